@@ -1,0 +1,185 @@
+"""Data files: named arrays and JSON metadata in one checked container. Files are data, never pickles.
+
+A file is a zip archive that `numpy.load` opens as an ordinary `.npz`: one `.npy` member per array and a `header.json`
+with the kind, the schema version and the metadata. The archive comment ends in the SHA-256 of everything before it, so
+the last 64 bytes of the file decide whether it is intact before a single byte of it is interpreted. Equal content gives
+equal bytes.
+
+    >>> blob = pack("example", 1, {"note": "hello"}, {"x": np.arange(3)})
+    >>> unpack(blob, "example").arrays["x"].tolist()
+    [0, 1, 2]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import struct
+import tempfile
+import tokenize
+import warnings
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import FileFormatError, InvalidInput
+
+_HEADER = "header.json"
+_COMMENT = b"hedgerow data file, sha256 of all bytes before it: "
+_DIGEST_LENGTH = 64
+# What the readers of zip, npy and JSON raise on bytes that somebody signed but that are not what they should be.
+_MALFORMED = (
+    zipfile.BadZipFile,
+    tokenize.TokenError,
+    struct.error,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    IndexError,
+    KeyError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """What a data file holds: its kind and schema version, metadata (JSON) and arrays by name."""
+
+    kind: str
+    version: int
+    meta: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+def pack(kind: str, version: int, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The bytes of a data file."""
+    header = json.dumps({"kind": kind, "version": version, "meta": meta}, sort_keys=True, allow_nan=False)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_member(_HEADER), header)
+        for name in sorted(arrays):
+            with archive.open(_member(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(arrays[name], order="C"), allow_pickle=False)
+        archive.comment = _COMMENT + b"0" * _DIGEST_LENGTH
+    body = buffer.getvalue()[:-_DIGEST_LENGTH]
+    return body + hashlib.sha256(body).hexdigest().encode()
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.create_system = 3  # else the bytes, and with them every content hash, would depend on the system
+    return info
+
+
+def unpack(blob: bytes, kind: str | None = None, source: str = "data") -> DataFile:
+    """The content of a data file, after its checksum has been verified; `kind` is what the caller expects."""
+    body, digest = blob[:-_DIGEST_LENGTH], blob[-_DIGEST_LENGTH:]
+    if not body.endswith(_COMMENT):
+        raise FileFormatError(
+            f"{source} is not a hedgerow data file, or was cut short: its last bytes are not a checksum"
+        )
+    if hashlib.sha256(body).hexdigest().encode() != digest:
+        raise FileFormatError(f"{source} is corrupt: its checksum does not match its content; restore it from a copy")
+    try:
+        result = _read(blob)
+    except _MALFORMED as error:
+        raise FileFormatError(f"{source} is intact but not a well-formed data file: {error}") from error
+    if kind is not None and result.kind != kind:
+        raise FileFormatError(f"{source} holds a {result.kind!r}, not a {kind!r}")
+    return result
+
+
+def _read(blob: bytes) -> DataFile:
+    with zipfile.ZipFile(io.BytesIO(blob)) as archive:
+        members = archive.infolist()
+        names = [member.filename for member in members]
+        if len(set(names)) != len(names):
+            raise ValueError("two members have the same name")
+        # A stored member is never longer than the file, so no file can ask for more memory than its own size.
+        if any(member.compress_type != zipfile.ZIP_STORED or member.file_size > len(blob) for member in members):
+            raise ValueError("its members must be stored without compression")
+        header = json.loads(archive.read(_HEADER))
+        arrays = {name.removesuffix(".npy"): _array(name, archive.read(name)) for name in names if name != _HEADER}
+    kind, version, meta = header["kind"], header["version"], header["meta"]
+    if not (isinstance(kind, str) and type(version) is int and isinstance(meta, dict)):
+        raise ValueError("its header must hold kind (text), version (number) and meta (object)")
+    return DataFile(kind, version, meta, arrays)
+
+
+def _array(name: str, content: bytes) -> NDArray[Any]:
+    """The array in the bytes of an npy member; nothing is allocated on the word of its header."""
+    if not name.endswith(".npy"):
+        raise ValueError(f"{name!r} is neither the header nor an array")
+    stream = io.BytesIO(content)
+    major, _ = np.lib.format.read_magic(stream)
+    if major != 1:  # what `write_array` chooses for every plain dtype
+        raise ValueError(f"{name!r} is in npy format {major}, not 1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a header that needs interpretation is not one of ours
+        shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.kind not in "biufcSU" or fortran_order or any(size < 0 for size in shape):
+        raise ValueError(f"{name!r} must be an array of numbers or text in C order")
+    if math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
+        raise ValueError(f"{name!r} does not have the length that its header states")
+    return np.frombuffer(content, dtype=dtype, offset=stream.tell()).reshape(shape).copy()
+
+
+def save(path: str | os.PathLike[str], blob: bytes, *, overwrite: bool = False) -> None:
+    """Write atomically: a temporary file beside the target, flushed to disk, then renamed."""
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise InvalidInput(f"{target} exists already; choose another name or pass overwrite=True")
+    if not target.parent.is_dir():
+        raise InvalidInput(f"cannot write {target}: the folder {target.parent} does not exist")
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(blob)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def load(path: str | os.PathLike[str], kind: str | None = None) -> DataFile:
+    """Read a data file and verify it."""
+    try:
+        blob = Path(path).read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
+    return unpack(blob, kind, str(path))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # a system that does not open folders
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,97 @@
+"""Validation at the boundary: what passes, what is copied, and the words of a refusal."""
+
+import numpy as np
+import pytest
+
+from hedgerow import checks
+from hedgerow.errors import HedgerowError, InvalidInput
+
+
+def test_a_checked_array_is_read_only_float64_in_c_order() -> None:
+    for value in (
+        [1, 2],
+        (1.0, 2.0),
+        np.array([1, 2], dtype=np.uint8),
+        np.array([1.0, 2.0], dtype=">f4"),
+        [True, False],
+    ):
+        array = checks.float_array("x", value, (2,))
+        assert array.dtype == np.float64
+        assert array.dtype.isnative
+        assert not array.flags.writeable
+    fortran = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    assert checks.float_array("x", fortran, (2, 3)).flags.c_contiguous
+
+
+def test_frozen_copies_exactly_when_somebody_could_still_write() -> None:
+    mine = np.arange(3.0)
+    copy = checks.frozen(mine)
+    mine[0] = 9.0
+    assert copy[0] == 0.0
+    assert checks.frozen(copy) is copy
+    part = copy[1:]
+    assert checks.frozen(part) is part
+    window = mine.view()
+    window.setflags(write=False)
+    safe = checks.frozen(window)
+    mine[1] = 9.0
+    assert safe[1] == 1.0
+
+
+def test_numbers_that_pass() -> None:
+    assert checks.whole_number("n", np.int32(3), 1) == 3
+    assert type(checks.whole_number("n", np.int32(3), 1)) is int
+    assert checks.real_number("x", np.float32(0.5), 0, 1) == 0.5
+    assert checks.real_number("x", 1, 0, 1) == 1.0
+    assert checks.distinct_names("names", (name for name in "ab"), 2) == ("a", "b")
+    assert checks.within("x", checks.float_array("x", [0.0, 1.0], (2,)), 0.0, 1.0).tolist() == [0.0, 1.0]
+
+
+def place(index: int) -> str:
+    return f"place {index}"
+
+
+TWO_BY_TWO = np.array([[0.0, 0.0], [0.0, 7.0]])
+BAD = [
+    (lambda: checks.float_array("x", [1.0, np.nan], (2,)), "x is nan at index 1; every entry must be a finite number"),
+    (lambda: checks.float_array("x", [[1.0, -np.inf]], (1, 2)), r"x is -inf at index \(0, 1\)"),
+    (lambda: checks.float_array("x", [1.0, np.nan], (2,), place), "x is nan at place 1"),
+    (lambda: checks.float_array("x", np.nan, ()), r"x is nan at index \(\)"),
+    (lambda: checks.float_array("x", [1.0], (2,)), r"x has shape \(1,\), expected \(2,\)"),
+    (lambda: checks.float_array("x", ["1"], (1,)), "x must be an array of numbers: found entries of type <U1"),
+    (lambda: checks.float_array("x", [[1], [1, 2]], (2,)), "x must be an array of numbers"),
+    (lambda: checks.float_array("x", [10**400], (1,)), "x must be an array of numbers: found entries of type object"),
+    (lambda: checks.float_array("x", None, (1,)), "x must be an array of numbers"),
+    (lambda: checks.float_array("x", np.array(["NaT"], dtype="M8[s]"), (1,)), "found entries of type datetime64"),
+    (lambda: checks.within("x", TWO_BY_TWO, 0, 1, place), r"x is 7.0 at row 1 of the array, place 1; .* in \[0, 1\]"),
+    (lambda: checks.whole_number("n", 2.0, 1), "n must be a whole number, not 2.0"),
+    (lambda: checks.whole_number("n", True, 1), "n must be a whole number, not True"),
+    (lambda: checks.whole_number("n", np.True_, 1), "n must be a whole number, not np.True_"),
+    (lambda: checks.whole_number("n", 0, 1), "n is 0; it must be at least 1"),
+    (lambda: checks.real_number("x", "1", 0, 1), "x must be a number, not '1'"),
+    (lambda: checks.real_number("x", True, 0, 1), "x must be a number, not True"),
+    (lambda: checks.real_number("x", float("nan"), 0, 1), r"x is nan; it must lie in \[0, 1\]"),
+    (lambda: checks.real_number("x", 10**400, 0, 1), "x is inf; it must lie in"),
+    (lambda: checks.real_number("x", -(10**400), 0, 1), "x is -inf; it must lie in"),
+    (lambda: checks.distinct_names("names", "ab", 2), "names must be a sequence of 2 strings, not 'ab'"),
+    (lambda: checks.distinct_names("names", {"a", "b"}, 2), "names must be a sequence of 2 strings"),
+    (lambda: checks.distinct_names("names", {"a": 1}, 1), "names must be a sequence of 1 strings"),
+    (lambda: checks.distinct_names("names", 3, 2), "names must be a sequence of 2 strings, not 3"),
+    (lambda: checks.distinct_names("names", ["a", 3], 2), "names must be non-empty strings, found 3"),
+    (lambda: checks.distinct_names("names", ["a"], 2), "names: 1 given, 2 needed"),
+    (lambda: checks.distinct_names("names", ["b", "a", "b", "a"], 4), "names must be distinct; repeated: a, b"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD)
+def test_bad_input_is_refused(make, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message) as caught:
+        make()
+    assert isinstance(caught.value, HedgerowError)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(np.float64).max, reason="long double is double here")
+def test_an_overflow_in_a_wide_type_is_an_infinite_entry() -> None:
+    with pytest.raises(InvalidInput, match="x is inf at index 0"):
+        checks.float_array("x", np.array([np.finfo(np.longdouble).max]), (1,))

@@ -1,0 +1,98 @@
+"""The kernel cache: a changed kernel anywhere is a new cache, and kernels run as plain Python on request."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hedgerow import compiling
+
+CALLEE = "from probe.compiling import kernel\n\n\n@kernel\ndef inner(x):\n    return x + {number}\n"
+CALLER = (
+    "from probe.callee import inner\n"
+    "from probe.compiling import kernel\n\n\n"
+    "@kernel\n"
+    "def outer(x):\n    return inner(x)\n"
+)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package named `probe` with the real compiling.py, and a kernel that calls a kernel of another file."""
+    folder = tmp_path / "probe"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "compiling.py").write_bytes(Path(compiling.__file__).read_bytes())
+    (folder / "callee.py").write_text(CALLEE.format(number=1))
+    (folder / "caller.py").write_text(CALLER)
+    return folder
+
+
+def cache_of(package: Path) -> str:
+    spec = importlib.util.spec_from_file_location("probe_compiling", package / "compiling.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.cache_directory()
+
+
+def run(package: Path, code: str, **environment: str) -> str:
+    """What `code` prints in a fresh interpreter that can import the package."""
+    settings = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
+    settings |= {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_cache_folder_changes_with_any_kernel_source_and_with_nothing_else(package: Path) -> None:
+    before = cache_of(package)
+    assert cache_of(package) == before
+    (package / "unrelated.py").write_text("x = 1\n")
+    assert cache_of(package) == before
+    (package / "callee.py").write_text(CALLEE.format(number=2))
+    changed = cache_of(package)
+    assert changed != before
+    nested = package / "deeper" / "kernels.py"
+    nested.parent.mkdir()
+    nested.write_text("@kernel\ndef f(): ...\n")
+    assert cache_of(package) not in {before, changed}
+
+
+def test_the_cache_folder_follows_the_environment(package: Path, monkeypatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(package / "chosen"))
+    assert Path(cache_of(package)).parent == package / "chosen"
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(package / "xdg"))
+    assert Path(cache_of(package)).parent == package / "xdg" / "hedgerow"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert Path(cache_of(package)).parent == Path.home() / ".cache" / "hedgerow"
+
+
+def test_a_changed_callee_in_another_file_is_not_served_from_the_cache(package: Path) -> None:
+    code = "from probe.caller import outer; print(outer(1), len(outer.stats.cache_hits))"
+    cache = {"NUMBA_CACHE_DIR": str(package.parent / "cache")}
+    assert run(package, code, **cache) == "2 0"
+    assert run(package, code, **cache) == "2 1"
+    (package / "callee.py").write_text(CALLEE.format(number=10))
+    assert run(package, code, **cache) == "11 0"
+
+
+def test_kernels_run_as_plain_python_on_request(package: Path) -> None:
+    code = "from probe.caller import outer; print(type(outer).__name__, outer(1))"
+    assert run(package, code, NUMBA_DISABLE_JIT="1") == "function 2"
+
+
+def test_compiling_leaves_the_setting_of_others_alone() -> None:
+    before = compiling.config.CACHE_DIR
+
+    @compiling.kernel
+    def unused(x: float) -> float:
+        return x
+
+    after = compiling.config.CACHE_DIR
+    assert after == before
+    assert unused.__name__ == "unused"
