@@ -1,0 +1,1 @@
+"""The world (paper, section 2): layout, CMDP, occupancies, offline optima, unrolling, losses."""

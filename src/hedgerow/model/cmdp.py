@@ -1,0 +1,223 @@
+"""The world: a loop-free episodic constrained MDP (X, A, P, G, alpha) of the paper's section 2.
+
+The losses are not part of it: an adversary hands them out (`hedgerow.model.losses`). A learner gets `view()`, never
+the transitions or the cost distribution.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow import files
+from hedgerow.checks import FloatArray, distinct_names, float_array, numeric_array, within
+from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.model import costs as cost_distributions
+from hedgerow.model.costs import CostDistribution
+from hedgerow.model.layout import Layout
+
+FILE_KIND = "cmdp"
+FILE_VERSION = 1
+TOL_ROW_SUM = 1e-10
+_META_ENTRIES = {"num_actions", "cost_kind", "constraint_names", "state_labels", "action_labels"}
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a learner may know: the layout, the thresholds and the names."""
+
+    layout: Layout
+    thresholds: FloatArray
+    """(m,): alpha, each in [0, L]."""
+    constraint_names: tuple[str, ...]
+    state_labels: tuple[str, ...] | None = None
+    action_labels: tuple[str, ...] | None = None
+
+    @property
+    def num_constraints(self) -> int:
+        return len(self.thresholds)
+
+
+class CMDP:
+    """A validated, immutable constrained MDP.
+
+    `transitions` (num_triples,) are P(x'|x,a) in the layout's order; `costs` a distribution over matrices (m, rows);
+    `thresholds` (m,) in [0, L]. Names of constraints, states and actions are optional.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        transitions: ArrayLike,
+        costs: CostDistribution | None = None,
+        thresholds: ArrayLike = (),
+        *,
+        constraint_names: Sequence[str] | None = None,
+        state_labels: Sequence[str] | None = None,
+        action_labels: Sequence[str] | None = None,
+    ) -> None:
+        if not isinstance(layout, Layout):
+            raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
+        self.layout = layout
+        self.transitions = checked_transitions(layout, transitions)
+        if costs is None:
+            costs = cost_distributions.DeterministicCosts(np.zeros((0, layout.num_rows)))
+        self.costs = _checked_costs(layout, costs)
+        self.thresholds = _checked_thresholds(layout, thresholds, costs.num_constraints)
+        m = costs.num_constraints
+        names = [f"cost {i + 1}" for i in range(m)] if constraint_names is None else constraint_names
+        self.constraint_names = distinct_names("constraint names", names, m)
+        self.state_labels = _optional_names("state labels", state_labels, layout.num_states)
+        self.action_labels = _optional_names("action labels", action_labels, layout.num_actions)
+
+    @property
+    def num_constraints(self) -> int:
+        return self.costs.num_constraints
+
+    @property
+    def mean_costs(self) -> FloatArray:
+        """(m, rows): bar G."""
+        return self.costs.means
+
+    def view(self) -> View:
+        """What a learner may know of this world."""
+        return View(self.layout, self.thresholds, self.constraint_names, self.state_labels, self.action_labels)
+
+    def with_thresholds(self, thresholds: ArrayLike) -> CMDP:
+        """The same world under other thresholds."""
+        return CMDP(
+            self.layout,
+            self.transitions,
+            self.costs,
+            thresholds,
+            constraint_names=self.constraint_names,
+            state_labels=self.state_labels,
+            action_labels=self.action_labels,
+        )
+
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes."""
+        layout = self.layout
+        arrays: dict[str, Any] = {
+            "layer_sizes": np.array(layout.layer_sizes, dtype=np.int64),
+            "transitions": self.transitions,
+            "thresholds": self.thresholds,
+        }
+        if not layout.is_full:
+            arrays |= {"row_start": layout.row_start, "successor": layout.successor}
+        arrays |= {f"costs.{name}": array for name, array in self.costs.arrays().items()}
+        meta = {
+            "num_actions": layout.num_actions,
+            "cost_kind": self.costs.kind,
+            "constraint_names": self.constraint_names,
+            "state_labels": self.state_labels,
+            "action_labels": self.action_labels,
+        }
+        return files.pack(FILE_KIND, FILE_VERSION, meta, arrays)
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of the content: equal exactly for equal worlds."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write one data file, atomically."""
+        files.save(path, self.to_bytes(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> CMDP:
+        """Read what `save` wrote; a damaged or foreign file is refused."""
+        return cls.from_file(files.load(path, FILE_KIND), str(path))
+
+    @classmethod
+    def from_bytes(cls, blob: bytes, source: str = "data") -> CMDP:
+        return cls.from_file(files.unpack(blob, FILE_KIND, source), source)
+
+    @classmethod
+    def from_file(cls, file: files.DataFile, source: str = "data") -> CMDP:
+        if file.version != FILE_VERSION:
+            raise FileFormatError(
+                f"{source} has schema version {file.version}; this release reads version {FILE_VERSION}"
+            )
+        try:
+            return cls._from_parts(file.meta, dict(file.arrays))
+        except KeyError as error:
+            raise FileFormatError(f"{source} lacks the entry {error}") from error
+        except (InvalidInput, TypeError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"{source} does not describe a CMDP: {error}") from error
+
+    @classmethod
+    def _from_parts(cls, meta: dict[str, Any], arrays: dict[str, Any]) -> CMDP:
+        unexpected = sorted(set(meta) - _META_ENTRIES)
+        if unexpected:
+            raise InvalidInput(f"unexpected metadata {unexpected}")
+        costs = {name.removeprefix("costs."): arrays.pop(name) for name in list(arrays) if name.startswith("costs.")}
+        layout = Layout(
+            arrays.pop("layer_sizes").tolist(),
+            meta["num_actions"],
+            row_start=arrays.pop("row_start", None),
+            successor=arrays.pop("successor", None),
+            # A few bytes of a file must not ask for gigabytes: full support is as long as the transitions are.
+            max_triples=arrays["transitions"].size,
+        )
+        cmdp = cls(
+            layout,
+            arrays.pop("transitions"),
+            cost_distributions.from_arrays(meta["cost_kind"], costs),
+            arrays.pop("thresholds"),
+            constraint_names=meta["constraint_names"],
+            state_labels=meta["state_labels"],
+            action_labels=meta["action_labels"],
+        )
+        if arrays:
+            raise InvalidInput(f"unexpected arrays {sorted(arrays)}")
+        return cmdp
+
+    def __repr__(self) -> str:
+        return f"CMDP({self.layout!r}, constraints={list(self.constraint_names)}, costs={self.costs.kind})"
+
+
+def checked_transitions(layout: Layout, transitions: ArrayLike) -> FloatArray:
+    """`transitions` (num_triples,) if each row is a distribution over its successors."""
+    shape = (layout.num_triples,)
+    array = float_array("the transition probability", transitions, shape, layout.describe_triple)
+    within("the transition probability", array, 0.0, 1.0, layout.describe_triple)
+    sums = np.add.reduceat(array, layout.row_start[:-1])
+    worst = int(np.argmax(np.abs(sums - 1.0)))
+    if abs(sums[worst] - 1.0) > TOL_ROW_SUM:
+        raise InvalidInput(
+            f"transitions of {layout.describe_row(worst)} sum to {float(sums[worst])!r}, not 1; "
+            "divide each row by its sum"
+        )
+    return array
+
+
+def _checked_costs(layout: Layout, costs: CostDistribution) -> CostDistribution:
+    if not isinstance(costs, CostDistribution):
+        raise InvalidInput(
+            f"costs must be a cost distribution such as BernoulliCosts(means), not {type(costs).__name__}"
+        )
+    if costs.num_rows != layout.num_rows:
+        raise InvalidInput(f"costs are given for {costs.num_rows} rows; the layout has {layout.num_rows}")
+    return costs
+
+
+def _checked_thresholds(layout: Layout, thresholds: ArrayLike, m: int) -> FloatArray:
+    numbers = numeric_array("the thresholds", thresholds)
+    if numbers.ndim == 0:
+        raise InvalidInput(f"thresholds must be a sequence with one number per constraint ({m}), not {thresholds!r}")
+    array = float_array("the threshold", numbers, (m,))
+    # alpha in [0, L]^m (paper, section 2): a cost of an episode lies in [0, L], so a larger one could not bind.
+    return within("the threshold", array, 0.0, float(layout.horizon))
+
+
+def _optional_names(what: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
+    return None if names is None else distinct_names(what, names, count)

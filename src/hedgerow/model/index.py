@@ -1,0 +1,29 @@
+"""What kernels need to know of a layout: a bundle of arrays and scalars that compiled code can take."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.model.layout import Layout
+
+
+class Index(NamedTuple):
+    """The arrays of a `Layout`, under the same names. The horizon L is len(state_start) - 2."""
+
+    row_start: NDArray[np.int64]
+    """(num_rows + 1,)"""
+    successor: NDArray[np.int32]
+    """(num_triples,)"""
+    state_start: NDArray[np.int64]
+    """(L + 2,)"""
+    num_actions: int
+    is_full: bool
+
+
+def index_of(layout: Layout) -> Index:
+    """The bundle for `layout`; its arrays are the layout's own."""
+    return Index(layout.row_start, layout.successor, layout.state_start, layout.num_actions, layout.is_full)
+

@@ -1,0 +1,339 @@
+"""The one index order: layers, rows (x, a) and triples (x, a, x').
+
+States are numbered layer after layer, X_0 = {0} first and the terminal state x_L last. A *row* is a pair (x, a) of a
+decision state and an action, ordered by layer, state, action, so that row r belongs to state r // |A| and action
+r % |A|. A *triple* is (x, a, x'); triples are stored row after row (row r owns `row_start[r] : row_start[r + 1]`) with
+ascending successors. In the paper's setting every state of the next layer is a possible successor; a known sparse
+support is the same structure with fewer triples.
+
+    >>> layout = Layout((1, 2, 1), num_actions=2)
+    >>> layout.num_rows, layout.num_triples
+    (6, 8)
+    >>> layout.describe_row(3)
+    'layer 1, state 0, action 1'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, IntArray, frozen, numeric_array, whole_number
+from hedgerow.errors import InvalidInput
+
+SuccessorArray = NDArray[np.int32]
+MAX_TRIPLES = 2**31 - 1
+"""A layout with more triples could not be stored anyway, and 32 bits number every state of a smaller one."""
+
+
+class Layout:
+    """Layers X_0..X_L, actions, and which successors each row has. Immutable."""
+
+    layer_sizes: tuple[int, ...]
+    """|X_0|, ..., |X_L|; the first and the last are 1."""
+    num_actions: int
+    row_start: IntArray
+    """(num_rows + 1,): row r owns the triples row_start[r] : row_start[r + 1]."""
+    successor: SuccessorArray
+    """(num_triples,): the state x' of each triple, numbered over all layers."""
+
+    def __init__(
+        self,
+        layer_sizes: Sequence[int],
+        num_actions: int,
+        *,
+        row_start: ArrayLike | None = None,
+        successor: ArrayLike | None = None,
+        max_triples: int = MAX_TRIPLES,
+    ) -> None:
+        self.layer_sizes = _checked_sizes(layer_sizes)
+        self.num_actions = whole_number("the number of actions", num_actions, 1)
+        if (row_start is None) != (successor is None):
+            raise InvalidInput("a sparse support needs both row_start and successor; leave out both for full support")
+        if row_start is None or successor is None:
+            _check_size(self.num_dense_triples, max_triples)
+            self.row_start, self.successor = _full_support(self)
+        else:
+            self.row_start, self.successor = _checked_support(self, row_start, successor)
+
+    @classmethod
+    def from_support(cls, support: Sequence[ArrayLike]) -> Layout:
+        """The layout whose triples are the True entries of one array (|X_k|, |A|, |X_{k+1}|) per layer."""
+        blocks = [_truth_values(k, block) for k, block in enumerate(support)]
+        if not blocks:
+            raise InvalidInput("the support needs one array per layer; none given")
+        for k, block in enumerate(blocks):
+            if block.ndim != 3:
+                raise InvalidInput(
+                    f"the support of layer {k} has {block.ndim} axes; it needs (states, actions, successors)"
+                )
+            if k and block.shape[:2] != (blocks[k - 1].shape[2], blocks[0].shape[1]):
+                raise InvalidInput(
+                    f"the support of layer {k} has {block.shape[0]} states and {block.shape[1]} actions; layer {k - 1} "
+                    f"leads to {blocks[k - 1].shape[2]} states and there are {blocks[0].shape[1]} actions"
+                )
+        sizes = [block.shape[0] for block in blocks] + [blocks[-1].shape[2]]
+        first_state = np.concatenate(([0], np.cumsum(sizes)))
+        row_counts = np.concatenate([block.sum(axis=2).ravel() for block in blocks])
+        successor = np.concatenate([np.nonzero(block)[2] + first_state[k + 1] for k, block in enumerate(blocks)])
+        row_start = np.concatenate(([0], np.cumsum(row_counts)))
+        return cls(sizes, blocks[0].shape[1], row_start=row_start, successor=successor)
+
+    # Sizes -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def horizon(self) -> int:
+        """L, the number of steps of an episode."""
+        return len(self.layer_sizes) - 1
+
+    @property
+    def num_states(self) -> int:
+        """|X|, with x_0 and x_L."""
+        return sum(self.layer_sizes)
+
+    @property
+    def num_decision_states(self) -> int:
+        """States in which an action is taken: all but x_L."""
+        return self.num_states - 1
+
+    @property
+    def num_rows(self) -> int:
+        return self.num_decision_states * self.num_actions
+
+    @property
+    def num_triples(self) -> int:
+        return len(self.successor)
+
+    @property
+    def num_dense_triples(self) -> int:
+        """The number of triples that full support would have."""
+        sizes = self.layer_sizes
+        return self.num_actions * sum(here * there for here, there in pairwise(sizes))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every state of the next layer is a possible successor of every row."""
+        return self.num_triples == self.num_dense_triples
+
+    # Where things are ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def state_start(self) -> IntArray:
+        """(L + 2,): layer k owns the states state_start[k] : state_start[k + 1]."""
+        return frozen(np.concatenate(([0], np.cumsum(self.layer_sizes))).astype(np.int64))
+
+    @cached_property
+    def layer_of_state(self) -> IntArray:
+        """(num_states,): the layer of each state."""
+        return frozen(np.repeat(np.arange(self.horizon + 1), self.layer_sizes).astype(np.int64))
+
+    @cached_property
+    def row_of_triple(self) -> IntArray:
+        """(num_triples,): the row of each triple."""
+        return frozen(np.repeat(np.arange(self.num_rows), np.diff(self.row_start)).astype(np.int64))
+
+    def states(self, k: int) -> slice:
+        """The states of layer k."""
+        return slice(int(self.state_start[k]), int(self.state_start[k + 1]))
+
+    def rows(self, k: int) -> slice:
+        """The rows of layer k < L."""
+        states = self.states(k)
+        return slice(states.start * self.num_actions, states.stop * self.num_actions)
+
+    def triples(self, k: int) -> slice:
+        """The triples of layer k < L."""
+        rows = self.rows(k)
+        return slice(int(self.row_start[rows.start]), int(self.row_start[rows.stop]))
+
+    def describe_state(self, state: int) -> str:
+        k = int(self.layer_of_state[state])
+        return f"layer {k}, state {state - int(self.state_start[k])}"
+
+    def describe_row(self, row: int) -> str:
+        return f"{self.describe_state(row // self.num_actions)}, action {row % self.num_actions}"
+
+    def describe_triple(self, triple: int) -> str:
+        successor = int(self.successor[triple])
+        local = successor - int(self.state_start[self.layer_of_state[successor]])
+        return f"{self.describe_row(int(self.row_of_triple[triple]))}, successor {local}"
+
+    # Flat arrays <-> one array per layer -----------------------------------------------------------------------------
+
+    def split_rows(self, flat: ArrayLike) -> list[FloatArray]:
+        """An array over rows as a list of arrays (|X_k|, |A|)."""
+        array = _of_length("rows", flat, self.num_rows)
+        return [array[self.rows(k)].reshape(-1, self.num_actions) for k in range(self.horizon)]
+
+    def join_rows(self, layers: Sequence[ArrayLike]) -> FloatArray:
+        """A list of arrays (|X_k|, |A|) as one array over rows."""
+        shapes = [(size, self.num_actions) for size in self.layer_sizes[:-1]]
+        return np.concatenate([block.ravel() for block in _blocks("rows", layers, shapes)])
+
+    def split_triples(self, flat: ArrayLike, outside: float = 0.0) -> list[FloatArray]:
+        """An array over triples as a list of arrays (|X_k|, |A|, |X_{k+1}|), `outside` where there is no support."""
+        array = _of_length("triples", flat, self.num_triples)
+        layers = []
+        for k, shape in enumerate(self._triple_shapes()):
+            block = np.full(shape, outside)
+            block.ravel()[self._dense_positions(k)] = array[self.triples(k)]
+            layers.append(block)
+        return layers
+
+    def join_triples(self, layers: Sequence[ArrayLike]) -> FloatArray:
+        """A list of arrays (|X_k|, |A|, |X_{k+1}|) as one array over triples; outside the support they must be 0."""
+        blocks = _blocks("triples", layers, self._triple_shapes())
+        parts = []
+        for k, block in enumerate(blocks):
+            positions = self._dense_positions(k)
+            parts.append(block.ravel()[positions])
+            outside = np.ones(block.size, dtype=bool)
+            outside[positions] = False
+            if np.any(block.ravel()[outside] != 0):
+                x, a, y = np.unravel_index(np.flatnonzero(outside & (block.ravel() != 0))[0], block.shape)
+                raise InvalidInput(
+                    f"layer {k}, state {x}, action {a} has the entry {float(block[x, a, y])!r} at successor {y}, "
+                    "which is not in the support; use a layout that contains it or set it to 0"
+                )
+        return np.concatenate(parts)
+
+    def _triple_shapes(self) -> list[tuple[int, int, int]]:
+        return [(here, self.num_actions, there) for here, there in pairwise(self.layer_sizes)]
+
+    def _dense_positions(self, k: int) -> IntArray:
+        """Where the triples of layer k stand in the flattened dense array of that layer."""
+        triples = self.triples(k)
+        row = self.row_of_triple[triples] - self.rows(k).start
+        local = self.successor[triples] - self.state_start[k + 1]
+        positions: IntArray = row * self.layer_sizes[k + 1] + local
+        return positions
+
+    # Identity --------------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return self is other or (
+            self.layer_sizes == other.layer_sizes
+            and self.num_actions == other.num_actions
+            and np.array_equal(self.row_start, other.row_start)
+            and np.array_equal(self.successor, other.successor)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.layer_sizes, self.num_actions, self.num_triples))
+
+    def __repr__(self) -> str:
+        support = "full support" if self.is_full else f"{self.num_triples} of {self.num_dense_triples} triples"
+        return f"Layout(layers={self.layer_sizes}, actions={self.num_actions}, {support})"
+
+
+def _checked_sizes(layer_sizes: Sequence[int]) -> tuple[int, ...]:
+    if isinstance(layer_sizes, str) or not hasattr(layer_sizes, "__iter__"):
+        raise InvalidInput(f"layer sizes must be a sequence of whole numbers, not {layer_sizes!r}")
+    sizes = tuple(whole_number(f"the size of layer {k}", size, 1) for k, size in enumerate(layer_sizes))
+    if len(sizes) < 2:
+        raise InvalidInput(f"{len(sizes)} layer(s) given; an episode needs at least X_0 and X_1")
+    for k in (0, len(sizes) - 1):
+        if sizes[k] != 1:
+            raise InvalidInput(
+                f"layer {k} has {sizes[k]} states; the first and the last layer must have exactly one "
+                "(put a single start or end state around yours)"
+            )
+    return sizes
+
+
+def _check_size(num_triples: int, max_triples: int) -> None:
+    if num_triples > max_triples:
+        raise InvalidInput(
+            f"full support needs {num_triples} triples, at most {max_triples} are possible here; "
+            "give the sparse support (row_start and successor) or fewer states"
+        )
+
+
+def _truth_values(k: int, block: ArrayLike) -> NDArray[np.bool_]:
+    try:
+        return np.asarray(block, dtype=bool)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"the support of layer {k} must be an array of truth values: {error}") from error
+
+
+def _full_support(layout: Layout) -> tuple[IntArray, SuccessorArray]:
+    first = np.concatenate(([0], np.cumsum(layout.layer_sizes)))
+    counts, successors = [], []
+    for k, there in enumerate(layout.layer_sizes[1:]):
+        num_rows = layout.layer_sizes[k] * layout.num_actions
+        counts.append(np.full(num_rows, there))
+        successors.append(np.tile(np.arange(first[k + 1], first[k + 2], dtype=np.int32), num_rows))
+    row_start = np.concatenate(([0], np.cumsum(np.concatenate(counts)))).astype(np.int64)
+    return frozen(row_start), frozen(np.concatenate(successors))
+
+
+def _checked_support(layout: Layout, row_start: ArrayLike, successor: ArrayLike) -> tuple[IntArray, SuccessorArray]:
+    starts, targets = _whole_numbers("row_start", row_start), _whole_numbers("successor", successor)
+    if len(starts) != layout.num_rows + 1 or starts[0] != 0 or starts[-1] != len(targets):
+        raise InvalidInput(
+            f"row_start must have {layout.num_rows + 1} entries that begin with 0 and end with the number of triples, "
+            f"{len(targets)}"
+        )
+    # Out of range first: differences of huge entries would overflow and look harmless.
+    beyond = np.flatnonzero((starts < 0) | (starts > len(targets)))
+    if len(beyond):
+        raise InvalidInput(f"row_start is {starts[beyond[0]]} at index {beyond[0]}; there are {len(targets)} triples")
+    starts = starts.astype(np.int64)
+    empty = np.flatnonzero(np.diff(starts) <= 0)
+    if len(empty):
+        raise InvalidInput(f"{layout.describe_row(int(empty[0]))} has no successor; every row needs at least one")
+    row = np.repeat(np.arange(layout.num_rows), np.diff(starts))
+    layer = layout.layer_of_state[row // layout.num_actions]
+    outside = (targets < layout.state_start[layer + 1]) | (targets >= layout.state_start[layer + 2])
+    if outside.any():
+        j = int(np.flatnonzero(outside)[0])
+        raise InvalidInput(
+            f"{layout.describe_row(int(row[j]))} leads to state {targets[j]}, which is not in layer {layer[j] + 1}"
+        )
+    unordered = (np.diff(targets.astype(np.int64)) <= 0) & (np.diff(row) == 0)
+    if unordered.any():
+        j = int(np.flatnonzero(unordered)[0])
+        raise InvalidInput(f"the successors of {layout.describe_row(int(row[j]))} are not strictly ascending")
+    reached = np.zeros(layout.num_states, dtype=bool)
+    reached[0] = True
+    reached[targets] = True
+    if not reached.all():
+        lost = int(np.flatnonzero(~reached)[0])
+        raise InvalidInput(f"{layout.describe_state(lost)} is the successor of no row: it is unreachable; remove it")
+    return frozen(starts), frozen(targets.astype(np.int32))
+
+
+def _whole_numbers(what: str, value: ArrayLike) -> NDArray[np.integer[Any]]:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InvalidInput(f"{what} must be a one-dimensional array of whole numbers: {error}") from error
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InvalidInput(f"{what} must be a one-dimensional array of whole numbers")
+    return array
+
+
+def _of_length(what: str, flat: ArrayLike, length: int) -> FloatArray:
+    array = numeric_array(f"the array over {what}", flat)
+    if array.shape != (length,):
+        raise InvalidInput(f"an array over {what} of this layout has shape ({length},), not {array.shape}")
+    return array
+
+
+def _blocks(what: str, layers: Sequence[ArrayLike], shapes: Sequence[tuple[int, ...]]) -> list[FloatArray]:
+    if not isinstance(layers, Sequence | np.ndarray):
+        raise InvalidInput(f"{what} must be given as a list with one array per layer, not {layers!r}")
+    if len(layers) != len(shapes):
+        raise InvalidInput(f"{len(layers)} arrays of {what} given; this layout has {len(shapes)} layers of {what}")
+    blocks = [numeric_array(f"layer {k} of the {what}", block) for k, block in enumerate(layers)]
+    for k, (block, shape) in enumerate(zip(blocks, shapes, strict=True)):
+        if block.shape != tuple(shape):
+            raise InvalidInput(f"layer {k} of the {what} has shape {block.shape}, expected {tuple(shape)}")
+    return blocks
