@@ -1,0 +1,121 @@
+"""Adaptive adversaries: losses that answer to what the learner did in earlier episodes.
+
+The loss of episode t may depend on the policies pi_s and the trajectories of all episodes s < t, and on nothing of
+episode t itself: the learner's coin and actions of that episode are tossed after the loss is fixed. The order of calls
+makes this so: `start`, then for every episode `loss(t)` before the episode and `observe(t, ...)` after it.
+
+`Pursuit` remembers an average of the policies and lays the loss where it sees most probability,
+
+    average_0 = uniform,    average_{t+1} = (1 - rate) average_t + rate pi_t,    loss_t = min(1, |A| / 2 * average_t).
+
+    >>> adversary = Pursuit(rate=0.5)
+    >>> adversary.start(Layout((1, 1), num_actions=2))
+    >>> adversary.loss(0).tolist()
+    [0.5, 0.5]
+    >>> adversary.observe(0, np.array([1.0, 0.0]), np.array([0]))
+    >>> adversary.loss(1).tolist()
+    [0.75, 0.25]
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from hedgerow.checks import FloatArray, IntArray, float_array, real_number, whole_number, within
+from hedgerow.errors import InvalidInput
+from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import checked_policy, uniform_policy
+
+
+@runtime_checkable
+class AdaptiveLosses(Protocol):
+    """What a simulation needs of an adaptive adversary. Episodes are numbered from 0."""
+
+    def start(self, layout: Layout) -> None:
+        """Forget everything and prepare for a run on `layout`."""
+
+    def loss(self, episode: int) -> FloatArray:
+        """The loss (num_rows,) of an episode, with entries in [0, 1], fixed before the learner tosses a coin."""
+
+    def observe(self, episode: int, policy: FloatArray, trajectory: IntArray) -> None:
+        """What happened: the policy played (num_rows,) and the rows visited (L,), one per layer."""
+
+
+class Pursuit:
+    """Lays the loss on the actions that the learner has favoured lately.
+
+    `rate` in (0, 1] is the weight of the latest policy: 1 answers to the last episode alone. An action that the learner
+    has settled on costs 1, one that it shuns 0, and all of them 1/2 while it is undecided.
+    """
+
+    kind: ClassVar[str] = "pursuit"
+
+    def __init__(self, rate: float = 0.1) -> None:
+        self.rate = real_number("the rate", rate, 1e-9, 1.0)
+        self._layout: Layout | None = None
+        self._average: FloatArray = np.empty(0)
+        self._episode = 0
+
+    def start(self, layout: Layout) -> None:
+        self._layout, self._average, self._episode = layout, uniform_policy(layout), 0
+
+    def loss(self, episode: int) -> FloatArray:
+        layout = self._expect(episode)
+        return np.minimum(1.0, 0.5 * layout.num_actions * self._average)
+
+    def observe(self, episode: int, policy: FloatArray, trajectory: IntArray) -> None:
+        layout = self._expect(episode)
+        self._average = (1.0 - self.rate) * self._average + self.rate * checked_policy(layout, policy)
+        self._episode += 1
+
+    def params(self) -> dict[str, Any]:
+        """The constructor's arguments by name."""
+        return {"rate": self.rate}
+
+    def _expect(self, episode: int) -> Layout:
+        """The layout, if `episode` is the one that comes next."""
+        if self._layout is None:
+            raise InvalidInput("the adversary has not been started; call start(layout) first")
+        if episode != self._episode:
+            raise InvalidInput(f"episode {episode} is out of turn; the adversary expects episode {self._episode}")
+        return self._layout
+
+    def __repr__(self) -> str:
+        return f"Pursuit(rate={self.rate!r})"
+
+
+class CheckedAdaptive:
+    """An adaptive adversary whose every loss is checked and then fixed: a copy that it cannot change any more."""
+
+    def __init__(self, adversary: AdaptiveLosses) -> None:
+        if not isinstance(adversary, AdaptiveLosses):
+            raise InvalidInput(
+                f"an adaptive adversary needs start, loss and observe; {type(adversary).__name__} does not"
+            )
+        self.adversary = adversary
+        self._layout: Layout | None = None
+
+    def start(self, layout: Layout) -> None:
+        self._layout = layout
+        self.adversary.start(layout)
+
+    def loss(self, episode: int) -> FloatArray:
+        number = whole_number("the episode", episode, 0)
+        if self._layout is None:
+            raise InvalidInput("the adversary has not been started; call start(layout) first")
+        return checked_episode(self._layout, number, self.adversary.loss(number))
+
+    def observe(self, episode: int, policy: FloatArray, trajectory: IntArray) -> None:
+        self.adversary.observe(episode, policy, trajectory)
+
+    def __repr__(self) -> str:
+        return f"checked({self.adversary!r})"
+
+
+def checked_episode(layout: Layout, episode: int, loss: Any) -> FloatArray:
+    """`loss` (num_rows,) with entries in [0, 1], or an error that names the episode and the place."""
+    what = f"the loss of episode {episode}"
+    array = float_array(what, loss, (layout.num_rows,), layout.describe_row)
+    return within(what, array, 0.0, 1.0, layout.describe_row)
