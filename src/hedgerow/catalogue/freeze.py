@@ -1,0 +1,87 @@
+"""Recompute `frozen.json`: content hashes and golden values of every frozen parameter choice. For developers.
+
+    python -m hedgerow.catalogue.freeze                 all entries
+    python -m hedgerow.catalogue.freeze dope-media      these entries only; the others stay as they are
+
+Run it after an intended change of a builder, read the difference, and say in the changelog why the numbers moved. It
+refuses to store values that contradict the numbers an entry quotes from its source.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from hedgerow.catalogue import registry
+from hedgerow.catalogue.instance import Golden, Instance
+from hedgerow.errors import CertificateError
+from hedgerow.model import offline
+from hedgerow.model.induction import backward_induction
+
+SCHEMA = 1
+TOL_PUBLISHED = 1e-6
+"""How far a computed value may be from a number of the source (which has six decimals)."""
+
+
+def golden_values(instance: Instance, published: Mapping[str, float] | None = None) -> Golden:
+    """The golden values of an instance, computed with certificates and held against the source's numbers."""
+    cmdp, loss = instance.cmdp, instance.loss
+    baseline = None
+    if instance.baseline_thresholds is not None:
+        baseline = offline.optimum(cmdp.with_thresholds(instance.baseline_thresholds), loss).value
+    golden = Golden(
+        optimum=offline.optimum(cmdp, loss).value,
+        unconstrained=backward_induction(cmdp.layout, cmdp.transitions, loss).value,
+        margin=offline.slater(cmdp).margin,
+        baseline=baseline,
+        published=None if published is None else dict(published),
+    )
+    for name, quoted in (published or {}).items():
+        found = instance.source_value(getattr(golden, name))
+        if abs(found - quoted) > TOL_PUBLISHED:
+            raise CertificateError(
+                f"{instance.name}: the {name} is {found!r} ({instance.unit}), but the source gives {quoted!r}; "
+                "correct the builder or the quoted number"
+            )
+    return golden
+
+
+def records(name: str) -> list[dict[str, Any]]:
+    """What `frozen.json` stores about an entry."""
+    found = registry.find(name)
+    result = []
+    for params in found.frozen:
+        instance = registry.build(name, params)
+        golden = golden_values(instance, None if params else found.published)
+        values = {key: value for key, value in vars(golden).items() if value is not None}
+        result.append({"name": name, "params": dict(instance.params), "hash": instance.hash, "golden": values})
+    return result
+
+
+def refresh(path: Path, names: Iterable[str]) -> None:
+    """Write the records of `names` into the file, in the order of the registry, and keep those of other entries."""
+    kept = json.loads(path.read_text(encoding="utf-8"))["entries"]
+    fresh = {name: records(name) for name in names}
+    entries = [
+        item for name in registry.names() for item in fresh.get(name, [old for old in kept if old["name"] == name])
+    ]
+    path.write_text(json.dumps({"schema": SCHEMA, "entries": entries}, indent=1) + "\n", encoding="utf-8")
+    registry.frozen_records.cache_clear()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Refresh the file of the installed package, which must be an editable checkout."""
+    names = tuple(arguments) or registry.names()
+    refresh(Path(str(resources.files("hedgerow.catalogue").joinpath(registry.FROZEN_FILE))), names)
+    for item in (
+        item for name in names for item in registry.frozen_records().items() if item[0].startswith(f"{name} ")
+    ):
+        print(f"{item[1].hash[:12]}  {item[1].golden.optimum:.9f}  {item[0]}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

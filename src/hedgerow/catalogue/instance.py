@@ -1,0 +1,96 @@
+"""What the catalogue hands out: a world, its own loss, and the numbers that are known about it.
+
+A builder returns `Ingredients`; the registry turns them into an `Instance` with a content hash and, for frozen
+parameter choices, a `Golden`. Values are losses in [0, L]; `Scale` converts them to the scale of the source.
+
+    >>> Scale("reward", offset=6.0, factor=-1.0)(4.0)
+    2.0
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hedgerow.checks import FloatArray
+from hedgerow.model.cmdp import CMDP
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The source's own scale: source value = offset + factor * loss value, per episode."""
+
+    unit: str = "loss"
+    """What the source counts, e.g. `reward`."""
+    offset: float = 0.0
+    factor: float = 1.0
+
+    def __call__(self, loss_value: float) -> float:
+        return self.offset + self.factor * loss_value
+
+
+@dataclass(frozen=True, eq=False)
+class Ingredients:
+    """What a builder returns."""
+
+    cmdp: CMDP
+    loss: FloatArray
+    """(rows,) in [0, 1]"""
+    scale: Scale = Scale()
+    baseline_thresholds: FloatArray | None = None
+    """(m,): the budget at which the source takes its safe baseline policy, if it defines one."""
+
+
+@dataclass(frozen=True)
+class Golden:
+    """Optimal values of a frozen instance, as losses per episode."""
+
+    optimum: float
+    """Least loss under the constraints."""
+    unconstrained: float
+    """Least loss without them."""
+    margin: float
+    """Slater margin rho."""
+    baseline: float | None = None
+    """Least loss at the source's baseline budget, where it has one."""
+    published: Mapping[str, float] | None = None
+    """Numbers that the source or a closed form gives, on the source's scale: `optimum`, `unconstrained`, `baseline`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A named world with its own loss. `golden` is None unless these parameters are frozen."""
+
+    name: str
+    description: str
+    params: Mapping[str, Any]
+    """All parameters, defaults included."""
+    cmdp: CMDP
+    loss: FloatArray
+    """(rows,) in [0, 1]"""
+    scale: Scale
+    golden: Golden | None
+    hash: str
+    """SHA-256 of the world and its loss."""
+    baseline_thresholds: FloatArray | None = None
+    """(m,) or None: see `Ingredients`."""
+
+    @property
+    def unit(self) -> str:
+        """What the source counts: `source_value` is in this unit."""
+        return self.scale.unit
+
+    def source_value(self, loss_value: float) -> float:
+        """A loss per episode on the source's own scale."""
+        return self.scale(loss_value)
+
+
+def content_hash(cmdp: CMDP, loss: FloatArray) -> str:
+    """SHA-256 over the world's file and its loss (rows,)."""
+    digest = hashlib.sha256(cmdp.to_bytes())
+    digest.update(np.ascontiguousarray(loss, dtype="<f8").tobytes())
+    return digest.hexdigest()
