@@ -1,0 +1,66 @@
+# One command per chore. Needs Python >= 3.11 and a package index; everything is installed into .venv, once.
+#   make PYTHON=python3.12 test    another interpreter (remove .venv first)
+#   make WORKERS=8 test            more test processes
+
+PYTHON  ?= python3
+WORKERS ?= 2
+VENV    := .venv
+RUN     := $(VENV)/bin/python
+PIP     := $(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format docs bench constraints clean
+.DELETE_ON_ERROR:
+
+help:  ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.runtime  ## solve a catalogue instance offline and print it
+	@$(VENV)/bin/hedgerow demo
+
+test: lint  ## ruff, mypy and pytest (warnings are errors): what the CI runs
+	@$(RUN) -m pytest -n $(WORKERS) --dist worksteal
+
+lint: $(VENV)/.dev  ## ruff (rules and format) and mypy (strict on src)
+	@$(RUN) -m ruff check
+	@$(RUN) -m ruff format --check
+	@$(RUN) -m mypy
+
+format: $(VENV)/.dev  ## rewrite the sources in the house format
+	@$(RUN) -m ruff check --fix
+	@$(RUN) -m ruff format
+
+docs: $(VENV)/.dev  ## check the docs: links, names, examples
+	@$(RUN) tools/check_docs.py
+
+bench: $(VENV)/.dev  ## measure the speed of the projection
+	@$(VENV)/bin/hedgerow bench projection --quick
+
+constraints:  ## look for newer versions and rewrite constraints.txt (use the oldest supported Python)
+	@$(PYTHON) tools/write_constraints.py
+
+clean:  ## remove .venv, caches and build products
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build out
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One environment, two stamps: the demo does not wait for the developers' tools. The build backend is installed like any
+# other pinned package and used without an isolated environment, so that its version is pinned as well.
+
+$(RUN):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "hedgerow needs Python 3.11 or newer; $(PYTHON) is missing or older." \
+	            "Name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "$(PYTHON) cannot create virtual environments;" \
+	            "on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+
+$(VENV)/.runtime: pyproject.toml constraints.txt | $(RUN)
+	@echo "installing hedgerow and what it needs into $(VENV) (once)"
+	@$(PIP) hatchling
+	@$(PIP) --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	@echo "installing the developers' tools into $(VENV) (once)"
+	@$(PIP) --no-build-isolation -e '.[dev]'
+	@touch $@

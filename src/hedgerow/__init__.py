@@ -1,0 +1,107 @@
+"""hedgerow: online learning in episodic constrained MDPs with adversarial losses and hard constraints.
+
+Every public name is listed here, once. Names are resolved on first use, so that `import hedgerow` costs next to nothing
+and a program that only solves a linear program never loads a compiler.
+
+    >>> import hedgerow as hr
+    >>> hr.Layout((1, 2, 1), num_actions=3)
+    Layout(layers=(1, 2, 1), actions=3, full support)
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hedgerow import catalogue, errors
+    from hedgerow.errors import CertificateError, FileFormatError, HedgerowError, InfeasibleError, InvalidInput
+    from hedgerow.model import losses, occupancy, offline
+    from hedgerow.model.cmdp import CMDP, View
+    from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
+    from hedgerow.model.gym_table import unroll_gymnasium
+    from hedgerow.model.layout import Layout
+    from hedgerow.model.unroll import unroll
+
+    __version__: str
+
+__all__ = [
+    "CMDP",
+    "BernoulliCosts",
+    "BetaCosts",
+    "CertificateError",
+    "CostDistribution",
+    "DeterministicCosts",
+    "EmpiricalCosts",
+    "FileFormatError",
+    "HedgerowError",
+    "InfeasibleError",
+    "InvalidInput",
+    "Layout",
+    "View",
+    "__version__",
+    "catalogue",
+    "errors",
+    "load",
+    "losses",
+    "occupancy",
+    "offline",
+    "unroll",
+    "unroll_gymnasium",
+]
+
+_MODULES = {
+    "catalogue": "hedgerow.catalogue",
+    "errors": "hedgerow.errors",
+    "losses": "hedgerow.model.losses",
+    "occupancy": "hedgerow.model.occupancy",
+    "offline": "hedgerow.model.offline",
+}
+
+_HOME = {
+    "hedgerow.errors": ("CertificateError", "FileFormatError", "HedgerowError", "InfeasibleError", "InvalidInput"),
+    "hedgerow.model.cmdp": ("CMDP", "View"),
+    "hedgerow.model.costs": (
+        "BernoulliCosts",
+        "BetaCosts",
+        "CostDistribution",
+        "DeterministicCosts",
+        "EmpiricalCosts",
+    ),
+    "hedgerow.model.gym_table": ("unroll_gymnasium",),
+    "hedgerow.model.layout": ("Layout",),
+    "hedgerow.model.unroll": ("unroll",),
+}
+
+_MEMBERS = {name: module for module, names in _HOME.items() for name in names}
+
+
+def load(path: str | os.PathLike[str]) -> CMDP:
+    """Read any data file that hedgerow wrote; what comes back depends on the kind that the file names."""
+    from hedgerow import files
+    from hedgerow.errors import FileFormatError
+    from hedgerow.model.cmdp import CMDP, FILE_KIND
+
+    readers = {FILE_KIND: CMDP.from_file}
+    file = files.load(path)
+    if file.kind not in readers:
+        raise FileFormatError(f"{path} holds a {file.kind!r}; this release can load: {', '.join(readers)}")
+    return readers[file.kind](file, str(path))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        value: Any = importlib.import_module(_MODULES[name])
+    elif name in _MEMBERS:
+        value = getattr(importlib.import_module(_MEMBERS[name]), name)
+    elif name == "__version__":
+        value = importlib.import_module("importlib.metadata").version("hedgerow")
+    else:
+        raise AttributeError(f"module 'hedgerow' has no attribute {name!r}; public names: {', '.join(__all__)}")
+    globals()[name] = value  # the next access does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

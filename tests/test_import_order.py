@@ -1,0 +1,141 @@
+"""Imports between folders point leftwards only, and the modules keep to the house rules on size and docstrings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
+MOST_LINES = 500
+
+# One group per place in the flow of the data; a module imports from groups further up or from its own folder.
+ORDER = (
+    ("errors",),
+    ("checks", "compiling", "files"),
+    ("model",),
+    ("catalogue", "estimates"),
+    ("projection",),
+    ("learners",),
+    ("simulation",),
+    ("results",),
+    ("promises",),
+    ("bench", "report"),
+    ("__init__",),  # the public face
+    ("cli",),
+    ("__main__",),
+)
+RANK = {folder: rank for rank, group in enumerate(ORDER) for folder in group}
+
+# What is learnt must not depend on which worlds happen to be named.
+READS_THE_CATALOGUE = {"promises", "bench", "report", "__init__", "cli"}
+
+
+def source_files() -> list[Path]:
+    return sorted(SOURCES.rglob("*.py"))
+
+
+def folder_of(parts: tuple[str, ...]) -> str:
+    """The folder (or root module) of a dotted path below the package: () is the public face."""
+    return parts[0] if parts else "__init__"
+
+
+def imported_modules(source: str, package: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """(line, dotted path below hedgerow) of each import, wherever in the module it stands.
+
+    `package` is the path, below hedgerow, of the package that contains the module: relative imports start there.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                parts = alias.name.split(".")
+                if parts[0] == "hedgerow":
+                    yield node.lineno, tuple(parts[1:])
+        elif isinstance(node, ast.ImportFrom):
+            base = _base(node, package)
+            for alias in node.names if base is not None else ():
+                yield node.lineno, (*base, alias.name) if is_module((*base, alias.name)) else base
+
+
+def _base(node: ast.ImportFrom, package: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Where `from ... import` looks, below hedgerow; None for other packages."""
+    parts = tuple((node.module or "").split(".")) if node.module else ()
+    if node.level:
+        return (*package[: len(package) - node.level + 1], *parts)
+    return parts[1:] if parts[:1] == ("hedgerow",) else None
+
+
+def is_module(parts: tuple[str, ...]) -> bool:
+    path = SOURCES.joinpath(*parts)
+    return path.with_suffix(".py").is_file() or path.is_dir()
+
+
+def offences(source: str, parts: tuple[str, ...], package: tuple[str, ...]) -> list[str]:
+    """What a module at `parts` imports although it must not."""
+    here, found = folder_of(parts), []
+    for line, target in imported_modules(source, package):
+        there = folder_of(target)
+        if there == here:
+            continue
+        if there not in RANK:
+            found.append(f"line {line}: {there} has no place in ORDER")
+        elif RANK[there] >= RANK[here]:
+            found.append(f"line {line}: {here} imports {there}, which is not to its left")
+        elif there == "catalogue" and here not in READS_THE_CATALOGUE:
+            found.append(f"line {line}: {here} imports the catalogue")
+    return found
+
+
+def module_parts(file: Path) -> tuple[str, ...]:
+    parts = file.relative_to(SOURCES).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+@pytest.mark.parametrize("file", source_files(), ids=lambda file: file.relative_to(SOURCES).as_posix())
+def test_imports_point_leftwards(file: Path) -> None:
+    parts = module_parts(file)
+    assert folder_of(parts) in RANK, f"give {folder_of(parts)} a place in ORDER"
+    package = file.relative_to(SOURCES).parts[:-1]
+    assert offences(file.read_text(), parts, package) == []
+
+
+@pytest.mark.parametrize("file", source_files(), ids=lambda file: file.relative_to(SOURCES).as_posix())
+def test_module_says_what_it_is_and_stays_small(file: Path) -> None:
+    text = file.read_text()
+    assert ast.get_docstring(ast.parse(text)), "a module opens with a docstring"
+    assert len(text.splitlines()) <= MOST_LINES, "this is two modules"
+
+
+@pytest.mark.parametrize(
+    ("source", "parts", "complaint"),
+    [
+        ("import hedgerow.cli", ("model", "layout"), "model imports cli"),
+        ("from hedgerow.projection import x", ("model", "layout"), "model imports projection"),
+        ("def f():\n    from hedgerow import catalogue", ("model", "offline"), "line 2: model imports catalogue"),
+        ("from hedgerow import Layout", ("model", "offline"), "model imports __init__"),
+        ("from .. import files, cli", ("model", "offline"), "model imports cli"),
+        ("from ..estimates.counts import N", ("catalogue", "dope"), "catalogue imports estimates"),
+        ("from hedgerow.catalogue import make", ("learners", "core"), "learners imports the catalogue"),
+        ("import hedgerow.novelty", ("cli",), "novelty has no place in ORDER"),
+        ("from hedgerow.checks import frozen", ("files",), "files imports checks"),
+    ],
+)
+def test_a_wrong_import_is_found(source: str, parts: tuple[str, ...], complaint: str) -> None:
+    found = offences(source, parts, parts[:-1])
+    assert len(found) == 1
+    assert complaint in found[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "parts"),
+    [
+        ("from hedgerow import files", ("model", "cmdp")),
+        ("from .layout import Layout\nfrom . import costs\nfrom .. import errors", ("model", "cmdp")),
+        ("import numpy\nfrom os import path", ("errors",)),
+        ("from hedgerow.catalogue import make", ("bench", "commands")),
+    ],
+)
+def test_a_right_import_is_let_through(source: str, parts: tuple[str, ...]) -> None:
+    assert offences(source, parts, parts[:-1]) == []
