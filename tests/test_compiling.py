@@ -37,7 +37,7 @@ def cache_of(package: Path) -> str:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.cache_directory()
+    return module.cache_directory(package / "caller.py")
 
 
 def run(package: Path, code: str, **environment: str) -> str:
@@ -48,17 +48,16 @@ def run(package: Path, code: str, **environment: str) -> str:
     return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_the_cache_folder_changes_with_any_kernel_source_and_with_nothing_else(package: Path) -> None:
+def test_the_cache_folder_changes_with_every_source_a_kernel_depends_on_and_with_nothing_else(package: Path) -> None:
     before = cache_of(package)
     assert cache_of(package) == before
-    (package / "unrelated.py").write_text("x = 1\n")
+    (package / "unrelated.py").write_text("@kernel\ndef f(): ...\n")
     assert cache_of(package) == before
-    (package / "callee.py").write_text(CALLEE.format(number=2))
+    (package / "callee.py").write_text("import probe.constants\n" + CALLEE.format(number=1))
+    (package / "constants.py").write_text("ONE = 1\n")
     changed = cache_of(package)
     assert changed != before
-    nested = package / "deeper" / "kernels.py"
-    nested.parent.mkdir()
-    nested.write_text("@kernel\ndef f(): ...\n")
+    (package / "constants.py").write_text("ONE = 2\n")  # imported by the callee only
     assert cache_of(package) not in {before, changed}
 
 

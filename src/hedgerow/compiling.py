@@ -1,36 +1,66 @@
 """`kernel`: the one way a function is compiled here.
 
-Numba's cache notices a change in the file of a kernel, not in the files of the kernels that it calls. The cache of this
-package therefore lives in a folder named after a hash of all its sources: a changed kernel anywhere is a new cache.
+Numba's cache notices a change in the file of a kernel, not in the files of the kernels that it calls. Compiled code is
+therefore kept in a folder named after a hash of the module's own source and of every module of this package that it
+imports, directly or not: a change in any of them is a new cache, a change elsewhere is not.
 Set NUMBA_CACHE_DIR to move the cache, NUMBA_DISABLE_JIT=1 to run every kernel as plain Python.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numba
-
-config: Any = numba.config  # its attributes are made at run time
+from numba import config
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_PACKAGE = Path(__file__).parent
+
 
 @cache
-def cache_directory() -> str:
+def _imports(source: Path) -> tuple[Path, ...]:
+    """The files of this package that `source` imports at its top level."""
+    found = []
+    for node in ast.parse(source.read_bytes()).body:
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            root, *parts = name.split(".")
+            file = _PACKAGE.joinpath(*parts).with_suffix(".py")
+            if root == _PACKAGE.name and parts and file.is_file():
+                found.append(file)
+    return tuple(found)
+
+
+def sources_of(module: Path) -> tuple[Path, ...]:
+    """`module` and every file of this package that it depends on, sorted."""
+    closed: set[Path] = set()
+    pending = [module]
+    while pending:
+        source = pending.pop()
+        if source not in closed:
+            closed.add(source)
+            pending.extend(_imports(source))
+    return tuple(sorted(closed))
+
+
+@cache
+def cache_directory(module: Path) -> str:
     """Where compiled kernels of exactly these sources are kept."""
-    package = Path(__file__).parent
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted(package.rglob("*.py")):
-        text = source.read_bytes()
-        if b"@kernel" in text:
-            digest.update(source.relative_to(package).as_posix().encode() + b"\0" + text)
-    return str(_cache_root() / f"kernels-{digest.hexdigest()[:16]}")
+    for source in sources_of(module):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return str(_cache_root() / f"{module.stem}-{digest.hexdigest()[:16]}")
 
 
 def _cache_root() -> Path:
@@ -42,10 +72,21 @@ def _cache_root() -> Path:
 
 def kernel(function: F) -> F:
     """Compile with caching, strict IEEE arithmetic and the GIL released."""
-    previous = config.CACHE_DIR
-    config.CACHE_DIR = cache_directory()  # read when caching is enabled, that is, inside the call below
+    return _compiled(function, inline="never")
+
+
+def inlined_kernel(function: F) -> F:
+    """A kernel that becomes part of its callers: for pieces of a hot path that hand bundles of arrays to each other."""
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: F, inline: Literal["never", "always"]) -> F:
+    settings: Any = config
+    previous = settings.CACHE_DIR
+    # Read when caching is enabled, that is, inside the call below.
+    settings.CACHE_DIR = cache_directory(Path(function.__code__.co_filename))
     try:
-        compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy", inline=inline)(function)
     finally:
-        config.CACHE_DIR = previous
+        settings.CACHE_DIR = previous
     return cast(F, compiled)

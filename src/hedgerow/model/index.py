@@ -26,4 +26,3 @@ class Index(NamedTuple):
 def index_of(layout: Layout) -> Index:
     """The bundle for `layout`; its arrays are the layout's own."""
     return Index(layout.row_start, layout.successor, layout.state_start, layout.num_actions, layout.is_full)
-

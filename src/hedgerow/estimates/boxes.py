@@ -1,0 +1,176 @@
+"""Intervals that hold the truth on the clean event (paper, section 3): boxes of transitions, bounds of mean costs.
+
+    P_hat = M / max(1, N),   lo = max(0, P_hat - epsilon),   hi = min(1, P_hat + epsilon)
+    g_hat = S / max(1, N),   LCB = g_hat - xi,   UCB = g_hat + xi            (clipped to [0, 1] on request)
+
+The confidence set of a row is { p : lo <= p <= hi, sum p = 1 }. Its p(y) is 1 minus the others, each of which is at
+least its lo and at most its hi, so that
+
+    hi(y) <- min(hi(y), 1 - sum of the other lo),   lo(y) <- max(lo(y), 1 - sum of the other hi)
+
+changes the intervals but not the set. A row without visits may do anything, a row with one successor nothing else.
+Whatever the rounding, lo <= hi and sum lo <= 1 <= sum hi, so that no row's set is empty.
+
+Only rows that an episode visited change: `refresh_rows` is the update, `refresh_all` the same for a fresh start.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray, IntArray, float_array, whole_number, within
+from hedgerow.compiling import kernel
+from hedgerow.estimates.counts import Counts
+from hedgerow.estimates.radii import RadiusRule, cost_radius, epsilon, transition_terms
+from hedgerow.model.index import Index
+from hedgerow.model.layout import Layout
+
+MACHINE_EPSILON = float(np.finfo(np.float64).eps)
+
+
+class Boxes(NamedTuple):
+    """Bounds of the transitions and of the mean costs, kept up to date by the kernels below."""
+
+    lower: FloatArray
+    """lo (num_triples,)"""
+    upper: FloatArray
+    """hi (num_triples,)"""
+    cost_lower: FloatArray
+    """LCB (num_rows, m)"""
+    cost_upper: FloatArray
+    """UCB (num_rows, m)"""
+    xi: FloatArray
+    """(num_rows,): the cost radius"""
+
+
+class BoxRule(NamedTuple):
+    """How boxes follow from counts."""
+
+    radii: RadiusRule
+    clip_costs: bool
+    """Whether LCB and UCB are clipped to [0, 1], which the paper does not do; every proof allows it."""
+    known_transitions: bool
+    """Whether lo = hi = P for ever, so that only costs are estimated"""
+
+
+def make_boxes(
+    layout: Layout, num_constraints: int, *, clip_costs: bool = False, transitions: ArrayLike | None = None
+) -> Boxes:
+    """The boxes before the first episode: nothing is known, except the `transitions` (num_triples,) if given."""
+    m = whole_number("the number of constraints", num_constraints, 0)
+    lower = np.zeros(layout.num_triples)
+    single = np.diff(layout.row_start) == 1
+    lower[layout.row_start[:-1][single]] = 1.0
+    upper = np.ones(layout.num_triples)
+    if transitions is not None:
+        where = layout.describe_triple
+        known = float_array("the transition probability", transitions, (layout.num_triples,), where)
+        lower, upper = within("the transition probability", known, 0.0, 1.0, where).copy(), known.copy()
+    return Boxes(
+        lower=lower,
+        upper=upper,
+        cost_lower=np.full((layout.num_rows, m), 0.0 if clip_costs else -1.0),
+        cost_upper=np.ones((layout.num_rows, m)),
+        xi=np.ones(layout.num_rows),
+    )
+
+
+@kernel
+def refresh_all(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes) -> None:
+    """Bring every row of `boxes` up to date."""
+    for r in range(len(counts.num_visits)):
+        refresh_row(index, counts, rule, r, boxes)
+
+
+@kernel
+def refresh_row(index: Index, counts: Counts, rule: BoxRule, row: int, boxes: Boxes) -> None:
+    """Bring one row of `boxes` up to date."""
+    _refresh(
+        row, index.row_start, counts.num_visits, counts.num_moves, counts.cost_sums, rule,
+        boxes.lower, boxes.upper, boxes.cost_lower, boxes.cost_upper, boxes.xi,
+    )  # fmt: skip
+
+
+@kernel
+def refresh_rows(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes) -> None:
+    """Bring the given rows, those of the last episode, up to date."""
+    # Unpacked once: handing bundles on, row by row, would count the references of all their arrays each time.
+    row_start, num_visits, num_moves, cost_sums = index.row_start, counts.num_visits, counts.num_moves, counts.cost_sums
+    lower, upper, xi = boxes.lower, boxes.upper, boxes.xi
+    cost_lower, cost_upper = boxes.cost_lower, boxes.cost_upper
+    for k in range(len(rows)):
+        _refresh(
+            rows[k], row_start, num_visits, num_moves, cost_sums, rule, lower, upper, cost_lower, cost_upper, xi
+        )  # fmt: skip
+
+
+@kernel
+def _refresh(
+    row: int,
+    row_start: IntArray,
+    num_visits: IntArray,
+    num_moves: IntArray,
+    cost_sums: FloatArray,
+    rule: BoxRule,
+    lower: FloatArray,
+    upper: FloatArray,
+    cost_lower: FloatArray,
+    cost_upper: FloatArray,
+    xi: FloatArray,
+) -> None:
+    """Costs and transitions of one row, from N, M and S."""
+    N = num_visits[row]
+    xi[row] = radius = cost_radius(rule.radii, N)
+    for i in range(cost_sums.shape[1]):
+        g_hat = cost_sums[row, i] / max(1, N)
+        cost_lower[row, i] = max(0.0, g_hat - radius) if rule.clip_costs else g_hat - radius
+        cost_upper[row, i] = min(1.0, g_hat + radius) if rule.clip_costs else g_hat + radius
+    start, stop = row_start[row], row_start[row + 1]
+    if stop - start > 1 and not rule.known_transitions:
+        _refresh_transitions(num_moves, N, rule.radii, start, stop, lower, upper)
+
+
+@kernel
+def _refresh_transitions(
+    num_moves: IntArray, num_visits: int, radii: RadiusRule, start: int, stop: int, lower: FloatArray, upper: FloatArray
+) -> None:
+    """The box of the triples start..stop-1 of one row with several successors."""
+    if num_visits == 0:
+        lower[start:stop] = 0.0
+        upper[start:stop] = 1.0
+        return
+    variance_factor, offset = transition_terms(radii, num_visits)
+    sum_lower = sum_upper = 0.0
+    for j in range(start, stop):
+        p_hat = num_moves[j] / num_visits
+        radius = epsilon(radii, p_hat, variance_factor, offset)
+        lower[j] = max(0.0, p_hat - radius)
+        upper[j] = min(1.0, p_hat + radius)
+        sum_lower += lower[j]
+        sum_upper += upper[j]
+    for j in range(start, stop):
+        # P_hat is in the set, so neither bound may pass it: rounding could, where a radius is next to nothing.
+        p_hat = num_moves[j] / num_visits
+        least, most = 1.0 - (sum_upper - upper[j]), 1.0 - (sum_lower - lower[j])
+        lower[j] = min(max(lower[j], least), p_hat)
+        upper[j] = max(min(upper[j], most), p_hat)
+    _make_room(start, stop, lower, upper)
+
+
+@kernel
+def _make_room(start: int, stop: int, lower: FloatArray, upper: FloatArray) -> None:
+    """Undo what rounding may have done: sum lo > 1 or sum hi < 1, by a few units in the last place."""
+    sum_lower = sum_upper = 0.0
+    for j in range(start, stop):
+        sum_lower += lower[j]
+        sum_upper += upper[j]
+    slack = 2.0 * (stop - start) * MACHINE_EPSILON
+    if sum_lower > 1.0:
+        for j in range(start, stop):
+            lower[j] *= (1.0 - slack) / sum_lower
+    if sum_upper < 1.0:
+        for j in range(start, stop):
+            upper[j] = min(1.0, upper[j] * (1.0 + slack) / sum_upper)

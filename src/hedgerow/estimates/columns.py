@@ -1,0 +1,258 @@
+"""One step back through the boxes of a policy, for all rows of a layer at once.
+
+For a policy pi and values f on layer k + 1 the step computes, for every state x of layer k,
+
+    f(x) = sum_a pi(a|x) max { p . f : lo <= p <= hi, sum p = 1 },          p, lo, hi of row (x,a).
+
+The maximum fills greedily, best successor first (GREEDY of COMP-UOB). With phi = min f and because p sums to 1,
+
+    max p . f = phi + sum_y (f(y) - phi) p(y),   p(y) = lo(y) + min(hi(y) - lo(y), mass that is left),
+
+so successors of value phi are never looked at: an indicator needs a single one, p = min(hi, 1 - sum of the other lo),
+and states from which the target cannot be reached cost nothing.
+
+The order of the successors is the same for all rows of a layer. Boxes are therefore stored by *column*: column y holds
+the entries (x, a, y) of all rows with pi(a|x) > 0, and a column is applied to all rows in one loop over neighbouring
+numbers; the successors of a single row are never sorted. In a sparse support the entries of a column name their rows.
+
+    f = (1, .5, 0), lo = (.1, .2, .1), hi = (.5, .9, .6)   ->   p = (.5, .4, .1), value .7
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import kernel
+from hedgerow.model.index import Index
+from hedgerow.model.layout import Layout
+
+# Positions are unsigned: compiled code need not ask whether an index is negative, and the loops become vector code.
+Positions = NDArray[np.uint64]
+ONE = np.uint64(1)
+
+
+class Columns(NamedTuple):
+    """The boxes of one policy by successor, and the buffers of a backward pass. Allocated once per layout.
+
+    A *slot* is a row with pi(a|x) > 0; slots are numbered like rows.
+    """
+
+    start: Positions
+    """(num_states,): where the column of each state begins; it has room for all triples that lead there"""
+    stop: Positions
+    """(num_states,): where it ends under the loaded policy"""
+    slot: Positions
+    """(num_triples,): the slot of each entry, counted from the first slot of its layer"""
+    lower: FloatArray
+    """(num_triples,): lo of each entry"""
+    width: FloatArray
+    """(num_triples,): hi - lo of each entry"""
+    first_slot: Positions
+    """(num_states,): state x has the slots first_slot[x] : first_slot[x + 1]"""
+    row: IntArray
+    """(num_rows,): the row of each slot"""
+    weight: FloatArray
+    """(num_rows,): pi of each slot"""
+    rest: FloatArray
+    """(num_rows,): 1 - sum of lo of each slot"""
+    values: FloatArray
+    """(num_states,): f, filled from the last layer to the first"""
+    left: FloatArray
+    """(rows of the largest layer,): mass that is left while columns are applied"""
+    gain: FloatArray
+    """(rows of the largest layer,): sum of (f - phi) p so far"""
+    order: IntArray
+    """(size of the largest layer,): the states above phi, best first"""
+    key: FloatArray
+    """(size of the largest layer,): their values"""
+    states: IntArray
+    """(num_states,): 0, 1, ...: all targets"""
+    spare: FloatArray
+    """(1,): a single result"""
+
+
+def make_columns(layout: Layout) -> Columns:
+    """Fresh buffers; `load_columns` fills them."""
+    states, rows, triples, widest = layout.num_states, layout.num_rows, layout.num_triples, max(layout.layer_sizes)
+    incoming = np.bincount(layout.successor, minlength=states)
+    return Columns(
+        start=np.concatenate(([0], np.cumsum(incoming)[:-1])).astype(np.uint64),
+        stop=np.zeros(states, dtype=np.uint64),
+        slot=np.zeros(triples, dtype=np.uint64),
+        lower=np.zeros(triples),
+        width=np.zeros(triples),
+        first_slot=np.zeros(states, dtype=np.uint64),
+        row=np.zeros(rows, dtype=np.int64),
+        weight=np.zeros(rows),
+        rest=np.zeros(rows),
+        values=np.zeros(states),
+        left=np.zeros(widest * layout.num_actions),
+        gain=np.zeros(widest * layout.num_actions),
+        order=np.zeros(widest, dtype=np.int64),
+        key=np.zeros(widest),
+        states=np.arange(states, dtype=np.int64),
+        spare=np.zeros(1),
+    )
+
+
+@kernel
+def load_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, columns: Columns) -> None:
+    """Sort the boxes (num_triples,) of the rows that `policy` (num_rows,) plays into `columns`."""
+    first_slot, stop = columns.first_slot, columns.stop
+    stop[:] = columns.start
+    num_slots = 0
+    for k in range(len(index.state_start) - 2):
+        first_of_layer = num_slots
+        for x in range(index.state_start[k], index.state_start[k + 1]):
+            first_slot[x] = num_slots
+            for r in range(x * index.num_actions, (x + 1) * index.num_actions):
+                if policy[r] > 0.0:
+                    columns.row[num_slots] = r
+                    columns.weight[num_slots] = policy[r]
+                    columns.rest[num_slots] = _load_row(
+                        lower, upper, index.successor, index.row_start[r], index.row_start[r + 1],
+                        num_slots - first_of_layer, stop, columns.slot, columns.lower, columns.width,
+                    )  # fmt: skip
+                    num_slots += 1
+    first_slot[len(first_slot) - 1] = num_slots
+
+
+# The kernels below take plain arrays: handing a bundle from one compiled function to the next counts the references of
+# all its arrays, which would take longer than the work on a small layer.
+
+
+@kernel
+def _load_row(
+    lower: FloatArray,
+    upper: FloatArray,
+    successor: NDArray[np.int32],
+    start: int,
+    stop: int,
+    slot: int,
+    column_stop: Positions,
+    column_slot: Positions,
+    column_lower: FloatArray,
+    column_width: FloatArray,
+) -> float:
+    """Append the triples start..stop-1 of one row to their columns; returns what their lower bounds leave of mass 1."""
+    rest = 1.0
+    for j in range(start, stop):
+        y = successor[j]
+        entry = column_stop[y]
+        column_stop[y] = entry + ONE
+        column_slot[entry] = slot
+        column_lower[entry] = lower[j]
+        column_width[entry] = upper[j] - lower[j]
+        rest -= lower[j]
+    return max(rest, 0.0)
+
+
+@kernel
+def sort_above(values: FloatArray, first: int, last: int, order: IntArray, key: FloatArray) -> tuple[float, int]:
+    """phi = the least value of the states first..last-1, and how many lie above it: order[:count], best first.
+
+    Equal values keep the order of the states while a layer is small, else any.
+    """
+    phi = values[first]
+    for y in range(first + 1, last):
+        phi = min(phi, values[y])
+    count = 0
+    for y in range(first, last):
+        if values[y] > phi:
+            order[count] = y
+            key[count] = values[y]
+            count += 1
+    gap = 1  # shell sort; an insertion sort for fewer than 18 states
+    while gap < count // 9:
+        gap = 3 * gap + 1
+    while gap >= 1:
+        for i in range(gap, count):
+            state, value, j = order[i], key[i], i
+            while j >= gap and key[j - gap] < value:
+                order[j], key[j] = order[j - gap], key[j - gap]
+                j -= gap
+            order[j], key[j] = state, value
+        gap //= 3
+    return phi, count
+
+
+@kernel
+def fill_layer(
+    phi: float,
+    order: IntArray,
+    key: FloatArray,
+    count: int,
+    start: Positions,
+    stop: Positions,
+    slot: Positions,
+    lower: FloatArray,
+    width: FloatArray,
+    rest: FloatArray,
+    base: np.uint64,
+    num_slots: np.uint64,
+    left: FloatArray,
+    gain: FloatArray,
+) -> None:
+    """sum (f - phi) p of the best p of the slots base..base+num_slots-1, into `gain`; `left` is overwritten too."""
+    for s in range(num_slots):
+        left[s] = rest[base + s]
+        gain[s] = 0.0
+    for i in range(count):
+        y, value = order[i], key[i] - phi
+        if stop[y] - start[y] == num_slots:
+            _apply_column(value, lower, width, start[y], num_slots, left, gain)
+        else:
+            _apply_sparse_column(value, lower, width, slot, start[y], stop[y], left, gain)
+
+
+@kernel
+def _apply_column(
+    value: float,
+    lower: FloatArray,
+    width: FloatArray,
+    start: np.uint64,
+    num_slots: np.uint64,
+    left: FloatArray,
+    gain: FloatArray,
+) -> None:
+    """Hand mass to a successor of all slots: entry start + s belongs to slot s."""
+    for s in range(num_slots):
+        more = min(width[start + s], left[s])
+        left[s] -= more
+        gain[s] += value * (lower[start + s] + more)
+
+
+@kernel
+def _apply_sparse_column(
+    value: float,
+    lower: FloatArray,
+    width: FloatArray,
+    slot: Positions,
+    start: np.uint64,
+    stop: np.uint64,
+    left: FloatArray,
+    gain: FloatArray,
+) -> None:
+    """Hand mass to a successor of some slots."""
+    for entry in range(start, stop):
+        s = slot[entry]
+        more = min(width[entry], left[s])
+        left[s] -= more
+        gain[s] += value * (lower[entry] + more)
+
+
+@kernel
+def average_actions(
+    first: int, last: int, phi: float, first_slot: Positions, weight: FloatArray, gain: FloatArray, values: FloatArray
+) -> None:
+    """f(x) = sum_a pi(a|x) (phi + gain) for the states first..last-1 of one layer."""
+    base = first_slot[first]
+    for x in range(first, last):
+        total = 0.0
+        for s in range(first_slot[x], first_slot[x + 1]):
+            total += weight[s] * (phi + gain[s - base])
+        values[x] = total

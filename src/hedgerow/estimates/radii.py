@@ -1,0 +1,138 @@
+"""How far estimates may be off: radii xi for mean costs and epsilon for transition probabilities (paper, section 3).
+
+With probability 1 - delta, |g_hat_i - g_i| <= xi(N) for all episodes, rows and constraints; with probability
+1 - 4 delta, |P_hat - P| <= epsilon(P_hat, N) for all episodes and triples; both, the clean event, with 1 - 5 delta.
+N is the number of visits of the row, n- = max(1, N - 1), T the number of episodes; |X| counts x_0 and x_L.
+
+    paper    xi = min(1, sqrt(4 ln(T|X||A|m/delta) / max(1, N)))                                   Lemma gen_confidence
+             epsilon = 2 sqrt(P_hat iota / n-) + 14 iota / (3 n-),   iota = ln(T|X||A|/delta)      Lemma confidenceset
+
+    tight    xi = min(1, sqrt(ln(2 n_pair m T/delta_G) / (2N)))                                    Hoeffding
+             epsilon = sqrt(2 V iota' / N) + 7 iota' / (3 (N - 1)),   iota' = ln(4 n T/delta_P),   empirical Bernstein
+             V = P_hat (1 - P_hat) N / (N - 1) the sample variance, N >= 2                         (Maurer and Pontil)
+
+    anytime  tight with N (N + 1) in the place of T: no horizon
+
+The paper unites over the episodes *and* the values of N and rounds up. The bounds depend on N alone, so that a union
+over N = 1..T, or over all N with weights 1/(N(N+1)), is enough. The budgets are the paper's: delta_G = delta and
+delta_P = 4 delta. n_pair counts rows; n counts the triples of rows with at least two successors, for the others have
+nothing to estimate. There is no m in the transition terms: transitions do not depend on the constraints.
+
+    T = 1000, |X| = 10, |A| = 3, m = 2, delta = .05, N = 200:   xi = 0.529109, epsilon(.25) = 0.570571
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, log1p, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from hedgerow.checks import real_number, whole_number
+from hedgerow.compiling import kernel
+from hedgerow.errors import InvalidInput
+from hedgerow.model.layout import Layout
+
+PAPER, TIGHT, ANYTIME = 0, 1, 2
+KINDS = {"paper": PAPER, "tight": TIGHT, "anytime": ANYTIME}
+SMALLEST = float(np.finfo(np.float64).tiny)
+
+
+class RadiusRule(NamedTuple):
+    """The radii as kernels take them."""
+
+    kind: int
+    cost_log: float
+    """The logarithm in xi; for `anytime` without its part ln(N(N+1))"""
+    transition_log: float
+    """iota or iota'; for `anytime` without its part ln(N(N+1))"""
+    scale: float
+
+
+@dataclass(frozen=True)
+class Radii:
+    """Which radii to use. A `confidence_scale` c < 1 multiplies them by c and voids every high-probability promise."""
+
+    kind: str = "paper"
+    confidence_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidInput(f"the radii are {self.kind!r}; choose one of {', '.join(KINDS)}")
+        scale = real_number("the confidence scale", self.confidence_scale, SMALLEST, 1.0)
+        object.__setattr__(self, "confidence_scale", scale)
+
+    def rule(self, layout: Layout, num_constraints: int, delta: float, episodes: int | None = None) -> RadiusRule:
+        """The constants for a world, a failure probability delta in (0, 1) and a horizon T (`anytime` needs none)."""
+        m = max(1, whole_number("the number of constraints", num_constraints, 0))
+        d = real_number("delta", delta, SMALLEST, float(np.nextafter(1.0, 0.0)))
+        if self.kind == "anytime":
+            T = 1
+        elif episodes is None:
+            raise InvalidInput(f"{self.kind} radii need the number of episodes; without one use the anytime radii")
+        else:
+            T = whole_number("the number of episodes", episodes, 1)
+        if self.kind == "paper":
+            pairs = layout.num_states * layout.num_actions
+            cost_log, transition_log = log(T) + log(pairs * m) - log(d), log(T) + log(pairs) - log(d)
+        else:
+            delta_G, delta_P = log(d), log(4.0) + log(d)
+            cost_log = log(2 * layout.num_rows * m) + log(T) - delta_G
+            transition_log = log(4 * max(1, num_uncertain_triples(layout))) + log(T) - delta_P
+        return RadiusRule(KINDS[self.kind], cost_log, transition_log, self.confidence_scale)
+
+
+def num_uncertain_triples(layout: Layout) -> int:
+    """n: the triples of rows with more than one successor."""
+    successors = np.diff(layout.row_start)
+    return int(successors[successors > 1].sum())
+
+
+@kernel
+def cost_radius(rule: RadiusRule, num_visits: int) -> float:
+    """xi of a row with N visits; 1 while N = 0, whatever the scale."""
+    if num_visits < 1:
+        return 1.0
+    if rule.kind == PAPER:
+        xi = sqrt(4.0 * rule.cost_log / num_visits)
+    else:
+        xi = sqrt((rule.cost_log + _log_of_union(rule, num_visits)) / (2.0 * num_visits))
+    return min(1.0, rule.scale * xi)
+
+
+@kernel
+def transition_radius(rule: RadiusRule, p_hat: float, num_visits: int) -> float:
+    """epsilon of a triple with estimate P_hat in a row with N visits; 1, the trivial bound, where there is no other."""
+    variance_factor, offset = transition_terms(rule, num_visits)
+    return epsilon(rule, p_hat, variance_factor, offset)
+
+
+@kernel
+def transition_terms(rule: RadiusRule, num_visits: int) -> tuple[float, float]:
+    """(v, b) of a row with N visits: epsilon = sqrt(v P_hat) + b, or sqrt(v P_hat (1 - P_hat)) + b if not `paper`."""
+    if num_visits < 1 or (rule.kind != PAPER and num_visits < 2):
+        return 0.0, 1.0
+    n_minus = float(max(1, num_visits - 1))
+    if rule.kind == PAPER:
+        iota = rule.transition_log
+        v, b = 4.0 * iota / n_minus, 14.0 * iota / (3.0 * n_minus)
+    else:
+        iota = rule.transition_log + _log_of_union(rule, num_visits)
+        v, b = 2.0 * iota / n_minus, 7.0 * iota / (3.0 * n_minus)  # 2 V iota / N, as V = P_hat (1 - P_hat) N / n_minus
+    return rule.scale**2 * v, rule.scale * b
+
+
+@kernel
+def epsilon(rule: RadiusRule, p_hat: float, variance_factor: float, offset: float) -> float:
+    """epsilon from the terms of its row."""
+    spread = p_hat if rule.kind == PAPER else p_hat * (1.0 - p_hat)
+    return sqrt(variance_factor * spread) + offset
+
+
+@kernel
+def _log_of_union(rule: RadiusRule, num_visits: int) -> float:
+    """ln(N(N+1)) for anytime radii: the weights 1/(N(N+1)) of the union over N sum to 1."""
+    if rule.kind != ANYTIME:
+        return 0.0
+    return log(num_visits) + log1p(num_visits)

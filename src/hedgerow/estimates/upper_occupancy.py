@@ -1,0 +1,88 @@
+"""COMP-UOB: the largest probability of reaching a state that any transitions in their boxes allow.
+
+    u(x,a) = max { q^{P,pi}(x,a) : P in boxes } = pi(a|x) f(x_0)     for a Markov policy pi and x in X_k, where
+    f = indicator of x on X_k,   f(z) = sum_a pi(a|z) max { p . f : p in box(z,a) }   for z in X_{k-1}, ..., X_0.
+
+Rows choose their p independently, so the backward pass is exact. Every target state has its own worst transitions: one
+pass per state (its actions share it), and the bounds of a layer may add up to more than 1. With trivial boxes every
+state is reached surely: u(x,a) = pi(a|x). A mixture of policies has no such recursion; average the bounds instead.
+
+The step of the pass is in `columns.py`. `load_columns` is the only part that looks at boxes and policy: after it,
+`reach_of_states` may be called for any targets, as often as needed.
+"""
+
+from __future__ import annotations
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import kernel
+from hedgerow.estimates.columns import Columns, average_actions, fill_layer, load_columns, sort_above
+from hedgerow.model.index import Index
+
+
+@kernel
+def reach_of_states(index: Index, columns: Columns, targets: IntArray, num_targets: int, reach: FloatArray) -> None:
+    """reach[i] = largest Pr[visit targets[i]] for i < num_targets, for the boxes and the policy in `columns`."""
+    state_start, first_slot = index.state_start, columns.first_slot
+    values, order, key, left, gain = columns.values, columns.order, columns.key, columns.left, columns.gain
+    start, stop, slot, lower, width = columns.start, columns.stop, columns.slot, columns.lower, columns.width
+    weight, rest = columns.weight, columns.rest
+    k = 0
+    for i in range(num_targets):
+        target = targets[i]
+        if target < state_start[k]:
+            k = 0
+        while target >= state_start[k + 1]:
+            k += 1
+        for y in range(state_start[k], state_start[k + 1]):
+            values[y] = 0.0
+        values[target] = 1.0
+        for h in range(k - 1, -1, -1):
+            first, last = state_start[h], state_start[h + 1]
+            phi, count = sort_above(values, last, state_start[h + 2], order, key)
+            base = first_slot[first]
+            num_slots = first_slot[last] - base
+            fill_layer(phi, order, key, count, start, stop, slot, lower, width, rest, base, num_slots, left, gain)
+            average_actions(first, last, phi, first_slot, weight, gain, values)
+        reach[i] = min(values[0], 1.0)
+
+
+@kernel
+def reach_bound(
+    index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, state: int, columns: Columns
+) -> float:
+    """max over the boxes (num_triples,) of Pr[visit `state`] under `policy` (num_rows,); u(x,a) = pi(a|x) times it."""
+    load_columns(index, lower, upper, policy, columns)
+    reach_of_states(index, columns, columns.states[state:], 1, columns.spare)
+    return float(columns.spare[0])
+
+
+@kernel
+def reach_bounds_of_path(
+    index: Index,
+    lower: FloatArray,
+    upper: FloatArray,
+    policy: FloatArray,
+    states: IntArray,
+    columns: Columns,
+    reach: FloatArray,
+) -> None:
+    """The bounds of the visited states (L,), one per layer, into `reach` (L,)."""
+    load_columns(index, lower, upper, policy, columns)
+    reach_of_states(index, columns, states, len(states), reach)
+
+
+@kernel
+def reach_bounds_all(
+    index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, columns: Columns, reach: FloatArray
+) -> None:
+    """The bounds of all decision states into `reach` (num_decision_states,)."""
+    load_columns(index, lower, upper, policy, columns)
+    reach_of_states(index, columns, columns.states, len(columns.states) - 1, reach)  # without x_L
+
+
+@kernel
+def upper_occupancy(index: Index, policy: FloatArray, reach: FloatArray, u: FloatArray) -> None:
+    """u(x,a) = pi(a|x) reach(x) for all rows, into `u` (num_rows,)."""
+    for x in range(len(reach)):
+        for r in range(x * index.num_actions, (x + 1) * index.num_actions):
+            u[r] = policy[r] * reach[x]

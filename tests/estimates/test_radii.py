@@ -1,0 +1,126 @@
+"""Radii against their formulas, the published numbers, and coverage by simulation."""
+
+from math import log, nan, sqrt
+
+import naive_estimates as naive
+import numpy as np
+import pytest
+
+from hedgerow.errors import InvalidInput
+from hedgerow.estimates.radii import Radii, cost_radius, epsilon, transition_radius, transition_terms
+from hedgerow.model.layout import Layout
+
+TEN_STATES = Layout((1, 4, 4, 1), num_actions=3)
+"""|X| = 10 and |A| = 3, 27 pairs; 12 + 48 triples of rows with four successors and 12 of rows with one"""
+VISITS = (1, 2, 3, 10, 200, 10**6)
+P_HATS = (0.0, 0.01, 0.25, 0.5, 1.0)
+
+
+def test_the_numbers_of_the_paper_preset() -> None:
+    rule = Radii("paper").rule(TEN_STATES, 2, 0.05, 1000)
+    assert rule.transition_log == pytest.approx(13.304685, abs=1e-6)
+    assert cost_radius(rule, 200) == pytest.approx(0.529109, abs=1e-6)
+    assert transition_radius(rule, 0.25, 200) == pytest.approx(0.570571, abs=1e-6)
+
+
+def expected(kind: str, N: int, p: float, m: int, delta: float, T: int) -> tuple[float, float]:
+    """xi and epsilon, written down once more from the specification."""
+    if kind == "paper":
+        iota, n_minus = log(T * 10 * 3 / delta), max(1, N - 1)
+        xi = sqrt(4 * log(T * 10 * 3 * m / delta) / max(1, N))
+        return min(1.0, xi), 2 * sqrt(p * iota / n_minus) + 14 * iota / (3 * n_minus)
+    union = N * (N + 1) if kind == "anytime" else T
+    xi = min(1.0, sqrt(log(2 * 27 * m * union / delta) / (2 * N)))
+    if N < 2:
+        return xi, 1.0
+    v_hat, iota = p * (1 - p) * N / (N - 1), log(4 * 60 * union / (4 * delta))
+    return xi, sqrt(2 * v_hat * iota / N) + 7 * iota / (3 * (N - 1))
+
+
+@pytest.mark.parametrize("kind", ["paper", "tight", "anytime"])
+@pytest.mark.parametrize("m", [1, 4])
+def test_radii_are_their_formulas(kind: str, m: int) -> None:
+    rule = Radii(kind).rule(TEN_STATES, m, 0.01, 5000)
+    for N in VISITS:
+        for p in P_HATS:
+            xi, eps = expected(kind, N, p, m, 0.01, 5000)
+            assert cost_radius(rule, N) == pytest.approx(xi, rel=1e-13)
+            assert transition_radius(rule, p, N) == pytest.approx(eps, rel=1e-13)
+
+
+def test_tight_cost_radii_are_narrower_by_the_published_factor() -> None:
+    # |X| = 10, |A| = 3, m = 1, delta = .05: 2.77 times narrower for T = 10^4 .. 10^6, with 30 pairs counted; here 27.
+    for T in (10**4, 10**6):
+        ratio = cost_radius(Radii("paper").rule(TEN_STATES, 1, 0.05, T), 10**5) / cost_radius(
+            Radii("tight").rule(TEN_STATES, 1, 0.05, T), 10**5
+        )
+        assert ratio == pytest.approx(2.77, abs=0.02)
+
+
+@pytest.mark.parametrize("kind", ["paper", "tight", "anytime"])
+def test_a_scale_multiplies_the_radii_except_where_nothing_is_known(kind: str) -> None:
+    whole = Radii(kind).rule(TEN_STATES, 1, 0.05, 10**4)
+    part = Radii(kind, confidence_scale=0.1).rule(TEN_STATES, 1, 0.05, 10**4)
+    assert cost_radius(part, 0) == 1.0
+    assert transition_radius(part, 0.0, 0) == 1.0
+    assert transition_radius(part, 0.5, 10**4) == pytest.approx(0.1 * transition_radius(whole, 0.5, 10**4), rel=1e-14)
+    assert cost_radius(part, 10**4) == pytest.approx(0.1 * cost_radius(whole, 10**4), rel=1e-14)
+    if kind != "paper":
+        assert transition_radius(part, 0.5, 1) == 1.0
+
+
+def test_the_number_of_constraints_is_in_the_cost_radius_only() -> None:
+    few, many = (Radii("tight").rule(TEN_STATES, m, 0.05, 100) for m in (1, 9))
+    assert transition_radius(few, 0.3, 50) == transition_radius(many, 0.3, 50)
+    assert cost_radius(few, 500) < cost_radius(many, 500)
+    assert Radii("paper").rule(TEN_STATES, 0, 0.05, 100) == Radii("paper").rule(TEN_STATES, 1, 0.05, 100)
+
+
+def test_rows_with_one_successor_are_not_counted() -> None:
+    one_way = Layout((1, 1, 1), num_actions=2)
+    assert Radii("tight").rule(one_way, 1, 0.05, 100).transition_log == pytest.approx(log(100 / 0.05), rel=1e-14)
+    rng = np.random.default_rng(7)
+    layout = naive.some_layout(rng, full=False)
+    n = sum(row.stop - row.start for row in naive.rows_of(layout) if row.stop - row.start > 1)
+    assert Radii("tight").rule(layout, 1, 0.05, 100).transition_log == pytest.approx(log(n * 100 / 0.05), rel=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["paper", "tight", "anytime"])
+def test_estimates_stay_within_their_radii(kind: str) -> None:
+    """Any breach in a run of T visits to one row of two successors has probability at most delta (4 delta) / rows."""
+    T, runs, delta, p = 1000, 400, 0.2, 0.3
+    layout = Layout((1, 2, 1), num_actions=1)
+    rule = Radii(kind).rule(layout, 1, delta, T)
+    draws = np.random.default_rng(0).random((runs, T)) < p
+    estimate = np.cumsum(draws, axis=1) / np.arange(1, T + 1)
+    xi = np.array([cost_radius(rule, N) for N in range(1, T + 1)])
+    terms = np.array([transition_terms(rule, N) for N in range(1, T + 1)])
+    eps = np.array([[epsilon(rule, q, *term) for q, term in zip(row, terms, strict=True)] for row in estimate[:20]])
+    assert (np.abs(estimate - p) > xi).any(axis=1).mean() <= delta
+    assert (np.abs(estimate[:20] - p) > eps).any(axis=1).mean() <= 4 * delta
+    assert xi[-1] < 0.2  # and they say something
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"kind": "loose"}, "choose one of paper, tight, anytime"),
+        ({"confidence_scale": 0.0}, "confidence scale"),
+        ({"confidence_scale": 1.5}, "confidence scale"),
+        ({"confidence_scale": nan}, "confidence scale"),
+    ],
+)
+def test_settings_out_of_range_are_refused(arguments: dict, complaint: str) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        Radii(**arguments)
+
+
+def test_a_rule_needs_a_failure_probability_and_a_horizon() -> None:
+    for delta in (0.0, 1.0, nan):
+        with pytest.raises(InvalidInput, match="delta"):
+            Radii().rule(TEN_STATES, 1, delta, 10)
+    with pytest.raises(InvalidInput, match="anytime"):
+        Radii("tight").rule(TEN_STATES, 1, 0.1)
+    with pytest.raises(InvalidInput, match="number of episodes"):
+        Radii().rule(TEN_STATES, 1, 0.1, 0)
+    assert Radii("anytime").rule(TEN_STATES, 1, 0.1) == Radii("anytime").rule(TEN_STATES, 1, 0.1, 77)
