@@ -1,0 +1,148 @@
+"""An independent check of a projection: optimality conditions, a rigorous duality gap, or the proof of infeasibility.
+
+Nothing here is shared with the solver. The gap uses the *large* dual, with multipliers a+, a- >= 0 per triple,
+
+    q'(x,a,x') = qt exp{ v(x) - v(x') - theta^T c(x,a) - a+(x') + a-(x') + sum_y [ hi(y) a+(y) - lo(y) a-(y) ] }
+    D(q || qt)  >=  v(x_0) - theta^T alpha - sum q' + sum qt       for every v, theta >= 0, a+ >= 0, a- >= 0,
+
+so whatever a+ and a- are recovered, a small gap proves that q is the projection: D(q || q*) <= gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray
+from hedgerow.projection.problem import ProjectionProblem
+from hedgerow.projection.result import ProjectionResult
+
+SMALLEST_LOG = 800.0
+"""exp(-800) is 0 in floating point."""
+NOTHING = 1e-200
+"""A share of a row below this tells nothing about multipliers: it may have been cut to stay a number."""
+AT_BOUND = 1e-9
+"""Relative distance to a bound below which a multiplier of that bound may be positive."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Residuals of a claimed projection; every one is 0 at the exact solution."""
+
+    mass: float
+    """max over layers |mass - 1|"""
+    flow: float
+    """max over inner states |inflow - outflow|"""
+    boxes: float
+    """max [lo w - q]^+, [q - hi w]^+"""
+    costs: float
+    """max [c_i^T w - alpha_i]^+"""
+    complementarity: float
+    """max theta_i |c_i^T w - alpha_i| / (1 + sum theta), for the thresholds alpha that the result says it used"""
+    stationarity: float
+    """max |q - q'| / (1 + max |v|): the point against the exponential form of its own multipliers"""
+    gap: float
+    """absolute_gap / (1 + |D| + theta^T |alpha|), relative to the largest term of which it is a difference"""
+    absolute_gap: float
+    """D(q || qt) - large dual value"""
+
+    @property
+    def worst(self) -> float:
+        """The largest residual, with the gap taken relatively."""
+        names = (field.name for field in fields(self) if field.name != "absolute_gap")
+        return max(abs(float(getattr(self, name))) for name in names)
+
+
+def certify(problem: ProjectionProblem, result: ProjectionResult) -> Certificate:
+    """Measure `result` against `problem`, from the primal point, v and theta alone."""
+    layout = problem.layout
+    row, starts = layout.row_of_triple, layout.row_start[:-1]
+    q = np.exp(result.log_occupancy)
+    w = np.add.reduceat(q, starts)
+    layer_mass = np.add.reduceat(w, layout.state_start[:-2] * layout.num_actions)
+    outflow = np.add.reduceat(w, np.arange(0, layout.num_rows, layout.num_actions))
+    inflow = np.zeros(layout.num_states)
+    np.add.at(inflow, layout.successor, q)
+    thresholds = problem.thresholds + result.relaxation
+    slack = problem.costs @ w - thresholds
+    theta = np.asarray(result.theta)
+    dual_q = np.exp(_large_dual_point(problem, result))
+    positive = q > 0.0
+    safe_log_q = np.where(positive, result.log_occupancy, 0.0)
+    base_mass = float(np.sum(np.exp(problem.log_base)))
+    divergence = float(np.sum(q * np.where(positive, safe_log_q - problem.log_base, 0.0)) - q.sum() + base_mass)
+    dual_value = float(result.v[0] - theta @ thresholds - np.sum(dual_q) + base_mass)
+    return Certificate(
+        mass=float(np.max(np.abs(layer_mass - 1.0))),
+        flow=float(np.max(np.abs(inflow[1:-1] - outflow[1:]), initial=0.0)),
+        boxes=float(max(0.0, np.max(problem.lower * w[row] - q), np.max(q - problem.upper * w[row]))),
+        costs=float(np.max(slack + result.relaxation, initial=0.0)),
+        complementarity=float(np.max(theta * np.abs(slack), initial=0.0) / (1.0 + theta.sum())),
+        stationarity=float(np.max(np.abs(q - dual_q)) / (1.0 + np.max(np.abs(result.v)))),
+        gap=(divergence - dual_value) / (1.0 + abs(divergence) + float(theta @ np.abs(thresholds))),
+        absolute_gap=divergence - dual_value,
+    )
+
+
+def _large_dual_point(problem: ProjectionProblem, result: ProjectionResult) -> FloatArray:
+    """ln q' for multipliers a+, a- recovered from how far each triple is from the plain exponential form."""
+    layout = problem.layout
+    row, starts = layout.row_of_triple, layout.row_start[:-1]
+    state = row // layout.num_actions
+    price = np.asarray(result.theta) @ problem.costs
+    plain = problem.log_base + result.v[state] - result.v[layout.successor] - price[row]
+    largest = np.maximum.reduceat(result.log_occupancy, starts)[row]
+    share = np.exp(result.log_occupancy - largest)  # within the row, whatever the mass of the row
+    share /= np.add.reduceat(share, starts)[row]
+    at_upper = share >= problem.upper * (1.0 - AT_BOUND)
+    at_lower = share <= problem.lower * (1.0 + AT_BOUND)
+    impossible = problem.upper == 0.0  # a+ = infinity costs nothing there: q' = 0
+    known = (share > NOTHING) & ~impossible
+    excess = np.where(known, np.where(known, result.log_occupancy, 0.0) - plain, 0.0)  # = s - a+ + a-, s per row
+    free = known & ~at_upper & ~at_lower
+    weight = np.where(free, share, 0.0)
+    total = np.add.reduceat(weight, starts)
+    mean = np.add.reduceat(weight * excess, starts) / np.where(total > 0.0, total, 1.0)
+    # Without a free triple, s lies anywhere between the largest excess at `hi` and the smallest at `lo`.
+    highest = np.maximum.reduceat(np.where(known & at_upper & ~at_lower, excess, -np.inf), starts)
+    lowest = np.minimum.reduceat(np.where(known & at_lower & ~at_upper, excess, np.inf), starts)
+    inner = np.where(np.isfinite(highest), highest, np.where(np.isfinite(lowest), lowest, 0.0))
+    s = np.where(total > 0.0, mean, inner)
+    # A successor can be forced to 0 by the lower bounds of the others: the limit of s to minus infinity describes it.
+    forced = np.where(~np.isfinite(result.log_occupancy) & ~impossible, plain, -np.inf)
+    s = np.where(total > 0.0, s, np.minimum(s, -SMALLEST_LOG - np.maximum.reduceat(forced, starts)))[row]
+    a_plus = np.where(known & at_upper, np.maximum(s - excess, 0.0), 0.0)
+    a_minus = np.where(known & at_lower, np.maximum(excess - s, 0.0), 0.0)
+    lift = np.add.reduceat(problem.upper * a_plus - problem.lower * a_minus, starts)[row]
+    return np.where(impossible, -np.inf, plain - a_plus + a_minus + lift)
+
+
+def proves_infeasible(problem: ProjectionProblem, theta: ArrayLike) -> float:
+    """min { theta^T (C q - alpha) : q within the boxes } for theta >= 0: positive means infeasible.
+
+    Plain backward induction, row by row; slow and obvious.
+    """
+    layout = problem.layout
+    weights = np.asarray(theta, dtype=np.float64)
+    if np.any(weights < 0.0):
+        return -np.inf
+    cost = weights @ problem.costs
+    values = np.zeros(layout.num_states)
+    for x in range(layout.num_decision_states - 1, -1, -1):
+        options = []
+        for r in range(x * layout.num_actions, (x + 1) * layout.num_actions):
+            triples = slice(layout.row_start[r], layout.row_start[r + 1])
+            there = values[layout.successor[triples]]
+            options.append(cost[r] + _cheapest(there, problem.lower[triples], problem.upper[triples]))
+        values[x] = min(options)
+    return float(values[0] - weights @ problem.thresholds)
+
+
+def _cheapest(values: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
+    order = np.argsort(values)
+    room = (upper - lower)[order]
+    before = np.concatenate(([0.0], np.cumsum(room)[:-1]))
+    extra = np.clip(1.0 - lower.sum() - before, 0.0, room)
+    return float(lower @ values + extra @ values[order])

@@ -1,0 +1,340 @@
+"""The small dual of the projection: its value, its gradient and the point that attains it.
+
+    g(v, theta) = v(x_0) - theta^T alpha - sum_{x,a} w(x,a) + sum_{x,a} wt(x,a),    theta >= 0,  v(x_L) = 0
+    w(x,a) = wt(x,a) exp( v(x) - h(x,a) - theta^T c(x,a) ),   h from `rows`
+    dg/dv(x) = [x = x_0] - sum_a w(x,a) + sum_{z,a} w(z,a) p(x|z,a),        dg/dtheta_i = c_i^T w - alpha_i
+
+Adding a constant to v on a layer only rescales the weights of that layer and of the one before, so the best such shifts
+are closed form: after them every layer has mass 1. `evaluate` applies them always ("renormalisation"); then
+g = v(x_0) - theta^T alpha - L + sum wt. Row weights live in the log domain, conditionals are plain numbers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.model.index import Index
+from hedgerow.projection.rows import clip_row, clip_row_wide, find_bounds, settle_row
+from hedgerow.projection.workspace import Workspace
+
+
+class KernelProblem(NamedTuple):
+    """Problem (PROJ) as the kernels see it: the base is wt(x,a) pt(x'|x,a)."""
+
+    log_weight: FloatArray
+    """(num_rows,): ln wt"""
+    conditional: FloatArray
+    """(num_triples,): pt, each row sums to 1"""
+    log_conditional: FloatArray
+    """(num_triples,): ln pt, for rows that span more than floating point; or empty if all pt are normal numbers"""
+    lower: FloatArray
+    """(num_triples,)"""
+    upper: FloatArray
+    """(num_triples,)"""
+    costs: FloatArray
+    """(num_rows, m)"""
+    thresholds: FloatArray
+    """(m,)"""
+    absorbed: FloatArray
+    """(m,): multipliers that the base contains already; theta counts from there, so theta >= -absorbed"""
+
+
+LONGEST = 30.0
+"""The most by which the Newton direction may change ln of a mass in one step."""
+SMALLEST_WEIGHT = 1e-290
+"""Below this a product of a conditional and exp(-v) may lose digits, and the row is redone in the log domain."""
+
+
+@inlined_kernel
+def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, ws: Workspace) -> float:
+    """g(v, theta) - sum wt after renormalising `v` (modified); writes scaled, p, bound, num_bound, log_w, w of `ws`."""
+    num_layers = len(index.state_start) - 2
+    for k in range(num_layers):
+        _solve_layer(
+            index.row_start, index.successor, index.num_actions,
+            index.state_start[k], index.state_start[k + 1], index.state_start[k + 2],
+            problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper,
+            problem.costs, v, theta, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_w,
+        )  # fmt: skip
+        _normalise_layer(index, k, ws)
+    shift = 0.0
+    for k in range(num_layers - 1, -1, -1):
+        shift -= ws.log_mass[k]
+        for x in range(index.state_start[k], index.state_start[k + 1]):
+            v[x] += shift
+    return _value(num_layers, v, theta, problem.thresholds)
+
+
+@inlined_kernel
+def _value(num_layers: int, v: FloatArray, theta: FloatArray, thresholds: FloatArray) -> float:
+    """g - sum wt when every layer has mass 1."""
+    value = v[0] - float(num_layers)
+    for i in range(len(theta)):
+        value -= theta[i] * thresholds[i]
+    return float(value)
+
+
+@inlined_kernel
+def evaluate_masses(
+    index: Index, problem: KernelProblem, log_m: FloatArray, theta: FloatArray, v: FloatArray, ws: Workspace
+) -> float:
+    """g - sum wt at the point whose states carry the masses exp(log_m), normalised per layer (modified); writes `v`.
+
+    Backwards through the layers, v(x) = ln m(x) - ln sum_a wt e^{-h - theta^T c} makes the outflow of x equal m(x).
+    Masses are the better coordinates for long steps: v follows theta by itself, however large theta is.
+    """
+    _masses_pass(
+        index.row_start, index.successor, index.state_start, index.num_actions,
+        problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper, problem.costs,
+        log_m, theta, v, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_w, ws.w,
+    )  # fmt: skip
+    return _value(len(index.state_start) - 2, v, theta, problem.thresholds)
+
+
+@kernel
+def _masses_pass(
+    row_start: IntArray,
+    successor: NDArray[np.int32],
+    state_start: IntArray,
+    num_actions: int,
+    log_weight: FloatArray,
+    base: FloatArray,
+    log_base: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    costs: FloatArray,
+    log_m: FloatArray,
+    theta: FloatArray,
+    v: FloatArray,
+    scaled: FloatArray,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+    num_bound: IntArray,
+    log_w: FloatArray,
+    w: FloatArray,
+) -> None:
+    """The pass of `evaluate_masses`, on plain arrays: a bundle read in an inner loop costs more than the loop."""
+    for k in range(len(state_start) - 3, -1, -1):
+        first, last = state_start[k], state_start[k + 1]
+        _normalise_logs(log_m, first, last)
+        for x in range(first, last):
+            v[x] = 0.0
+        _solve_layer(
+            row_start, successor, num_actions, first, last, state_start[k + 2],
+            log_weight, base, log_base, lower, upper, costs, v, theta, scaled, p, bound, num_bound, log_w,
+        )  # fmt: skip
+        for x in range(first, last):
+            largest = -np.inf
+            for r in range(x * num_actions, (x + 1) * num_actions):
+                largest = max(largest, log_w[r])
+            total = 0.0
+            for r in range(x * num_actions, (x + 1) * num_actions):
+                w[r] = np.exp(log_w[r] - largest)
+                total += w[r]
+            v[x] = log_m[x] - largest - np.log(total)
+            share = np.exp(log_m[x]) / total
+            for r in range(x * num_actions, (x + 1) * num_actions):
+                w[r] *= share
+                log_w[r] += v[x]
+
+
+@inlined_kernel
+def _normalise_logs(log_m: FloatArray, first: int, last: int) -> None:
+    """Shift log_m[first:last] so that its exponentials sum to 1."""
+    largest = -np.inf
+    for x in range(first, last):
+        largest = max(largest, log_m[x])
+    total = 0.0
+    for x in range(first, last):
+        total += np.exp(log_m[x] - largest)
+    shift = largest + np.log(total)
+    for x in range(first, last):
+        log_m[x] -= shift
+
+
+@inlined_kernel
+def log_masses(index: Index, log_m: FloatArray, ws: Workspace) -> None:
+    """ln sum_a w(x,a) of the point evaluated last, into log_m (num_states,)."""
+    for x in range(index.state_start[len(index.state_start) - 2]):
+        largest = -np.inf
+        for r in range(x * index.num_actions, (x + 1) * index.num_actions):
+            largest = max(largest, ws.log_w[r])
+        total = 0.0
+        for r in range(x * index.num_actions, (x + 1) * index.num_actions):
+            total += np.exp(ws.log_w[r] - largest)
+        log_m[x] = largest + np.log(total)
+
+
+@inlined_kernel
+def mass_direction(index: Index, problem: KernelProblem, ws: Workspace) -> None:
+    """How ln m changes along (step_v, step_theta): step_v(x) - sum_a pi(a|x) [ p . step_v + c^T step_theta ]."""
+    num_actions, row_start, successor, costs = index.num_actions, index.row_start, index.successor, problem.costs
+    p, w, step_v, step_theta = ws.p, ws.w, ws.step_v, ws.step_theta
+    for x in range(index.state_start[len(index.state_start) - 2]):
+        change = 0.0
+        total = 0.0
+        for r in range(x * num_actions, (x + 1) * num_actions):
+            weight = w[r]
+            inner = 0.0
+            for j in range(row_start[r], row_start[r + 1]):
+                inner += p[j] * step_v[successor[j]]
+            for i in range(len(step_theta)):
+                inner += costs[r, i] * step_theta[i]
+            change += weight * inner
+            total += weight
+        step = ws.step_v[x] - change / total if total > 0.0 else 0.0
+        step = min(max(step, -LONGEST), LONGEST)
+        # Far from balance a Newton step moves a mass by a factor e or so; the ratio of its flows says how far to go.
+        if ws.inflow[x] < 0.1 * ws.outflow[x]:
+            step = min(step, 0.5 * (np.log(max(ws.inflow[x], 1e-300)) - ws.log_m[x]))
+        elif ws.outflow[x] < 0.1 * ws.inflow[x]:
+            step = max(step, 0.5 * (np.log(ws.inflow[x]) - ws.log_m[x]))
+        ws.step_m[x] = step
+
+
+@inlined_kernel
+def _solve_layer(
+    row_start: IntArray,
+    successor: NDArray[np.int32],
+    num_actions: int,
+    here: int,
+    first: int,
+    last: int,
+    log_weight: FloatArray,
+    base: FloatArray,
+    log_base: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    costs: FloatArray,
+    v: FloatArray,
+    theta: FloatArray,
+    scaled: FloatArray,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+    num_bound: IntArray,
+    log_w: FloatArray,
+) -> None:
+    """p and unnormalised log w of the rows of the states here..first-1, whose successors are first..last-1."""
+    lowest = v[first]
+    for y in range(first + 1, last):
+        lowest = min(lowest, v[y])
+    for y in range(first, last):
+        scaled[y] = np.exp(lowest - v[y])
+    for x in range(here, first):
+        for r in range(x * num_actions, (x + 1) * num_actions):
+            start, stop = row_start[r], row_start[r + 1]
+            if stop - start == 1:
+                p[start] = 1.0
+                h = v[successor[start]]
+            else:
+                smallest = 1.0
+                if stop - start == last - first:
+                    for j in range(stop - start):
+                        p[start + j] = base[start + j] * scaled[first + j]
+                        smallest = min(smallest, p[start + j])
+                else:
+                    for j in range(start, stop):
+                        p[j] = base[j] * scaled[successor[j]]
+                        smallest = min(smallest, p[j])
+                if smallest >= SMALLEST_WEIGHT:
+                    scale, count = settle_row(lower, upper, start, stop, p, bound)
+                    if scale < 0.0:
+                        scale, count = find_bounds(lower, upper, start, stop, p, bound)
+                    num_bound[r] = count
+                    if count == 0:
+                        for j in range(start, stop):
+                            p[j] *= scale
+                        h = lowest + np.log(scale)
+                    else:
+                        h = clip_row(base, lower, upper, successor, v, lowest, scale, start, stop, p, bound)
+                else:
+                    h, num_bound[r] = clip_row_wide(base, log_base, lower, upper, successor, v, start, stop, p, bound)
+            total = log_weight[r] + v[x] - h
+            for i in range(len(theta)):
+                total -= theta[i] * costs[r, i]
+            log_w[r] = total
+
+
+@inlined_kernel
+def _normalise_layer(index: Index, k: int, ws: Workspace) -> None:
+    """w of layer k with mass 1; remembers the log of the mass that it had."""
+    first, last = index.state_start[k] * index.num_actions, index.state_start[k + 1] * index.num_actions
+    log_w, w = ws.log_w, ws.w
+    largest = -np.inf
+    for r in range(first, last):
+        largest = max(largest, log_w[r])
+    total = 0.0
+    for r in range(first, last):
+        w[r] = np.exp(log_w[r] - largest)
+        total += w[r]
+    ws.log_mass[k] = largest + np.log(total)
+    for r in range(first, last):
+        w[r] /= total
+        log_w[r] -= ws.log_mass[k]
+
+
+@inlined_kernel
+def gradient(index: Index, problem: KernelProblem, ws: Workspace) -> None:
+    """Flows and gradient at the point of the last `evaluate`; leaves sum_a w p per pair of states in `coupling`."""
+    _flow_pass(
+        index.row_start, index.successor, index.state_start, index.num_actions, problem.costs, problem.thresholds,
+        ws.w, ws.p, ws.inflow, ws.outflow, ws.coupling, ws.coupling_start, ws.gradient_v, ws.gradient_theta,
+    )  # fmt: skip
+
+
+@kernel
+def _flow_pass(
+    row_start: IntArray,
+    successor: NDArray[np.int32],
+    state_start: IntArray,
+    num_actions: int,
+    costs: FloatArray,
+    thresholds: FloatArray,
+    w: FloatArray,
+    p: FloatArray,
+    inflow: FloatArray,
+    outflow: FloatArray,
+    coupling: FloatArray,
+    coupling_start: IntArray,
+    gradient_v: FloatArray,
+    gradient_theta: FloatArray,
+) -> None:
+    """The work of `gradient`, on plain arrays."""
+    num_layers, m = len(state_start) - 2, len(gradient_theta)
+    inflow[:] = 0.0
+    inflow[0] = 1.0
+    for i in range(m):
+        gradient_theta[i] = -thresholds[i]
+    for k in range(num_layers):
+        first, width = state_start[k + 1], state_start[k + 2] - state_start[k + 1]
+        is_inner = k < num_layers - 1
+        for x in range(state_start[k], first):
+            block = np.uint64(coupling_start[k] + (x - state_start[k]) * width)
+            if is_inner:
+                for j in range(np.uint64(width)):
+                    coupling[block + j] = 0.0
+            total = 0.0
+            for r in range(x * num_actions, (x + 1) * num_actions):
+                total += w[r]
+                for i in range(m):
+                    gradient_theta[i] += w[r] * costs[r, i]
+                if is_inner:
+                    start, count = np.uint64(row_start[r]), row_start[r + 1] - row_start[r]
+                    if count == width:
+                        for j in range(np.uint64(width)):
+                            coupling[block + j] += w[r] * p[start + j]
+                    else:
+                        for j in range(row_start[r], row_start[r + 1]):
+                            coupling[block + np.uint64(successor[j] - first)] += w[r] * p[j]
+            outflow[x] = total
+            if is_inner:
+                to = np.uint64(first)
+                for j in range(np.uint64(width)):
+                    inflow[to + j] += coupling[block + j]
+    for x in range(state_start[num_layers]):
+        gradient_v[x] = inflow[x] - outflow[x]

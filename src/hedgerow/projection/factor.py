@@ -1,0 +1,158 @@
+"""The Newton system, block tridiagonal in the layers with an m-wide border.
+
+    [ H   B ] [ d_v     ]   [ g_v     ]
+    [ B^T C ] [ d_theta ] = [ g_theta ]
+
+H is factored layer after layer by block Cholesky. Eliminating the layers before k leaves a matrix that is at least
+diag(outflow) on layer k: every pivot is bounded below by the outflow of its state, which repairs rounding and makes the
+factorisation impossible to fail. A further floor, the inflow / 16, binds only where outflow and inflow differ by that
+much: it keeps the step of such a state to about 16 (a factor e^16 in mass), where the quadratic model means nothing.
+Upper-triangular factors, row by row: every inner loop runs over contiguous memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.model.index import Index
+from hedgerow.projection.workspace import Workspace
+
+LEAST_RATIO = 1.0 / 16.0
+
+
+@inlined_kernel
+def factor(index: Index, ws: Workspace) -> None:
+    """Overwrite `diagonal` by the Cholesky factors U_k and `coupling` by W_k = U_k^{-T} (sum_a w p)."""
+    _factor_pass(
+        index.state_start, ws.inflow, ws.outflow, ws.diagonal, ws.diagonal_start, ws.coupling, ws.coupling_start
+    )
+
+
+@kernel
+def _factor_pass(
+    state_start: IntArray,
+    inflow: FloatArray,
+    outflow: FloatArray,
+    diagonal: FloatArray,
+    diagonal_start: IntArray,
+    coupling: FloatArray,
+    coupling_start: IntArray,
+) -> None:
+    """The work of `factor`, on plain arrays."""
+    num_layers = len(state_start) - 2
+    for k in range(num_layers):
+        first, after = state_start[k], state_start[k + 1]
+        _cholesky(diagonal, diagonal_start[k], after - first, inflow, outflow, first)
+        if k < num_layers - 1:
+            width = state_start[k + 2] - after
+            _couple(
+                diagonal, diagonal_start[k], after - first, coupling, coupling_start[k], width, diagonal_start[k + 1]
+            )
+
+
+@inlined_kernel
+def _cholesky(matrix: FloatArray, start: int, n: int, inflow: FloatArray, outflow: FloatArray, first: int) -> None:
+    """U^T U = matrix[start:] (n, n), upper triangle, in place, with the pivots bounded below."""
+    for i in range(n):
+        row = np.uint64(start + i * n)
+        x = first + i
+        pivot = max(matrix[row + np.uint64(i)], outflow[x], LEAST_RATIO * inflow[x], 1e-300)
+        root = np.sqrt(pivot)
+        matrix[row + np.uint64(i)] = root
+        inverse = 1.0 / root
+        for j in range(np.uint64(i + 1), np.uint64(n)):
+            matrix[row + j] *= inverse
+        for r in range(i + 1, n):
+            entry = matrix[row + np.uint64(r)]
+            if entry != 0.0:
+                target = np.uint64(start + r * n)
+                for j in range(np.uint64(r), np.uint64(n)):
+                    matrix[target + j] -= entry * matrix[row + j]
+
+
+@inlined_kernel
+def _couple(
+    diagonal: FloatArray, start: int, n: int, coupling: FloatArray, block: int, width: int, next_start: int
+) -> None:
+    """W = U^{-T} coupling in place, then the next diagonal block minus W^T W."""
+    for i in range(n):
+        row = np.uint64(block + i * width)
+        for r in range(i):
+            entry = diagonal[start + r * n + i]
+            if entry != 0.0:
+                other = np.uint64(block + r * width)
+                for j in range(np.uint64(width)):
+                    coupling[row + j] -= entry * coupling[other + j]
+        inverse = 1.0 / diagonal[start + i * n + i]
+        for j in range(np.uint64(width)):
+            coupling[row + j] *= inverse
+        for r in range(width):
+            entry = coupling[row + np.uint64(r)]
+            if entry != 0.0:
+                target = np.uint64(next_start + r * width)
+                for j in range(np.uint64(r), np.uint64(width)):
+                    diagonal[target + j] -= entry * coupling[row + j]
+
+
+@inlined_kernel
+def solve_forward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
+    """rhs <- U^{-T} rhs over all layers; the blocks O are -coupling, hence the sign."""
+    _forward_pass(index.state_start, ws.diagonal, ws.diagonal_start, ws.coupling, ws.coupling_start, rhs)
+
+
+@kernel
+def _forward_pass(
+    state_start: IntArray,
+    diagonal: FloatArray,
+    diagonal_start: IntArray,
+    coupling: FloatArray,
+    coupling_start: IntArray,
+    rhs: FloatArray,
+) -> None:
+    num_layers = len(state_start) - 2
+    for k in range(num_layers):
+        first, after = state_start[k], state_start[k + 1]
+        n, width = after - first, state_start[k + 2] - after
+        for i in range(n):
+            row = diagonal_start[k] + i * n
+            value = rhs[first + i] / diagonal[row + i]
+            rhs[first + i] = value
+            for j in range(i + 1, n):
+                rhs[first + j] -= value * diagonal[row + j]
+            if k < num_layers - 1:
+                source, to = np.uint64(coupling_start[k] + i * width), np.uint64(after)
+                for j in range(np.uint64(width)):
+                    rhs[to + j] += value * coupling[source + j]
+
+
+@inlined_kernel
+def solve_backward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
+    """rhs <- U^{-1} rhs over all layers."""
+    _backward_pass(index.state_start, ws.diagonal, ws.diagonal_start, ws.coupling, ws.coupling_start, rhs)
+
+
+@kernel
+def _backward_pass(
+    state_start: IntArray,
+    diagonal: FloatArray,
+    diagonal_start: IntArray,
+    coupling: FloatArray,
+    coupling_start: IntArray,
+    rhs: FloatArray,
+) -> None:
+    num_layers = len(state_start) - 2
+    for k in range(num_layers - 1, -1, -1):
+        first, after = state_start[k], state_start[k + 1]
+        n, width = after - first, state_start[k + 2] - after
+        for i in range(n - 1, -1, -1):
+            value = rhs[first + i]
+            if k < num_layers - 1:
+                source = coupling_start[k] + i * width
+                for j in range(width):
+                    value += coupling[source + j] * rhs[after + j]
+            row = diagonal_start[k] + i * n
+            for j in range(i + 1, n):
+                value -= diagonal[row + j] * rhs[first + j]
+            rhs[first + i] = value / diagonal[row + i]

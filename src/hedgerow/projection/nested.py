@@ -1,0 +1,168 @@
+"""For problems that resist plain Newton: theta outside, v inside.
+
+    phi(theta) = max_v g(v, theta),   grad phi = C w - alpha  at the inner maximiser,   -hess phi = S
+
+For a fixed theta the inner problem has no constraints, always has a solution and is solved exactly. Outside, phi is
+concave and differentiable in m variables; its Newton step comes from the same kernel as the joint one, but at a point
+where v is exact. When the constraints are almost or exactly at the limit of what is possible, theta runs to 10^4..10^7:
+every point is therefore the centre from which the next one is counted (`recentred`), and steps are judged by slopes,
+which keep their digits, instead of values, which do not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hedgerow.checks import FloatArray
+from hedgerow.model.index import index_of
+from hedgerow.model.layout import Layout
+from hedgerow.projection.direction import newton_direction
+from hedgerow.projection.dual import KernelProblem, evaluate, gradient
+from hedgerow.projection.newton import SOLVED, STALLED, Outcome, maximise_dual
+from hedgerow.projection.problem import ProjectionProblem, recentred
+from hedgerow.projection.result import ProjectionSettings
+from hedgerow.projection.workspace import Workspace, make_workspace
+
+INNER_ITERATIONS = 200
+NEAR = 50.0
+SLOPPY = 8.0
+"""When no step improves any more, residuals up to this many tolerances are accepted."""
+OVERSHOOT = 0.1
+"""A step may end where the slope along it is at most this much of the first one, with the opposite sign."""
+GROWTH = 8.0
+"""The most by which a multiplier may grow in one step, relative to 1 + the sum of all."""
+
+
+class Point(NamedTuple):
+    """The inner maximum at some theta: the problem centred there, and where that is."""
+
+    problem: KernelProblem
+    """Its solution for this theta is v = 0; `absorbed` is theta."""
+    v: FloatArray
+    slack: FloatArray
+    """(m,): C w - alpha, the gradient of phi"""
+    flow: float
+    iterations: int
+
+    @property
+    def theta(self) -> FloatArray:
+        return self.problem.absorbed
+
+    @property
+    def value(self) -> float:
+        """The dual value without the mass of the base."""
+        return float(self.v[0] - self.theta @ self.problem.thresholds)
+
+    @property
+    def cost(self) -> float:
+        return float(np.max(self.slack, initial=0.0))
+
+    @property
+    def complementarity(self) -> float:
+        return float(np.max(self.theta * np.abs(self.slack), initial=0.0))
+
+    def within(self, tol: float) -> bool:
+        terms = 1.0 + abs(self.value) + float(self.theta @ np.abs(self.problem.thresholds))
+        return self.flow <= tol and self.cost <= tol and self.complementarity <= tol * terms
+
+
+def maximise_nested(
+    problem: ProjectionProblem, settings: ProjectionSettings, v: FloatArray, theta: FloatArray, ws: Workspace
+) -> tuple[Outcome, KernelProblem]:
+    """Improve (v, theta), both modified, to the solution of a problem that has one; `ws` holds its p and w."""
+    layout, free = problem.layout, make_workspace(problem.layout, 0)
+    start = problem.kernel_arguments()[1]
+    origin = Point(start, np.zeros_like(v), np.zeros_like(theta), np.inf, 0)
+    point = _solve_inner(layout, origin, v, theta, settings, free)
+    iterations = point.iterations
+    solved = point.within(settings.tol)
+    while not solved and iterations <= settings.max_iterations:
+        step, step_v = _outer_step(layout, point, ws)
+        found = _search(layout, point, step, step_v, settings, free)
+        if found is None:
+            solved = point.within(SLOPPY * settings.tol)
+            break
+        point = found
+        iterations += point.iterations
+        solved = point.within(settings.tol)
+    v[:], theta[:] = point.v, point.theta
+    evaluate(index_of(layout), point.problem, np.zeros_like(v), np.zeros_like(theta), ws)
+    code = SOLVED if solved else STALLED
+    return Outcome(code, iterations, point.value, point.flow, point.cost, point.complementarity), point.problem
+
+
+def _solve_inner(
+    layout: Layout, center: Point, step_v: FloatArray, step: FloatArray, settings: ProjectionSettings, free: Workspace
+) -> Point:
+    """The point at center.theta + step, starting from center.v + step_v."""
+    problem, v = recentred(layout, center.problem, step_v, step), center.v + step_v
+    none = np.zeros(0)
+    iterations = 0
+    for _ in range(4):
+        without = problem._replace(costs=np.zeros((layout.num_rows, 0)), thresholds=none, absorbed=none)
+        move = np.zeros_like(v)
+        outcome = maximise_dual(
+            index_of(layout), without, move, none.copy(), free, settings.tol * 0.1, np.inf, INNER_ITERATIONS
+        )
+        problem, v = recentred(layout, problem, move, np.zeros_like(step)), v + move
+        iterations += int(outcome.iterations)
+        # A long way from the centre digits are lost.
+        if outcome.iterations <= 3 or (outcome.flow <= settings.tol and np.max(np.abs(move)) <= NEAR):
+            break
+    slack = free.w @ problem.costs - problem.thresholds
+    return Point(problem, v, slack, float(outcome.flow), iterations)
+
+
+def _outer_step(layout: Layout, point: Point, ws: Workspace) -> tuple[FloatArray, FloatArray]:
+    """The Newton step of phi, and the change of v that goes with it to first order."""
+    index, origin = index_of(layout), np.zeros_like(point.slack)
+    evaluate(index, point.problem, np.zeros_like(point.v), origin, ws)
+    gradient(index, point.problem, ws)
+    newton_direction(index, point.problem, origin, ws)
+    limit = GROWTH * (1.0 + float(point.theta.sum()))
+    if ws.step_theta @ point.slack > 0.0:
+        scale = min(1.0, limit / float(np.max(np.abs(ws.step_theta))))
+        return scale * ws.step_theta, scale * ws.step_v
+    # Rounding decides the sign of so small a step: go along the gradient instead, a short way.
+    step = np.where((point.theta > 0.0) | (point.slack > 0.0), point.slack, 0.0)
+    longest = float(np.max(np.abs(step)))
+    return step * (1e-4 * limit / longest if longest > 0.0 else 0.0), np.zeros_like(point.v)
+
+
+def _search(
+    layout: Layout,
+    point: Point,
+    step: FloatArray,
+    step_v: FloatArray,
+    settings: ProjectionSettings,
+    free: Workspace,
+) -> Point | None:
+    """A step to where the slope of the concave phi has fallen clearly, and not far beyond 0; None if there is none.
+
+    Far from the solution phi is almost piecewise linear, so a step that overshoots is followed by a search for the
+    kink: the bracket [low, high] shrinks by the secant rule, safeguarded by bisection.
+    """
+    slope = float(step @ point.slack)
+    if not slope > 0.0:
+        return None
+    low, slope_low, best = 0.0, slope, None
+    high, slope_high = np.inf, -np.inf
+    length = 1.0
+    for round_number in range(60):
+        change = np.maximum(length * step, -point.theta)
+        trial = _solve_inner(layout, point, np.clip(length * step_v, -1e3, 1e3), change, settings, free)
+        slope_there = float(step @ trial.slack)
+        if slope_there >= -OVERSHOOT * slope:
+            best = trial
+            low, slope_low = length, slope_there
+            if high == np.inf or slope_there <= 0.5 * slope:
+                return best
+        else:
+            high, slope_high = length, slope_there
+        if high - low < 1e-12 * high:
+            return best
+        share = slope_low / (slope_low - slope_high) if round_number % 3 else 0.5
+        length = low + (high - low) * min(max(share, 0.02), 0.98)
+    return best

@@ -1,0 +1,134 @@
+"""Projected semismooth Newton on the small dual, safeguarded by a line search on its (renormalised) value.
+
+    y = (v, theta) <- start
+    repeat: evaluate; stop if the residuals are small; Newton direction; longest step of 1, 1/2, 1/4, ... that ascends
+
+Ends as SOLVED, or as SUSPECT when the multipliers or the iterations grow so much that the caller should look for a
+certificate of infeasibility before it goes on, or as STALLED when no step ascends although the residuals are not small.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hedgerow.checks import FloatArray
+from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.model.index import Index
+from hedgerow.projection.direction import newton_direction
+from hedgerow.projection.dual import KernelProblem, evaluate, evaluate_masses, gradient, log_masses, mass_direction
+from hedgerow.projection.workspace import Workspace
+
+SOLVED, SUSPECT, STALLED = 0, 1, 2
+FAR = 0.5
+"""A start that misplaces more mass than this is compared with one of equal masses."""
+GROWTH = 8.0
+"""The most by which a multiplier may grow in one step, relative to 1 + the sum of all."""
+
+
+class Outcome(NamedTuple):
+    """How a run of the Newton loop ended."""
+
+    code: int
+    iterations: int
+    value: float
+    """g(v, theta) - sum of the base weights"""
+    flow: float
+    """max |inflow - outflow|"""
+    cost: float
+    """max [c_i^T w - alpha_i]^+"""
+    complementarity: float
+    """max theta_i |c_i^T w - alpha_i|"""
+
+
+@kernel
+def maximise_dual(
+    index: Index,
+    problem: KernelProblem,
+    v: FloatArray,
+    theta: FloatArray,
+    ws: Workspace,
+    tol: float,
+    suspect_theta: float,
+    suspect_iterations: int,
+) -> Outcome:
+    """Improve (v, theta), both modified, until the residuals are <= tol; `ws` then holds p and w of the solution."""
+    value = _start(index, problem, v, theta, ws)
+    iterations = 0
+    while True:
+        flow, cost, complementarity = _residuals(problem, theta, ws)
+        total = np.sum(theta) + np.sum(problem.absorbed)
+        # Multipliers times a residual cannot fall below the multipliers times the rounding of the residual itself.
+        if flow <= tol and cost <= tol and complementarity <= max(tol * (1.0 + abs(value)), 1e-15 * total):
+            return Outcome(SOLVED, iterations, value, flow, cost, complementarity)
+        if iterations >= suspect_iterations or total > suspect_theta:
+            return Outcome(SUSPECT, iterations, value, flow, cost, complementarity)
+        slope = newton_direction(index, problem, theta, ws)
+        mass_direction(index, problem, ws)
+        iterations += 1
+        before = value
+        value = _search(index, problem, v, theta, before, slope, ws)
+        if value == -np.inf:
+            return Outcome(STALLED, iterations, before, flow, cost, complementarity)
+        ws.log_m[:] = ws.log_m_trial
+        theta[:] = ws.theta_trial
+        gradient(index, problem, ws)
+
+
+@inlined_kernel
+def _start(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, ws: Workspace) -> float:
+    """Evaluate (v, theta), or the point of equal masses if that is better and the given one is far off."""
+    value = evaluate(index, problem, v, theta, ws)
+    gradient(index, problem, ws)
+    log_masses(index, ws.log_m, ws)
+    far = False
+    for x in range(len(v)):
+        far |= abs(ws.gradient_v[x]) > FAR
+    if far:
+        ws.log_m_trial[:] = 0.0
+        if evaluate_masses(index, problem, ws.log_m_trial, theta, v, ws) > value:
+            ws.log_m[:] = ws.log_m_trial
+        value = evaluate_masses(index, problem, ws.log_m, theta, v, ws)
+        gradient(index, problem, ws)
+    return value
+
+
+@inlined_kernel
+def _search(
+    index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, before: float, slope: float, ws: Workspace
+) -> float:
+    """Take the longest of the steps 1, 1/2, 1/4, ... that ascends (log_m_trial, theta_trial, v); -inf if none does."""
+    step, longest, total = 1.0, 0.0, 0.0
+    for i in range(len(theta)):
+        longest = max(longest, abs(ws.step_theta[i]))
+        total += theta[i] + problem.absorbed[i]
+    if longest > GROWTH * (1.0 + total):
+        step = GROWTH * (1.0 + total) / longest
+    for _ in range(80):
+        for x in range(len(v)):
+            ws.log_m_trial[x] = ws.log_m[x] + step * ws.step_m[x]
+        for i in range(len(theta)):
+            ws.theta_trial[i] = max(theta[i] + step * ws.step_theta[i], -problem.absorbed[i])
+        value = evaluate_masses(index, problem, ws.log_m_trial, ws.theta_trial, v, ws)
+        rounding = abs(before) + 1.0
+        for i in range(len(theta)):
+            rounding += abs(ws.theta_trial[i])
+        rounding *= 1e-14
+        if value >= before + 1e-4 * step * slope - rounding:
+            return value
+        step *= 0.5
+    return -np.inf
+
+
+@inlined_kernel
+def _residuals(problem: KernelProblem, theta: FloatArray, ws: Workspace) -> tuple[float, float, float]:
+    flow = 0.0
+    for x in range(len(ws.gradient_v)):
+        flow = max(flow, abs(ws.gradient_v[x]))
+    cost = 0.0
+    complementarity = 0.0
+    for i in range(len(theta)):
+        cost = max(cost, ws.gradient_theta[i])
+        complementarity = max(complementarity, (theta[i] + problem.absorbed[i]) * abs(ws.gradient_theta[i]))
+    return flow, cost, complementarity

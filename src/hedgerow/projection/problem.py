@@ -1,0 +1,136 @@
+"""Problem (PROJ), validated: project exp(log_base) in relative entropy onto the occupancies that are allowed.
+
+min  sum q ln(q/qt) - q + qt     over q >= 0 with
+     mass 1 in x_0, inflow = outflow in every inner state                    (a flow through the layers)
+     lower w(x,a) <= q(x,a,x') <= upper w(x,a),   w(x,a) = sum_x' q(x,a,x')   (transitions within their boxes)
+     sum_{x,a} costs_i(x,a) w(x,a) <= thresholds_i                           (constraints)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray, float_array, within
+from hedgerow.errors import InvalidInput
+from hedgerow.model.index import Index, index_of
+from hedgerow.model.layout import Layout
+from hedgerow.projection.dual import KernelProblem
+
+TOL_BOX = 1e-12
+LARGEST_COST = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionProblem:
+    """All arrays are flat in the layout's order and read-only after validation."""
+
+    layout: Layout
+    log_base: FloatArray
+    """(num_triples,): ln of the point to be projected"""
+    lower: FloatArray
+    """(num_triples,)"""
+    upper: FloatArray
+    """(num_triples,)"""
+    costs: FloatArray
+    """(m, num_rows)"""
+    thresholds: FloatArray
+    """(m,)"""
+
+    def __init__(
+        self,
+        layout: Layout,
+        log_base: ArrayLike,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        costs: ArrayLike | None = None,
+        thresholds: ArrayLike = (),
+    ) -> None:
+        if not isinstance(layout, Layout):
+            raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
+        triples, where = (layout.num_triples,), layout.describe_triple
+        m = np.size(thresholds)
+        costs = np.zeros((0, layout.num_rows)) if costs is None else costs
+        values = {
+            "layout": layout,
+            "log_base": float_array("the log of the base", log_base, triples, where),
+            "lower": within("the lower bound", float_array("the lower bound", lower, triples, where), 0.0, 1.0, where),
+            "upper": within("the upper bound", float_array("the upper bound", upper, triples, where), 0.0, 1.0, where),
+            "costs": float_array("the cost", costs, (m, layout.num_rows), layout.describe_row),
+            "thresholds": float_array("the threshold", thresholds, (m,)),
+        }
+        within("the cost", values["costs"], -LARGEST_COST, LARGEST_COST, layout.describe_row)  # type: ignore[arg-type]
+        _check_boxes(layout, values["lower"], values["upper"])  # type: ignore[arg-type]
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def num_constraints(self) -> int:
+        return len(self.thresholds)
+
+    def relaxed(self, amount: float) -> ProjectionProblem:
+        """The same problem with all thresholds raised."""
+        if amount == 0.0:
+            return self
+        thresholds = self.thresholds + amount
+        return ProjectionProblem(self.layout, self.log_base, self.lower, self.upper, self.costs, thresholds)
+
+    def kernel_arguments(self) -> tuple[Index, KernelProblem]:
+        """The same problem as the kernels take it: row weights and conditionals apart."""
+        log_weight, log_conditional = _split(self.layout, self.log_base)
+        return index_of(self.layout), KernelProblem(
+            log_weight=log_weight,
+            conditional=np.exp(log_conditional),
+            log_conditional=log_conditional,
+            # Writable copies: compiled code exists once, for writable arrays, as the learners have them.
+            lower=self.lower.copy(),
+            upper=self.upper.copy(),
+            costs=self.costs.T.copy(),
+            thresholds=self.thresholds.copy(),
+            absorbed=np.zeros(self.num_constraints),
+        )
+
+
+def recentred(layout: Layout, problem: KernelProblem, v: FloatArray, theta: FloatArray) -> KernelProblem:
+    """`problem` as seen from the dual point (v, theta): the dual variables of the result count from there.
+
+    With pt' ~ pt e^{-v} and wt' = wt e^{v(x) - theta^T c} sum(pt e^{-v}) this is the same problem exactly, but
+    multipliers of 10^6, reached in many such moves, no longer drown increments of 10^-10.
+    """
+    log_total, log_conditional = _split(layout, problem.log_conditional - v[layout.successor])
+    state = np.arange(layout.num_rows) // layout.num_actions
+    return problem._replace(
+        log_weight=problem.log_weight + v[state] + log_total - problem.costs @ theta,
+        conditional=np.exp(log_conditional),
+        log_conditional=log_conditional,
+        absorbed=problem.absorbed + theta,
+    )
+
+
+def _split(layout: Layout, exponent: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """exp(exponent) as ln of the row totals and ln of the conditionals."""
+    starts, row = layout.row_start[:-1], layout.row_of_triple
+    largest = np.maximum.reduceat(exponent, starts)
+    log_total = largest + np.log(np.add.reduceat(np.exp(exponent - largest[row]), starts))
+    return log_total, exponent - log_total[row]
+
+
+def _check_boxes(layout: Layout, lower: FloatArray, upper: FloatArray) -> None:
+    crossed = lower > upper
+    if crossed.any():
+        j = int(np.flatnonzero(crossed)[0])
+        raise InvalidInput(
+            f"the lower bound {float(lower[j])!r} exceeds the upper bound {float(upper[j])!r} "
+            f"at {layout.describe_triple(j)}"
+        )
+    starts = layout.row_start[:-1]
+    least, most = np.add.reduceat(lower, starts), np.add.reduceat(upper, starts)
+    empty = (least > 1.0 + TOL_BOX) | (most < 1.0 - TOL_BOX)
+    if empty.any():
+        r = int(np.flatnonzero(empty)[0])
+        raise InvalidInput(
+            f"the box of {layout.describe_row(r)} holds no distribution: "
+            f"its lower bounds sum to {float(least[r]):.12g}, its upper bounds to {float(most[r]):.12g}"
+        )

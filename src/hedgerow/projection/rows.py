@@ -1,0 +1,206 @@
+"""The inner problem of one row: the entropic projection onto a box of distributions.
+
+    h = min { sum_y p(y) ln(p(y)/pt(y)) + p . v : lo <= p <= hi, sum p = 1 }
+
+Its solution is p(y) = clip(pt(y) e^{-v(y)} t, lo, hi), with the scale t > 0 such that p sums to 1. In t the sum is
+piecewise linear and increasing, so no exponential is needed per triple. `settle_row` starts from the bounds of the last
+call; `find_bounds` starts from nothing and cannot fail: fix all violators of the heavier side (those above `hi` if the
+clipped sum falls short of 1, those below `lo` otherwise), solve for t on the rest, repeat. A violator on the heavier
+side stays at its bound in the solution, so this ends after at most as many rounds as there are successors (Bitran and
+Hax), usually after one or two.
+
+Worked example: pt = (.5, .3, .2), v = 0, lo = 0, hi = (.4, 1, 1)  ->  p = (.4, .36, .24), t = 1.2, h = .0201355.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.checks import FloatArray
+from hedgerow.compiling import inlined_kernel, kernel
+
+QUICKLY = 6
+"""Rounds after which the settling of bounds is left to the method that cannot cycle."""
+
+
+@inlined_kernel
+def settle_row(
+    lower: FloatArray, upper: FloatArray, start: int, stop: int, p: FloatArray, bound: NDArray[np.int8]
+) -> tuple[float, int]:
+    """The scale t and the number at a bound, from the bounds of the last call; (-1, 0) if they do not settle quickly.
+
+    From one Newton step to the next, and from one episode to the next, most rows keep their active bounds. Solve for t
+    with those, see which bounds that t implies, and repeat until they agree: Newton on the piecewise linear equation.
+    On entry p = base * exp(shift - v) > 0; writes bound.
+    """
+    total = 0.0
+    rest = 1.0
+    for j in range(start, stop):
+        if bound[j] == 0:
+            total += p[j]
+        else:
+            rest -= upper[j] if bound[j] > 0 else lower[j]
+    for _ in range(QUICKLY):
+        if not (rest > 0.0 and total > 0.0):
+            break
+        scale = rest / total
+        total = 0.0
+        rest = 1.0
+        num_bound = 0
+        changed = False
+        for j in range(start, stop):
+            if p[j] * scale > upper[j]:
+                side = np.int8(1)
+                rest -= upper[j]
+                num_bound += 1
+            elif p[j] * scale < lower[j]:
+                side = np.int8(-1)
+                rest -= lower[j]
+                num_bound += 1
+            else:
+                side = np.int8(0)
+                total += p[j]
+            changed |= side != bound[j]
+            bound[j] = side
+        if not changed:
+            return scale, num_bound
+    return -1.0, 0
+
+
+@kernel
+def find_bounds(
+    lower: FloatArray, upper: FloatArray, start: int, stop: int, p: FloatArray, bound: NDArray[np.int8]
+) -> tuple[float, int]:
+    """The scale t and the number at a bound of a row with weights p = base * exp(shift - v) > 0. Writes bound."""
+    for j in range(start, stop):
+        bound[j] = 0
+    rest = 1.0
+    num_bound = 0
+    scale = 1.0
+    while num_bound < stop - start:
+        total = 0.0
+        for j in range(start, stop):
+            if bound[j] == 0:
+                total += p[j]
+        scale = max(rest, 0.0) / total
+        above = 0.0
+        below = 0.0
+        for j in range(start, stop):
+            if bound[j] == 0:
+                above += max(p[j] * scale - upper[j], 0.0)
+                below += max(lower[j] - p[j] * scale, 0.0)
+        if not (above > 0.0 or below > 0.0):  # also ends on NaN
+            break
+        side = np.int8(1) if above >= below else np.int8(-1)
+        limit = upper if above >= below else lower
+        for j in range(start, stop):
+            if bound[j] == 0 and side * (p[j] * scale - limit[j]) > 0.0:
+                bound[j] = side
+                rest -= limit[j]
+                num_bound += 1
+    return scale, num_bound
+
+
+@inlined_kernel
+def clip_row(
+    base: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    successor: NDArray[np.int32],
+    v: FloatArray,
+    shift: float,
+    scale: float,
+    start: int,
+    stop: int,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+) -> float:
+    """Turn the weights p into the solution for this scale and these bounds; return h.
+
+    h = sum over free p (ln t + shift) + sum over bound p (ln(p/pt) + v).
+    """
+    free_mass = 0.0
+    h = 0.0
+    for j in range(start, stop):
+        if bound[j] == 0:
+            p[j] *= scale
+            free_mass += p[j]
+        else:
+            p[j] = upper[j] if bound[j] > 0 else lower[j]
+            if p[j] > 0.0:
+                h += p[j] * v[successor[j]]
+                if p[j] != base[j]:  # equal when a bound of the previous projection is still in force
+                    h += p[j] * np.log(p[j] / base[j])
+    if free_mass > 0.0:
+        h += free_mass * (np.log(scale) + shift)
+    return h
+
+
+@kernel
+def clip_row_wide(
+    base: FloatArray,
+    log_base: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    successor: NDArray[np.int32],
+    v: FloatArray,
+    start: int,
+    stop: int,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+) -> tuple[float, int]:
+    """`clip_row` in the log domain, for rows whose weights span more than floating point does. Writes p, bound.
+
+    `log_base` may be empty, then the logs are taken here.
+    """
+    for j in range(start, stop):
+        bound[j] = 0
+    rest = 1.0
+    num_bound = 0
+    log_scale = 0.0
+    while num_bound < stop - start:
+        largest = -np.inf
+        for j in range(start, stop):
+            if bound[j] == 0:
+                largest = max(largest, _exponent(base, log_base, v, successor, j))
+        total = 0.0
+        for j in range(start, stop):
+            if bound[j] == 0:
+                p[j] = np.exp(_exponent(base, log_base, v, successor, j) - largest)
+                total += p[j]
+        log_scale = np.log(max(rest, 0.0) / total) - largest
+        above = 0.0
+        below = 0.0
+        for j in range(start, stop):
+            if bound[j] == 0:
+                p[j] *= max(rest, 0.0) / total
+                above += max(p[j] - upper[j], 0.0)
+                below += max(lower[j] - p[j], 0.0)
+        if not (above > 0.0 or below > 0.0):  # also ends on NaN
+            break
+        side = np.int8(1) if above >= below else np.int8(-1)
+        limit = upper if above >= below else lower
+        for j in range(start, stop):
+            if bound[j] == 0 and side * (p[j] - limit[j]) > 0.0:
+                bound[j] = side
+                p[j] = limit[j]
+                rest -= limit[j]
+                num_bound += 1
+    h = 0.0
+    for j in range(start, stop):
+        if p[j] > 0.0:
+            if bound[j] == 0:
+                h += p[j] * log_scale
+            else:
+                h += p[j] * (np.log(p[j]) - _exponent(base, log_base, v, successor, j))
+    return h, num_bound
+
+
+@kernel
+def _exponent(
+    base: FloatArray, log_base: FloatArray, v: FloatArray, successor: NDArray[np.int32], triple: int
+) -> float:
+    """ln pt - v of one triple."""
+    log_weight = log_base[triple] if len(log_base) > 0 else np.log(base[triple])
+    return float(log_weight - v[successor[triple]])

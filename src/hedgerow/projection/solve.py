@@ -1,0 +1,111 @@
+"""`project`: solve one problem, or prove that it has no solution.
+
+Each call ends solved with small residuals, or infeasible with a certificate. Learners call the kernels underneath with
+their own workspace; this is the door for everybody else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray, float_array, within
+from hedgerow.projection.dual import KernelProblem
+from hedgerow.projection.infeasibility import LeastViolation, least_violation
+from hedgerow.projection.nested import maximise_nested
+from hedgerow.projection.newton import SOLVED, Outcome, maximise_dual
+from hedgerow.projection.problem import ProjectionProblem
+from hedgerow.projection.repair import recover
+from hedgerow.projection.result import (
+    ProjectionResiduals,
+    ProjectionResult,
+    ProjectionSettings,
+    ProjectionStatus,
+)
+from hedgerow.projection.workspace import Workspace, make_workspace
+
+
+class WarmStart(NamedTuple):
+    """A dual point to start from, such as `(result.v, result.theta)` of a similar problem."""
+
+    v: ArrayLike
+    theta: ArrayLike
+
+
+def project(
+    problem: ProjectionProblem, settings: ProjectionSettings | None = None, warm_start: WarmStart | None = None
+) -> ProjectionResult:
+    """The projection of exp(log_base) onto the occupancies allowed by the boxes and the constraints."""
+    settings = settings or ProjectionSettings()
+    index, kernel_problem = problem.kernel_arguments()
+    workspace = make_workspace(problem.layout, problem.num_constraints)
+    v, theta = _start(problem, warm_start)
+    outcome = maximise_dual(
+        index, kernel_problem, v, theta, workspace, settings.tol, settings.suspect_theta, settings.suspect_iterations
+    )
+    if outcome.code == SOLVED:
+        return _result(problem, kernel_problem, workspace, v, theta, outcome)
+    least = _least_violation(problem)
+    if least.value > settings.tol_infeasible:
+        result = _result(problem, kernel_problem, workspace, v, theta, outcome)
+        return replace(result, status=ProjectionStatus.INFEASIBLE, theta=least.theta, least_violation=least.value)
+    relaxation = 0.0
+    if least.value > -settings.tol_infeasible:
+        relaxation = max(least.value, 0.0) + 1.25 * settings.tol_infeasible
+    relaxed = problem.relaxed(relaxation)
+    iterations = outcome.iterations
+    outcome, kernel_problem = maximise_nested(relaxed, settings, v, theta, workspace)
+    result = _result(relaxed, kernel_problem, workspace, v, theta, outcome)
+    return replace(result, iterations=iterations + outcome.iterations, relaxation=relaxation)
+
+
+def _start(problem: ProjectionProblem, warm_start: WarmStart | None) -> tuple[FloatArray, FloatArray]:
+    """The given dual point, or 0: a mirror-descent iterate is nearly feasible."""
+    states, m = problem.layout.num_states, problem.num_constraints
+    if warm_start is None:
+        return np.zeros(states), np.zeros(m)
+    v = float_array("v of the warm start", warm_start.v, (states,), problem.layout.describe_state)
+    theta = float_array("theta of the warm start", warm_start.theta, (m,))
+    within("theta of the warm start", theta, 0.0, 1e300)
+    return v - v[-1], theta.copy()
+
+
+def _least_violation(problem: ProjectionProblem) -> LeastViolation:
+    if problem.num_constraints == 0:
+        return LeastViolation(-np.inf, -np.inf, np.zeros(0), 0)
+    return least_violation(problem.layout, problem.lower, problem.upper, problem.costs, problem.thresholds)
+
+
+def _result(
+    problem: ProjectionProblem,
+    kernel_problem: KernelProblem,
+    workspace: Workspace,
+    v: FloatArray,
+    theta: FloatArray,
+    outcome: Outcome,
+) -> ProjectionResult:
+    layout = problem.layout
+    policy, log_w = np.zeros(layout.num_rows), np.zeros(layout.num_rows)
+    costs = np.zeros(problem.num_constraints)
+    recover(problem.kernel_arguments()[0], kernel_problem, workspace, policy, log_w, costs)
+    p = workspace.p
+    log_p = np.log(p, where=p > 0.0, out=np.full(len(p), -np.inf))
+    log_q = log_w[layout.row_of_triple] + log_p
+    q = np.exp(log_q)
+    kl = np.sum(np.where(q > 0.0, q * (np.where(q > 0.0, log_q, 0.0) - problem.log_base), 0.0))
+    base_mass = float(np.exp(problem.log_base).sum())
+    cost = max(outcome.cost, float(np.max(costs - problem.thresholds, initial=0.0)))
+    return ProjectionResult(
+        status=ProjectionStatus.SOLVED if outcome.code == SOLVED else ProjectionStatus.NUMERICAL_FAILURE,
+        log_occupancy=log_q,
+        policy=policy,
+        v=v,
+        theta=theta,
+        objective=float(kl - q.sum() + base_mass),
+        dual_value=outcome.value + base_mass,
+        residuals=ProjectionResiduals(outcome.flow, cost, outcome.complementarity),
+        iterations=outcome.iterations,
+    )
