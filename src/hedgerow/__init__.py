@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from hedgerow.model.gym_table import unroll_gymnasium
     from hedgerow.model.layout import Layout
     from hedgerow.model.unroll import unroll
+    from hedgerow.projection.certificate import Certificate, certify
+    from hedgerow.projection.problem import ProjectionProblem
+    from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
+    from hedgerow.projection.solve import project
 
     __version__: str
 
@@ -30,6 +34,7 @@ __all__ = [
     "CMDP",
     "BernoulliCosts",
     "BetaCosts",
+    "Certificate",
     "CertificateError",
     "CostDistribution",
     "DeterministicCosts",
@@ -39,14 +44,20 @@ __all__ = [
     "InfeasibleError",
     "InvalidInput",
     "Layout",
+    "ProjectionProblem",
+    "ProjectionResult",
+    "ProjectionSettings",
+    "ProjectionStatus",
     "View",
     "__version__",
     "catalogue",
+    "certify",
     "errors",
     "load",
     "losses",
     "occupancy",
     "offline",
+    "project",
     "unroll",
     "unroll_gymnasium",
 ]
@@ -72,6 +83,10 @@ _HOME = {
     "hedgerow.model.gym_table": ("unroll_gymnasium",),
     "hedgerow.model.layout": ("Layout",),
     "hedgerow.model.unroll": ("unroll",),
+    "hedgerow.projection.certificate": ("Certificate", "certify"),
+    "hedgerow.projection.problem": ("ProjectionProblem",),
+    "hedgerow.projection.result": ("ProjectionResult", "ProjectionSettings", "ProjectionStatus"),
+    "hedgerow.projection.solve": ("project",),
 }
 
 _MEMBERS = {name: module for module, names in _HOME.items() for name in names}
