@@ -52,7 +52,7 @@ class Point(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The dual value without the mass of the base."""
+        """The dual value up to a constant."""
         return float(self.v[0] - self.theta @ self.problem.thresholds)
 
     @property
@@ -85,12 +85,13 @@ def maximise_nested(
             solved = point.within(SLOPPY * settings.tol)
             break
         point = found
-        iterations += point.iterations
+        iterations += point.iterations + 1
         solved = point.within(settings.tol)
     v[:], theta[:] = point.v, point.theta
     evaluate(index_of(layout), point.problem, np.zeros_like(v), np.zeros_like(theta), ws)
     code = SOLVED if solved else STALLED
-    return Outcome(code, iterations, point.value, point.flow, point.cost, point.complementarity), point.problem
+    value = point.value - layout.horizon  # every layer has mass 1
+    return Outcome(code, iterations, value, point.flow, point.cost, point.complementarity), point.problem
 
 
 def _solve_inner(
@@ -154,7 +155,10 @@ def _search(
         change = np.maximum(length * step, -point.theta)
         trial = _solve_inner(layout, point, np.clip(length * step_v, -1e3, 1e3), change, settings, free)
         slope_there = float(step @ trial.slack)
-        if slope_there >= -OVERSHOOT * slope:
+        # A slope that is still upwards proves ascent, because phi is concave; an overshoot must show it in the value.
+        rounding = 1e-12 * (1.0 + abs(point.value) + float(trial.theta @ np.abs(trial.problem.thresholds)))
+        ascends = slope_there >= 0.0 or trial.value >= point.value - rounding
+        if ascends and slope_there >= -OVERSHOOT * slope:
             best = trial
             low, slope_low = length, slope_there
             if high == np.inf or slope_there <= 0.5 * slope:

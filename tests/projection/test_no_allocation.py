@@ -1,0 +1,138 @@
+"""The kernels allocate nothing: a workspace is handed in, and a million episodes do not touch the allocator.
+
+Numba counts the blocks that compiled code asks for. A call from Python wraps each array argument in one such block;
+whatever is counted beyond the number of arrays was allocated by the kernel itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numba.core.runtime import _nrt_python, rtsys
+from projection_cases import random_dual_point, random_problem
+
+from hedgerow.estimates.robust import least_cost, robust_scratch, row_mass_of_least_cost
+from hedgerow.projection.direction import newton_direction
+from hedgerow.projection.dual import evaluate, evaluate_masses, gradient, log_masses, mass_direction
+from hedgerow.projection.newton import maximise_dual
+from hedgerow.projection.problem import ProjectionProblem
+from hedgerow.projection.repair import recover
+from hedgerow.projection.workspace import make_workspace
+
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plain Python allocates")
+
+
+@pytest.fixture(autouse=True)
+def counting() -> Iterator[None]:
+    was_on = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    yield
+    if not was_on:
+        _nrt_python.memsys_disable_stats()
+
+
+def num_arrays(arguments: object) -> int:
+    if isinstance(arguments, tuple):
+        return sum(num_arrays(part) for part in arguments)
+    return int(isinstance(arguments, np.ndarray))
+
+
+def allocations(kernel: Callable[..., Any], *arguments: object) -> int:
+    """Blocks that a call asked for, beyond the wrapping of its arguments; a first call compiles and is not counted."""
+    kernel(*arguments)
+    before = rtsys.get_allocation_stats().alloc
+    kernel(*arguments)
+    return int(rtsys.get_allocation_stats().alloc - before) - num_arrays(arguments)
+
+
+@numba.njit
+def allocates_once(index: tuple[np.ndarray, int], values: np.ndarray) -> float:
+    copy = -values
+    copy[0] = index[1]
+    return copy[0]
+
+
+@numba.njit
+def works_on_views(index: tuple[np.ndarray, int], values: np.ndarray) -> float:
+    part = values[1:]
+    part[0] = index[1]
+    return part[0]
+
+
+def test_the_count_sees_a_temporary_and_forgives_a_view() -> None:
+    arguments = ((np.zeros(3), 1), np.zeros(4))
+    assert allocations(allocates_once, *arguments) == 1
+    assert allocations(works_on_views, *arguments) == 0
+
+
+def problems() -> Iterator[ProjectionProblem]:
+    """Free and active boxes, full and sparse support, no and several constraints, rows beyond floating point."""
+    for seed in range(6):
+        yield random_problem(seed)
+    ordinary = random_problem(8, boxes="wide", m=2)
+    layout = ordinary.layout
+    nearly_constant = 0.5 + 1e-6 * ordinary.costs  # curvature computed without subtraction
+    yield ProjectionProblem(
+        layout, ordinary.log_base, ordinary.lower, ordinary.upper, nearly_constant, [0.5 * layout.horizon] * 2
+    )
+    log_base = np.random.default_rng(0).uniform(-600.0, 0.0, ordinary.layout.num_triples)
+    yield ProjectionProblem(
+        ordinary.layout, log_base, ordinary.lower, ordinary.upper, ordinary.costs, ordinary.thresholds
+    )
+
+
+@pytest.mark.parametrize("problem", list(problems()))
+def test_the_steps_of_newton_allocate_nothing(problem: ProjectionProblem) -> None:
+    index, kernel_problem = problem.kernel_arguments()
+    ws = make_workspace(problem.layout, problem.num_constraints)
+    v, theta = random_dual_point(1, problem)
+    assert allocations(evaluate, index, kernel_problem, v, theta, ws) == 0
+    assert allocations(gradient, index, kernel_problem, ws) == 0
+    assert allocations(newton_direction, index, kernel_problem, theta, ws) == 0
+    assert allocations(mass_direction, index, kernel_problem, ws) == 0
+    assert allocations(log_masses, index, ws.log_m, ws) == 0
+    assert allocations(evaluate_masses, index, kernel_problem, ws.log_m, theta, v, ws) == 0
+
+
+@pytest.mark.parametrize("problem", list(problems()))
+def test_a_whole_projection_allocates_nothing(problem: ProjectionProblem) -> None:
+    index, kernel_problem = problem.kernel_arguments()
+    ws = make_workspace(problem.layout, problem.num_constraints)
+    v, theta = random_dual_point(1, problem)
+    start_v, start_theta = v.copy(), theta.copy()
+    iterations = 0
+
+    def from_the_start(*arguments: object) -> None:
+        nonlocal iterations
+        v[:], theta[:] = start_v, start_theta
+        iterations = maximise_dual(*arguments).iterations
+
+    assert allocations(from_the_start, index, kernel_problem, v, theta, ws, 1e-10, np.inf, 60) == 0
+    assert iterations > 0
+    policy, log_w = np.zeros(problem.layout.num_rows), np.zeros(problem.layout.num_rows)
+    costs = np.zeros(problem.num_constraints)
+    assert allocations(recover, index, kernel_problem, ws, policy, log_w, costs) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nor_does_the_projection_of_a_learner_who_keeps_no_logarithms(seed: int) -> None:
+    problem = random_problem(seed)
+    index, kernel_problem = problem.kernel_arguments()
+    without_logs = kernel_problem._replace(log_conditional=np.zeros(0))
+    ws = make_workspace(problem.layout, problem.num_constraints)
+    v, theta = random_dual_point(1, problem)
+    arguments = (index, without_logs, v, theta, ws, 1e-10, np.inf, 60)
+    assert allocations(maximise_dual, *arguments) == 0
+
+
+def test_robust_value_iteration_allocates_nothing() -> None:
+    problem = random_problem(4, m=1)
+    index, _ = problem.kernel_arguments()
+    scratch = robust_scratch(problem.layout)
+    cost, w = problem.costs[0].copy(), np.zeros(problem.layout.num_rows)
+    assert allocations(least_cost, index, problem.lower, problem.upper, cost, scratch) == 0
+    assert allocations(row_mass_of_least_cost, index, scratch, w) == 0
