@@ -1,0 +1,127 @@
+"""`hedgerow bench ...`: parse, measure, print. Everything heavy is imported inside the commands.
+
+hedgerow bench projection --quick     ours beside general solvers, the two smallest sizes
+hedgerow bench scale --out out        time and memory per triple from 10^2 to 10^6 triples, with a figure
+hedgerow bench stress                 10,000 hard problems, each answer held against a known truth
+hedgerow bench agree                  500 moderate problems, ours beside cvxpy + Clarabel
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True)
+
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer and smaller problems: well under a minute.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Out = Annotated[Path | None, typer.Option("--out", file_okay=False, help="Also write the figures into this folder.")]
+Count = Annotated[int, typer.Option("--count", min=1, help="How many instances.")]
+First = Annotated[int, typer.Option("--first", min=0, help="The seed of the first instance; the others follow.")]
+
+
+@app.callback()
+def _one_thread() -> None:
+    """Measure speed, scale and robustness; every solver on one thread, unless the environment says otherwise."""
+    for pool in ("OMP", "OPENBLAS", "MKL", "RAYON"):  # read when numpy and the solvers are loaded, which is later
+        os.environ.setdefault(f"{pool}_NUM_THREADS", "1")
+
+
+@app.command()
+def projection(
+    quick: Quick = False,
+    as_json: AsJson = False,
+    out: Out = None,
+    sizes: Annotated[
+        int | None, typer.Option("--sizes", min=1, max=4, help="Only the smallest so many of the four sizes.")
+    ] = None,
+) -> None:
+    """The projection beside general solvers, interleaved on the same problems."""
+    from hedgerow.bench import manifest
+    from hedgerow.bench import projection as bench
+
+    settings = bench.Settings.quick(sizes or 2) if quick else bench.Settings(num_sizes=sizes or 4)
+    rows = bench.run(settings)
+    data = bench.as_data(settings, rows)
+    if as_json:
+        print(manifest.as_json(data), end="")
+    else:
+        bench.show(rows)
+    if out is not None:
+        _say_written(bench.write(out, data))
+
+
+@app.command()
+def scale(
+    quick: Quick = False,
+    as_json: AsJson = False,
+    out: Out = None,
+    sizes: Annotated[
+        int | None, typer.Option("--sizes", min=1, max=9, help="Only the smallest so many of the nine sizes.")
+    ] = None,
+) -> None:
+    """Time and memory per triple, from 10^2 to 10^6 triples."""
+    from hedgerow.bench import manifest
+    from hedgerow.bench import scale as bench
+
+    settings = bench.Settings.quick(sizes or 5) if quick else bench.Settings(num_sizes=sizes or 9)
+    rows = bench.run(settings)
+    data = bench.as_data(settings, rows)
+    if as_json:
+        print(manifest.as_json(data), end="")
+    else:
+        bench.show(rows)
+    if out is not None:
+        _say_written(*bench.write(out, data, rows))
+
+
+@app.command()
+def stress(
+    count: Count = 10_000,
+    first: First = 0,
+    processes: Annotated[int, typer.Option("--processes", min=1, help="Processes that share the instances.")] = 2,
+    as_json: AsJson = False,
+    out: Out = None,
+) -> None:
+    """Hard projections against a known truth; ends with 1 if an answer is wrong."""
+    from hedgerow.bench import manifest
+    from hedgerow.bench import stress as bench
+
+    settings = bench.Settings(count, first, processes)
+    trials = bench.run(settings)
+    data = bench.as_data(settings, trials)
+    if as_json:
+        print(manifest.as_json(data), end="")
+    else:
+        bench.show(trials)
+    if out is not None:
+        _say_written(bench.write(out, data))
+    if bench.offenders(trials):
+        raise typer.Exit(1)
+
+
+@app.command()
+def agree(count: Count = 500, first: First = 0, as_json: AsJson = False, out: Out = None) -> None:
+    """Moderate projections beside cvxpy + Clarabel; ends with 1 if an answer is wrong."""
+    from hedgerow.bench import agreement as bench
+    from hedgerow.bench import manifest
+
+    settings = bench.Settings(count, first)
+    comparisons = bench.run(settings)
+    data = bench.as_data(settings, comparisons)
+    if as_json:
+        print(manifest.as_json(data), end="")
+    else:
+        bench.show(comparisons)
+    if out is not None:
+        _say_written(bench.write(out, data))
+    if bench.offenders(comparisons):
+        raise typer.Exit(1)
+
+
+def _say_written(*paths: Path) -> None:
+    """On stderr: stdout may be JSON."""
+    typer.echo("written: " + ", ".join(map(str, paths)), err=True)

@@ -1,0 +1,149 @@
+"""`hedgerow bench scale`: time and memory per triple, from 10^2 to 10^6 triples, dense support, two constraints.
+
+The work of a Newton step is one pass over the triples and sum_k |X_k|^3 / 3 for the factors; with |A| actions these are
+|X_k| / (3 |A|) operations per triple. Linear means that the time per triple stays within a factor of 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow.bench import manifest, terminal
+from hedgerow.bench.contender import target
+from hedgerow.bench.figure import Line, log_plot
+from hedgerow.bench.mirror_steps import Size, cold_problem, mirror_step
+from hedgerow.bench.ours import Ours
+from hedgerow.bench.timing import duration
+from hedgerow.projection.problem import ProjectionProblem
+
+SIZES = (
+    Size((1, 4, 4, 4, 1), 3, 2),
+    Size((1, 5, 5, 5, 5, 1), 4, 2),
+    Size((1, 10, 10, 10, 1), 5, 2),
+    Size((1, 15, 15, 15, 15, 1), 5, 2),
+    Size((1, *[20] * 5, 1), 6, 2),
+    Size((1, *[30] * 5, 1), 9, 2),
+    Size((1, *[50] * 5, 1), 10, 2),
+    Size((1, *[70] * 7, 1), 10, 2),
+    Size((1, *[100] * 10, 1), 10, 2),
+)
+"""120, 340, 1100, 3525, 9840, 32940, 101000, 295400 and 902000 triples."""
+LARGE = 100_000
+"""Triples from which two problems are enough: their times hardly differ, and it takes minutes to make them."""
+JSON_FILE, FIGURE_FILE = "projection-scale.json", "projection-scale.svg"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much is measured."""
+
+    num_sizes: int = len(SIZES)
+    num_problems: int = 5
+    seed: int = 0
+
+    @classmethod
+    def quick(cls, num_sizes: int) -> Settings:
+        return cls(num_sizes, num_problems=3)
+
+
+@dataclass(frozen=True)
+class Row:
+    """The figures of one size: medians over problems, times in seconds."""
+
+    size: str
+    triples: int
+    mirror_step: float
+    mirror_newton_steps: float
+    cold_start: float
+    cold_newton_steps: float
+    bytes_per_triple: float
+    """Workspace and buffers, beyond the problem"""
+    certificate: float
+    """The worst residual of all problems"""
+    unsolved: int
+
+    @property
+    def mirror_per_triple(self) -> float:
+        return self.mirror_step / self.triples
+
+    @property
+    def cold_per_triple(self) -> float:
+        return self.cold_start / self.triples
+
+
+def run(settings: Settings) -> list[Row]:
+    """Measure every size, the small ones first."""
+    sizes = SIZES[: settings.num_sizes]
+    rows = []
+    with terminal.progress("bench scale", len(sizes)) as advance:
+        for size in sizes:
+            rows.append(_row(size, settings))
+            advance(size.label)
+    return rows
+
+
+def _row(size: Size, settings: Settings) -> Row:
+    solver = Ours(size.layout, size.constraints)
+    num_problems = settings.num_problems if size.layout.num_triples < LARGE else min(2, settings.num_problems)
+    seeds = range(settings.seed, settings.seed + num_problems)
+    figures = [_figures(solver, [make(size, seed) for seed in seeds]) for make in (mirror_step, cold_problem)]
+    (mirror, mirror_steps, *mirror_rest), (cold, cold_steps, *cold_rest) = figures
+    triples = size.layout.num_triples
+    certificate = max(mirror_rest[0], cold_rest[0])
+    unsolved = int(mirror_rest[1] + cold_rest[1])
+    per_triple = solver.num_bytes / triples
+    return Row(size.label, triples, mirror, mirror_steps, cold, cold_steps, per_triple, certificate, unsolved)
+
+
+def _figures(solver: Ours, problems: Sequence[ProjectionProblem]) -> tuple[float, float, float, int]:
+    """Median seconds, mean Newton steps, worst certificate, number unsolved."""
+    timed = [solver.time([problem]) for problem in problems]
+    seconds, unsolved, steps = zip(*timed, strict=True)
+    worst = max(target(problem).certificate for problem in problems)
+    return float(np.median(seconds)), float(np.mean(steps)), worst, sum(map(bool, unsolved))
+
+
+def as_data(settings: Settings, rows: Sequence[Row]) -> dict[str, Any]:
+    """The report as JSON can hold it."""
+    return manifest.report("scale", asdict(settings), [asdict(row) for row in rows])
+
+
+def write(folder: Path, data: dict[str, Any], rows: Sequence[Row]) -> tuple[Path, Path]:
+    """The figures as JSON and as a plot."""
+    text = manifest.write(folder, JSON_FILE, manifest.as_json(data))
+    return text, manifest.write(folder, FIGURE_FILE, plot(rows))
+
+
+def plot(rows: Sequence[Row]) -> str:
+    """Time per triple over the number of triples, as SVG."""
+    lines = [
+        Line("cold start", [(row.triples, 1e9 * row.cold_per_triple) for row in rows]),
+        Line("mirror step", [(row.triples, 1e9 * row.mirror_per_triple) for row in rows]),
+    ]
+    return log_plot("Time of a projection per triple", "triples (x, a, x')", "nanoseconds per triple", lines)
+
+
+def show(rows: Sequence[Row]) -> None:
+    """A table, and how far from linear the times are."""
+    out = terminal.console()
+    columns = ["layers", "triples", "mirror step", "ns/triple", "steps", "cold start", "ns/triple", "steps"]
+    shown = terminal.table("time and memory by size", [*columns, "bytes/triple", "certificate"])
+    for row in rows:
+        mirror = [duration(row.mirror_step), f"{1e9 * row.mirror_per_triple:.0f}", f"{row.mirror_newton_steps:.1f}"]
+        cold = [duration(row.cold_start), f"{1e9 * row.cold_per_triple:.0f}", f"{row.cold_newton_steps:.1f}"]
+        certificate = f"{row.certificate:.0e}" + (f", {row.unsolved} unsolved" if row.unsolved else "")
+        shown.add_row(row.size, str(row.triples), *mirror, *cold, f"{row.bytes_per_triple:.0f}", certificate)
+    out.print(shown)
+    terminal.mention_load(out)
+    for name, times in (
+        ("mirror steps", [row.mirror_per_triple for row in rows]),
+        ("cold starts", [row.cold_per_triple for row in rows]),
+    ):
+        out.print(
+            f"{name}: the slowest size takes {max(times) / min(times):.1f} times as long per triple as the fastest"
+        )

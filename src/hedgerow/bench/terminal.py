@@ -1,0 +1,98 @@
+"""Output of the benchmarks: tables on stdout, progress on stderr so that JSON stays clean."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+
+from rich import box
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from hedgerow.bench import manifest
+
+PLAIN_WIDTH = 140
+"""Columns of output that does not go to a terminal."""
+PATIENCE = 2.0
+"""Seconds without a word."""
+
+Advance = Callable[[str], None]
+"""Called with what was just done."""
+
+
+def console() -> Console:
+    """Standard output, wide enough for a table when it is not a terminal."""
+    own = Console(highlight=False)
+    return own if own.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+
+
+def table(title: str, columns: Sequence[str], num_text: int = 1) -> Table:
+    """A table whose first `num_text` columns are text and whose others are numbers."""
+    result = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="italic")
+    for index, column in enumerate(columns):
+        is_text = index < num_text
+        result.add_column(column, justify="left" if is_text else "right", no_wrap=index == 0 or not is_text)
+    return result
+
+
+def mention_load(out: Console) -> None:
+    """Say so if something else keeps the machine busy: times are then too long, and their ratios unsteady."""
+    load, cores = manifest.load(), os.cpu_count() or 1
+    if load is not None and load > 0.75 * cores:
+        out.print(f"The machine is busy (load {load:.1f} on {cores} cores): run again when it is quiet.")
+
+
+class _Rate(ProgressColumn):
+    """Steps per second, as the bar measures them."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.speed is None else f"{task.speed:.1f}/s", style="progress.data.speed")
+
+
+@contextmanager
+def progress(title: str, total: int, forecast: bool = False) -> Iterator[Advance]:
+    """A bar in a terminal, plain lines elsewhere; with the rate and the time left if many alike steps allow it."""
+    own = Console(stderr=True, highlight=False)
+    if not own.is_terminal:
+        yield _plain(title, total, forecast)
+        return
+    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    columns += [_Rate(), TimeRemainingColumn()] if forecast else [TimeElapsedColumn()]
+    with Progress(*columns, console=own, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+
+        def advance(what: str) -> None:
+            bar.update(task, advance=1, description=f"{title}: {what}")
+
+        yield advance
+
+
+def _plain(title: str, total: int, forecast: bool) -> Advance:
+    """Lines at least two seconds apart, and one at the end of anything that took as long."""
+    start, spoken, done = perf_counter(), perf_counter(), 0
+
+    def advance(what: str) -> None:
+        nonlocal spoken, done
+        done += 1
+        now = perf_counter()
+        if now - spoken > PATIENCE or (done == total and now - start > PATIENCE):
+            spoken = now
+            rate = done / (now - start)
+            ahead = f", {rate:.1f}/s, {(total - done) / rate:.0f} s left" if forecast else ""
+            print(f"{title} {done}/{total}: {what}, {now - start:.0f} s{ahead}", file=sys.stderr, flush=True)
+
+    return advance

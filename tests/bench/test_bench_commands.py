@@ -1,0 +1,151 @@
+"""`hedgerow bench`: what it prints for people and machines, the files it writes, the figures it draws."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from hedgerow.bench import commands, manifest, projection, scale, terminal
+from hedgerow.bench.figure import Line, LogAxis, log_plot
+from hedgerow.bench.timing import Spread, duration
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _keep_the_environment() -> Iterator[None]:
+    """The commands choose one thread per solver through variables that must not outlive the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        for pool in ("OMP", "OPENBLAS", "MKL", "RAYON"):
+            patch.setenv(f"{pool}_NUM_THREADS", "1")
+        yield
+
+
+def invoke(*arguments: str) -> str:
+    result = CliRunner().invoke(commands.app, arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def projection_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("projection") / "new"
+    shown = invoke("projection", "--quick", "--sizes", "1", "--out", str(folder))
+    return shown, json.loads((folder / projection.FILE).read_text())
+
+
+def test_projection_measures_every_contender(projection_run: tuple[str, dict[str, Any]]) -> None:
+    shown, data = projection_run
+    names = [row["contender"] for row in data["figures"]]
+    assert names[0] == "hedgerow"
+    for name in ("cvxpy + Clarabel", "Clarabel", "ECOS", "SCS", "L-BFGS-B, large dual"):
+        assert name in names
+        assert name in shown
+    measured = {row["contender"]: row for row in data["figures"] if row["time"] is not None}
+    ours = measured["hedgerow"]
+    assert max(ours["infeasibility"], ours["gap"]) <= 1e-9
+    for row in measured.values():
+        assert 0.0 < row["time"]["p10"] <= row["time"]["median"] <= row["time"]["p90"]
+        if row["slower"] is not None:
+            assert row["slower"] == pytest.approx(row["time"]["median"] / ours["time"]["median"])
+            assert max(row["infeasibility"], row["gap"]) <= 1e-6
+    # Not a benchmark, but a general solver that is not at least this much slower was not measured right.
+    assert measured["cvxpy + Clarabel"]["slower"] > 5.0
+
+
+def test_manifest_says_where_figures_come_from(projection_run: tuple[str, dict[str, Any]]) -> None:
+    _, data = projection_run
+    assert data["schema"] == manifest.SCHEMA
+    assert data["benchmark"] == "projection"
+    assert data["settings"]["num_sizes"] == 1
+    assert {"date", "python", "processor", "cores", "load", "versions"} <= set(data)
+    assert data["versions"]["numba"]
+
+
+def test_scale_prints_json_and_writes_a_figure(tmp_path: Path) -> None:
+    data = json.loads(invoke("scale", "--quick", "--sizes", "2", "--json", "--out", str(tmp_path)))
+    assert [row["triples"] for row in data["figures"]] == [120, 340]
+    for row in data["figures"]:
+        assert row["unsolved"] == 0
+        assert row["certificate"] <= 1e-9
+        assert row["bytes_per_triple"] < 100.0
+    assert json.loads((tmp_path / scale.JSON_FILE).read_text())["figures"] == data["figures"]
+    lines = ElementTree.parse(tmp_path / scale.FIGURE_FILE).getroot().findall(f"{SVG}polyline")
+    assert [len(line.get("points", "").split()) for line in lines] == [2, 2]
+
+
+def test_what_could_not_run_stays_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        projection.Row("size", 45, "hedgerow", "solved 3", Spread.of([1e-5, 2e-5, 3e-5]), 1.0, 1e-15, 1e-14),
+        projection.Row("size", 45, "rough", "failed 1", Spread.of([0.5]), 25_000.0, None, None),
+        projection.Row("size", 45, "ECOS", "not installed (ecos)"),
+    ]
+    projection.show(rows)
+    shown = capsys.readouterr().out
+    assert "not installed (ecos)" in shown
+    assert "20.0 us" in shown
+    assert "25000" in shown
+
+
+def test_progress_speaks_only_of_what_takes_long(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 0.0, 1.0, 3.0, 3.5])
+    monkeypatch.setattr(terminal, "perf_counter", lambda: next(clock))
+    with terminal.progress("work", 3) as advance:
+        for what in ("a", "b", "c"):
+            advance(what)
+    assert capsys.readouterr().err.splitlines() == ["work 2/3: b, 3 s", "work 3/3: c, 4 s"]
+
+
+def test_progress_of_many_alike_steps_says_how_fast_and_how_long(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 0.0, 1.0, 4.0])
+    monkeypatch.setattr(terminal, "perf_counter", lambda: next(clock))
+    with terminal.progress("work", 10, forecast=True) as advance:
+        for what in ("a", "b"):
+            advance(what)
+    assert capsys.readouterr().err.splitlines() == ["work 2/10: b, 4 s, 0.5/s, 16 s left"]
+
+
+def test_a_busy_machine_is_mentioned(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for load, mentioned in ((0.1, False), (1e3, True), (None, False)):
+        monkeypatch.setattr(manifest, "load", lambda load=load: load)
+        terminal.mention_load(terminal.console())
+        assert ("The machine is busy" in capsys.readouterr().out) == mentioned
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1.234, "1.23 s"), (0.012345, "12.3 ms"), (123.4e-6, "123 us"), (9.996e-6, "10.0 us"), (0.9996e-3, "1.00 ms")],
+)
+def test_durations_have_three_digits(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_figure_is_logarithmic_and_escaped() -> None:
+    text = log_plot("a < b", "x", "y", [Line("one", [(10.0, 1.0), (100.0, 10.0), (1000.0, 100.0)])])
+    root = ElementTree.fromstring(text)
+    assert root.findtext(f"{SVG}title") == "a < b"
+    points = root.find(f"{SVG}polyline").get("points").split()  # type: ignore[union-attr]
+    (x0, y0), (x1, y1), (x2, y2) = (map(float, point.split(",")) for point in points)
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)
+    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
+    assert y0 > y2
+    assert [label for _, label in LogAxis(-0.1, 1.1, 0.0, 1.0).ticks()] == ["1", "2", "5", "10"]
+    assert [label for _, label in LogAxis(1.9, 5.1, 0.0, 1.0).ticks()] == ["100", "1000", "10⁴", "10⁵"]
+
+
+def test_commands_are_light_to_import() -> None:
+    script = "import hedgerow.bench.commands, sys; print([m for m in ('numpy', 'numba', 'cvxpy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

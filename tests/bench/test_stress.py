@@ -1,0 +1,170 @@
+"""A slice of the stress run and of the comparison with a general solver, and that wrong answers would be noticed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hedgerow.bench import agreement, commands, stress
+from hedgerow.bench.hard_problems import HardProblem, hard_problem
+from hedgerow.projection.certificate import certify
+from hedgerow.projection.reference import ReferenceSolution
+from hedgerow.projection.result import ProjectionResult, ProjectionStatus
+from hedgerow.projection.solve import project
+
+SLICE = stress.Settings(count=1_000, first=0, processes=2)
+
+
+@pytest.fixture(autouse=True)
+def _keep_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands choose one thread per solver through variables that must not outlive the tests."""
+    for pool in ("OMP", "OPENBLAS", "MKL", "RAYON"):
+        monkeypatch.setenv(f"{pool}_NUM_THREADS", "1")
+
+
+# The runs ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_thousand_hard_problems_get_the_right_answer() -> None:
+    trials = stress.run(SLICE)
+    assert stress.offenders(trials) == []
+    assert [trial.seed for trial in trials] == list(SLICE.seeds)
+    rows = stress.summary(trials)
+    assert [row.family for row in rows] == list(stress.FAMILIES)  # every family occurs
+    assert all(row.instances >= 10 for row in rows)
+    assert sum(row.instances for row in rows) == SLICE.count
+    expected = {row.family: (0, row.instances) if row.family == "infeasible" else (row.instances, 0) for row in rows}
+    assert {row.family: (row.solved, row.infeasible) for row in rows} == expected
+
+
+def test_moderate_problems_agree_with_a_general_solver() -> None:
+    comparisons = agreement.run(agreement.Settings(count=20))
+    assert agreement.offenders(comparisons) == []
+    assert {one.boxes for one in comparisons} == set(agreement.BOXES)
+    assert {one.constraints for one in comparisons} == {0, 1, 2, 3}
+    assert sum(one.is_judged_by_both for one in comparisons) >= 12
+
+
+def test_two_processes_find_the_same_as_one() -> None:
+    alone, shared = (stress.run(stress.Settings(count=12, first=40, processes=n)) for n in (1, 2))
+    assert [dataclasses.replace(trial, seconds=0.0) for trial in shared] == [
+        dataclasses.replace(trial, seconds=0.0) for trial in alone
+    ]
+
+
+# Wrong answers are noticed -------------------------------------------------------------------------------------------
+
+
+def example(family: str) -> tuple[int, HardProblem, ProjectionResult]:
+    for seed in range(100):
+        hard = hard_problem(seed)
+        if hard.family == family:
+            return seed, hard, project(hard.problem)
+    raise AssertionError(f"no {family} problem among the first hundred")
+
+
+@pytest.mark.parametrize("family", ["feasible", "infeasible"])
+def test_the_opposite_verdict_is_wrong(family: str) -> None:
+    seed, hard, result = example(family)
+    assert stress.judged(seed, hard, result, 0.0).complaint == ""
+    opposite = ProjectionStatus.INFEASIBLE if family == "feasible" else ProjectionStatus.SOLVED
+    trial = stress.judged(seed, hard, dataclasses.replace(result, status=opposite), 0.0)
+    assert trial.wrong_verdict
+    assert trial.certificate is None
+    assert f"ended {opposite.name}, but its slack is" in trial.complaint
+
+
+@pytest.mark.parametrize("family", ["feasible", "infeasible"])
+def test_no_verdict_is_a_failure(family: str) -> None:
+    seed, hard, result = example(family)
+    given_up = dataclasses.replace(result, status=ProjectionStatus.NUMERICAL_FAILURE)
+    trial = stress.judged(seed, hard, given_up, 0.0)
+    assert "NUMERICAL_FAILURE" in trial.complaint
+    assert not trial.wrong_verdict
+
+
+def test_a_solution_slightly_off_is_a_failure() -> None:
+    seed, hard, result = example("feasible")
+    moved = dataclasses.replace(result, log_occupancy=result.log_occupancy + 1e-8)
+    trial = stress.judged(seed, hard, moved, 0.0)
+    assert "certificate" in trial.complaint
+    assert trial.certificate == certify(hard.problem, moved).worst > 1e-9
+    nothing = dataclasses.replace(result, log_occupancy=np.full_like(result.log_occupancy, np.nan))
+    trial = stress.judged(seed, hard, nothing, 0.0)
+    assert trial.complaint
+    assert trial.certificate is None  # JSON has no NaN
+    json.dumps(stress.as_data(SLICE, [trial]), allow_nan=False)
+
+
+def test_a_proof_must_be_the_truth_and_not_scaled() -> None:
+    seed, hard, result = example("infeasible")
+    for theta in (2.0 * result.theta, 0.0 * result.theta, -result.theta):
+        trial = stress.judged(seed, hard, dataclasses.replace(result, theta=theta), 0.0)
+        assert "proof" in trial.complaint
+    other_truth = dataclasses.replace(hard, slack=hard.slack - 2e-8)
+    assert "proof" in stress.judged(seed, other_truth, result, 0.0).complaint
+
+
+@pytest.mark.parametrize("name", ["hard_problem", "project"])
+def test_an_exception_is_counted_and_does_not_end_the_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(stress, name, fails)
+    trials = stress.run(stress.Settings(count=2, processes=1))
+    assert [trial.complaint for trial in trials] == ["raised RuntimeError: out of luck"] * 2
+    assert sum(row.failures for row in stress.summary(trials)) == 2
+
+
+def test_disagreement_is_noticed_and_an_inaccurate_judge_is_not_believed() -> None:
+    _, problem = agreement.moderate_problem(2)
+    result = project(problem)
+    q = np.exp(result.log_occupancy)
+
+    def complaint(status: str, their_q: np.ndarray, ours: ProjectionResult = result) -> str:
+        theirs = ReferenceSolution(status, np.nan, their_q)
+        return agreement.compared(2, "narrow", problem, ours, theirs).complaint
+
+    moved = q.copy()
+    moved[0] += 1e-5
+    assert complaint("optimal", q) == ""
+    assert "differ by" in complaint("optimal", moved)
+    assert "differ by" in complaint("optimal", np.full_like(q, np.nan))
+    assert complaint("optimal_inaccurate", moved) == ""
+    worse = dataclasses.replace(result, log_occupancy=result.log_occupancy + 1e-7)
+    assert "certificate" in complaint("optimal_inaccurate", q, worse)
+    unsolved = dataclasses.replace(result, status=ProjectionStatus.INFEASIBLE)
+    assert "INFEASIBLE" in complaint("optimal", q, unsolved)
+
+
+# The commands --------------------------------------------------------------------------------------------------------
+
+
+def test_the_commands_print_and_write(tmp_path: Path) -> None:
+    for command, file, more in (("stress", stress.FILE, ["--processes", "1"]), ("agree", agreement.FILE, [])):
+        arguments = [command, "--first", "3", "--count", "2", *more]
+        shown = CliRunner().invoke(commands.app, [*arguments, "--out", str(tmp_path)])
+        assert shown.exit_code == 0, shown.output
+        assert "2 " in shown.stdout.splitlines()[0]
+        written = json.loads((tmp_path / file).read_text())
+        assert written["settings"]["first"] == 3
+        assert written["offenders"] == []
+        printed = json.loads(CliRunner().invoke(commands.app, [*arguments, "--json"]).stdout)
+        assert [row["instances"] for row in printed["figures"]] == [row["instances"] for row in written["figures"]]
+
+
+@pytest.mark.parametrize("command", ["stress", "agree"])
+def test_a_wrong_answer_ends_with_1_and_says_how_to_repeat_it(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (stress, agreement):
+        monkeypatch.setattr(module, "TOL_CERTIFICATE", -1.0)
+    more = ["--processes", "1"] if command == "stress" else []
+    seed = example("feasible")[0]
+    result = CliRunner().invoke(commands.app, [command, "--first", str(seed), "--count", "1", *more])
+    assert result.exit_code == 1
+    assert f"hedgerow bench {command} --first {seed} --count 1" in " ".join(result.stdout.split())
+    assert "1 wrong" in result.stdout
