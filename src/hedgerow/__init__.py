@@ -17,6 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow import catalogue, errors
     from hedgerow.errors import CertificateError, FileFormatError, HedgerowError, InfeasibleError, InvalidInput
+    from hedgerow.learners.learner import Learner
+    from hedgerow.learners.sops import SOPS
+    from hedgerow.learners.svops import SVOPS
+    from hedgerow.learners.uobreps import UOBREPS
     from hedgerow.model import losses, occupancy, offline
     from hedgerow.model.cmdp import CMDP, View
     from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
@@ -27,11 +31,15 @@ if TYPE_CHECKING:
     from hedgerow.projection.problem import ProjectionProblem
     from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
     from hedgerow.projection.solve import project
+    from hedgerow.simulation.run import simulate
 
     __version__: str
 
 __all__ = [
     "CMDP",
+    "SOPS",
+    "SVOPS",
+    "UOBREPS",
     "BernoulliCosts",
     "BetaCosts",
     "Certificate",
@@ -58,6 +66,7 @@ __all__ = [
     "occupancy",
     "offline",
     "project",
+    "simulate",
     "unroll",
     "unroll_gymnasium",
 ]
@@ -72,6 +81,9 @@ _MODULES = {
 
 _HOME = {
     "hedgerow.errors": ("CertificateError", "FileFormatError", "HedgerowError", "InfeasibleError", "InvalidInput"),
+    "hedgerow.learners.sops": ("SOPS",),
+    "hedgerow.learners.svops": ("SVOPS",),
+    "hedgerow.learners.uobreps": ("UOBREPS",),
     "hedgerow.model.cmdp": ("CMDP", "View"),
     "hedgerow.model.costs": (
         "BernoulliCosts",
@@ -87,22 +99,32 @@ _HOME = {
     "hedgerow.projection.problem": ("ProjectionProblem",),
     "hedgerow.projection.result": ("ProjectionResult", "ProjectionSettings", "ProjectionStatus"),
     "hedgerow.projection.solve": ("project",),
+    "hedgerow.simulation.run": ("simulate",),
 }
+
+_READERS = {
+    "cmdp": ("hedgerow.model.cmdp", "CMDP", "from_file"),
+    "learner": ("hedgerow.learners.files", "from_file"),
+}
+"""By kind of data file: where its reader is. Compilers are only loaded for files that need them."""
 
 _MEMBERS = {name: module for module, names in _HOME.items() for name in names}
 
 
-def load(path: str | os.PathLike[str]) -> CMDP:
+def load(path: str | os.PathLike[str]) -> CMDP | Learner:
     """Read any data file that hedgerow wrote; what comes back depends on the kind that the file names."""
     from hedgerow import files
     from hedgerow.errors import FileFormatError
-    from hedgerow.model.cmdp import CMDP, FILE_KIND
 
-    readers = {FILE_KIND: CMDP.from_file}
     file = files.load(path)
-    if file.kind not in readers:
-        raise FileFormatError(f"{path} holds a {file.kind!r}; this release can load: {', '.join(readers)}")
-    return readers[file.kind](file, str(path))
+    if file.kind not in _READERS:
+        raise FileFormatError(f"{path} holds a {file.kind!r}; this release can load: {', '.join(_READERS)}")
+    module, *attributes = _READERS[file.kind]
+    reader: Any = importlib.import_module(module)
+    for attribute in attributes:
+        reader = getattr(reader, attribute)
+    content: CMDP | Learner = reader(file, str(path))
+    return content
 
 
 def __getattr__(name: str) -> Any:

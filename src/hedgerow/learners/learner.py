@@ -1,0 +1,300 @@
+"""What all learners share: plan, play, observe.
+
+    plan = learner.plan()                          # the policy of the next episode; it has to be played to its end
+    learner.observe(trajectory, losses, costs)     # what happened on the L visited pairs
+
+A trajectory is the array of visited rows (L,), one per layer; the next states follow from it. `losses` is (L,), `costs`
+(L, m), both in [0, 1]: only what was seen on the way. A call that is refused changes nothing.
+
+Learners keep their state in arrays (`state.py`) and change it by one compiled step (`step.py`), which the compiled loop
+of a simulation calls as well: both ways of running give the same bits.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import log
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import PCG64, Generator, SeedSequence
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray, IntArray, float_array, frozen, real_number, whole_number, within
+from hedgerow.errors import InvalidInput
+from hedgerow.estimates.boxes import BoxRule
+from hedgerow.estimates.counts import find_triple
+from hedgerow.estimates.joint_cost import joint_costs_of_columns
+from hedgerow.learners.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
+from hedgerow.learners.ledger import Budget, Ledger
+from hedgerow.learners.mixing import played_policy, toss
+from hedgerow.learners.rescue import project_now, rescue
+from hedgerow.learners.settings import COMMON, make_settings
+from hedgerow.learners.state import (
+    BRANCH,
+    EPISODE,
+    ETA,
+    FAILED,
+    GAMMA,
+    INFEASIBLE,
+    ITERATIONS,
+    MIXING,
+    PENDING,
+    SEGMENT_END,
+    SUSPECT,
+    make_state,
+)
+from hedgerow.learners.step import learn, prepare, set_rates, uniform_weights
+from hedgerow.model.cmdp import View, checked_transitions
+from hedgerow.projection.newton import SOLVED
+
+SMALLEST_DELTA = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to play in one episode, from its first step to its last."""
+
+    episode: int
+    """From 0"""
+    policy: FloatArray
+    """(num_rows,): action probabilities"""
+    branch: str
+    """`own`, or `baseline` if the coin of the episode chose the safe policy"""
+    mixing: float
+    """The probability of the baseline before the coin was tossed; 0 for learners without one"""
+    cost_bounds: FloatArray
+    """(m,): upper bounds of the expected costs of the episode before the coin, valid on the clean event"""
+
+
+class Learner(ABC):
+    """The base of all learners; see the module's text."""
+
+    kind: ClassVar[str]
+    switches: ClassVar[frozenset[str]] = COMMON
+    constrained: ClassVar[bool] = True
+    """Whether the projection respects the constraints."""
+
+    def __init__(
+        self,
+        view: View,
+        episodes: int | None,
+        delta: float,
+        preset: str = "paper",
+        seed: int = 0,
+        *,
+        transitions: ArrayLike | None = None,
+        **switches: Any,
+    ) -> None:
+        if not isinstance(view, View):
+            raise InvalidInput(f"a learner is built on cmdp.view(), not on {type(view).__name__}")
+        self.view, self.layout = view, view.layout
+        self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
+        self.episodes = self._checked_horizon(episodes)
+        self.delta = real_number("delta", delta, SMALLEST_DELTA, float(np.nextafter(1.0, 0.0)))
+        self.seed = whole_number("the seed", seed, 0)
+        self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
+        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.core = self._make_core()
+        horizon, m = self.layout.horizon, view.num_constraints
+        self._rows, self._triples = np.zeros(horizon, dtype=np.int64), np.zeros(horizon, dtype=np.int64)
+        self._losses, self._costs = np.zeros(horizon), np.zeros((horizon, m))
+        self._start()
+
+    # Construction ----------------------------------------------------------------------------------------------------
+
+    def _checked_horizon(self, episodes: int | None) -> int | None:
+        if episodes is None:
+            if self.settings.horizon == "fixed":
+                raise InvalidInput("give the number of episodes, or horizon='doubling' if it is not known")
+            return None
+        return whole_number("the number of episodes", episodes, 1)
+
+    def _baseline(self) -> tuple[FloatArray, FloatArray]:
+        """Safe policies (K, num_rows) and their costs (m,); none by default."""
+        return np.zeros((0, self.layout.num_rows)), np.zeros(self.view.num_constraints)
+
+    def _make_core(self) -> Core:
+        settings, layout, m = self.settings, self.layout, self.view.num_constraints
+        known = self.transitions is not None
+        radii = settings.confidence.rule(layout, m, self.delta, self.episodes)
+        rule = Rule(
+            box=BoxRule(radii, settings.clip_costs, known),
+            epochs=settings.boxes == "epoch",
+            doubling=settings.horizon == "doubling",
+            log_inverse_delta=-log(self.delta),
+            pairs=float(layout.num_states * layout.num_actions),
+            tol=settings.tol,
+            joint_cost=settings.joint_cost,
+            mixture_bound=MIXTURE_BOUNDS[settings.mixture_bound],
+            literal_sigma=settings.sigma == "literal",
+        )
+        # A cost never exceeds L: such a threshold cannot bind, and its term of the mixing weight would be 0/0.
+        binding = np.flatnonzero(self.view.thresholds < layout.horizon) if self.constrained else np.zeros(0, np.int64)
+        policies, costs = self._baseline()
+        state = make_state(layout, m, len(binding), settings.clip_costs, self.transitions)
+        baseline = Baseline(policies, costs, self.view.thresholds.copy(), binding.astype(np.int64))
+        return make_core(layout, rule, state, baseline)
+
+    def _start(self) -> None:
+        core = self.core
+        if self.settings.horizon == "doubling":
+            core.state.numbers[SEGMENT_END] = 1
+            set_rates(core, 1.0, core.rule.log_inverse_delta + log(2.0))
+        else:
+            set_rates(core, float(self.episodes or 1), core.rule.log_inverse_delta)
+        uniform_weights(core)
+        prepare(core)
+        # With full support the uniform weights are a flow already and come back as they are.
+        project_now(self.layout, core)
+
+    # The loop --------------------------------------------------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        """The policy of the next episode. Each plan must be followed by one `observe`."""
+        numbers = self.core.state.numbers
+        if numbers[PENDING]:
+            raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
+        self.check_horizon(1)
+        toss(numbers, self.core.state.reals, len(self.core.baseline.policies), self.coin)
+        return self.current_plan()
+
+    def current_plan(self) -> Plan:
+        """The plan that waits for its `observe`; after a crash, a loaded learner still has it."""
+        state = self.core.state
+        if not state.numbers[PENDING]:
+            raise InvalidInput("no episode is planned; call plan first")
+        return Plan(
+            episode=self.episode,
+            policy=frozen(self.played),
+            branch="baseline" if state.numbers[BRANCH] else "own",
+            mixing=float(state.reals[MIXING]),
+            cost_bounds=frozen(self._cost_bounds()),
+        )
+
+    def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
+        """Learn from the planned episode: rows (L,), losses (L,) and costs (L, m) along the way, both in [0, 1]."""
+        if not self.core.state.numbers[PENDING]:
+            raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
+        horizon, m = self.layout.horizon, self.view.num_constraints
+        rows, triples = self._checked_path(trajectory)
+        seen = np.zeros((horizon, 0)) if costs is None and m == 0 else costs
+        if seen is None:
+            raise InvalidInput(
+                f"the costs of the {m} constraints along the trajectory are missing: shape ({horizon}, {m})"
+            )
+        loss = within("the loss", float_array("the loss", losses, (horizon,)), 0.0, 1.0)
+        cost = within("the cost", float_array("the cost", seen, (horizon, m)), 0.0, 1.0)
+        # Copied, because compiled code exists once, for arrays that can be written to.
+        self._rows[:], self._triples[:], self._losses[:], self._costs[:] = rows, triples, loss, cost
+        if learn(self.core, self._rows, self._triples, self._losses, self._costs) != SOLVED:
+            self.rescue()
+
+    def rescue(self) -> None:
+        """Finish an episode whose projection Newton's method left open."""
+        rescue(self.layout, self.core)
+
+    def check_horizon(self, more: int) -> None:
+        """Refuse to go beyond the number of episodes that rates and radii were made for."""
+        if self.episodes is not None and self.episode + more > self.episodes:
+            raise InvalidInput(
+                f"this learner was built for {self.episodes} episodes and has played {self.episode}; "
+                "build one for more, or with horizon='doubling'"
+            )
+
+    def _checked_path(self, trajectory: ArrayLike) -> tuple[IntArray, IntArray]:
+        """The rows of a trajectory and the triples between them, if the plan can have produced it."""
+        layout, policy = self.layout, self.played
+        rows = np.asarray(trajectory)
+        if rows.shape != (layout.horizon,) or rows.dtype.kind not in "iu":
+            raise InvalidInput(
+                f"a trajectory is an array of {layout.horizon} rows (x, a), one per layer, as whole numbers; "
+                f"this one has shape {rows.shape} and type {rows.dtype}"
+            )
+        triples = np.zeros(layout.horizon, dtype=np.int64)
+        for k, row in enumerate(rows.tolist()):
+            own = layout.rows(k)
+            if not own.start <= row < own.stop:
+                raise InvalidInput(
+                    f"step {k} of the trajectory is row {row}; layer {k} has the rows {own.start} to {own.stop - 1}"
+                )
+            if not policy[row] > 0.0:
+                raise InvalidInput(
+                    f"step {k} of the trajectory, {layout.describe_row(row)}, has probability 0 under the plan"
+                )
+            target = int(rows[k + 1]) // layout.num_actions if k + 1 < layout.horizon else layout.num_states - 1
+            triples[k] = find_triple(self.core.index, row, target) if 0 <= target < layout.num_states else -1
+            if triples[k] < 0:
+                raise InvalidInput(
+                    f"the trajectory is no path: {layout.describe_row(row)} cannot lead to state {target}"
+                )
+        return rows.astype(np.int64), triples
+
+    # What it knows ---------------------------------------------------------------------------------------------------
+
+    def _cost_bounds(self) -> FloatArray:
+        """Of the mixture, if there is a baseline, else of the policy: the joint robust cost, at most L."""
+        core, m = self.core, self.view.num_constraints
+        if len(core.baseline.policies):
+            lam, own = core.state.reals[MIXING], np.minimum(core.state.bounds, self.layout.horizon)
+            mixed: FloatArray = lam * core.baseline.costs + (1.0 - lam) * own
+            return mixed
+        bounds = np.zeros(m)
+        joint_costs_of_columns(core.index, core.buffers.columns, core.state.boxes.cost_upper, bounds)
+        return np.minimum(bounds, self.layout.horizon)
+
+    @property
+    def episode(self) -> int:
+        """How many episodes were observed."""
+        return int(self.core.state.numbers[EPISODE])
+
+    @property
+    def policy(self) -> FloatArray:
+        """(num_rows,): the learner's own policy for the next episode."""
+        return frozen(self.core.state.policy)
+
+    @property
+    def played(self) -> FloatArray:
+        """(num_rows,): the policy of the last plan, as the array that kernels use."""
+        state = self.core.state
+        return played_policy(state.numbers, state.policy, self.core.baseline.policies)
+
+    @property
+    def eta(self) -> float:
+        return float(self.core.state.reals[ETA])
+
+    @property
+    def gamma(self) -> float:
+        return float(self.core.state.reals[GAMMA])
+
+    @property
+    def diagnostics(self) -> dict[str, int]:
+        """Counters of the projections so far: infeasible, suspect (solved the slow way), failed, Newton steps."""
+        numbers = self.core.state.numbers
+        places = {"infeasible": INFEASIBLE, "suspect": SUSPECT, "failed": FAILED, "iterations": ITERATIONS}
+        return {name: int(numbers[place]) for name, place in places.items()}
+
+    @abstractmethod
+    def guarantees(self) -> Ledger:
+        """What is promised under the present switches, how surely, and by which theorem."""
+
+    @property
+    def _budget(self) -> Budget:
+        return Budget(self.delta, self.transitions is not None)
+
+    def arguments(self) -> dict[str, FloatArray]:
+        """The constructor's arguments beyond the common ones, as arrays by name: what a file has to hold."""
+        return {}
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write everything into one data file, atomically; `hedgerow.learners.files.load` reads it."""
+        from hedgerow.learners.files import save
+
+        save(self, path, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        limit = "unknown" if self.episodes is None else str(self.episodes)
+        name, preset = type(self).__name__, self.settings.preset
+        return f"{name}({self.layout!r}, episode {self.episode} of {limit}, preset={preset!r})"

@@ -1,0 +1,69 @@
+"""The guarantee ledger: which promise a learner makes under its present switches, how surely, and by which theorem.
+
+A promise that is void says why. Probabilities count the paper's delta: the clean event (all confidence sets hold the
+truth in all episodes) has 1 - 5 delta, of which 4 delta belong to the transitions, if these are not known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TRANSITION_SHARE = 4
+"""Of the delta in each promise that belong to the confidence sets of the transitions."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One line of the ledger."""
+
+    name: str
+    statement: str
+    probability: float
+    """At least this, over everything random; 0 if nothing is left of it"""
+    source: str
+    """Theorem or lemma of the paper"""
+    void_because: str = ""
+    """Why it does not hold, or the empty string"""
+
+    @property
+    def holds(self) -> bool:
+        return not self.void_because
+
+    @property
+    def status(self) -> str:
+        return "holds" if self.holds else f"void: {self.void_because}"
+
+    def __str__(self) -> str:
+        return f"{self.name} (probability >= {self.probability:.4g}, {self.source}): {self.statement} [{self.status}]"
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All promises of a learner, in the order of what rests on what."""
+
+    learner: str
+    promises: tuple[Promise, ...]
+
+    def __getitem__(self, name: str) -> Promise:
+        return {promise.name: promise for promise in self.promises}[name]
+
+    def __str__(self) -> str:
+        return "\n".join([self.learner, *(f"  {promise}" for promise in self.promises)])
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Turns a number of delta into a probability."""
+
+    delta: float
+    known_transitions: bool
+
+    def sure(self, deltas: float) -> float:
+        """1 - deltas * delta, without the share of the transitions where these are known."""
+        spent = deltas - TRANSITION_SHARE if self.known_transitions else deltas
+        return max(0.0, 1.0 - spent * self.delta)
+
+
+def first_reason(*reasons: str) -> str:
+    """The reasons that apply, joined."""
+    return "; ".join(reason for reason in reasons if reason)

@@ -1,0 +1,129 @@
+"""The switches of a learner, the two presets, and what a change voids.
+
+paper   radii and bounds as printed, with the repairs of the known defects
+sharp   every valid improvement: tight radii, costs clipped to [0, 1], joint robust cost; the same guarantees
+
+switch             values (default first)           what is lost when it is changed
+radii              paper, tight, anytime            nothing
+confidence_scale   1, anything in (0, 1)            every promise that holds with high probability
+clip_costs         False, True                      nothing
+joint_cost         False, True                      nothing: a smaller valid upper bound of the cost of a policy
+boxes              episode, epoch                   nothing: rebuilt in every episode, or when a count has doubled
+mixture_bound      mixture, realised, discard       nothing (other proofs): the loss estimator under a mixture
+sigma              safe, literal                    literal: the mixing weight may pass its bound (a demonstration)
+horizon            fixed, doubling                  a factor 3.41 of the regret; radii must be anytime
+tol                1e-10, up to 1e-3                regret and violation if above eta / (L sqrt(T)), never safety
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from hedgerow.checks import real_number
+from hedgerow.errors import InvalidInput
+from hedgerow.estimates.radii import Radii
+
+CHOICES = {
+    "boxes": ("episode", "epoch"),
+    "mixture_bound": ("mixture", "realised", "discard"),
+    "sigma": ("safe", "literal"),
+    "horizon": ("fixed", "doubling"),
+}
+COMMON = frozenset({"radii", "confidence_scale", "clip_costs", "tol", "horizon", "boxes"})
+"""The switches that every learner has."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All switches; each learner lists those that mean something to it."""
+
+    preset: str = "paper"
+    radii: str = "paper"
+    confidence_scale: float = 1.0
+    clip_costs: bool = False
+    joint_cost: bool = False
+    boxes: str = "episode"
+    mixture_bound: str = "mixture"
+    sigma: str = "safe"
+    horizon: str = "fixed"
+    tol: float = 1e-10
+    """On the residuals of a projection."""
+
+    def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            raise InvalidInput(f"the preset is {self.preset!r}; choose one of {', '.join(PRESETS)}")
+        Radii(self.radii, self.confidence_scale)  # refuses what is no radius
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise InvalidInput(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
+        for name in ("clip_costs", "joint_cost"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidInput(f"{name} must be True or False, not {getattr(self, name)!r}")
+        object.__setattr__(self, "tol", real_number("tol", self.tol, 1e-14, 1e-3))
+        if self.horizon == "doubling" and self.radii != "anytime":
+            raise InvalidInput(
+                f"without a horizon (horizon='doubling') the radii must be 'anytime', not {self.radii!r}: "
+                "the others need the number of episodes"
+            )
+
+    @property
+    def confidence(self) -> Radii:
+        return Radii(self.radii, self.confidence_scale)
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "paper": {},
+    "sharp": {"radii": "tight", "clip_costs": True, "joint_cost": True},
+}
+
+
+def make_settings(preset: str, switches: Mapping[str, Any], known: frozenset[str], learner: str) -> Settings:
+    """The settings of a preset with some switches changed; `known` are the switches that the learner has."""
+    if preset not in PRESETS:
+        raise InvalidInput(f"the preset is {preset!r}; choose one of {', '.join(PRESETS)}")
+    unknown = sorted(set(switches) - known)
+    if unknown:
+        raise InvalidInput(f"{learner} has no switch {unknown[0]!r}; its switches are {', '.join(sorted(known))}")
+    changes = {**PRESETS[preset], **switches}
+    if changes.get("horizon") == "doubling" and "radii" not in switches:
+        changes["radii"] = "anytime"  # the only ones that go without a horizon
+    return Settings(preset=preset, **changes)
+
+
+def to_meta(settings: Settings) -> dict[str, Any]:
+    """All switches by name, as plain values."""
+    return {field.name: getattr(settings, field.name) for field in fields(settings)}
+
+
+def from_meta(meta: Mapping[str, Any]) -> Settings:
+    """What `to_meta` described."""
+    unexpected = sorted(set(meta) - {field.name for field in fields(Settings)})
+    if unexpected:
+        raise InvalidInput(f"unknown switch {unexpected[0]!r}")
+    return replace(Settings(), **meta)
+
+
+def confidence_void(settings: Settings) -> str:
+    """Why promises that rest on the confidence sets do not hold, or the empty string."""
+    if settings.confidence_scale < 1.0:
+        return f"confidence_scale = {settings.confidence_scale:g} < 1: the truth may leave the confidence sets"
+    return ""
+
+
+def mixing_void(settings: Settings) -> str:
+    """Why the bound on the mixing weight does not hold, or the empty string."""
+    return "sigma = 'literal': the printed formula divides by U - beta <= 0" if settings.sigma == "literal" else ""
+
+
+def accuracy_void(settings: Settings, eta: float, horizon: int, episodes: int) -> str:
+    """Why regret and violation are not proved at this accuracy of the projection, or the empty string.
+
+    A relative error e of q_hat adds at most L e / eta to the regret of an episode, so that e <= eta / (L sqrt(T)) keeps
+    the sum below sqrt(T).
+    """
+    allowed = eta / (horizon * float(episodes) ** 0.5)
+    if settings.tol > allowed:
+        return f"tol = {settings.tol:g} is above eta / (L sqrt(T)) = {allowed:.1e}"
+    return ""

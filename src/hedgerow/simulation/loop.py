@@ -1,0 +1,87 @@
+"""Algorithm 1 of the paper for a block of episodes, in one compiled call.
+
+    for each episode: toss the learner's coin, score the plan, play it, learn, watch the promises
+
+The learner's step is the one that `observe` calls. The loop leaves compiled code only when a projection needs the slow
+solver; the caller finishes that episode and comes back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import kernel
+from hedgerow.learners.core import Core
+from hedgerow.learners.mixing import played_policy, toss
+from hedgerow.learners.state import MIXING
+from hedgerow.learners.step import learn
+from hedgerow.model.layout import Layout
+from hedgerow.projection.newton import SOLVED
+from hedgerow.simulation.play import World, play
+from hedgerow.simulation.scoring import Curves, Score, close_episode, score_learning, score_plan
+
+
+class Episode(NamedTuple):
+    """The buffers of one episode."""
+
+    rows: IntArray
+    """(L,)"""
+    triples: IntArray
+    """(L,)"""
+    losses: FloatArray
+    """(L,)"""
+    costs: FloatArray
+    """(L, m)"""
+
+
+def make_episode(layout: Layout, num_constraints: int) -> Episode:
+    horizon = layout.horizon
+    return Episode(
+        rows=np.zeros(horizon, dtype=np.int64),
+        triples=np.zeros(horizon, dtype=np.int64),
+        losses=np.zeros(horizon),
+        costs=np.zeros((horizon, num_constraints)),
+    )
+
+
+@kernel
+def run_block(
+    core: Core,
+    world: World,
+    score: Score,
+    curves: Curves,
+    episode: Episode,
+    patterns: FloatArray,
+    pattern: IntArray,
+    first: int,
+    coin: Generator,
+    actions: Generator,
+    environment: Generator,
+    cost_stream: Generator,
+) -> tuple[int, int]:
+    """Run the episodes first, ..., len(pattern) - 1 of a block of losses: patterns (p, num_rows), pattern (count,).
+
+    Returns how many of the block are done, and how the last projection ended: unless that is SOLVED, the last episode
+    still needs `rescue` and `close_episode`.
+    """
+    index, numbers, reals, policy = core.index, core.state.numbers, core.state.reals, core.state.policy
+    rows, triples, losses, costs = episode.rows, episode.triples, episode.losses, episode.costs
+    baselines = core.baseline.policies
+    for i in range(first, len(pattern)):
+        loss = patterns[pattern[i]]
+        toss(numbers, reals, len(baselines), coin)
+        score_plan(index, world, policy, reals[MIXING], loss, score)
+        plays = played_policy(numbers, policy, baselines)
+        play(index, world, plays, actions, environment, cost_stream, rows, triples, costs)
+        for k in range(len(rows)):
+            losses[k] = loss[rows[k]]
+        code = learn(core, rows, triples, losses, costs)
+        score_learning(core, world, rows, score)
+        if code != SOLVED:
+            return i + 1, code
+        close_episode(numbers, score, curves)
+    return len(pattern), SOLVED

@@ -1,0 +1,136 @@
+"""Drawing an episode: actions from the policy, next states from P, costs of the visited pairs.
+
+Each of the three kinds of chance has a stream of its own, spawned from one seed, so that two learners that meet the
+same world with the same seed share what chance they can. A loop-free episode visits a pair at most once: drawing the
+costs of the visited pairs alone is the same as drawing the whole matrix G_t.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import PCG64, Generator, SeedSequence
+
+from hedgerow.checks import FloatArray, IntArray, whole_number
+from hedgerow.compiling import kernel
+from hedgerow.errors import InvalidInput
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.costs import BernoulliCosts, BetaCosts, DeterministicCosts, EmpiricalCosts
+from hedgerow.model.index import Index
+
+BERNOULLI, DETERMINISTIC, BETA, EMPIRICAL = 0, 1, 2, 3
+
+
+class World(NamedTuple):
+    """A CMDP as kernels take it. Arrays over rows are (num_rows, m) here: an episode reads them row by row."""
+
+    transitions: FloatArray
+    """(num_triples,)"""
+    thresholds: FloatArray
+    """(m,)"""
+    mean_costs: FloatArray
+    """(num_rows, m)"""
+    cost_kind: int
+    shape_a: FloatArray
+    """(num_rows, m): the first Beta parameter; empty for other costs"""
+    shape_b: FloatArray
+    table: FloatArray
+    """(matrices, num_rows, m): of empirical costs"""
+    cumulative: FloatArray
+    """(matrices,): their summed probabilities"""
+
+
+class Streams(NamedTuple):
+    """The chance of a simulation; the learner's coin is its own."""
+
+    actions: Generator
+    environment: Generator
+    costs: Generator
+
+
+def make_streams(seed: int) -> Streams:
+    """Three independent streams."""
+    spawned = SeedSequence(whole_number("the seed", seed, 0)).spawn(3)
+    return Streams(*(Generator(PCG64(sequence)) for sequence in spawned))
+
+
+def make_world(cmdp: CMDP) -> World:
+    """The bundle for `cmdp`, with arrays of its own."""
+    costs, rows, m = cmdp.costs, cmdp.layout.num_rows, cmdp.num_constraints
+    kinds = {BernoulliCosts: BERNOULLI, DeterministicCosts: DETERMINISTIC, BetaCosts: BETA, EmpiricalCosts: EMPIRICAL}
+    if type(costs) not in kinds:
+        raise InvalidInput(
+            f"simulations draw Bernoulli, deterministic, Beta and empirical costs, not {type(costs).__name__}"
+        )
+    shape_a = shape_b = np.zeros((0, m))
+    table, cumulative = np.zeros((0, rows, m)), np.zeros(0)
+    if isinstance(costs, BetaCosts):
+        shape_a, shape_b = costs.a.T.copy(), costs.b.T.copy()
+    if isinstance(costs, EmpiricalCosts):
+        table, cumulative = costs.table.transpose(0, 2, 1).copy(), costs.cumulative.copy()
+        # Rounding must not reach beyond the last matrix that has a positive probability.
+        cumulative[int(np.flatnonzero(costs.probabilities)[-1]) :] = np.inf
+    return World(
+        transitions=cmdp.transitions.copy(),
+        thresholds=cmdp.thresholds.copy(),
+        mean_costs=cmdp.mean_costs.T.copy(),
+        cost_kind=kinds[type(costs)],
+        shape_a=shape_a,
+        shape_b=shape_b,
+        table=table,
+        cumulative=cumulative,
+    )
+
+
+@kernel
+def play(
+    index: Index,
+    world: World,
+    policy: FloatArray,
+    actions: Generator,
+    environment: Generator,
+    cost_stream: Generator,
+    rows: IntArray,
+    triples: IntArray,
+    costs: FloatArray,
+) -> None:
+    """Play `policy` (num_rows,) for an episode; writes its rows (L,), triples (L,) and the costs (L, m) of the rows."""
+    matrix = 0
+    if world.cost_kind == EMPIRICAL:
+        draw = cost_stream.random()
+        while world.cumulative[matrix] <= draw:
+            matrix += 1
+    x = 0
+    for k in range(len(rows)):
+        r = _draw(policy, x * index.num_actions, (x + 1) * index.num_actions, actions.random())
+        j = _draw(world.transitions, index.row_start[r], index.row_start[r + 1], environment.random())
+        rows[k] = r
+        triples[k] = j
+        for i in range(costs.shape[1]):
+            costs[k, i] = _draw_cost(world, r, i, matrix, cost_stream)
+        x = index.successor[j]
+
+
+@kernel
+def _draw(probabilities: FloatArray, first: int, last: int, draw: float) -> int:
+    """An index in first..last-1, by inversion; rounding never selects one of probability 0."""
+    chosen = first
+    for j in range(first, last):
+        if probabilities[j] > 0.0:
+            chosen = j
+            draw -= probabilities[j]
+            if draw < 0.0:
+                break
+    return chosen
+
+
+@kernel
+def _draw_cost(world: World, row: int, i: int, matrix: int, stream: Generator) -> float:
+    if world.cost_kind == BERNOULLI:
+        return 1.0 if stream.random() < world.mean_costs[row, i] else 0.0
+    if world.cost_kind == BETA:
+        return float(stream.beta(world.shape_a[row, i], world.shape_b[row, i]))
+    if world.cost_kind == EMPIRICAL:
+        return float(world.table[matrix, row, i])
+    return float(world.mean_costs[row, i])

@@ -1,0 +1,184 @@
+"""`simulate`: run a learner in a world against an adversary, and score it exactly.
+
+    run = simulate(cmdp, losses, learner, seed=0)
+    run.episodes, run.regret, run.violation, run.mixing, run.safe         # curves at about log-spaced episodes
+
+Regret counts from the final comparator q*, the offline optimum of the mean loss of all episodes of the run:
+regret after t episodes = sum_{s<=t} l_s^T (q_s - q*). Oblivious losses run compiled, in blocks; an adaptive adversary
+sees every episode before it answers, so those run step by step. Both ways give the same bits.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray, IntArray, whole_number
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.learner import Learner
+from hedgerow.learners.state import MIXING
+from hedgerow.model.adaptive import AdaptiveLosses
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.loss_blocks import LossBlock, ObliviousLosses
+from hedgerow.model.losses import Fixed, checked
+from hedgerow.projection.newton import SOLVED
+from hedgerow.simulation.loop import make_episode, run_block
+from hedgerow.simulation.outcome import Run, make_run
+from hedgerow.simulation.play import make_streams, make_world, play
+from hedgerow.simulation.scoring import close_episode, make_curves, make_score, score_learning, score_plan
+
+NUM_MARKS = 200
+BLOCK_NUMBERS = 2**20
+"""The largest number of losses that a block holds: 8 MB."""
+MOST_EPISODES = 10_000
+"""Of a block: how often progress is shown, and how soon an interrupt is heard."""
+
+
+def simulate(
+    cmdp: CMDP,
+    losses: Any,
+    learner: Learner,
+    seed: int = 0,
+    progress: bool = True,
+    *,
+    episodes: int | None = None,
+    step_wise: bool = False,
+) -> Run:
+    """Run `learner` until its horizon, or for `episodes` more, and score it.
+
+    `losses` is an adversary of `hedgerow.losses`, one of your own, or a single loss (num_rows,) for all episodes.
+    `step_wise` goes through `plan` and `observe` instead of the compiled loop; the result is the same.
+    """
+    simulation = Simulation(cmdp, losses, learner, seed, episodes=episodes, step_wise=step_wise)
+    simulation.finish(progress=progress)
+    return simulation.result()
+
+
+def checkpoints(first: int, last: int, count: int = NUM_MARKS) -> IntArray:
+    """About `count` numbers of episodes in first+1..last, log-spaced from `first` on; `last` is one of them."""
+    steps = np.unique(np.round(np.geomspace(1.0, last - first, count)).astype(np.int64))
+    return np.asarray(first + steps, dtype=np.int64)
+
+
+class Simulation:
+    """A run in progress: `advance` as far as wanted, then `result`."""
+
+    def __init__(
+        self,
+        cmdp: CMDP,
+        losses: Any,
+        learner: Learner,
+        seed: int = 0,
+        *,
+        episodes: int | None = None,
+        step_wise: bool = False,
+    ) -> None:
+        _check_match(cmdp, learner)
+        self.cmdp, self.learner, self.seed = cmdp, learner, whole_number("the seed", seed, 0)
+        self.losses = _adversary(losses)
+        self.first = learner.episode
+        self.last = self.first + self._length(episodes)
+        learner.check_horizon(self.last - self.first)
+        self.step_wise = step_wise or isinstance(self.losses, AdaptiveLosses)
+        self.streams, self.world = make_streams(self.seed), make_world(cmdp)
+        m = cmdp.num_constraints
+        self.curves = make_curves(cmdp.layout, m, checkpoints(self.first, self.last))
+        self.score = make_score(cmdp.layout, m, learner.core, self.world)
+        self.episode = make_episode(cmdp.layout, m)
+        self._loss = np.zeros(cmdp.layout.num_rows)
+        self.seconds = 0.0
+        if isinstance(self.losses, AdaptiveLosses):
+            self.losses.start(cmdp.layout)
+
+    def _length(self, episodes: int | None) -> int:
+        if episodes is not None:
+            return whole_number("the number of episodes", episodes, 1)
+        if self.learner.episodes is None:
+            raise InvalidInput("this learner has no horizon; say how many episodes to simulate")
+        remaining = self.learner.episodes - self.learner.episode
+        if remaining < 1:
+            raise InvalidInput(f"this learner has played all of its {self.learner.episodes} episodes")
+        return remaining
+
+    @property
+    def done(self) -> int:
+        """Episodes of this run so far."""
+        return self.learner.episode - self.first
+
+    def finish(self, progress: bool = False) -> None:
+        """Run to the end; `progress` shows a bar in a terminal."""
+        from hedgerow.simulation.progress import progress_bar
+
+        with progress_bar(self.last - self.first, shown=progress) as bar:
+            while self.learner.episode < self.last:
+                self.advance(min(MOST_EPISODES, self.last - self.learner.episode))
+                bar(self.done)
+
+    def advance(self, count: int) -> None:
+        """Run `count` more episodes, at most up to the end."""
+        begun = time.perf_counter()
+        stop = min(self.last, self.learner.episode + whole_number("the number of episodes", count, 1))
+        while self.learner.episode < stop:
+            if isinstance(self.losses, AdaptiveLosses):
+                t = self.learner.episode - self.first
+                self._step(np.asarray(self.losses.loss(t)))
+                self.losses.observe(t, self.learner.played.copy(), self.episode.rows.copy())
+                continue
+            size = min(stop - self.learner.episode, max(1, BLOCK_NUMBERS // self.cmdp.layout.num_rows))
+            block = self.losses.block(self.cmdp.layout, self.learner.episode, size)
+            if self.step_wise:
+                for i in block.index:
+                    self._step(block.patterns[i])
+            else:
+                self._run_block(block)
+        self.seconds += time.perf_counter() - begun
+
+    def _run_block(self, block: LossBlock) -> None:
+        patterns, pattern, done = np.array(block.patterns, order="C"), np.array(block.index, dtype=np.int64), 0
+        learner, streams = self.learner, self.streams
+        while done < len(pattern):
+            done, code = run_block(
+                learner.core, self.world, self.score, self.curves, self.episode, patterns, pattern, done,
+                learner.coin, streams.actions, streams.environment, streams.costs,
+            )  # fmt: skip
+            if code != SOLVED:
+                learner.rescue()
+                close_episode(learner.core.state.numbers, self.score, self.curves)
+
+    def _step(self, loss: FloatArray) -> None:
+        """One episode through the step-wise API."""
+        learner, episode, streams = self.learner, self.episode, self.streams
+        core = learner.core
+        self._loss[:] = loss
+        learner.plan()
+        score_plan(core.index, self.world, core.state.policy, core.state.reals[MIXING], self._loss, self.score)
+        play(
+            core.index, self.world, learner.played, streams.actions, streams.environment, streams.costs,
+            episode.rows, episode.triples, episode.costs,
+        )  # fmt: skip
+        learner.observe(episode.rows, self._loss[episode.rows], episode.costs)
+        score_learning(core, self.world, episode.rows, self.score)
+        close_episode(core.state.numbers, self.score, self.curves)
+
+    def result(self) -> Run:
+        """The scores so far."""
+        return make_run(self.cmdp, self.learner, self.score, self.curves, self.first, self.seed, self.seconds)
+
+
+def _check_match(cmdp: CMDP, learner: Learner) -> None:
+    view = learner.view
+    if view.layout != cmdp.layout or not np.array_equal(view.thresholds, cmdp.thresholds):
+        raise InvalidInput("the learner was built for another world: build it on cmdp.view() of the one to simulate")
+
+
+def _adversary(losses: Any) -> Any:
+    """An adversary whose every loss is in [0, 1]."""
+    if isinstance(losses, ObliviousLosses):
+        return losses
+    if isinstance(losses, np.ndarray | list | tuple):
+        array: ArrayLike = losses
+        return Fixed(np.asarray(array, dtype=np.float64))
+    return checked(losses)

@@ -1,0 +1,95 @@
+"""Worlds and learners that the tests of learners and simulations share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from hedgerow.learners.learner import Learner
+from hedgerow.learners.sops import SOPS
+from hedgerow.learners.state import flat_arrays
+from hedgerow.learners.svops import SVOPS
+from hedgerow.learners.uobreps import UOBREPS
+from hedgerow.model import offline
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
+from hedgerow.model.layout import Layout
+
+
+def random_world(
+    seed: int, layers: tuple[int, ...] = (1, 3, 2, 1), actions: int = 2, m: int = 2, *, sparse: bool = False
+) -> CMDP:
+    """A strictly feasible world with Bernoulli costs; `sparse` takes away every second successor or so."""
+    rng = np.random.default_rng(seed)
+    layout = Layout(layers, actions)
+    if sparse:
+        layout = Layout.from_support(
+            [_thinned(block, rng) for block in layout.split_triples(np.ones(layout.num_triples))]
+        )
+    weights = rng.exponential(size=layout.num_triples) + 0.1
+    transitions = weights / np.add.reduceat(weights, layout.row_start[:-1])[layout.row_of_triple]
+    costs = rng.uniform(0.05, 0.95, (m, layout.num_rows))
+    free = CMDP(layout, transitions, BernoulliCosts(costs), np.full(m, float(layout.horizon)))
+    least = offline.slater(free).costs if m else np.zeros(0)
+    return free.with_thresholds(np.minimum(least + 0.25, layout.horizon))
+
+
+def _thinned(block: np.ndarray, rng: Generator) -> np.ndarray:
+    keep = rng.random(block.shape) < 0.6
+    keep[np.arange(block.shape[0]), :, np.arange(block.shape[0]) % block.shape[2]] = True
+    keep[0, 0, :] = True
+    return keep
+
+
+def with_costs(world: CMDP, kind: str) -> CMDP:
+    """The same world with costs of another kind (and other means, for some)."""
+    means = world.mean_costs
+    kinds: dict[str, Callable[[], CostDistribution]] = {
+        "bernoulli": lambda: BernoulliCosts(means),
+        "deterministic": lambda: DeterministicCosts(means),
+        "beta": lambda: BetaCosts(2.0 * means + 0.1, 2.0 * (1.0 - means) + 0.1),
+        "empirical": lambda: EmpiricalCosts([means, 0.5 * means], [0.75, 0.25]),
+    }
+    return CMDP(world.layout, world.transitions, kinds[kind](), world.thresholds)
+
+
+def make_learner(kind: str, world: CMDP, episodes: int | None = 200, delta: float = 0.05, **options: Any) -> Learner:
+    """A learner by its kind; S-OPS gets the Slater point of the world as its baseline."""
+    if kind == "s-ops":
+        slater = offline.slater(world)
+        options = {"baseline": slater.policy, "baseline_costs": slater.costs, **options}
+        return SOPS(world.view(), episodes, delta, **options)
+    cls = {"sv-ops": SVOPS, "uob-reps": UOBREPS}[kind]
+    return cls(world.view(), episodes, delta, **options)
+
+
+KINDS = ("sv-ops", "s-ops", "uob-reps")
+
+
+def draw_path(world: CMDP, policy: np.ndarray, rng: Generator) -> np.ndarray:
+    """The rows (L,) of an episode, by numpy alone."""
+    layout, state, rows = world.layout, 0, []
+    for _ in range(layout.horizon):
+        own = slice(state * layout.num_actions, (state + 1) * layout.num_actions)
+        row = own.start + rng.choice(layout.num_actions, p=policy[own] / policy[own].sum())
+        triples = slice(layout.row_start[row], layout.row_start[row + 1])
+        state = int(rng.choice(layout.successor[triples], p=world.transitions[triples]))
+        rows.append(row)
+    return np.array(rows)
+
+
+def snapshot(learner: Learner) -> dict[str, np.ndarray]:
+    """A copy of all that the learner's state holds, and the place of its coin."""
+    arrays = {name: array.copy() for name, array in flat_arrays(learner.core.state).items()}
+    coin = learner.coin.bit_generator.state["state"]
+    return {**arrays, "coin": np.array([str(coin)])}
+
+
+def assert_same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> None:
+    """Bit for bit."""
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name], err_msg=name)

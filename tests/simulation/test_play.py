@@ -1,0 +1,95 @@
+"""Episodes that are drawn: frequencies against the probabilities, streams apart, impossible things never."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from learner_cases import random_world, with_costs
+
+from hedgerow.errors import InvalidInput
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.costs import CostDistribution, EmpiricalCosts
+from hedgerow.model.index import index_of
+from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import occupancy, row_occupancy
+from hedgerow.simulation.loop import make_episode
+from hedgerow.simulation.play import make_streams, make_world, play
+
+EPISODES = 20_000
+
+
+def played(world: CMDP, policy: np.ndarray, episodes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(episodes, L) rows and triples, (episodes, L, m) costs."""
+    index, bundle, streams = index_of(world.layout), make_world(world), make_streams(seed)
+    episode = make_episode(world.layout, world.num_constraints)
+    rows, triples, costs = [], [], []
+    for _ in range(episodes):
+        play(index, bundle, policy.copy(), *streams, episode.rows, episode.triples, episode.costs)
+        rows.append(episode.rows.copy())
+        triples.append(episode.triples.copy())
+        costs.append(episode.costs.copy())
+    return np.array(rows), np.array(triples), np.array(costs)
+
+
+@pytest.mark.parametrize("kind", ["bernoulli", "deterministic", "beta", "empirical"])
+def test_frequencies_are_the_occupancy_and_costs_have_their_means(kind: str) -> None:
+    world = with_costs(random_world(0), kind)
+    policy = np.random.default_rng(0).dirichlet([1.0, 1.0], size=6).ravel()
+    rows, triples, costs = played(world, policy, EPISODES)
+    q = occupancy(world.layout, world.transitions, policy)
+    seen = np.bincount(triples.ravel(), minlength=world.layout.num_triples) / EPISODES
+    assert np.all(np.abs(seen - q) < 5 * np.sqrt(0.25 / EPISODES))
+    np.testing.assert_array_equal(world.layout.row_of_triple[triples], rows)
+    w = row_occupancy(world.layout, q)
+    for r in np.flatnonzero(w > 0.05):
+        for i in range(2):
+            mean = costs[:, :, i][rows == r].mean()
+            assert abs(mean - world.mean_costs[i, r]) < 5 * np.sqrt(0.25 / (w[r] * EPISODES))
+    assert costs.min() >= 0.0
+    assert costs.max() <= 1.0
+
+
+def test_paths_are_connected() -> None:
+    world = random_world(7, (1, 3, 3, 1), 2, sparse=True)
+    rows, triples, _ = played(world, np.full(world.layout.num_rows, 0.5), 500)
+    np.testing.assert_array_equal(world.layout.successor[triples[:, :-1]], rows[:, 1:] // 2)
+    assert np.all(world.layout.successor[triples[:, -1]] == world.layout.num_states - 1)
+
+
+def test_what_has_probability_0_never_happens() -> None:
+    layout = Layout((1, 3, 1), 3)
+    world = CMDP(layout, [0.0, 1.0, 0.0] * 3 + [1.0] * 9)
+    policy = np.array([0.0, 1.0, 0.0] * 4)
+    rows, _, _ = played(world, policy, 200)
+    assert set(map(tuple, rows.tolist())) == {(1, 3 + 3 + 1)}
+    zeros = EmpiricalCosts(np.stack([np.zeros((1, 12)), np.ones((1, 12)), np.full((1, 12), 0.5)]), [0.0, 1.0, 0.0])
+    _, _, costs = played(CMDP(layout, world.transitions, zeros, [1.0]), policy, 200)
+    assert np.all(costs == 1.0)
+
+
+def test_streams_are_apart() -> None:
+    """Other costs do not change the path, and equal seeds give equal episodes."""
+    world, policy = random_world(1), np.full(12, 0.5)
+    rows, triples, costs = played(world, policy, 100)
+    others = played(with_costs(world, "beta"), policy, 100)
+    np.testing.assert_array_equal(rows, others[0])
+    np.testing.assert_array_equal(triples, others[1])
+    again = played(world, policy, 100)
+    np.testing.assert_array_equal(costs, again[2])
+    assert not np.array_equal(rows, played(world, policy, 100, seed=1)[0])
+
+
+def test_unknown_costs_are_refused() -> None:
+    class Odd(CostDistribution):
+        kind = "odd"
+        means = np.zeros((1, 12))
+
+        def sample(self, rng: np.random.Generator) -> np.ndarray:
+            return self.means
+
+        def arrays(self) -> dict[str, np.ndarray]:
+            return {}
+
+    world = random_world(0)
+    with pytest.raises(InvalidInput, match="Bernoulli, deterministic, Beta and empirical costs, not Odd"):
+        make_world(CMDP(world.layout, world.transitions, Odd(), [1.0]))

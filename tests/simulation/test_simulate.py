@@ -1,0 +1,230 @@
+"""Simulations: compiled and step-wise runs agree bit for bit, scores are exact, deterministic promises hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from learner_cases import KINDS, assert_same, make_learner, random_world, snapshot, with_costs
+
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.files import load
+from hedgerow.model import losses, offline
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.costs import DeterministicCosts
+from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import evaluate
+from hedgerow.simulation.outcome import Run
+from hedgerow.simulation.run import Simulation, checkpoints, simulate
+from hedgerow.simulation.scoring import MIRROR_LINEAR
+
+ADVERSARIES: dict[str, Any] = {
+    "fixed": lambda world: losses.Fixed(np.random.default_rng(9).random(world.layout.num_rows)),
+    "iid": lambda world: losses.IID(seed=1),
+    "switching": lambda world: losses.Switching(period=20, seed=1),
+    "drifting": lambda world: losses.Drifting(period=50, seed=1),
+    "pursuit": lambda world: losses.Pursuit(),
+}
+
+
+def scores(run: Run) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in vars(run).items() if name != "seconds"}
+
+
+@pytest.mark.parametrize("cost_kind", ["bernoulli", "beta", "empirical"])
+@pytest.mark.parametrize("preset", ["paper", "sharp"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_and_step_wise_runs_agree_bit_for_bit(kind: str, preset: str, cost_kind: str) -> None:
+    world = with_costs(random_world(0), cost_kind)
+    runs = []
+    for step_wise in (False, True):
+        learner = make_learner(kind, world, 300, preset=preset, confidence_scale=0.3, seed=2)
+        run = simulate(world, losses.Switching(period=7, seed=1), learner, seed=4, step_wise=step_wise)
+        runs.append((snapshot(learner), scores(run)))
+    assert_same(runs[0][0], runs[1][0])
+    assert_same(runs[0][1], runs[1][1])
+
+
+def test_they_also_agree_when_projections_are_infeasible_and_with_doubling() -> None:
+    layout = Layout((1, 2, 1), 2)
+    world = CMDP(layout, [0.5] * 4 + [1.0] * 4, DeterministicCosts(np.full((1, 6), 0.9)), [0.5])
+    runs = []
+    for step_wise in (False, True):
+        learner = make_learner("sv-ops", world, None, confidence_scale=0.02, horizon="doubling")
+        run = simulate(world, losses.IID(seed=1), learner, episodes=80, step_wise=step_wise)
+        runs.append((snapshot(learner), scores(run)))
+    assert run.infeasible[-1] > 10
+    assert run.refuted_feasibility > 0  # clean, yet infeasible: no policy is feasible here
+    assert np.isnan(run.optimum)
+    assert_same(runs[0][0], runs[1][0])
+    assert_same(runs[0][1], runs[1][1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_through_a_file_is_the_run_without(kind: str, tmp_path: Path) -> None:
+    world = random_world(1)
+    whole = Simulation(world, losses.IID(seed=1), make_learner(kind, world, 120))
+    whole.finish()
+    first = Simulation(world, losses.IID(seed=1), make_learner(kind, world, 120))
+    first.advance(50)
+    first.learner.save(tmp_path / "learner.hedge")
+    second = Simulation(world, losses.IID(seed=1), load(tmp_path / "learner.hedge"))
+    second.streams = first.streams
+    second.finish()
+    assert_same(snapshot(whole.learner), snapshot(second.learner))
+    assert second.result().episodes[-1] == 70
+
+
+@pytest.mark.parametrize("adversary", list(ADVERSARIES))
+@pytest.mark.parametrize("preset", ["paper", "sharp"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_deterministic_promises(kind: str, preset: str, adversary: str) -> None:
+    """T3, T4, T7, T8, T18 of the specification, run by run, on the clean event."""
+    for seed in range(2):
+        world = random_world(seed, (1, 3, 3, 1), 3)
+        episodes = 300 if adversary == "pursuit" else 3_000
+        learner = make_learner(kind, world, episodes, 0.1, preset=preset)
+        run = simulate(world, ADVERSARIES[adversary](world), learner, seed=seed)
+        assert run.clean
+        assert run.refuted_feasibility == 0
+        assert run.infeasible[-1] == 0
+        assert -1e-12 <= run.least_excess < np.inf
+        assert run.mirror_left <= run.mirror_right + 1e-6
+        assert learner.diagnostics["failed"] == 0
+        if kind == "s-ops":
+            assert run.refuted_safety == 0
+            assert run.safe.all()
+            assert np.all(run.mixing <= run.episodes * (learner.first_mixing + 1e-9))
+            assert run.violation[-1] == 0.0
+
+
+def test_the_mirror_descent_inequality_against_its_worst_comparator() -> None:
+    """T18 with P known, so that every policy is in every set: also for the q of least estimated loss, and not idly."""
+    world = random_world(3, (1, 3, 3, 1), 3, m=0)
+    learner = make_learner("sv-ops", world, 5_000, 0.1, transitions=world.transitions)
+    simulation = Simulation(world, losses.Switching(period=700, seed=1), learner, seed=3)
+    simulation.finish()
+    run, score = simulation.result(), simulation.score
+    least = offline.optimum(world, score.estimates / score.estimates.max()).value * score.estimates.max()
+    left = score.sums[MIRROR_LINEAR] - least
+    assert run.mirror_left <= left <= run.mirror_right
+    assert left > 0.2 * run.mirror_right
+
+
+def test_scores_are_those_of_the_policies_played() -> None:
+    """Step by step with `evaluate`: the mixture of the learner's policy and the baseline, never the branch."""
+    world = random_world(4)
+    adversary = losses.Switching(period=10, seed=1)
+    learner = make_learner("s-ops", world, 60)
+    simulation = Simulation(world, adversary, learner, seed=1)
+    table = adversary.block(world.layout, 0, 60).dense()
+    loss, violation, cost = 0.0, np.zeros(2), np.zeros(2)
+    for t in range(60):
+        lam = float(learner.core.state.reals[2])
+        own, base = evaluate(world, learner.policy, table[t]), evaluate(world, learner.baseline, table[t])
+        loss += lam * base.loss + (1 - lam) * own.loss
+        mixed = lam * base.costs + (1 - lam) * own.costs
+        violation += np.maximum(mixed - world.thresholds, 0.0)
+        cost += mixed
+        simulation.advance(1)
+    run = simulation.result()
+    assert run.loss[-1] == pytest.approx(loss, abs=1e-10)
+    np.testing.assert_allclose(run.violations[-1], violation, atol=1e-10)
+    np.testing.assert_allclose(run.costs[-1], cost, atol=1e-10)
+    best = offline.optimum(world, table.mean(axis=0))
+    assert run.optimum == pytest.approx(best.value, abs=1e-9)
+    assert run.regret[-1] == pytest.approx(loss - 60 * best.value, abs=1e-7)
+
+
+def test_the_clean_event_is_watched() -> None:
+    world = random_world(5)
+    learner = make_learner("sv-ops", world, 400, confidence_scale=1e-3)
+    run = simulate(world, losses.IID(seed=1), learner)
+    assert not run.clean
+    boxes = learner.core.state.boxes
+    outside = (world.transitions < boxes.lower - 1e-12) | (world.transitions > boxes.upper + 1e-12)
+    simulation = Simulation(world, losses.IID(seed=1), make_learner("sv-ops", world, 400, confidence_scale=1e-3))
+    simulation.finish()
+    rows = np.unique(world.layout.row_of_triple[outside])
+    np.testing.assert_array_equal(np.flatnonzero(simulation.score.outside[:, 0]), rows)
+    costs = (boxes.cost_lower - 1e-12 > world.mean_costs.T) | (boxes.cost_upper + 1e-12 < world.mean_costs.T)
+    np.testing.assert_array_equal(np.flatnonzero(simulation.score.outside[:, 1]), np.flatnonzero(costs.any(axis=1)))
+
+
+def test_an_adaptive_adversary_sees_what_happened() -> None:
+    class Diary:
+        def __init__(self) -> None:
+            self.seen: list[tuple[int, np.ndarray, np.ndarray]] = []
+
+        def start(self, layout: Layout) -> None:
+            self.layout = layout
+
+        def loss(self, episode: int) -> np.ndarray:
+            assert episode == len(self.seen)
+            return np.full(self.layout.num_rows, 0.5)
+
+        def observe(self, episode: int, policy: np.ndarray, trajectory: np.ndarray) -> None:
+            self.seen.append((episode, policy, trajectory))
+
+    world, diary = random_world(6), Diary()
+    learner = make_learner("s-ops", world, 30)
+    run = simulate(world, diary, learner)
+    assert [episode for episode, _, _ in diary.seen] == list(range(30))
+    visits = np.bincount(np.concatenate([rows for _, _, rows in diary.seen]), minlength=world.layout.num_rows)
+    np.testing.assert_array_equal(visits, learner.core.state.counts.num_visits)
+    for _, policy, rows in diary.seen:
+        assert np.all(policy[rows] > 0.0)
+    assert run.loss[-1] == pytest.approx(30 * 1.5)
+
+
+def test_same_seed_same_run_other_seed_other_run() -> None:
+    world = random_world(0)
+    results = [
+        scores(simulate(world, losses.IID(seed=1), make_learner("s-ops", world, 100, seed=s), seed=t))
+        for s, t in [(0, 0), (0, 0), (0, 1), (1, 0)]
+    ]
+    assert_same(results[0], results[1])
+    assert not np.array_equal(results[0]["policy"], results[2]["policy"])
+    assert not np.array_equal(results[0]["policy"], results[3]["policy"])  # another coin
+
+
+def test_learning_pays() -> None:
+    """Against a fixed loss the regret grows more slowly than the number of episodes, below that of uniform play."""
+    world = random_world(1, m=0)
+    loss = np.random.default_rng(1).random(world.layout.num_rows)
+    run = simulate(world, loss, make_learner("sv-ops", world, 20_000, preset="sharp"))
+    uniform = evaluate(world, np.full(world.layout.num_rows, 0.5), loss).loss - run.optimum
+    half = np.searchsorted(run.episodes, 10_000)
+    assert run.regret[-1] - run.regret[half] < 0.7 * run.regret[half]
+    assert run.regret[-1] < 0.5 * 20_000 * uniform
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 1), (0, 7), (0, 10**6), (50, 51), (50, 5_000)])
+def test_checkpoints(first: int, last: int) -> None:
+    marks = checkpoints(first, last)
+    assert marks[0] == first + 1
+    assert marks[-1] == last
+    assert np.all(np.diff(marks) > 0)
+    assert len(marks) <= 200
+
+
+def test_misuse() -> None:
+    world = random_world(0)
+    with pytest.raises(InvalidInput, match="built for another world"):
+        simulate(random_world(1), losses.IID(), make_learner("sv-ops", world))
+    with pytest.raises(InvalidInput, match="built for 10 episodes"):
+        simulate(world, losses.IID(), make_learner("sv-ops", world, 10), episodes=11)
+    with pytest.raises(InvalidInput, match="say how many episodes"):
+        simulate(world, losses.IID(), make_learner("sv-ops", world, None, horizon="doubling"))
+    learner = make_learner("sv-ops", world, 5)
+    simulate(world, losses.IID(), learner)
+    with pytest.raises(InvalidInput, match="has played all of its 5 episodes"):
+        simulate(world, losses.IID(), learner)
+    with pytest.raises(InvalidInput, match="is no adversary"):
+        simulate(world, 3, make_learner("sv-ops", world))
+    with pytest.raises(InvalidInput, match="the loss of episode 0"):
+        simulate(
+            world, lambda layout, first, count: np.full((count, layout.num_rows), 2.0), make_learner("sv-ops", world)
+        )
