@@ -37,10 +37,9 @@ def settle_row(
     total = 0.0
     rest = 1.0
     for j in range(start, stop):
-        if bound[j] == 0:
-            total += p[j]
-        else:
-            rest -= upper[j] if bound[j] > 0 else lower[j]
+        side = bound[j]
+        total += p[j] if side == 0 else 0.0
+        rest -= upper[j] if side > 0 else (lower[j] if side < 0 else 0.0)
     for _ in range(QUICKLY):
         if not (rest > 0.0 and total > 0.0):
             break
@@ -48,22 +47,17 @@ def settle_row(
         total = 0.0
         rest = 1.0
         num_bound = 0
-        changed = False
-        for j in range(start, stop):
-            if p[j] * scale > upper[j]:
-                side = np.int8(1)
-                rest -= upper[j]
-                num_bound += 1
-            elif p[j] * scale < lower[j]:
-                side = np.int8(-1)
-                rest -= lower[j]
-                num_bound += 1
-            else:
-                side = np.int8(0)
-                total += p[j]
-            changed |= side != bound[j]
+        changed = 0
+        for j in range(start, stop):  # selections instead of branches: which side a successor is on is hard to predict
+            x = p[j] * scale
+            above, below = x > upper[j], x < lower[j]
+            side = np.int8(above) - np.int8(below)
+            rest -= upper[j] if above else (lower[j] if below else 0.0)
+            total += 0.0 if above | below else p[j]
+            num_bound += int(above) + int(below)
+            changed |= side ^ bound[j]
             bound[j] = side
-        if not changed:
+        if changed == 0:
             return scale, num_bound
     return -1.0, 0
 
