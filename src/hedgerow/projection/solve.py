@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, float_array, within
+from hedgerow.model.index import index_of
 from hedgerow.projection.dual import KernelProblem
 from hedgerow.projection.infeasibility import LeastViolation, least_violation
 from hedgerow.projection.nested import maximise_nested
@@ -90,7 +91,7 @@ def _result(
     layout = problem.layout
     policy, log_w = np.zeros(layout.num_rows), np.zeros(layout.num_rows)
     costs = np.zeros(problem.num_constraints)
-    recover(problem.kernel_arguments()[0], kernel_problem, workspace, policy, log_w, costs)
+    recover(index_of(layout), kernel_problem, workspace, policy, log_w, costs)
     p = workspace.p
     log_p = np.log(p, where=p > 0.0, out=np.full(len(p), -np.inf))
     log_q = log_w[layout.row_of_triple] + log_p
