@@ -60,7 +60,7 @@ def some_boxes(rng: Generator, layout: Layout, p: np.ndarray) -> tuple[np.ndarra
 
 
 def greedy(f: list[float], lower: list[float], upper: list[float]) -> float:
-    """max p . f over one row: fill the best successor first (spec of COMP-UOB, GREEDY)."""
+    """max p . f over one row: fill the best successor first (the inner step of COMP-UOB)."""
     p, rest = list(lower), 1.0 - sum(lower)
     for j in sorted(range(len(f)), key=lambda j: -f[j]):
         more = min(upper[j] - lower[j], rest)

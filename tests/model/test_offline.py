@@ -173,7 +173,7 @@ def test_the_two_methods_agree_on_larger_worlds(monkeypatch):
 
 
 def two_actions(alpha, means=(0.8, 0.3)):
-    """One step; the lossless action costs more. Closed form (spec, unit vectors): clip q(a_1)."""
+    """One step; the lossless action costs more. Closed form: clip q(a_1)."""
     return CMDP(Layout((1, 1), 2), [1.0, 1.0], BernoulliCosts([means]), [alpha], constraint_names=["energy"])
 
 

@@ -1,6 +1,6 @@
 """Linear functions over a box of distributions: max or min { p . f : lo <= p <= hi, sum p = 1 }.
 
-The optimum fills greedily (spec of COMP-UOB, GREEDY): start from p = lo and hand the remaining mass to the successors
+The optimum fills greedily (the inner step of COMP-UOB): start from p = lo and hand the remaining mass to the successors
 in the order of their values. The order is found once per layer and shared by all rows that reach the whole layer.
 
     f = (1, .5, 0), lo = (.1, .2, .1), hi = (.5, .9, .6)   ->   max: p = (.5, .4, .1), value .7

@@ -3,6 +3,7 @@
     y = (v, theta) <- start
     repeat: evaluate; stop if the residuals are small; Newton direction; longest step of 1, 1/2, 1/4, ... that ascends
 
+The direction is that of (v, theta); the step is taken in the masses of the states, from which v follows.
 Ends as SOLVED, or as SUSPECT when the multipliers or the iterations grow so much that the caller should look for a
 certificate of infeasibility before it goes on, or as STALLED when no step ascends although the residuals are not small.
 """
