@@ -221,12 +221,18 @@ def close_episode(numbers: IntArray, score: Score, curves: Curves) -> None:
         tallies[REFUTED_FEASIBILITY] += 1
     mark = tallies[NEXT_MARK]
     if mark < len(curves.marks) and numbers[EPISODE] == curves.marks[mark]:
-        curves.sums[mark] = score.sums
-        curves.costs[mark] = score.costs
-        curves.violation[mark] = score.violation
-        curves.worst[mark] = score.worst
-        curves.losses[mark] = score.losses
+        _copy(score.sums, curves.sums[mark])
+        _copy(score.costs, curves.costs[mark])
+        _copy(score.violation, curves.violation[mark])
+        _copy(score.worst, curves.worst[mark])
+        _copy(score.losses, curves.losses[mark])
         counters = curves.counters[mark]
         counters[INFEASIBLE_SO_FAR], counters[SUSPECT_SO_FAR] = numbers[INFEASIBLE], numbers[SUSPECT]
         counters[ITERATIONS_SO_FAR], counters[UNCLEAN_SO_FAR] = numbers[ITERATIONS], tallies[UNCLEAN]
         tallies[NEXT_MARK] += 1
+
+
+@kernel
+def _copy(source: FloatArray, target: FloatArray) -> None:
+    for i in range(len(source)):
+        target[i] = source[i]
