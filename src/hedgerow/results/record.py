@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -165,4 +166,9 @@ def _typed(rows: list[dict[str, Any]], types: Mapping[str, str]) -> Any:
     """A table whose types do not depend on what happens to be missing in it."""
     pa = arrow()
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in types.items()])
-    return pa.Table.from_pylist(rows, schema=schema)
+    return pa.Table.from_pylist([{name: _or_null(row.get(name)) for name in types} for row in rows], schema=schema)
+
+
+def _or_null(value: Any) -> Any:
+    """NaN is no number: a null in tables, so that equal tables compare as equal."""
+    return None if isinstance(value, float) and isnan(value) else value

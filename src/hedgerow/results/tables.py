@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
-from hedgerow.results.naming import cell_hash, cell_id
+from hedgerow.results.naming import cell_hash, cell_id, fingerprint
 
 if TYPE_CHECKING:
     from hedgerow.learners.learner import Learner
@@ -93,12 +93,14 @@ def run_table(spec: Mapping[str, Any], run: Run, learner: Learner, facts: Mappin
         values = np.asarray(getattr(run, attribute), dtype=np.float64)
         for i in range(values.shape[1]):
             arrays[f"{column}_{i}"] = pa.array(np.ascontiguousarray(values[:, i]))
+    all_facts = {**run_facts(run, learner), **_plain(facts or {})}
     header = {
         "schema": SCHEMA,
         "id": cell_id(spec),
         "hash": cell_hash(spec),
         "spec": spec,
-        "facts": {**run_facts(run, learner), **_plain(facts or {})},
+        "facts": all_facts,
+        "facts_hash": fingerprint(all_facts),
     }
     text = json.dumps(header, sort_keys=True, allow_nan=False)
     return pa.table(arrays).replace_schema_metadata({METADATA_KEY: text.encode()})
@@ -134,13 +136,15 @@ def table_header(metadata: Mapping[bytes, bytes] | None, source: str) -> dict[st
     try:
         header: dict[str, Any] = json.loads((metadata or {})[METADATA_KEY])
         known = header["schema"] == SCHEMA
-        fits = header["hash"] == cell_hash(header["spec"]) and isinstance(header["facts"], dict)
+        fits = header["hash"] == cell_hash(header["spec"]) and header["facts_hash"] == fingerprint(header["facts"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileFormatError(f"{source} is a Parquet file, but not the table of a hedgerow run") from error
     if not known:
         raise FileFormatError(f"{source} has schema {header['schema']!r}; this release reads {SCHEMA}")
     if not fits:
-        raise FileFormatError(f"{source} does not belong to the cell that it names: its hash does not fit; remove it")
+        raise FileFormatError(
+            f"{source} is corrupt: its hashes do not fit what it says; remove it and run its cell again"
+        )
     return header
 
 
@@ -148,7 +152,8 @@ def table_bytes(table: Any) -> bytes:
     """The Parquet file of a table: fixed compression, checksums in every page."""
     pa = arrow()
     sink = pa.BufferOutputStream()
-    parquet().write_table(table, sink, compression=COMPRESSION, write_page_checksum=True)
+    # Curves hardly repeat a number, so that dictionaries would only be a detour.
+    parquet().write_table(table, sink, compression=COMPRESSION, use_dictionary=False, write_page_checksum=True)
     blob: bytes = sink.getvalue().to_pybytes()
     return blob
 
