@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 FIT_FROM = 0.1
 """Exponents are fitted to t >= FIT_FROM * T."""
 LEAST_POINTS = 3
-"""Of a fit: the first run of a decade with fewer checkpoints has no exponent."""
+"""Of a fit: with fewer checkpoints in the last decade there is no exponent."""
 RESAMPLES = 2_000
 LEVEL = 0.95
+BATCH_NUMBERS = 2**20
+"""Of a bootstrap: about so many numbers are held at a time."""
 
 SUMMARY_TYPES = {
     "hash": "string",
@@ -146,34 +148,37 @@ def growth_exponent(
     late = t >= fit_from * t[-1]
     first = int(t[late][0])
     log_t, tail = np.log(t[late]), y[:, late]
-    intercept, slope = _fit(log_t, interquartile_mean(tail))
+    intercept, slope = (float(number) for number in _fit(log_t, interquartile_mean(tail)))
     low, high = float("nan"), float("nan")
     if len(tail) > 1 and np.isfinite(slope):
         low, high = _interval(log_t, tail, level, resamples, seed)
     return Growth(slope, low, high, float(np.exp(intercept)), first)
 
 
-def _fit(log_t: FloatArray, mean: FloatArray) -> tuple[float, float]:
-    """Intercept and slope by least squares; NaN where there is no line."""
-    if len(log_t) < LEAST_POINTS or not np.all(mean > 0.0) or not np.all(np.isfinite(mean)):
-        return float("nan"), float("nan")
+def _fit(log_t: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Intercepts and slopes (...) of the lines through the logarithms of `mean` (..., C); NaN where there is none."""
+    usable = np.all(np.isfinite(mean) & (mean > 0.0), axis=-1) & (len(log_t) >= LEAST_POINTS)
+    log_y = np.log(np.where(usable[..., np.newaxis], mean, 1.0))
     centred = log_t - np.mean(log_t)
-    log_y = np.log(mean)
-    slope = float(centred @ log_y / (centred @ centred))
-    return float(np.mean(log_y) - slope * np.mean(log_t)), slope
+    with np.errstate(invalid="ignore", divide="ignore"):  # a single point has no slope
+        slope = np.where(usable, log_y @ centred / (centred @ centred), np.nan)
+    return np.mean(log_y, axis=-1) - slope * np.mean(log_t), slope
 
 
 def _interval(log_t: FloatArray, tail: FloatArray, level: float, resamples: int, seed: int) -> tuple[float, float]:
+    """Percentile bootstrap over the seeds of `tail` (seeds, C)."""
     from scipy.stats import bootstrap
 
-    def slope(chosen: Any) -> float:
-        return _fit(log_t, interquartile_mean(tail[np.asarray(chosen, dtype=np.int64)]))[1]
+    def slopes(chosen: Any, axis: int) -> FloatArray:
+        drawn = tail[np.moveaxis(np.asarray(chosen, dtype=np.int64), axis, 0)]  # (seeds, ..., C)
+        return _fit(log_t, interquartile_mean(drawn))[1]
 
     drawn = bootstrap(
         (np.arange(len(tail)),),
-        slope,
+        slopes,
         n_resamples=resamples,
-        vectorized=False,
+        batch=max(1, BATCH_NUMBERS // tail.size),
+        vectorized=True,
         confidence_level=level,
         method="percentile",
         rng=np.random.default_rng(seed),
