@@ -35,6 +35,9 @@ LEVEL = 0.95
 BATCH_NUMBERS = 2**20
 """Of a bootstrap: about so many numbers are held at a time."""
 
+REGRET = "regret_so_far"
+"""The curve whose exponent is fitted: after t episodes, against the optimum of the losses of these t episodes."""
+
 SUMMARY_TYPES = {
     "hash": "string",
     "regret": "float64",
@@ -93,7 +96,7 @@ def cell_metrics(cell: Cell, table: Any) -> dict[str, Any]:
         "safe": all(excess <= 0.0 for excess in worst),
         "worst_excess": max(worst, default=None),
         "last_mixing_weight": last["mixing_weight"],
-        "regret_exponent": growth_exponent(episodes, column(table, "regret")[np.newaxis]).exponent,
+        "regret_exponent": growth_exponent(episodes, column(table, REGRET)[np.newaxis]).exponent,
         "violation_exponent": growth_exponent(episodes, violation[np.newaxis]).exponent,
         "clean": last["unclean"] == 0,
         "worst_residual": float(np.max(column(table, "residual"), initial=0.0)),
