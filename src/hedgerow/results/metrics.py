@@ -3,10 +3,11 @@
 R_T = sum_t l_t^T q_t - T OPT         may be negative
 V_T = max_i sum_t [g_i^T q_t - alpha_i]^+       the maximum outside the sum
 safe: g_i^T q_t <= alpha_i in every episode, of the mixture that was played
-growth exponent: the slope b of ln y = a + b ln t over the last decade of episodes, T/10 <= t <= T
+growth exponent: the slope b of ln y = a + b ln t over the last decade of episodes, T/10 <= t <= T; of the regret
+against the optimum of the losses so far, which is the R_t of every t
 interquartile mean: the mean of the middle half (of fewer than four seeds: of all)
 
->>> growth_exponent([1, 10, 100, 1000], [[1.0, 3.0, 20.0, 200.0]]).exponent
+>>> round(growth_exponent([1, 10, 100, 300, 1000], [[1.0, 3.0, 20.0, 60.0, 200.0]]).exponent, 6)
 1.0
 >>> float(interquartile_mean([[0.0], [1.0], [3.0], [100.0]])[0])
 2.0
