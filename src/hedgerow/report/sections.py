@@ -123,16 +123,15 @@ def checks(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
 _CHECKS = (
     '<p class="note">Clean: the true transitions and mean costs were inside all confidence sets in all episodes. '
     "Infeasible: projections without a solution. Slow solver: projections that Newton’s method left open. "
-    "Residual: of the costs, at the checkpoints. Refuted: infeasible projections (and, for S-OPS, unsafe episodes) "
+    "Residual: of the costs, at the checkpoints. Refuted: infeasible projections, and unsafe episodes with a baseline, "
     "in spite of a clean event; anything but 0 is a defect, of the software or of the world.</p>"
 )
 
 
 def _check_row(group: Group) -> list[str]:
     last = {name: group.curve(name)[:, -1] for name in ("infeasible", "suspect", "iterations", "episode")}
-    refuted = sum(int(cell.facts.get("refuted_feasibility") or 0) for cell in group.cells)
-    if group.kind == "s-ops":  # the others do not promise it for every episode
-        refuted += sum(int(cell.facts.get("refuted_safety") or 0) for cell in group.cells)
+    promises = ("refuted_feasibility", "refuted_safety")
+    refuted = sum(int(cell.facts.get(name) or 0) for cell in group.cells for name in promises)
     return [
         count_of(group.summary().clean, len(group.cells)),
         whole(np.sum(last["infeasible"])),
