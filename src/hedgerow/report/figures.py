@@ -63,7 +63,8 @@ def regret_figure(groups: Sequence[Group], pens: Pens) -> Figure:
         "Regret",
         "R_t after t episodes, against the best policy for the losses of these t episodes. "
         "Line: interquartile mean over seeds; band: their middle half.",
-        _plot(traces, "episodes t", "regret R_t"),
+        _plot(traces, "episodes t", "regret R_t") if _numbers(traces, "y") else None,
+        "No policy respects the constraints of this world, so that there is no optimum to compare with.",
     )
 
 
@@ -87,7 +88,7 @@ def growth_figure(groups: Sequence[Group], pens: Pens) -> Figure:
         "Regret, both axes logarithmic",
         f"Dotted: fitted c·t^b over the last decade of episodes. Exponents b with 95 % intervals: {exponents}.",
         _plot([*traces, *fits], "episodes t", "regret R_t", log_x=True, log_y=True) if traces else None,
-        "The regret of every learner is at most 0.",
+        "No learner has a positive regret.",
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -288,7 +289,7 @@ def _details(title: str, content: str) -> str:
 
 
 def _with_range(middle: float, quartiles: tuple[float, float], seeds: int) -> str:
-    differ = seeds > 1 and not quartiles[0] == middle == quartiles[1]
+    differ = seeds > 1 and isfinite(middle) and not quartiles[0] == middle == quartiles[1]
     around = f" <small>[{number(quartiles[0])}, {number(quartiles[1])}]</small>" if differ else ""
     return f"{number(middle)}{around}"
 
