@@ -22,6 +22,7 @@ from hedgerow import results
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report import page as page_module
 from hedgerow.report.page import page, run_results, write_report, write_run_report
+from hedgerow.report.sections import script_safe
 from hedgerow.report.words import number
 from hedgerow.results import store
 from hedgerow.results.groups import groups
@@ -121,6 +122,7 @@ def test_fit_is_drawn_over_the_last_decade(read: Reader) -> None:
         (x0, x1), (y0, y1) = fit["x"], fit["y"]
         assert (x0, x1) == (100, 1000)
         assert np.log(y1 / y0) / np.log(x1 / x0) == pytest.approx(exponent, abs=1e-4)
+        assert y1 == pytest.approx(12.0 * 1000**exponent, rel=1e-4)  # of five seeds the middle three: 11, 12, 13
     assert any("s-ops sharp: 0.50 [0.50, 0.50]" in words for words in read.words)
 
 
@@ -192,6 +194,13 @@ def test_names_cannot_break_the_page(tmp_path: Path) -> None:
     assert sum("type" not in attributes for attributes in scripts) == 1  # our own, and no other
     assert EVIL in "".join(read.words)  # shown as what it is
     assert read.plot("s0-regret")["data"][-1]["name"].startswith("&lt;img")  # plotly reads tags in names
+
+
+def test_data_cannot_end_its_script() -> None:
+    content = json.dumps({"x": "</script><!--\u2028\u2029"}, ensure_ascii=False)
+    safe = script_safe(content)
+    assert json.loads(safe) == json.loads(content)
+    assert not set("<\u2028\u2029") & set(safe)
 
 
 def test_failed_cells_are_listed(tmp_path: Path) -> None:
