@@ -15,7 +15,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedgerow import catalogue, errors
+    from hedgerow import catalogue, errors, results
     from hedgerow.errors import CertificateError, FileFormatError, HedgerowError, InfeasibleError, InvalidInput
     from hedgerow.learners.learner import Learner
     from hedgerow.learners.sops import SOPS
@@ -66,6 +66,7 @@ __all__ = [
     "occupancy",
     "offline",
     "project",
+    "results",
     "simulate",
     "unroll",
     "unroll_gymnasium",
@@ -77,6 +78,7 @@ _MODULES = {
     "losses": "hedgerow.model.losses",
     "occupancy": "hedgerow.model.occupancy",
     "offline": "hedgerow.model.offline",
+    "results": "hedgerow.results",
 }
 
 _HOME = {

@@ -1,0 +1,185 @@
+"""The numbers of a run and of many: regret, violation, safety, growth exponents, interquartile means.
+
+R_T = sum_t l_t^T q_t - T OPT         may be negative
+V_T = max_i sum_t [g_i^T q_t - alpha_i]^+       the maximum outside the sum
+safe: g_i^T q_t <= alpha_i in every episode, of the mixture that was played
+growth exponent: the slope b of ln y = a + b ln t over the last decade of episodes, T/10 <= t <= T
+interquartile mean: the mean of the middle half (of fewer than four seeds: of all)
+
+>>> growth_exponent([1, 10, 100, 1000], [[1.0, 3.0, 20.0, 200.0]]).exponent
+1.0
+>>> float(interquartile_mean([[0.0], [1.0], [3.0], [100.0]])[0])
+2.0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray, numeric_array
+from hedgerow.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hedgerow.results.record import Cell
+
+FIT_FROM = 0.1
+"""Exponents are fitted to t >= FIT_FROM * T."""
+LEAST_POINTS = 3
+"""Of a fit: the first run of a decade with fewer checkpoints has no exponent."""
+RESAMPLES = 2_000
+LEVEL = 0.95
+
+SUMMARY_TYPES = {
+    "hash": "string",
+    "regret": "float64",
+    "loss": "float64",
+    "optimum": "float64",
+    "violation": "float64",
+    "safe": "bool",
+    "worst_excess": "float64",
+    "mixing": "float64",
+    "last_mixing_weight": "float64",
+    "regret_exponent": "float64",
+    "violation_exponent": "float64",
+    "t_bar": "int64",
+    "rho_hat": "float64",
+    "clean": "bool",
+    "unclean": "int64",
+    "infeasible": "int64",
+    "suspect": "int64",
+    "iterations": "int64",
+    "worst_residual": "float64",
+    "least_excess": "float64",
+    "refuted_feasibility": "int64",
+    "refuted_safety": "int64",
+    "mirror_left": "float64",
+    "mirror_right": "float64",
+}
+"""The columns of a summary, behind the names of the cell, with their Arrow types."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A fitted exponent. NaN where there is none: too few points, or values that are not all positive."""
+
+    exponent: float
+    low: float
+    """Ends of the bootstrap interval over seeds; NaN for a single seed"""
+    high: float
+    factor: float
+    """The fit is factor * t^exponent"""
+    first: int
+    """The fit begins at this episode"""
+
+
+def cell_metrics(cell: Cell, table: Any) -> dict[str, Any]:
+    """The row of one cell in a summary; the columns of `SUMMARY_TYPES`."""
+    episodes = column(table, "episode")
+    last = {name: table.column(name)[-1].as_py() for name in table.column_names}
+    violation = violation_curve(table)
+    worst = [last[f"worst_{i}"] for i in range(num_constraints(table))]
+    facts = cell.facts
+    copied = ("optimum", "t_bar", "rho_hat", "least_excess", "refuted_feasibility", "refuted_safety")
+    return {
+        "hash": cell.hash,
+        **{name: last[name] for name in ("regret", "loss", "mixing", "unclean", "infeasible", "suspect", "iterations")},
+        "violation": float(violation[-1]),
+        "safe": all(excess <= 0.0 for excess in worst),
+        "worst_excess": max(worst, default=None),
+        "last_mixing_weight": last["mixing_weight"],
+        "regret_exponent": growth_exponent(episodes, column(table, "regret")[np.newaxis]).exponent,
+        "violation_exponent": growth_exponent(episodes, violation[np.newaxis]).exponent,
+        "clean": last["unclean"] == 0,
+        "worst_residual": float(np.max(column(table, "residual"), initial=0.0)),
+        **{name: facts.get(name) for name in (*copied, "mirror_left", "mirror_right")},
+    }
+
+
+def num_constraints(table: Any) -> int:
+    """How many constraints the world of a cell's table has."""
+    return sum(name.startswith("excess_") for name in table.column_names)
+
+
+def column(table: Any, name: str) -> FloatArray:
+    """A column (C,) as numbers."""
+    return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+
+
+def violation_curve(table: Any) -> FloatArray:
+    """V after each checkpoint (C,): the largest of the constraints' sums of positive parts; 0 without constraints."""
+    sums = [column(table, f"violation_{i}") for i in range(num_constraints(table))]
+    result: FloatArray = np.max(sums, axis=0) if sums else np.zeros(table.num_rows)
+    return result
+
+
+def interquartile_mean(values: ArrayLike) -> FloatArray:
+    """Over the first axis (seeds, ...): the mean without the lowest and the highest quarter."""
+    from scipy.stats import trim_mean
+
+    array = numeric_array("the values", values)
+    if array.ndim == 0 or len(array) == 0:
+        raise InvalidInput("an interquartile mean needs at least one seed")
+    return np.asarray(trim_mean(array, 0.25, axis=0), dtype=np.float64)
+
+
+def growth_exponent(
+    episodes: ArrayLike,
+    values: ArrayLike,
+    *,
+    fit_from: float = FIT_FROM,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Growth:
+    """Fit c t^b to the interquartile mean of `values` (seeds, C) at `episodes` (C,); seeds are resampled for the ends.
+
+    The interval is the percentile bootstrap of scipy; a resample whose mean is somewhere not positive has no slope
+    and is left out.
+    """
+    t, y = numeric_array("the episodes", episodes), np.atleast_2d(numeric_array("the values", values))
+    if t.ndim != 1 or y.ndim != 2 or y.shape[1] != len(t) or len(t) == 0:
+        raise InvalidInput(f"values must be (seeds, {t.size}), one number per episode listed; they are {y.shape}")
+    late = t >= fit_from * t[-1]
+    first = int(t[late][0])
+    log_t, tail = np.log(t[late]), y[:, late]
+    intercept, slope = _fit(log_t, interquartile_mean(tail))
+    low, high = float("nan"), float("nan")
+    if len(tail) > 1 and np.isfinite(slope):
+        low, high = _interval(log_t, tail, level, resamples, seed)
+    return Growth(slope, low, high, float(np.exp(intercept)), first)
+
+
+def _fit(log_t: FloatArray, mean: FloatArray) -> tuple[float, float]:
+    """Intercept and slope by least squares; NaN where there is no line."""
+    if len(log_t) < LEAST_POINTS or not np.all(mean > 0.0) or not np.all(np.isfinite(mean)):
+        return float("nan"), float("nan")
+    centred = log_t - np.mean(log_t)
+    log_y = np.log(mean)
+    slope = float(centred @ log_y / (centred @ centred))
+    return float(np.mean(log_y) - slope * np.mean(log_t)), slope
+
+
+def _interval(log_t: FloatArray, tail: FloatArray, level: float, resamples: int, seed: int) -> tuple[float, float]:
+    from scipy.stats import bootstrap
+
+    def slope(chosen: Any) -> float:
+        return _fit(log_t, interquartile_mean(tail[np.asarray(chosen, dtype=np.int64)]))[1]
+
+    drawn = bootstrap(
+        (np.arange(len(tail)),),
+        slope,
+        n_resamples=resamples,
+        vectorized=False,
+        confidence_level=level,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).bootstrap_distribution
+    found = drawn[np.isfinite(drawn)]
+    if len(found) == 0:
+        return float("nan"), float("nan")
+    tails = 0.5 * (1.0 - level)
+    return float(np.quantile(found, tails)), float(np.quantile(found, 1.0 - tails))

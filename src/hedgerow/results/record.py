@@ -1,0 +1,174 @@
+"""What comes back from a directory of results: cells, and tables over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.results.naming import PARTS, label
+from hedgerow.results.tables import arrow
+
+NAME_TYPES = {
+    "cell": "string",
+    "instance": "string",
+    "adversary": "string",
+    "learner": "string",
+    "horizon": "int64",
+    "seed": "int64",
+}
+"""The columns that stand in front of every table, with their Arrow types."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep."""
+
+    id: str
+    hash: str
+    spec: Mapping[str, Any]
+    status: str
+    """`done`, `failed`, or `missing` if it was begun and left no file"""
+    error: str
+    """Why it failed, or the empty string"""
+    seconds: Mapping[str, float]
+    """Wall time by what it was spent on, from the manifest; `total` is the sum, `loop` the episodes alone"""
+    facts: Mapping[str, Any]
+    """What is one number or one list per run: optimum, t_bar, rho_hat, thresholds, ledger, ..."""
+
+    @classmethod
+    def of(cls, header: Mapping[str, Any], entry: Mapping[str, Any], status: str) -> Cell:
+        """From the header of its table and its entry in the manifest."""
+        seconds = entry.get("seconds") or {}
+        if not isinstance(seconds, Mapping):
+            seconds = {"total": float(seconds)}
+        return cls(
+            header["id"],
+            str(header.get("hash", "")),
+            header.get("spec", {}),
+            status,
+            "" if status == "done" else str(entry.get("error") or ""),
+            {str(name): float(value) for name, value in seconds.items()},
+            header.get("facts", {}),
+        )
+
+    def label(self, part: str) -> str:
+        """The readable name of its instance, adversary or learner."""
+        return label(self.spec, part)
+
+    @property
+    def horizon(self) -> int:
+        return int(self.spec["episodes"])
+
+    @property
+    def seed(self) -> int:
+        return int(self.spec["seed"])
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        return tuple(self.facts["constraints"])
+
+    @property
+    def episodes_per_second(self) -> float | None:
+        """Of the loop alone if its time is known, else of the whole cell; None if no time is known."""
+        time = self.seconds.get("loop", self.seconds.get("total", 0.0))
+        return self.horizon / time if time > 0.0 else None
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """A sweep, read. Tables are Arrow tables; `to_pandas` turns them into data frames where pandas is installed."""
+
+    directory: Path | None
+    """None for a run that was never written"""
+    manifest: Mapping[str, Any]
+    cells: tuple[Cell, ...]
+    load: Callable[[str], Any] = field(repr=False)
+    """From the id of a finished cell to its table"""
+
+    @property
+    def done(self) -> tuple[Cell, ...]:
+        return tuple(cell for cell in self.cells if cell.status == "done")
+
+    def __getitem__(self, name: str) -> Cell:
+        for cell in self.cells:
+            if cell.id == name:
+                return cell
+        raise InvalidInput(f"there is no cell {name!r}; there are {len(self.cells)}, see `.cells`")
+
+    def table(self, name: str) -> Any:
+        """The curves of one finished cell."""
+        if self[name].status != "done":
+            raise InvalidInput(f"the cell {name} is {self[name].status}: it has no table")
+        return self.load(name)
+
+    def curves(self) -> Any:
+        """All checkpoints of all finished cells, with cell, instance, adversary, learner, horizon, seed in front.
+
+        Worlds with fewer constraints have nulls in the columns of the others.
+        """
+        pa = arrow()
+        tables = [_named(pa, cell, self.load(cell.id)) for cell in self.done]
+        if not tables:
+            raise InvalidInput(f"{self.directory} has no finished cell")
+        return pa.concat_tables(tables, promote_options="default").combine_chunks()
+
+    def summary(self) -> Any:
+        """One row per finished cell: the metrics. Equal sweeps give equal tables; times are in `timings`."""
+        from hedgerow.results.metrics import SUMMARY_TYPES, cell_metrics
+
+        rows = [{**_names(cell), **cell_metrics(cell, self.load(cell.id))} for cell in self.done]
+        return _typed(rows, {**NAME_TYPES, **SUMMARY_TYPES})
+
+    def timings(self) -> Any:
+        """One row per finished cell: seconds by what they were spent on, and episodes per second."""
+        kinds = sorted({kind for cell in self.done for kind in cell.seconds})
+        rows = [
+            {
+                **_names(cell),
+                **{f"seconds_{kind}": cell.seconds.get(kind) for kind in kinds},
+                "episodes_per_second": cell.episodes_per_second,
+            }
+            for cell in self.done
+        ]
+        numbers = {f"seconds_{kind}": "float64" for kind in kinds}
+        return _typed(rows, {**NAME_TYPES, **numbers, "episodes_per_second": "float64"})
+
+    def to_pandas(self, what: str = "summary") -> Any:
+        """`summary`, `curves` or `timings` as a data frame."""
+        if what not in ("summary", "curves", "timings"):
+            raise InvalidInput(f"there is no table {what!r}; choose summary, curves or timings")
+        try:
+            import pandas  # noqa: F401 - only to say clearly that it is missing
+        except ImportError as error:
+            raise HedgerowError("data frames need pandas: install it, or use the Arrow tables") from error
+        return getattr(self, what)().to_pandas()
+
+
+def _names(cell: Cell) -> dict[str, Any]:
+    parts = {part: cell.label(part) for part in PARTS}
+    return {"cell": cell.id, **parts, "horizon": cell.horizon, "seed": cell.seed}
+
+
+def _named(pa: Any, cell: Cell, table: Any) -> Any:
+    """`table` with the names of its cell in front, without its metadata."""
+    table = table.replace_schema_metadata(None)
+    for place, (column, value) in enumerate(_names(cell).items()):
+        kind = pa.type_for_alias(NAME_TYPES[column])
+        table = table.add_column(place, column, pa.repeat(pa.scalar(value, kind), table.num_rows))
+    return table
+
+
+def _typed(rows: list[dict[str, Any]], types: Mapping[str, str]) -> Any:
+    """A table whose types do not depend on what happens to be missing in it."""
+    pa = arrow()
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in types.items()])
+    return pa.Table.from_pylist([{name: _or_null(row.get(name)) for name in types} for row in rows], schema=schema)
+
+
+def _or_null(value: Any) -> Any:
+    """NaN is no number: a null in tables, so that equal tables compare as equal."""
+    return None if isinstance(value, float) and isnan(value) else value

@@ -1,0 +1,173 @@
+"""From a run to a table: one row per checkpoint, and the facts of the whole run beside it.
+
+Columns of every run: the quantities of `COLUMNS`; of every constraint i = 0, 1, ...: those of `PER_CONSTRAINT` with the
+suffix _i. Facts that are one number (optimum, t_bar, ...) and the ledger of guarantees go into the metadata of the
+table. Nothing here depends on time, place or machine, so that equal runs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
+from hedgerow.results.naming import cell_hash, cell_id, fingerprint
+
+if TYPE_CHECKING:
+    from hedgerow.learners.learner import Learner
+    from hedgerow.simulation.outcome import Run
+
+SCHEMA = 1
+METADATA_KEY = b"hedgerow"
+COMPRESSION = "zstd"
+
+COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("episode", "episodes", "int64"),
+    ("loss", "loss", "float64"),
+    ("regret", "regret", "float64"),
+    ("regret_so_far", "regret_so_far", "float64"),
+    ("mixing", "mixing", "float64"),
+    ("mixing_weight", "mixing_weight", "float64"),
+    ("branch", "branch", "int32"),
+    ("status", "status", "int32"),
+    ("residual", "residual", "float64"),
+    ("clean_now", "clean_now", "bool"),
+    ("unclean", "unclean", "int64"),
+    ("infeasible", "infeasible", "int64"),
+    ("suspect", "suspect", "int64"),
+    ("iterations", "iterations", "int64"),
+)
+"""(column, attribute of `Run` (C,), type)"""
+
+PER_CONSTRAINT: tuple[tuple[str, str], ...] = (
+    ("cost", "costs"),
+    ("violation", "violations"),
+    ("worst", "worst"),
+    ("excess", "excess"),
+    ("bound", "cost_bounds"),
+)
+"""(column, attribute of `Run` (C, m)); all float64"""
+
+NUMBERS = {
+    "optimum": "optimum",
+    "least_excess": "least_excess",
+    "refuted_feasibility": "refuted_feasibility",
+    "refuted_safety": "refuted_safety",
+    "mirror_left": "mirror_left",
+    "mirror_right": "mirror_right",
+    "t_bar": "phase_one_end",
+    "rho_hat": "rho_hat",
+    "seed": "seed",
+}
+"""Facts that are one number each: their name and the attribute of `Run`."""
+
+
+def parquet() -> Any:
+    """`pyarrow.parquet`, imported when it is needed."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise HedgerowError("results are Parquet files: install pyarrow to write or read them") from error
+    return pyarrow.parquet
+
+
+def arrow() -> Any:
+    """`pyarrow`, imported when it is needed."""
+    parquet()
+    import pyarrow
+
+    return pyarrow
+
+
+def run_table(spec: Mapping[str, Any], run: Run, learner: Learner, facts: Mapping[str, Any] | None = None) -> Any:
+    """The table of a run, described by `spec`; `facts` are added to those that `run_facts` finds."""
+    pa = arrow()
+    arrays: dict[str, Any] = {}
+    for column, attribute, kind in COLUMNS:
+        arrays[column] = pa.array(np.asarray(getattr(run, attribute)).astype(kind, copy=False))
+    for column, attribute in PER_CONSTRAINT:
+        values = np.asarray(getattr(run, attribute), dtype=np.float64)
+        for i in range(values.shape[1]):
+            arrays[f"{column}_{i}"] = pa.array(np.ascontiguousarray(values[:, i]))
+    all_facts = {**run_facts(run, learner), **_plain(facts or {})}
+    header = {
+        "schema": SCHEMA,
+        "id": cell_id(spec),
+        "hash": cell_hash(spec),
+        "spec": spec,
+        "facts": all_facts,
+        "facts_hash": fingerprint(all_facts),
+    }
+    text = json.dumps(header, sort_keys=True, allow_nan=False)
+    return pa.table(arrays).replace_schema_metadata({METADATA_KEY: text.encode()})
+
+
+def run_facts(run: Run, learner: Learner) -> dict[str, Any]:
+    """What is one number, or one list, per run. NaN and infinity become null."""
+    view = learner.view
+    ledger = learner.guarantees()
+    facts: dict[str, Any] = _plain(
+        {
+            **{name: getattr(run, attribute) for name, attribute in NUMBERS.items()},
+            "constraints": list(view.constraint_names),
+            "thresholds": view.thresholds.tolist(),
+            "kind": learner.kind,
+            "ledger": [
+                {
+                    "name": promise.name,
+                    "statement": promise.statement,
+                    "probability": promise.probability,
+                    "source": promise.source,
+                    "void_because": promise.void_because,
+                }
+                for promise in ledger.promises
+            ],
+        }
+    )
+    return facts
+
+
+def table_header(metadata: Mapping[bytes, bytes] | None, source: str) -> dict[str, Any]:
+    """The header of a table, after it was checked that it is one of ours and describes itself."""
+    try:
+        header: dict[str, Any] = json.loads((metadata or {})[METADATA_KEY])
+        known = header["schema"] == SCHEMA
+        fits = header["hash"] == cell_hash(header["spec"]) and header["facts_hash"] == fingerprint(header["facts"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FileFormatError(f"{source} is a Parquet file, but not the table of a hedgerow run") from error
+    if not known:
+        raise FileFormatError(f"{source} has schema {header['schema']!r}; this release reads {SCHEMA}")
+    if not fits:
+        raise FileFormatError(
+            f"{source} is corrupt: its hashes do not fit what it says; remove it and run its cell again"
+        )
+    return header
+
+
+def table_bytes(table: Any) -> bytes:
+    """The Parquet file of a table: fixed compression, checksums in every page."""
+    pa = arrow()
+    sink = pa.BufferOutputStream()
+    # Curves hardly repeat a number, so that dictionaries would only be a detour.
+    parquet().write_table(table, sink, compression=COMPRESSION, use_dictionary=False, write_page_checksum=True)
+    blob: bytes = sink.getvalue().to_pybytes()
+    return blob
+
+
+def _plain(value: Any) -> Any:
+    """`value` as JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise InvalidInput(f"a fact of a run is a number, a text, a list or a table of these, not {type(value).__name__}")

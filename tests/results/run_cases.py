@@ -1,0 +1,102 @@
+"""Runs and directories that the tests of results and reports share: made up, with numbers that are known in advance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from hedgerow.learners.ledger import Ledger, Promise
+from hedgerow.results import store
+
+EPISODES = np.unique(np.round(np.geomspace(1, 1000, 40)).astype(np.int64))
+
+
+def made_run(
+    seed: int = 0,
+    *,
+    episodes: np.ndarray = EPISODES,
+    m: int = 2,
+    exponent: float = 0.5,
+    worst: float = -0.1,
+    **changes: Any,
+) -> Any:
+    """A run whose regret is (10 + seed) t^exponent; its i-th violation is (i + 1) sqrt(t) if `worst` is positive."""
+    t = episodes.astype(float)
+    count = len(t)
+    ones = np.ones((count, m))
+    positive = max(0.0, np.sign(worst))
+    fields: dict[str, Any] = {
+        "episodes": episodes,
+        "loss": 3.0 * t,
+        "regret": (10.0 + seed) * t**exponent,
+        "regret_so_far": (10.0 + seed) * t**exponent,
+        "mixing": 0.5 * np.sqrt(t),
+        "mixing_weight": 0.5 / np.sqrt(t),
+        "branch": (np.arange(count) % 2).astype(np.int64),
+        "status": np.zeros(count, dtype=np.int64),
+        "residual": np.full(count, 1e-12),
+        "clean_now": np.ones(count, dtype=bool),
+        "unclean": np.zeros(count, dtype=np.int64),
+        "infeasible": np.zeros(count, dtype=np.int64),
+        "suspect": np.zeros(count, dtype=np.int64),
+        "iterations": 3 * episodes,
+        "costs": t[:, None] * ones,
+        "violations": positive * np.sqrt(t)[:, None] * np.arange(1, m + 1),
+        "worst": worst * ones,
+        "excess": worst * ones,
+        "cost_bounds": 1.5 * ones,
+        "optimum": 2.5,
+        "least_excess": 0.0,
+        "refuted_feasibility": 0,
+        "refuted_safety": 0,
+        "mirror_left": 1.0,
+        "mirror_right": 2.0,
+        "phase_one_end": None,
+        "rho_hat": None,
+        "seed": seed,
+        "seconds": 0.25,
+    }
+    return SimpleNamespace(**{**fields, **changes})
+
+
+def made_learner(m: int = 2, names: tuple[str, ...] | None = None, kind: str = "s-ops") -> Any:
+    """Only what a table asks of a learner."""
+    names = names or tuple(f"budget {i}" for i in range(m))
+    view = SimpleNamespace(constraint_names=names, thresholds=np.linspace(1.0, 2.0, m), num_constraints=m)
+    promises = (
+        Promise("clean event", "the truth is inside", 0.95, "Lemma 1"),
+        Promise("safety", "costs <= thresholds", 0.95, "Theorem 2", "confidence_scale = 0.5 < 1"),
+    )
+    return SimpleNamespace(view=view, kind=kind, guarantees=lambda: Ledger("S-OPS", promises))
+
+
+def made_spec(learner: str = "s-ops sharp", seed: int = 0, instance: str = "toy", **changes: Any) -> dict[str, Any]:
+    return {
+        "instance": {"name": "random-layered", "seed": 0},
+        "adversary": {"name": "switching", "period": 100},
+        "learner": {"name": "s-ops", "preset": "sharp", "as": learner},
+        "episodes": 1000,
+        "delta": 0.01,
+        "seed": seed,
+        "label": {"instance": instance, "adversary": "switching 100", "learner": learner},
+        **changes,
+    }
+
+
+def made_directory(path: Path, seeds: int = 4, instances: tuple[str, ...] = ("toy",), **names: Any) -> Path:
+    """Two learners on each instance: a safe one of exponent 0.5, one of exponent 0.75 that violates."""
+    store.create(path, {"experiment": {"name": "made up"}, "source": 'title = "made up"\n'})
+    entries = {}
+    for instance in instances:
+        for learner, exponent, worst in (("s-ops sharp", 0.5, -0.1), ("sv-ops", 0.75, 0.2)):
+            for seed in range(seeds):
+                spec = made_spec(learner, seed, instance)
+                spec["instance"]["name"] = instance
+                run = made_run(seed, exponent=exponent, worst=worst)
+                written = store.write_cell(path, spec, run, made_learner(**names), facts={"slater": 0.3})
+                entries[written.stem] = {"status": "done", "seconds": {"loop": 0.5, "total": 0.8}, "attempts": 1}
+    store.update_manifest(path, {"cells": entries})
+    return path
