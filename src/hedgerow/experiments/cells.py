@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 from numpy.random import SeedSequence
@@ -48,22 +49,32 @@ def streams(spec: Mapping[str, Any]) -> Streams:
 
 
 def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
-    """All cells: horizons and seeds vary fastest, so that a sweep shows something of every learner early."""
-    specs = [
-        _spec(experiment, episodes, seed, instance, adversary, learner)
-        for episodes in experiment.horizons
-        for seed in experiment.seeds
-        for instance in experiment.instances
-        for adversary in experiment.adversaries
-        for learner in experiment.learners
-    ]
-    cells = tuple(Cell(cell_id(spec), cell_hash(spec), spec) for spec in specs)
-    named: dict[str, str] = {}
-    for cell in cells:
-        if cell.id in named:
-            raise InvalidInput(f"{experiment.source.name}: two cells would be called {cell.id}; change a label")
-        named[cell.id] = cell.hash
-    return cells
+    """All cells; learners vary fastest, so that a sweep shows something of each of them early."""
+    learners = [parts.complete_learner(item.given) for item in experiment.learners]
+    cells = []
+    for episodes in experiment.horizons:
+        instances = [parts.complete_instance(item.given, episodes, experiment.folder) for item in experiment.instances]
+        adversaries = [parts.complete_adversary(item.given, episodes) for item in experiment.adversaries]
+        for seed, (i, instance), (j, adversary), (k, learner) in product(
+            experiment.seeds, enumerate(instances), enumerate(adversaries), enumerate(learners)
+        ):
+            spec = {
+                "instance": instance,
+                "adversary": adversary,
+                "learner": learner,
+                "episodes": episodes,
+                "delta": experiment.delta,
+                "seed": seed,
+                "root_seed": experiment.seed,
+                "label": {
+                    "instance": experiment.instances[i].label,
+                    "adversary": experiment.adversaries[j].label,
+                    "learner": experiment.learners[k].label,
+                },
+            }
+            cells.append(Cell(cell_id(spec), cell_hash(spec), spec))
+    _check_names(experiment, cells)
+    return tuple(cells)
 
 
 def experiment_data(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[str, Any]:
@@ -71,14 +82,9 @@ def experiment_data(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[str
     return {**experiment.as_data(), "cells": fingerprint({cell.id: cell.hash for cell in cells})}
 
 
-def _spec(experiment: Experiment, episodes: int, seed: int, instance: Any, adversary: Any, learner: Any) -> dict[str, Any]:
-    return {
-        "instance": parts.complete_instance(instance.given, episodes, experiment.folder),
-        "adversary": parts.complete_adversary(adversary.given, episodes),
-        "learner": parts.complete_learner(learner.given),
-        "episodes": episodes,
-        "delta": experiment.delta,
-        "seed": seed,
-        "root_seed": experiment.seed,
-        "label": {"instance": instance.label, "adversary": adversary.label, "learner": learner.label},
-    }
+def _check_names(experiment: Experiment, cells: list[Cell]) -> None:
+    seen: set[str] = set()
+    for cell in cells:
+        if cell.id in seen:
+            raise InvalidInput(f"{experiment.source.name}: two cells would be called {cell.id}; change a label")
+        seen.add(cell.id)

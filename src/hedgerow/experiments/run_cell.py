@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from hedgerow.experiments import parts
 from hedgerow.experiments.cells import streams
 from hedgerow.learners.learner import Learner
+from hedgerow.model import offline
 from hedgerow.simulation.outcome import Run
 from hedgerow.simulation.run import MOST_EPISODES, Simulation
 
@@ -24,6 +25,8 @@ class CellRun(NamedTuple):
     learner: Learner
     seconds: dict[str, float]
     """Wall time: build (world, baseline, learner), loop (episodes), score (comparators), total"""
+    facts: dict[str, float]
+    """What is known of the world and worth keeping with the curves: slater, its margin rho"""
 
 
 def run_cell(spec: Mapping[str, Any], folder: Path | None = None, tick: Tick | None = None, **options: Any) -> CellRun:
@@ -40,7 +43,7 @@ def run_cell(spec: Mapping[str, Any], folder: Path | None = None, tick: Tick | N
             tick(simulation.done)
         simulation.advance(MOST_EPISODES)
     played = time.perf_counter()
-    run = simulation.result()
+    run, rho = simulation.result(), offline.slater(cmdp).margin
     scored = time.perf_counter()
     seconds = {"build": built - begun, "loop": played - built, "score": scored - played, "total": scored - begun}
-    return CellRun(run, learner, seconds)
+    return CellRun(run, learner, seconds, {"slater": rho})
