@@ -35,7 +35,9 @@ def check(
     ] = None,
     episodes: Annotated[int, typer.Option("--episodes", "-T", min=1, help="How long the run would be.")] = 100_000,
     delta: Annotated[float, typer.Option("--delta", help="Its failure probability.")] = 0.01,
-    probe: Annotated[bool, typer.Option("--probe/--no-probe", help="Run every learner for a moment, to time it.")] = True,
+    probe: Annotated[
+        bool, typer.Option("--probe/--no-probe", help="Run every learner for a moment, to time it.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Look at a problem before a run: sizes, feasibility with proof, thresholds, radii, time and memory.
@@ -252,7 +254,9 @@ def _print_runs(out: Console, found: dict[str, Any]) -> None:
             listed.add_row(run["learner"], "-", "-", "-")
             continue
         time = f"{run['seconds']:,.1f} s"
-        listed.add_row(run["learner"], number(run["microseconds_per_episode"], 1), time, f"{run['bytes'] / 1e6:,.2f} MB")
+        listed.add_row(
+            run["learner"], number(run["microseconds_per_episode"], 1), time, f"{run['bytes'] / 1e6:,.2f} MB"
+        )
     out.print(listed)
     for run in found["runs"]:
         if "refused" in run:

@@ -59,7 +59,7 @@ def learners(as_json: AsJson = False) -> None:
     from hedgerow.learners.files import LEARNERS
     from hedgerow.learners.settings import PRESETS
 
-    entries = [
+    entries: list[dict[str, Any]] = [
         {
             "name": name,
             "description": (cls.__doc__ or "").strip().splitlines()[0],
@@ -72,8 +72,10 @@ def learners(as_json: AsJson = False) -> None:
     if as_json:
         print_json(entries)
         return
-    listed = table(f"learners (presets: {', '.join(PRESETS)})", ["name", "what it is", "baseline", "switches"], num_text=4)
+    listed = table(
+        f"learners (presets: {', '.join(PRESETS)})", ["name", "what it is", "baseline", "switches"], num_text=4
+    )
     for entry in entries:
         needed = "needed" if entry["needs_baseline"] else "-"
-        listed.add_row(str(entry["name"]), str(entry["description"]), needed, ", ".join(entry["switches"]))
+        listed.add_row(entry["name"], entry["description"], needed, ", ".join(entry["switches"]))
     console().print(listed)

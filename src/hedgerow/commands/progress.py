@@ -1,7 +1,7 @@
 """What a sweep shows while it runs: a display in a terminal, plain lines elsewhere, both on stderr.
 
-In a terminal: one bar for all episodes with rate and time left, and one line for each cell that is under way. Elsewhere:
-a line for each cell that ends.
+In a terminal: one bar for all episodes with rate and time left, and one line for each cell that is under way.
+Elsewhere: a line for each cell that ends.
 """
 
 from __future__ import annotations

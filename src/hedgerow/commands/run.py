@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.commands.terminal import FAILED, INTERRUPTED, AsJson, Quiet, console, number, one_thread, print_json, table
+from hedgerow.commands.terminal import (
+    FAILED,
+    INTERRUPTED,
+    AsJson,
+    Quiet,
+    console,
+    number,
+    one_thread,
+    print_json,
+    table,
+)
 
 if TYPE_CHECKING:
     from hedgerow.experiments.schema import Experiment
@@ -30,7 +40,9 @@ Processes = Annotated[
 ]
 Backend = Annotated[str, typer.Option("--backend", help="loky, serial or dask.")]
 Scheduler = Annotated[str, typer.Option("--scheduler", help="tcp://... of a Dask scheduler, with --backend dask.")]
-FailFast = Annotated[bool, typer.Option("--fail-fast/--keep-going", help="Stop at the first cell that fails, or go on.")]
+FailFast = Annotated[
+    bool, typer.Option("--fail-fast/--keep-going", help="Stop at the first cell that fails, or go on.")
+]
 Only = Annotated[list[str] | None, typer.Option("--only", help="Only the cell of this id; may be repeated.")]
 
 
@@ -153,7 +165,9 @@ def _execute(
         print(f"    repeat it alone: hedgerow resume {target} --backend serial --only {name}", file=sys.stderr)
     if tally.interrupted:
         left = tally.total - tally.skipped - tally.done
-        print(f"hedgerow: interrupted with {left} of {tally.total} cells to do: hedgerow resume {target}", file=sys.stderr)
+        print(
+            f"hedgerow: interrupted with {left} of {tally.total} cells to do: hedgerow resume {target}", file=sys.stderr
+        )
         raise typer.Exit(INTERRUPTED)
     if tally.failed:
         raise typer.Exit(FAILED)
@@ -240,7 +254,18 @@ def _result_table(rows: list[dict[str, Any]]) -> Any:
     if "episodes" not in names:
         common.append(f"{rows[0]['episodes']:,} episodes")
     title = ", ".join([*common, "means over seeds (interquartile)"])
-    columns = ["learner", *names, "regret", "exponent", "violation", "safe", "lambda first", "mean", "last", "episodes/s"]
+    columns = [
+        "learner",
+        *names,
+        "regret",
+        "exponent",
+        "violation",
+        "safe",
+        "lambda first",
+        "mean",
+        "last",
+        "episodes/s",
+    ]
     result = table(title, columns, num_text=1 + len(names))
     for row in rows:
         speed = row["episodes_per_second"]

@@ -25,8 +25,8 @@ from hedgerow.experiments.worker import NOT_BEGUN, Outcome, Task, perform
 
 BACKENDS = ("loky", "serial", "dask")
 MOST_DEATHS_IN_COMPANY = 2
-PATIENCE = "20s"
-"""How long a Dask scheduler, and its first worker, may take to answer."""
+PATIENCE = 20.0
+"""Seconds that a Dask scheduler, and its first worker, may take to answer."""
 
 Counts = Callable[[], Sequence[int]]
 """Episodes done by task; -1 for one that has not begun or cannot be seen."""
@@ -120,10 +120,12 @@ def _killer(task: Task, times: int) -> Outcome:
 def _client(scheduler: str) -> Any:
     try:
         from distributed import Client
+
+        connect: Any = Client
     except ImportError as error:
         raise HedgerowError("a Dask cluster needs the package distributed: pip install 'hedgerow[dask]'") from error
     try:
-        client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
+        client: Any = connect(scheduler, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InvalidInput(
             f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler` and name the address that it "

@@ -35,7 +35,7 @@ BASELINES = ("slater", "margin")
 _BASELINE_KEYS = ("baseline", "margin", "allow_no_margin")
 
 
-class Misfit(HedgerowError):
+class Misfit(HedgerowError):  # noqa: N818 - never leaves this folder
     """A mistake in one key of a part; the reader of the file adds the line."""
 
     def __init__(self, key: str | None, message: str) -> None:
@@ -85,7 +85,7 @@ def _load(folder: Path, file: str) -> CMDP:
 
 
 def complete_adversary(given: Mapping[str, Any], episodes: int) -> Part:
-    """`given` with its defaults. A seed is only kept if it is given: else every seed of the sweep has losses of its own."""
+    """`given` with its defaults; without a seed of its own it takes one from every cell."""
     name, params = given["name"], _at_horizon(given, episodes)
     if name == OWN:
         if params:

@@ -1,12 +1,12 @@
 """The pre-flight of a problem: what a world asks of a learner, before a run of hours is started on it.
 
-    feasible?       rho = max_q min_i alpha_i - g_i^T q, with the weights theta that prove it: for theta in the simplex
-                    no policy has theta^T G q below min_q theta^T G q, which backward induction computes exactly
-    thresholds      alpha_i means something between the least cost that the other constraints allow and the largest cost
-                    of any policy: below there is no feasible policy, above every policy keeps to it
-    radii           visits of a pair until the radii say more than the trivial bound, and episodes until then if actions
-                    are drawn uniformly; learners that prefer some actions need longer for the others
-    time, memory    of a short run of each learner in this world, on this machine
+feasible?       rho = max_q min_i alpha_i - g_i^T q, with the weights theta that prove it: for theta in the simplex
+                no policy has theta^T G q below min_q theta^T G q, which backward induction computes exactly
+thresholds      alpha_i means something between the least cost that the other constraints allow and the largest cost
+                of any policy: below there is no feasible policy, above every policy keeps to it
+radii           visits of a pair until the radii say more than the trivial bound, and episodes until then if actions
+                are drawn uniformly; learners that prefer some actions need longer for the others
+time, memory    of a short run of each learner in this world, on this machine
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray
 from hedgerow.errors import HedgerowError
-from hedgerow.estimates.radii import KINDS, Radii, cost_radius, num_uncertain_triples, transition_radius
+from hedgerow.estimates.radii import KINDS, Radii, RadiusRule, cost_radius, num_uncertain_triples, transition_radius
 from hedgerow.experiments import parts
 from hedgerow.learners.files import LEARNERS
 from hedgerow.model import losses, offline
@@ -62,7 +63,7 @@ class Range(NamedTuple):
         return "met, without margin" if self.threshold <= low + SMALLEST_GAIN else "can bind"
 
 
-def reachable_states(cmdp: CMDP) -> FloatArray:
+def reachable_states(cmdp: CMDP) -> NDArray[np.bool_]:
     """(num_states,) bool: whether some policy reaches the state with positive probability."""
     layout = cmdp.layout
     reached = np.zeros(layout.num_states, dtype=bool)
@@ -107,7 +108,8 @@ def _certificate(cmdp: CMDP, best: offline.SlaterPoint) -> str:
         return f"infeasible: {proof}; some threshold is exceeded by {-best.margin:.6g} or more, whatever is played"
     if best.margin <= offline.TOL_FEASIBLE:
         return f"feasible, but not strictly: {proof}; there is no margin for S-OPS and CV-OPS"
-    return f"strictly feasible: a policy stays {best.margin:.6g} below every threshold; no policy does better, since {proof}"
+    safe = f"strictly feasible: a policy stays {best.margin:.6g} below every threshold"
+    return f"{safe}; no policy does better, since {proof}"
 
 
 def threshold_ranges(cmdp: CMDP) -> list[Range]:
@@ -140,18 +142,14 @@ def informative_radii(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str,
     layout = cmdp.layout
     often = row_occupancy(layout, occupancy(layout, cmdp.transitions, uniform_policy(layout)))
     often = often[often > 0.0]
-    successors = int(np.diff(layout.row_start).max())
+    successors, uncertain = int(np.diff(layout.row_start).max()), num_uncertain_triples(layout) > 0
     rows = []
     for kind in KINDS:
         rule = Radii(kind).rule(layout, cmdp.num_constraints, delta, episodes)
         visits = {
-            "cost_below_1": first_visits(lambda n, r=rule: cost_radius(r, n) < 1.0),
-            f"cost_below_{GOOD_RADIUS:g}": first_visits(lambda n, r=rule: cost_radius(r, n) < GOOD_RADIUS),
-            "transitions": first_visits(
-                lambda n, r=rule: transition_radius(r, 1.0 / successors, n) < 1.0 - 1.0 / successors
-            )
-            if num_uncertain_triples(layout)
-            else 0,
+            "cost_below_1": first_visits(partial(_cost_is_below, rule, 1.0)),
+            f"cost_below_{GOOD_RADIUS:g}": first_visits(partial(_cost_is_below, rule, GOOD_RADIUS)),
+            "transitions": first_visits(partial(_box_says_something, rule, successors)) if uncertain else 0,
         }
         rows.append(
             {
@@ -178,6 +176,15 @@ def first_visits(informative: Callable[[int], bool]) -> int:
     return high
 
 
+def _cost_is_below(rule: RadiusRule, radius: float, visits: int) -> bool:
+    return bool(cost_radius(rule, visits) < radius)
+
+
+def _box_says_something(rule: RadiusRule, successors: int, visits: int) -> bool:
+    """Whether P_hat + epsilon < 1 for a row whose successors were seen equally often."""
+    return bool(transition_radius(rule, 1.0 / successors, visits) < 1.0 - 1.0 / successors)
+
+
 def _episodes(visits: dict[str, int], often: float) -> dict[str, int]:
     return {name: int(np.ceil(number / often)) for name, number in visits.items()}
 
@@ -192,7 +199,8 @@ def probe_learners(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str, An
 
 def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]:
     try:
-        learner = parts.build_learner(parts.complete_learner({"name": name, "preset": "sharp"}), cmdp, episodes, delta, 0)
+        part = parts.complete_learner({"name": name, "preset": "sharp"})
+        learner = parts.build_learner(part, cmdp, episodes, delta, 0)
     except HedgerowError as error:
         return {"learner": name, "refused": str(error)}
     simulation = Simulation(cmdp, losses.Switching(period=1000), learner, 0)

@@ -40,7 +40,8 @@ from hedgerow.model.loss_blocks import ObliviousLosses
 TOP = ("title", "description", "seed", "seeds", "episodes", "delta", "trace", "instance", "adversary", "learner")
 MOST_CELLS = 1_000_000
 LONGEST_LABEL = 60
-_QUIET = {"instance": ("name",), "adversary": ("name", "period", "step", "rate", "noise"), "learner": ("name", "preset")}
+_QUIET = {"instance": (), "adversary": ("period", "step", "rate", "noise"), "learner": ("preset",)}
+"""Keys whose values stand in a label without their name."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ class _Reader:
         for number, item in enumerate(found):
             if item.label in labels:
                 raise self.source.mistake(
-                    item.where, f"is called {item.label!r} like {key} {labels[item.label] + 1}; give one of them a label"
+                    item.where,
+                    f"is called {item.label!r} like {key} {labels[item.label] + 1}; give one of them a label",
                 )
             labels[item.label] = number
         return found
@@ -202,10 +204,9 @@ def _flag(value: Any) -> bool:
 
 
 def _check_size(experiment: Experiment) -> None:
-    sizes = [experiment.seeds, experiment.horizons, experiment.instances, experiment.adversaries, experiment.learners]
-    count = 1
-    for items in sizes:
-        count *= len(items)  # type: ignore[arg-type]
+    count = len(experiment.seeds) * len(experiment.horizons)
+    for items in (experiment.instances, experiment.adversaries, experiment.learners):
+        count *= len(items)
     if count > MOST_CELLS:
         raise experiment.source.mistake(("seeds",), f"this makes more than {MOST_CELLS:,} cells; split it")
 
@@ -213,18 +214,18 @@ def _check_size(experiment: Experiment) -> None:
 def _check_parts(experiment: Experiment) -> None:
     """Build what can be built before anything runs: instances, and adversaries on their layouts."""
     for learner in experiment.learners:
-        _placed(experiment, learner, lambda item=learner: parts.complete_learner(item.given))
+        _placed(experiment, learner, parts.complete_learner, learner.given)
     for horizon in experiment.horizons:
         worlds = [_world(experiment, item, horizon) for item in experiment.instances]
         for item in experiment.adversaries:
-            part = _placed(experiment, item, lambda i=item, T=horizon: parts.complete_adversary(i.given, T))
+            part = _placed(experiment, item, parts.complete_adversary, item.given, horizon)
             for cmdp, loss in worlds:
-                _placed(experiment, item, lambda p=part, c=cmdp, own=loss: _try_adversary(p, c, own))
+                _placed(experiment, item, _try_adversary, part, cmdp, loss)
 
 
 def _world(experiment: Experiment, item: Ingredient, horizon: int) -> Any:
-    part = _placed(experiment, item, lambda: parts.complete_instance(item.given, horizon, experiment.folder))
-    return _placed(experiment, item, lambda: parts.build_instance(part, experiment.folder))
+    part = _placed(experiment, item, parts.complete_instance, item.given, horizon, experiment.folder)
+    return _placed(experiment, item, parts.build_instance, part, experiment.folder)
 
 
 def _try_adversary(part: Part, cmdp: Any, loss: Any) -> None:
@@ -233,10 +234,10 @@ def _try_adversary(part: Part, cmdp: Any, loss: Any) -> None:
         adversary.block(cmdp.layout, 0, 1)
 
 
-def _placed(experiment: Experiment, item: Ingredient, action: Callable[[], Any]) -> Any:
-    """Whatever `action` gives; its mistakes get a line."""
+def _placed(experiment: Experiment, item: Ingredient, action: Callable[..., Any], *arguments: Any) -> Any:
+    """What `action` makes of its arguments; its mistakes get a line."""
     try:
-        return action()
+        return action(*arguments)
     except Misfit as error:
         where = item.where if error.key is None else (*item.where, error.key)
         raise experiment.source.mistake(where, str(error)) from error

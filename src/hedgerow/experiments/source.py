@@ -1,7 +1,7 @@
 """The text of an experiment, and where in it something stands.
 
-tomllib names line and column of a syntax error, but forgets the lines of what it has read. A mistake of meaning is found
-later, by its path (`learner`, 1, `preset`), so that the text is searched again for the line of that key:
+tomllib names line and column of a syntax error, but forgets the lines of what it has read. A mistake of meaning is
+found later, by its path (`learner`, 1, `preset`), so that the text is searched again for the line of that key:
 
     >>> text = "seeds = 2\\n[[learner]]\\nname = 's-ops'\\n[[learner]]\\npreset = 'sharp'\\n"
     >>> line_of(text, ("learner", 1, "preset")), line_of(text, ("learner", 1, "name")), line_of(text, ("seeds",))
