@@ -20,14 +20,14 @@ def made_run(
     episodes: np.ndarray = EPISODES,
     m: int = 2,
     exponent: float = 0.5,
-    worst: float = -0.1,
+    worst: Any = -0.1,
     **changes: Any,
 ) -> Any:
     """A run whose regret is (10 + seed) t^exponent; its i-th violation is (i + 1) sqrt(t) if `worst` is positive."""
     t = episodes.astype(float)
     count = len(t)
     ones = np.ones((count, m))
-    positive = max(0.0, np.sign(worst))
+    positive = float(np.max(worst) > 0.0)
     fields: dict[str, Any] = {
         "episodes": episodes,
         "loss": 3.0 * t,

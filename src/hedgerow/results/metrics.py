@@ -3,10 +3,11 @@
 R_T = sum_t l_t^T q_t - T OPT         may be negative
 V_T = max_i sum_t [g_i^T q_t - alpha_i]^+       the maximum outside the sum
 safe: g_i^T q_t <= alpha_i in every episode, of the mixture that was played
-growth exponent: the slope b of ln y = a + b ln t over the last decade of episodes, T/10 <= t <= T
+growth exponent: the slope b of ln y = a + b ln t over the last decade of episodes, T/10 <= t <= T; of the regret
+against the optimum of the losses so far, which is the R_t of every t
 interquartile mean: the mean of the middle half (of fewer than four seeds: of all)
 
->>> growth_exponent([1, 10, 100, 1000], [[1.0, 3.0, 20.0, 200.0]]).exponent
+>>> round(growth_exponent([1, 10, 100, 300, 1000], [[1.0, 3.0, 20.0, 60.0, 200.0]]).exponent, 6)
 1.0
 >>> float(interquartile_mean([[0.0], [1.0], [3.0], [100.0]])[0])
 2.0
@@ -29,9 +30,14 @@ if TYPE_CHECKING:
 FIT_FROM = 0.1
 """Exponents are fitted to t >= FIT_FROM * T."""
 LEAST_POINTS = 3
-"""Of a fit: the first run of a decade with fewer checkpoints has no exponent."""
+"""Of a fit: with fewer checkpoints in the last decade there is no exponent."""
 RESAMPLES = 2_000
 LEVEL = 0.95
+BATCH_NUMBERS = 2**20
+"""Of a bootstrap: about so many numbers are held at a time."""
+
+REGRET = "regret_so_far"
+"""The curve whose exponent is fitted: after t episodes, against the optimum of the losses of these t episodes."""
 
 SUMMARY_TYPES = {
     "hash": "string",
@@ -91,7 +97,7 @@ def cell_metrics(cell: Cell, table: Any) -> dict[str, Any]:
         "safe": all(excess <= 0.0 for excess in worst),
         "worst_excess": max(worst, default=None),
         "last_mixing_weight": last["mixing_weight"],
-        "regret_exponent": growth_exponent(episodes, column(table, "regret")[np.newaxis]).exponent,
+        "regret_exponent": growth_exponent(episodes, column(table, REGRET)[np.newaxis]).exponent,
         "violation_exponent": growth_exponent(episodes, violation[np.newaxis]).exponent,
         "clean": last["unclean"] == 0,
         "worst_residual": float(np.max(column(table, "residual"), initial=0.0)),
@@ -146,34 +152,37 @@ def growth_exponent(
     late = t >= fit_from * t[-1]
     first = int(t[late][0])
     log_t, tail = np.log(t[late]), y[:, late]
-    intercept, slope = _fit(log_t, interquartile_mean(tail))
+    intercept, slope = (float(number) for number in _fit(log_t, interquartile_mean(tail)))
     low, high = float("nan"), float("nan")
     if len(tail) > 1 and np.isfinite(slope):
         low, high = _interval(log_t, tail, level, resamples, seed)
     return Growth(slope, low, high, float(np.exp(intercept)), first)
 
 
-def _fit(log_t: FloatArray, mean: FloatArray) -> tuple[float, float]:
-    """Intercept and slope by least squares; NaN where there is no line."""
-    if len(log_t) < LEAST_POINTS or not np.all(mean > 0.0) or not np.all(np.isfinite(mean)):
-        return float("nan"), float("nan")
+def _fit(log_t: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Intercepts and slopes (...) of the lines through the logarithms of `mean` (..., C); NaN where there is none."""
+    usable = np.all(np.isfinite(mean) & (mean > 0.0), axis=-1) & (len(log_t) >= LEAST_POINTS)
+    log_y = np.log(np.where(usable[..., np.newaxis], mean, 1.0))
     centred = log_t - np.mean(log_t)
-    log_y = np.log(mean)
-    slope = float(centred @ log_y / (centred @ centred))
-    return float(np.mean(log_y) - slope * np.mean(log_t)), slope
+    with np.errstate(invalid="ignore", divide="ignore"):  # a single point has no slope
+        slope = np.where(usable, log_y @ centred / (centred @ centred), np.nan)
+    return np.mean(log_y, axis=-1) - slope * np.mean(log_t), slope
 
 
 def _interval(log_t: FloatArray, tail: FloatArray, level: float, resamples: int, seed: int) -> tuple[float, float]:
+    """Percentile bootstrap over the seeds of `tail` (seeds, C)."""
     from scipy.stats import bootstrap
 
-    def slope(chosen: Any) -> float:
-        return _fit(log_t, interquartile_mean(tail[np.asarray(chosen, dtype=np.int64)]))[1]
+    def slopes(chosen: Any, axis: int) -> FloatArray:
+        drawn = tail[np.moveaxis(np.asarray(chosen, dtype=np.int64), axis, 0)]  # (seeds, ..., C)
+        return _fit(log_t, interquartile_mean(drawn))[1]
 
     drawn = bootstrap(
         (np.arange(len(tail)),),
-        slope,
+        slopes,
         n_resamples=resamples,
-        vectorized=False,
+        batch=max(1, BATCH_NUMBERS // tail.size),
+        vectorized=True,
         confidence_level=level,
         method="percentile",
         rng=np.random.default_rng(seed),

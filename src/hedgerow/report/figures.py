@@ -1,0 +1,299 @@
+"""The figures of a setting, as plain data that plotly draws: in the page and, by `export`, in files.
+
+Lines are interquartile means over seeds, bands the middle half of the seeds; only margins, which are about safety, show
+the median and the whole range. Curves are thinned to `MOST_POINTS` checkpoints, first and last included.
+"""
+
+# ruff: noqa: RUF001 - Greek letters and a true minus sign are meant
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.report.colours import FORBIDDEN, GRID, INK, LIMIT, PAPER, SOFT, Pen
+from hedgerow.report.words import fixed, interval, number, text
+from hedgerow.results.groups import Group
+from hedgerow.results.metrics import REGRET, interquartile_mean
+
+MOST_POINTS = 120
+DIGITS = 6
+"""Significant digits of the numbers in a page."""
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+Pens = dict[str, Pen]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its words: `plot` is what plotly takes, None where there is nothing to draw."""
+
+    name: str
+    """Part of file names"""
+    title: str
+    note: str
+    """What is drawn, below the title; plain text"""
+    plot: dict[str, Any] | None
+    empty: str = ""
+    """What to say instead of an empty plot"""
+
+
+def figures(groups: Sequence[Group], pens: Pens) -> list[Figure]:
+    """All figures of one setting."""
+    return [
+        regret_figure(groups, pens),
+        growth_figure(groups, pens),
+        violation_figure(groups, pens),
+        *[margin_figure(groups, pens, i) for i in range(len(groups[0].constraints))],
+        mixing_figure(groups, pens),
+    ]
+
+
+def regret_figure(groups: Sequence[Group], pens: Pens) -> Figure:
+    traces = []
+    for group in groups:
+        t, values = _thin(group.episodes, group.curve(REGRET))
+        traces += _curve(group.learner, pens[group.learner], t, values)
+    return Figure(
+        "regret",
+        "Regret",
+        "R_t after t episodes, against the best policy for the losses of these t episodes. "
+        "Line: interquartile mean over seeds; band: their middle half.",
+        _plot(traces, "episodes t", "regret R_t", lines=[(0.0, "")]),
+    )
+
+
+def growth_figure(groups: Sequence[Group], pens: Pens) -> Figure:
+    traces, fits, found = [], [], []
+    for group in groups:
+        t, values = _thin(group.episodes, group.curve(REGRET))
+        mean = interquartile_mean(values)
+        if not np.any(mean > 0.0):
+            continue
+        pen, growth = pens[group.learner], group.summary().regret_growth
+        traces += _curve(group.learner, pen, t, values, floor=0.3 * float(np.min(mean[mean > 0.0])))
+        if np.isfinite(growth.exponent):
+            late = t[t >= growth.first].astype(np.float64)
+            fits.append(_fit_line(group.learner, late, growth.factor * late**growth.exponent))
+            ends = interval(growth.low, growth.high, 2)
+            found.append(f"{group.learner}: {fixed(growth.exponent)}{' ' + ends if ends else ''}")
+    exponents = "; ".join(found) or "none, the regret is not positive over the last decade"
+    return Figure(
+        "regret-growth",
+        "Regret, both axes logarithmic",
+        f"Dotted: fitted c·t^b over the last decade of episodes. Exponents b with 95 % intervals: {exponents}.",
+        _plot([*traces, *fits], "episodes t", "regret R_t", log_x=True, log_y=True) if traces else None,
+        "The regret of every learner is at most 0.",
+    )
+
+
+def violation_figure(groups: Sequence[Group], pens: Pens) -> Figure:
+    traces = []
+    for group in groups:
+        t, values = _thin(group.episodes, group.violation())
+        traces += _curve(group.learner, pens[group.learner], t, values)
+    violated = any(np.any(group.violation() > 0.0) for group in groups)
+    return Figure(
+        "violation",
+        "Violation",
+        "V_t = max_i Σ [g_i·q − α_i]⁺: what the episodes so far exceed the threshold of the worst constraint by, summed.",
+        _plot(traces, "episodes t", "violation V_t", lines=[(0.0, "")]) if violated else None,
+        "No learner exceeded a threshold in any episode." if groups[0].constraints else "There are no constraints.",
+    )
+
+
+def margin_figure(groups: Sequence[Group], pens: Pens, i: int) -> Figure:
+    traces, least, most = [], 0.0, 0.0
+    for group in groups:
+        t, values = _thin(group.episodes, group.margin(i))
+        least, most = min(least, float(np.min(values))), max(most, float(np.max(values)))
+        ends = np.min(values, axis=0), np.max(values, axis=0)
+        traces += _curve(group.learner, pens[group.learner], t, values, centre=np.median(values, axis=0), ends=ends)
+    room = 0.08 * max(most - least, 1e-9)
+    name, threshold = groups[0].constraints[i], groups[0].thresholds[i]
+    plot = _plot(traces, "episode t", "margin", log_x=True, lines=[(0.0, f"threshold {number(threshold)}")])
+    plot["layout"]["yaxis"]["range"] = [_short(least - room), _short(most + room)]
+    plot["layout"]["shapes"].insert(0, _forbidden(least - room))
+    return Figure(
+        f"margin-{i}",
+        f"Margin: {name}",
+        f"Threshold {number(threshold)} minus the expected cost of episode t; below 0 (shaded) the episode is unsafe. "
+        "Line: median over seeds; band: all seeds.",
+        plot,
+    )
+
+
+def mixing_figure(groups: Sequence[Group], pens: Pens) -> Figure:
+    traces = []
+    for group in groups:
+        t, values = _thin(group.episodes, group.curve("mixing_weight"))
+        if np.any(values > 0.0):
+            traces += _curve(group.learner, pens[group.learner], t, values)
+    plot = _plot(traces, "episode t", "mixing weight λ_t", log_x=True)
+    plot["layout"]["yaxis"]["range"] = [-0.03, 1.03]
+    return Figure(
+        "mixing",
+        "Mixing weight",
+        "λ_t: the probability with which episode t is left to the safe baseline. Learners without one are not shown.",
+        plot if traces else None,
+        "No learner here mixes with a safe baseline.",
+    )
+
+
+# Parts of a plot ------------------------------------------------------------------------------------------------------
+
+
+def _curve(
+    name: str,
+    pen: Pen,
+    t: IntArray,
+    values: FloatArray,
+    *,
+    centre: FloatArray | None = None,
+    ends: tuple[FloatArray, FloatArray] | None = None,
+    floor: float | None = None,
+) -> list[dict[str, Any]]:
+    """A band and a line; `values` (seeds, C). Below `floor` nothing is drawn: logarithms have no zero."""
+    line = interquartile_mean(values) if centre is None else centre
+    low, high = ends if ends is not None else tuple(np.quantile(values, [0.25, 0.75], axis=0))
+    if floor is not None:
+        kept = (line > 0.0) & (high > 0.0)
+        t, line, low, high = t[kept], line[kept], np.maximum(low[kept], floor), np.maximum(high[kept], floor)
+    traces = []
+    if len(values) > 1:
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": _list(np.concatenate([t, t[::-1]])),
+                "y": _list(np.concatenate([high, low[::-1]])),
+                "fill": "toself",
+                "fillcolor": pen.colour,
+                "opacity": 0.16,
+                "line": {"width": 0, "color": pen.colour},
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
+        )
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": text(name),  # plotly reads tags in names
+            "x": _list(t),
+            "y": _list(line),
+            "line": {"width": 2, "color": pen.colour, "dash": pen.dash},
+            "hovertemplate": "%{y:.4~g}",
+        }
+    )
+    return traces
+
+
+def _fit_line(name: str, t: FloatArray, values: FloatArray) -> dict[str, Any]:
+    ends = [0, -1]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": text(f"{name}, fit"),
+        "x": _list(t[ends]),
+        "y": _list(values[ends]),
+        "line": {"width": 1.5, "color": INK, "dash": "dot"},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def _plot(
+    traces: list[dict[str, Any]],
+    x_label: str,
+    y_label: str,
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+    lines: Sequence[tuple[float, str]] = (),
+) -> dict[str, Any]:
+    """The whole of what plotly takes; `lines` are horizontal, with a label each."""
+    return {
+        "data": traces,
+        "layout": {
+            "font": {"family": FONT, "size": 13, "color": INK},
+            "paper_bgcolor": PAPER,
+            "plot_bgcolor": PAPER,
+            "margin": {"l": 64, "r": 14, "t": 10, "b": 48},
+            "hovermode": "x unified",
+            "hoverlabel": {"bgcolor": PAPER, "bordercolor": GRID, "font": {"color": INK}},
+            "showlegend": False,
+            "xaxis": _axis(x_label, log_x),
+            "yaxis": _axis(y_label, log_y),
+            "shapes": [_line(height, label) for height, label in lines],
+        },
+    }
+
+
+def _axis(label: str, logarithmic: bool) -> dict[str, Any]:
+    axis: dict[str, Any] = {
+        "title": {"text": label, "standoff": 8, "font": {"size": 13, "color": SOFT}},
+        "gridcolor": GRID,
+        "linecolor": SOFT,
+        "tickcolor": SOFT,
+        "ticks": "outside",
+        "ticklen": 4,
+        "zeroline": False,
+        "automargin": True,
+        "nticks": 6,
+    }
+    if logarithmic:
+        return {**axis, "type": "log", "exponentformat": "power", "minor": {"showgrid": False}}
+    return {**axis, "type": "linear", "exponentformat": "SI", "separatethousands": True}
+
+
+def _line(height: float, label: str) -> dict[str, Any]:
+    shape = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "yref": "y",
+        "y0": height,
+        "y1": height,
+        "line": {"color": LIMIT if label else SOFT, "width": 1.5 if label else 1},
+        "layer": "above" if label else "below",
+    }
+    if label:
+        shape["label"] = {"text": label, "textposition": "end", "yanchor": "top", "font": {"color": LIMIT, "size": 12}}
+    return shape
+
+
+def _forbidden(lowest: float) -> dict[str, Any]:
+    """The region in which a constraint is violated."""
+    return {
+        "type": "rect",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "yref": "y",
+        "y0": _short(lowest),
+        "y1": 0,
+        "fillcolor": FORBIDDEN,
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
+def _thin(t: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:
+    """At most MOST_POINTS of the checkpoints, evenly chosen."""
+    chosen = np.unique(np.round(np.linspace(0, len(t) - 1, min(MOST_POINTS, len(t)))).astype(np.int64))
+    return t[chosen], values[:, chosen]
+
+
+def _list(values: FloatArray | IntArray) -> list[float | None]:
+    """Numbers of a few digits; None where there is none."""
+    return [_short(value) if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _short(value: float) -> float:
+    short = float(f"{value:.{DIGITS}g}")
+    return int(short) if short == int(short) and abs(short) < 2**53 else short

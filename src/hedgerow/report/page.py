@@ -1,0 +1,170 @@
+"""The page of a sweep, or of a single run: one HTML file that needs nothing else.
+
+    write_report("out/quickstart")                       # -> out/quickstart/report.html
+    write_run_report(run, learner, "out.html")
+
+It works offline: styles, script, data and plotly itself are inside, plotly compressed, because phones prefer two
+megabytes to five. It follows the reader's choice of a light or a dark page.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hedgerow import files
+from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.report import sections
+from hedgerow.report.colours import DARK, Pen, pens
+from hedgerow.report.figures import figures
+from hedgerow.report.words import plural, text, whole
+from hedgerow.results.groups import Group, groups
+from hedgerow.results.record import Cell, Results
+from hedgerow.results.store import open as open_results
+from hedgerow.results.surroundings import surroundings
+from hedgerow.results.tables import run_table, table_header
+
+if TYPE_CHECKING:
+    from hedgerow.learners.learner import Learner
+    from hedgerow.simulation.outcome import Run
+
+FILE = "report.html"
+
+
+def write_report(directory: str | os.PathLike[str], out: Path | None = None) -> Path:
+    """Write the page of a directory of results, by default into it as report.html; an older page is replaced."""
+    target = Path(directory) / FILE if out is None else Path(out)
+    files.save(target, page(open_results(directory)).encode(), overwrite=True)
+    return target
+
+
+def write_run_report(
+    run: Run,
+    learner: Learner,
+    path: str | os.PathLike[str],
+    *,
+    instance: str = "",
+    adversary: str = "given losses",
+    overwrite: bool = False,
+) -> Path:
+    """Write the page of a single run; `instance` and `adversary` are what to call its world and its losses."""
+    files.save(path, page(run_results(run, learner, instance, adversary)).encode(), overwrite=overwrite)
+    return Path(path)
+
+
+def run_results(run: Run, learner: Learner, instance: str = "", adversary: str = "given losses") -> Results:
+    """A single run as if it had been a sweep."""
+    layers = "-".join(str(size) for size in learner.layout.layer_sizes)
+    world = instance or f"layers {layers}, {plural(learner.layout.num_actions, 'action')}"
+    name = f"{learner.kind} ({learner.settings.preset})"
+    spec = {
+        "instance": {"name": world},
+        "adversary": {"name": adversary},
+        "learner": {"name": learner.kind, "preset": learner.settings.preset},
+        "episodes": int(run.episodes[-1]),
+        "delta": learner.delta,
+        "seed": run.seed,
+        "label": {"learner": name},
+    }
+    table = run_table(spec, run, learner)
+    cell = Cell.of(table_header(table.schema.metadata, "this run"), {"seconds": {"loop": run.seconds}}, "done")
+    about = {key: value for key, value in surroundings().items() if key != "command"}
+    manifest = {"experiment": {"name": f"{name} on {world}"}, **about}
+    return Results(None, manifest, (cell,), lambda name: table)
+
+
+def page(results: Results) -> str:
+    """The whole page as text."""
+    found = groups(results)
+    if not found:
+        raise InvalidInput(f"{results.directory} has no finished cell, so there is nothing to report")
+    drawn = pens([(group.learner, group.kind) for group in found])
+    body = [_header(results, found), _part("Answer", sections.answer(found, drawn))]
+    for place, (setting, members) in enumerate(sections.by_setting(found)):
+        body.append(sections.charts(setting, members, figures(members, drawn), drawn, place))
+    body.append(_part("Guarantees", _GUARANTEES + sections.ledger(found, drawn)))
+    body.append(_part("Checks", sections.checks(found, drawn)))
+    failed = [cell for cell in results.cells if cell.status != "done"]
+    if failed:
+        body.append(_part("Cells without a result", sections.failures(failed)))
+    body.append(_part("Repeat it", sections.repeat(results.manifest)))
+    body.append(_part("Where the numbers come from", sections.origin(results.manifest)))
+    return _document(_title(results), "".join(body), drawn)
+
+
+_GUARANTEES = (
+    '<p class="note">What each learner promises under its switches, how surely, and by which statement of the paper. '
+    "A promise that is void says why.</p>"
+)
+
+
+def _part(title: str, content: str) -> str:
+    return f"<section><h2>{text(title)}</h2>{content}</section>" if content else ""
+
+
+def _title(results: Results) -> str:
+    experiment = results.manifest.get("experiment")
+    if isinstance(experiment, Mapping):
+        for key in ("title", "name"):
+            if experiment.get(key):
+                return str(experiment[key])
+    return results.directory.name if results.directory else "hedgerow"
+
+
+def _header(results: Results, found: Sequence[Group]) -> str:
+    settings = {(group.setting.instance, group.setting.adversary) for group in found}
+    episodes = sum(cell.horizon for cell in results.done)
+    counts = [
+        plural(len({group.learner for group in found}), "learner"),
+        plural(len(settings), "setting"),
+        plural(len(results.done), "run"),
+        f"{whole(episodes)} episodes",
+    ]
+    missing = len(results.cells) - len(results.done)
+    if missing:
+        counts.append(f'<span class="bad">{plural(missing, "cell")} without a result</span>')
+    return f"<header><h1>{text(_title(results))}</h1><p>{' · '.join(counts)}</p></header>"
+
+
+def _document(title: str, body: str, drawn: Mapping[str, Pen]) -> str:
+    style = (
+        _asset("page.css").replace("/* light */", _variables(light=True)).replace("/* dark */", _variables(light=False))
+    )
+    script = _asset("page.js").replace("/* dark colours */ {}", json.dumps(DARK))
+    return (
+        "<!doctype html>\n"
+        '<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+        f"<title>{text(title)}</title><style>{style}</style></head>\n"
+        f"<body><main>{body}<footer>Written by hedgerow. This file needs no network.</footer></main>\n"
+        f'<script type="application/gzip" id="plotly">{_packed_plotly()}</script>\n'
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def _variables(*, light: bool) -> str:
+    """Every colour as a variable, named after its light form."""
+    return "".join(f"--c{colour[1:]}:{colour if light else dark};" for colour, dark in DARK.items())
+
+
+def _asset(name: str) -> str:
+    return resources.files("hedgerow.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@cache
+def _packed_plotly() -> str:
+    """plotly's own script, compressed, as text."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise HedgerowError("reports need plotly: install it and write the report again") from error
+    script: str = get_plotlyjs()
+    return base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode()

@@ -1,0 +1,287 @@
+"""The sections of a page as HTML. Everything that comes from a file is escaped here."""
+
+# ruff: noqa: RUF001 - Greek letters and a true minus sign are meant
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hedgerow.report.colours import Pen
+from hedgerow.report.figures import Figure
+from hedgerow.report.words import DASH, count_of, fixed, interval, number, plural, text, whole
+from hedgerow.results.groups import Group, Setting
+from hedgerow.results.record import Cell
+
+Rows = Iterable[Sequence[str]]
+
+
+def answer(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
+    """The table that answers first: one row for each learner in each setting."""
+    constrained = any(group.constraints for group in groups)
+    phases = any(group.summary().t_bar for group in groups)
+    mixes = any(group.summary().mixing > 0.0 for group in groups)
+    head = ["learner", "regret R_T", "exponent b", "violation V_T", "safe"]
+    head += ["worst margin"] if constrained else []
+    head += ["Σ λ"] if mixes else []
+    head += ["t̄", "ρ̂"] if phases else []
+    head += ["episodes / s"]
+    parts = []
+    for setting, members in by_setting(groups):
+        rows = []
+        for group in members:
+            summary = group.summary()
+            worst = None if summary.worst_excess is None else -summary.worst_excess
+            row = [
+                chip(group.learner, pens),
+                _with_range(summary.regret, summary.regret_quartiles, summary.seeds),
+                _exponent(group),
+                _with_range(summary.violation, summary.violation_quartiles, summary.seeds),
+                _safe(group),
+            ]
+            row += [number(worst)] if constrained else []
+            row += [number(summary.mixing) if summary.mixing > 0.0 else DASH] if mixes else []
+            row += [_middle(summary.t_bar), _middle(summary.rho_hat)] if phases else []
+            rows.append([*row, number(summary.episodes_per_second, 3)])
+        parts.append(f'<h3 class="setting">{setting_title(setting)}</h3>{table(head, rows, "answer")}')
+    return "".join(parts) + _definitions(constrained, mixes, phases)
+
+
+_REGRET = (
+    "loss of all episodes minus that of the best policy that respects the constraints (a linear program); expected, "
+    "from the true transitions; may be negative"
+)
+_EXPONENT = (
+    "R_t ≈ c·t^b over the last decade of episodes, with the 95 % bootstrap interval over seeds; 0.5 is the order √T, "
+    "1 means that nothing is learnt"
+)
+
+
+def _definitions(constrained: bool, mixes: bool, phases: bool) -> str:
+    terms = [
+        ("R_T", _REGRET),
+        ("b", _EXPONENT),
+        ("V_T", "max over constraints of the sum over episodes of what the expected cost exceeds its threshold by"),
+        ("safe", "seeds in which every episode respected every threshold, for the mixture that was played"),
+    ]
+    terms += [("worst margin", "threshold minus expected cost, the least over constraints, episodes and seeds")] * (
+        constrained
+    )
+    terms += [("Σ λ", "episodes left to the safe baseline, expected")] * mixes
+    terms += [("t̄, ρ̂", "end of the exploration phase, and the margin that it found; medians")] * phases
+    terms += [("episodes / s", "median over seeds, of the loop alone where its time is known, on the machine below")]
+    items = "".join(f"<div><dt>{text(name)}</dt><dd>{text(words)}</dd></div>" for name, words in terms)
+    return (
+        "<p class=note>Regret and violation: interquartile mean over seeds, with the quartiles in brackets.</p>"
+        f'<dl class="terms">{items}</dl>'
+    )
+
+
+def charts(
+    setting: Setting, groups: Sequence[Group], drawn: Sequence[Figure], pens: Mapping[str, Pen], place: int
+) -> str:
+    """The figures of one setting, under a legend that they share."""
+    seeds = sorted({group.summary().seeds for group in groups})
+    counts = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else plural(seeds[0], "seed")
+    legend = "".join(f"<li>{chip(group.learner, pens)}</li>" for group in groups)
+    blocks = []
+    for figure in drawn:
+        if figure.plot is None:
+            body = f'<p class="empty">{text(figure.empty)}</p>'
+        else:
+            body = f'<div class="plot" data-figure="s{place}-{text(figure.name)}"></div>' + _data(place, figure)
+        blocks.append(
+            f"<figure><figcaption><b>{text(figure.title)}</b><span>{text(figure.note)}</span></figcaption>{body}</figure>"
+        )
+    return (
+        f'<section><h2>{setting_title(setting)}</h2><ul class="legend" aria-label="colours">{legend}</ul>'
+        f'<p class="note">{counts} per learner.</p><div class="grid">{"".join(blocks)}</div></section>'
+    )
+
+
+def _data(place: int, figure: Figure) -> str:
+    content = json.dumps(figure.plot, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return f'<script type="application/json" id="s{place}-{text(figure.name)}">{script_safe(content)}</script>'
+
+
+def checks(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
+    """What became of the clean event and of the projections."""
+    head = ["learner", "setting", "clean seeds", "infeasible", "slow solver", "steps / episode", "largest residual"]
+    head += ["refuted"]
+    rows = []
+    for group in groups:
+        last = {name: group.curve(name)[:, -1] for name in ("infeasible", "suspect", "iterations", "episode")}
+        refuted = sum(int(cell.facts.get("refuted_feasibility") or 0) for cell in group.cells)
+        if group.kind == "s-ops":  # the others do not promise it for every episode
+            refuted += sum(int(cell.facts.get("refuted_safety") or 0) for cell in group.cells)
+        rows.append(
+            [
+                chip(group.learner, pens),
+                setting_title(group.setting),
+                count_of(group.summary().clean, len(group.cells)),
+                whole(np.sum(last["infeasible"])),
+                whole(np.sum(last["suspect"])),
+                number(float(np.sum(last["iterations"]) / np.sum(last["episode"])), 3),
+                number(float(np.max(group.curve("residual")))),
+                whole(refuted),
+            ]
+        )
+    return table(head, rows, "checks") + (
+        '<p class="note">Clean: the true transitions and mean costs were inside all confidence sets in all episodes. '
+        "Infeasible: projections without a solution. Slow solver: projections that Newton’s method left open. "
+        "Residual: of the costs, at the checkpoints. Refuted: infeasible projections (and, for S-OPS, unsafe episodes) "
+        "in spite of a clean event; anything but 0 is a defect, of the software or of the world.</p>"
+    )
+
+
+def ledger(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
+    """What each learner promises under its switches; learners with one ledger in all settings have it once."""
+    by_learner: dict[str, list[Group]] = {}
+    for group in groups:
+        by_learner.setdefault(group.learner, []).append(group)
+    parts = []
+    for learner, members in by_learner.items():
+        different: dict[str, list[Group]] = {}
+        for group in members:
+            different.setdefault(json.dumps(group.cells[0].facts.get("ledger", [])), []).append(group)
+        for content, sharing in different.items():
+            where = "" if len(different) == 1 else " · " + "; ".join(setting_title(group.setting) for group in sharing)
+            rows = [
+                [
+                    text(promise["name"]),
+                    text(promise["statement"]),
+                    f"≥ {number(promise['probability'])}",
+                    text(promise["source"]),
+                    _status(promise["void_because"]),
+                ]
+                for promise in json.loads(content)
+            ]
+            body = table(["promise", "statement", "probability", "source", "status"], rows, "ledger")
+            parts.append(f"<h3>{chip(learner, pens)}{where}</h3>{body}")
+    return "".join(parts)
+
+
+def _status(void_because: str) -> str:
+    if not void_because:
+        return '<span class="good">holds</span>'
+    return f'<span class="bad">void</span>: {text(void_because)}'
+
+
+def failures(cells: Sequence[Cell]) -> str:
+    """Cells that left no table."""
+    rows = [[f"<code>{text(cell.id)}</code>", text(cell.status), text(cell.error) or DASH] for cell in cells]
+    return table(["cell", "status", "why"], rows, "failures")
+
+
+def origin(manifest: Mapping[str, Any]) -> str:
+    """Where the numbers come from, and the whole manifest."""
+    machine = manifest.get("machine") or {}
+    versions = {name: found for name, found in (manifest.get("versions") or {}).items() if found}
+    facts = [
+        ("created", manifest.get("created")),
+        ("commit", manifest.get("commit")),
+        ("python", manifest.get("python")),
+        ("versions", ", ".join(f"{name} {found}" for name, found in versions.items())),
+        ("system", machine.get("system")),
+        ("processor", machine.get("processor")),
+        ("cores", machine.get("cores")),
+        ("experiment hash", manifest.get("experiment_hash")),
+    ]
+    items = "".join(f"<div><dt>{text(name)}</dt><dd>{text(found)}</dd></div>" for name, found in facts if found)
+    parts = [f'<dl class="terms">{items}</dl>']
+    if manifest.get("source"):
+        parts.append(_details("the experiment file", str(manifest["source"])))
+    everything = {key: value for key, value in manifest.items() if key != "source"}
+    parts.append(_details("the whole manifest", json.dumps(everything, indent=1, ensure_ascii=False)))
+    return "".join(parts)
+
+
+def repeat(manifest: Mapping[str, Any]) -> str:
+    """The command that gives the same tables again."""
+    command = manifest.get("command")
+    if not command:
+        return ""
+    line = shlex.join(map(str, command)) if isinstance(command, list | tuple) else str(command)
+    version = (manifest.get("versions") or {}).get("hedgerow")
+    commit = manifest.get("commit")
+    at = f"hedgerow {version}" if version else "the same release"
+    at += f", commit {commit}" if commit else ""
+    return (
+        f"<pre><code>{text(line)}</code></pre><p class=note>With {text(at)}; into an empty directory. Tables of equal "
+        "runs are equal byte for byte; times and machine are in the manifest alone.</p>"
+    )
+
+
+# Parts ----------------------------------------------------------------------------------------------------------------
+
+
+def by_setting(groups: Sequence[Group]) -> list[tuple[Setting, list[Group]]]:
+    """Groups under their setting, in their order."""
+    found: dict[Setting, list[Group]] = {}
+    for group in groups:
+        found.setdefault(group.setting, []).append(group)
+    return list(found.items())
+
+
+def setting_title(setting: Setting) -> str:
+    return f"{text(setting.instance)} · {text(setting.adversary)} · T = {whole(setting.horizon)}"
+
+
+def chip(learner: str, pens: Mapping[str, Pen]) -> str:
+    """The name of a learner beside a stroke of its pen."""
+    pen = pens[learner]
+    stroke = f'<svg class="pen" viewBox="0 0 22 8" aria-hidden="true"><path d="M1 4H21" {_stroke(pen)}/></svg>'
+    return f'<span class="chip">{stroke}{text(learner)}</span>'
+
+
+def _stroke(pen: Pen) -> str:
+    dashes = {"solid": "", "dash": "6 3", "dashdot": "6 2 1 2", "longdash": "9 3", "dot": "1.5 2.5"}[pen.dash]
+    return f'style="stroke:var(--c{pen.colour[1:]})"' + (f' stroke-dasharray="{dashes}"' if dashes else "")
+
+
+def table(head: Sequence[str], rows: Rows, kind: str) -> str:
+    """A table whose cells know the name of their column, for narrow screens. Cells are HTML already."""
+    top = "".join(f"<th scope=col>{text(name)}</th>" for name in head)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td data-label="{text(name)}">{cell}</td>' for name, cell in zip(head, row, strict=True))
+        + "</tr>"
+        for row in rows
+    )
+    return f'<div class="scroll"><table class="{kind}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def script_safe(content: str) -> str:
+    """JSON that cannot end the script element that holds it."""
+    return content.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _details(title: str, content: str) -> str:
+    return f"<details><summary>{text(title)}</summary><pre><code>{text(content)}</code></pre></details>"
+
+
+def _with_range(middle: float, quartiles: tuple[float, float], seeds: int) -> str:
+    around = f" <small>[{number(quartiles[0])}, {number(quartiles[1])}]</small>" if seeds > 1 else ""
+    return f"{number(middle)}{around}"
+
+
+def _exponent(group: Group) -> str:
+    growth = group.summary().regret_growth
+    around = interval(growth.low, growth.high, 2)
+    return f"{fixed(growth.exponent)}{f' <small>{around}</small>' if around else ''}"
+
+
+def _safe(group: Group) -> str:
+    if not group.constraints:
+        return DASH
+    summary = group.summary()
+    word = '<span class="good">yes</span>' if summary.safe == summary.seeds else '<span class="bad">no</span>'
+    return f"{word} <small>{count_of(summary.safe, summary.seeds)}</small>"
+
+
+def _middle(values: Sequence[float]) -> str:
+    return number(float(np.median(values))) if values else DASH

@@ -1,0 +1,155 @@
+"""Seeds together: the runs of one learner on one instance against one adversary for one horizon.
+
+for group in groups(results):
+    group.learner, group.summary().regret, group.curve("regret").shape     # (seeds, C)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.errors import InvalidInput
+from hedgerow.results.metrics import REGRET, Growth, column, growth_exponent, interquartile_mean, violation_curve
+from hedgerow.results.record import Cell, Results
+
+KINDS = ("sv-ops", "s-ops", "cv-ops", "uob-reps")
+"""The order in which learners are listed; others follow."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the learners of a comparison share."""
+
+    instance: str
+    adversary: str
+    horizon: int
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """What a group comes down to. Means are interquartile means over seeds, quartiles those of the seeds."""
+
+    seeds: int
+    regret: float
+    regret_quartiles: tuple[float, float]
+    regret_growth: Growth
+    violation: float
+    violation_quartiles: tuple[float, float]
+    violation_growth: Growth
+    safe: int
+    """Seeds that respected every constraint in every episode"""
+    worst_excess: float | None
+    """The largest g_i^T q_t - alpha_i of any constraint, episode and seed; None without constraints"""
+    mixing: float
+    """sum_t lambda"""
+    clean: int
+    """Seeds whose confidence sets always held the truth"""
+    t_bar: tuple[int, ...]
+    """End of the first phase, of the seeds that have one"""
+    rho_hat: tuple[float, ...]
+    episodes_per_second: float | None
+    """The median; None if no time is known"""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Runs that differ in their seed alone."""
+
+    setting: Setting
+    learner: str
+    cells: tuple[Cell, ...]
+    tables: tuple[Any, ...] = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """`s-ops`, ... whatever its switches are called"""
+        return str(self.cells[0].facts.get("kind", ""))
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        return self.cells[0].constraints
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        return tuple(self.cells[0].facts["thresholds"])
+
+    @cached_property
+    def episodes(self) -> IntArray:
+        """(C,): the checkpoints that all seeds have"""
+        common = set.intersection(*(set(table.column("episode").to_pylist()) for table in self.tables))
+        if not common:
+            raise InvalidInput(f"the seeds of {self.learner} on {self.setting.instance} have no checkpoint in common")
+        return np.array(sorted(common), dtype=np.int64)
+
+    def curve(self, name: str) -> FloatArray:
+        """A column of all seeds (seeds, C)"""
+        return np.stack([self._at_common(table, column(table, name)) for table in self.tables])
+
+    def violation(self) -> FloatArray:
+        """V of all seeds (seeds, C)"""
+        return np.stack([self._at_common(table, violation_curve(table)) for table in self.tables])
+
+    def margin(self, i: int) -> FloatArray:
+        """alpha_i - g_i^T q_t of all seeds (seeds, C): negative where the constraint is violated"""
+        return -self.curve(f"excess_{i}")
+
+    def _at_common(self, table: Any, values: FloatArray) -> FloatArray:
+        return values[np.isin(column(table, "episode"), self.episodes)]
+
+    def summary(self) -> GroupSummary:
+        """The numbers at the horizon."""
+        return self._summary
+
+    @cached_property
+    def _summary(self) -> GroupSummary:
+        regret, violation = self.curve("regret")[:, -1], self.violation()
+        worst = [self.curve(f"worst_{i}")[:, -1] for i in range(len(self.constraints))]
+        speeds = [cell.episodes_per_second for cell in self.cells]
+        known = [speed for speed in speeds if speed is not None]
+        facts: list[Mapping[str, Any]] = [cell.facts for cell in self.cells]
+        return GroupSummary(
+            seeds=len(self.cells),
+            regret=float(interquartile_mean(regret)),
+            regret_quartiles=_quartiles(regret),
+            regret_growth=growth_exponent(self.episodes, self.curve(REGRET)),
+            violation=float(interquartile_mean(violation[:, -1])),
+            violation_quartiles=_quartiles(violation[:, -1]),
+            violation_growth=growth_exponent(self.episodes, violation),
+            safe=int(np.sum(np.all(np.array(worst) <= 0.0, axis=0))) if worst else len(self.cells),
+            worst_excess=float(np.max(worst)) if worst else None,
+            mixing=float(interquartile_mean(self.curve("mixing")[:, -1])),
+            clean=int(np.sum(self.curve("unclean")[:, -1] == 0)),
+            t_bar=tuple(entry["t_bar"] for entry in facts if entry.get("t_bar") is not None),
+            rho_hat=tuple(entry["rho_hat"] for entry in facts if entry.get("rho_hat") is not None),
+            episodes_per_second=float(np.median(known)) if known else None,
+        )
+
+
+def groups(results: Results) -> list[Group]:
+    """The finished cells of a sweep, seeds together, ordered by setting, then learner."""
+    found: dict[tuple[Setting, str], list[Cell]] = {}
+    for cell in results.done:
+        setting = Setting(cell.label("instance"), cell.label("adversary"), cell.horizon)
+        found.setdefault((setting, cell.label("learner")), []).append(cell)
+    made = []
+    for (setting, learner), cells in found.items():
+        cells.sort(key=lambda cell: cell.seed)
+        made.append(Group(setting, learner, tuple(cells), tuple(results.table(cell.id) for cell in cells)))
+    return sorted(made, key=_place)
+
+
+def _place(group: Group) -> tuple[str, str, int, int, str]:
+    setting = group.setting
+    kind = KINDS.index(group.kind) if group.kind in KINDS else len(KINDS)
+    return setting.instance, setting.adversary, setting.horizon, kind, group.learner
+
+
+def _quartiles(values: FloatArray) -> tuple[float, float]:
+    low, high = np.quantile(values, [0.25, 0.75])
+    return float(low), float(high)

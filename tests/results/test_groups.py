@@ -1,0 +1,63 @@
+"""Groups of seeds: the right cells come together, and their numbers are those of numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_cases import made_directory, made_learner, made_run, made_spec
+
+from hedgerow import results
+from hedgerow.errors import InvalidInput
+from hedgerow.results import store
+from hedgerow.results.groups import Setting, groups
+
+
+def test_seeds_come_together(tmp_path: Path) -> None:
+    made_directory(tmp_path / "out", seeds=5, instances=("b", "a"))
+    made = groups(results.open(tmp_path / "out"))
+    assert [(group.setting.instance, group.learner) for group in made] == [
+        ("a", "s-ops sharp"),
+        ("a", "sv-ops"),
+        ("b", "s-ops sharp"),
+        ("b", "sv-ops"),
+    ]
+    assert made[0].setting == Setting("a", "switching 100", 1000)
+    assert [cell.seed for cell in made[0].cells] == [0, 1, 2, 3, 4]
+
+
+def test_numbers_of_a_group(tmp_path: Path) -> None:
+    made_directory(tmp_path / "out", seeds=5)
+    safe, loose = (group.summary() for group in groups(results.open(tmp_path / "out")))
+    finals = (10.0 + np.arange(5)) * 1000**0.5
+    assert safe.regret == pytest.approx(np.mean(np.sort(finals)[1:4]))
+    assert safe.regret_quartiles == pytest.approx(tuple(np.quantile(finals, [0.25, 0.75])))
+    assert safe.regret_growth.exponent == pytest.approx(0.5)
+    assert (safe.safe, safe.worst_excess, safe.violation) == (5, -0.1, 0.0)
+    assert loose.regret_growth.exponent == pytest.approx(0.75)
+    assert (loose.safe, loose.worst_excess) == (0, 0.2)
+    assert loose.violation == pytest.approx(2.0 * 1000**0.5)  # the second constraint is the worse one
+    assert safe.episodes_per_second == 2000.0
+    assert (safe.clean, safe.t_bar, safe.rho_hat) == (5, (), ())
+
+
+def test_curves_are_those_of_the_tables(tmp_path: Path) -> None:
+    made_directory(tmp_path / "out", seeds=3)
+    group = groups(results.open(tmp_path / "out"))[0]
+    np.testing.assert_array_equal(group.curve("regret")[2], made_run(2).regret)
+    np.testing.assert_array_equal(group.margin(1)[0], -made_run(0).excess[:, 1])
+
+
+def test_different_checkpoints_meet_where_they_can(tmp_path: Path) -> None:
+    store.create(tmp_path / "out", {"experiment": {}})
+    for seed, episodes in ((0, [1, 2, 4, 8]), (1, [2, 3, 8])):
+        run = made_run(seed, episodes=np.array(episodes))
+        store.write_cell(tmp_path / "out", made_spec(seed=seed), run, made_learner())
+    (group,) = groups(results.open(tmp_path / "out"))
+    assert group.episodes.tolist() == [2, 8]
+    np.testing.assert_allclose(group.curve("regret")[:, -1], [10 * 8**0.5, 11 * 8**0.5])
+    store.write_cell(tmp_path / "out", made_spec(seed=2), made_run(2, episodes=np.array([5])), made_learner())
+    (group,) = groups(results.open(tmp_path / "out"))
+    with pytest.raises(InvalidInput, match="no checkpoint in common"):
+        group.curve("regret")
