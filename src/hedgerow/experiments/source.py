@@ -44,7 +44,9 @@ class Source:
         try:
             return tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
-            raise InvalidInput(f"{self.name} is not valid TOML: {error}") from error
+            last = f"at line {len(self.text.splitlines())}, the end of the file"
+            message = str(error).replace("at end of document", last)
+            raise InvalidInput(f"{self.name} is not valid TOML: {message}") from error
 
     def mistake(self, where: Where, message: str) -> InvalidInput:
         """An error that says in which line and field."""
