@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ MOST_DEATHS_IN_COMPANY = 2
 PATIENCE = 20.0
 """Seconds that a Dask scheduler, and its first worker, may take to answer."""
 
+Outcomes = Generator[Outcome, None, None]
 Counts = Callable[[], Sequence[int]]
 """Episodes done by task; -1 for one that has not begun or cannot be seen."""
 
@@ -45,14 +47,15 @@ def counted(tasks: Sequence[Task]) -> Iterator[tuple[list[Task], Counts]]:
         yield numbered, lambda: counters[: len(tasks)].tolist()
 
 
-def serial(tasks: Iterable[Task]) -> Iterator[Outcome]:
+def serial(tasks: Iterable[Task]) -> Outcomes:
     """One after the other, in this process."""
-    return map(perform, tasks)
+    for task in tasks:
+        yield perform(task)
 
 
 def loky(
     tasks: Sequence[Task], processes: int, counts: Counts, on_death: Callable[[list[Task]], None]
-) -> Iterator[Outcome]:
+) -> Outcomes:
     """On `processes` processes of this machine, each with one thread; `on_death` hears which cells run again."""
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -62,7 +65,7 @@ def loky(
         together = [task for task in waiting.values() if deaths[task.number] < MOST_DEATHS_IN_COMPANY]
         batch = together or [next(iter(waiting.values()))]
         try:
-            with closing(_parallel(batch, n_jobs=max(2, processes), backend="loky")) as outcomes:
+            with _ending(_parallel(batch, n_jobs=max(2, processes), backend="loky")) as outcomes:
                 for outcome in outcomes:
                     del waiting[outcome.number]
                     yield outcome
@@ -77,7 +80,7 @@ def loky(
                 on_death(lost)
 
 
-def dask(tasks: Sequence[Task], scheduler: str) -> Iterator[Outcome]:
+def dask(tasks: Sequence[Task], scheduler: str) -> Outcomes:
     """On the workers of a Dask scheduler, through joblib's own backend for it."""
     client = _client(scheduler)
     try:
@@ -85,7 +88,7 @@ def dask(tasks: Sequence[Task], scheduler: str) -> Iterator[Outcome]:
 
         away = [replace(task, counters="", parent=0) for task in tasks]
         try:
-            with closing(_parallel(away, n_jobs=-1, backend="dask", client=client, pre_dispatch="all")) as outcomes:
+            with _ending(_parallel(away, n_jobs=-1, backend="dask", client=client, pre_dispatch="all")) as outcomes:
                 yield from outcomes
         except KilledWorker as error:
             raise HedgerowError(f"the cluster gave a cell up, since its workers died too often: {error}") from error
@@ -104,6 +107,17 @@ def _parallel(
     with parallel_config(backend=backend, n_jobs=n_jobs, **options):
         pool = Parallel(batch_size=1, pre_dispatch=pre_dispatch, return_as="generator_unordered")
         return pool(delayed(perform)(task) for task in tasks)
+
+
+@contextmanager
+def _ending(outcomes: Any) -> Iterator[Any]:
+    """Whoever stops before the last outcome means it: joblib cancels the rest, and need not warn of it."""
+    try:
+        yield outcomes
+    finally:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*tasks.*(cancelled|not used)", category=UserWarning)
+            outcomes.close()
 
 
 def _under_way(waiting: dict[int, Task], counts: Counts) -> list[Task]:

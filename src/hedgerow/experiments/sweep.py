@@ -181,12 +181,12 @@ def _run(
 
         watch.start(waiting, num_skipped, counts)
         if backend == "serial":
-            outcomes: Iterator[Outcome] = (perform(task) for task in numbered)
+            outcomes = backends.serial(numbered)
         elif backend == "loky":
             outcomes = backends.loky(numbered, processes, counts, on_death)
         else:
             outcomes = backends.dask(numbered, plan.scheduler)
-        with closing(outcomes):  # type: ignore[type-var]
+        with closing(outcomes):
             for outcome in outcomes:
                 books.enter(waiting[outcome.number], outcome)
                 watch.finish(waiting[outcome.number], outcome)
