@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow import catalogue, errors, results
     from hedgerow.errors import CertificateError, FileFormatError, HedgerowError, InfeasibleError, InvalidInput
+    from hedgerow.learners.cvops import CVOPS
     from hedgerow.learners.learner import Learner
     from hedgerow.learners.sops import SOPS
     from hedgerow.learners.svops import SVOPS
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CMDP",
+    "CVOPS",
     "SOPS",
     "SVOPS",
     "UOBREPS",
@@ -83,6 +85,7 @@ _MODULES = {
 
 _HOME = {
     "hedgerow.errors": ("CertificateError", "FileFormatError", "HedgerowError", "InfeasibleError", "InvalidInput"),
+    "hedgerow.learners.cvops": ("CVOPS",),
     "hedgerow.learners.sops": ("SOPS",),
     "hedgerow.learners.svops": ("SVOPS",),
     "hedgerow.learners.uobreps": ("UOBREPS",),

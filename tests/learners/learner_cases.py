@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from hedgerow.learners.cvops import CVOPS
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.sops import SOPS
 from hedgerow.learners.state import flat_arrays
@@ -62,11 +63,11 @@ def make_learner(kind: str, world: CMDP, episodes: int | None = 200, delta: floa
         slater = offline.slater(world)
         options = {"baseline": slater.policy, "baseline_costs": slater.costs, **options}
         return SOPS(world.view(), episodes, delta, **options)
-    cls = {"sv-ops": SVOPS, "uob-reps": UOBREPS}[kind]
+    cls = {"sv-ops": SVOPS, "cv-ops": CVOPS, "uob-reps": UOBREPS}[kind]
     return cls(world.view(), episodes, delta, **options)
 
 
-KINDS = ("sv-ops", "s-ops", "uob-reps")
+KINDS = ("sv-ops", "s-ops", "cv-ops", "uob-reps")
 
 
 def draw_path(world: CMDP, policy: np.ndarray, rng: Generator) -> np.ndarray:

@@ -11,7 +11,7 @@ from learner_cases import KINDS, assert_same, draw_path, make_learner, random_wo
 
 from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
-from hedgerow.learners.files import load, to_bytes
+from hedgerow.learners.files import FILE_VERSION, load, to_bytes
 from hedgerow.learners.learner import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.layout import Layout
@@ -247,7 +247,7 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path) -> None:
     ]:
         data = files.unpack(blob)
         change(data.meta, data.arrays)
-        path.write_bytes(files.pack("learner", 1, data.meta, data.arrays))
+        path.write_bytes(files.pack("learner", FILE_VERSION, data.meta, data.arrays))
         with pytest.raises(FileFormatError, match=message):
             load(path)
     data = files.unpack(blob)
@@ -258,7 +258,9 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path) -> None:
 
 def test_no_constraints_at_all() -> None:
     world = CMDP(Layout((1, 2, 1), 2), [0.25, 0.75] * 2 + [1.0] * 4)
-    for kind in KINDS:
+    with pytest.raises(InvalidInput, match="no constraint of this world can be violated"):
+        make_learner("cv-ops", world)
+    for kind in ("sv-ops", "s-ops", "uob-reps"):
         learner, rng = make_learner(kind, world), np.random.default_rng(0)
         for _ in range(20):
             plan = learner.plan()

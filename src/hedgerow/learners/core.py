@@ -9,6 +9,7 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.columns import Columns, make_columns
+from hedgerow.learners.safe_search import SearchRule, no_search
 from hedgerow.learners.state import State
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
@@ -40,7 +41,7 @@ class Rule(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """Policies that are known to be safe; S-OPS has one, learners without mixing none."""
+    """Policies whose uniform mixture is known to be safe: S-OPS has one, CV-OPS many, learners without mixing none."""
 
     policies: FloatArray
     """(K, num_rows)"""
@@ -67,6 +68,8 @@ class Trace(NamedTuple):
     """(L,): q_hat before the update"""
     estimate: FloatArray
     """(L,): l_hat"""
+    fed: FloatArray
+    """(L,): what the search of CV-OPS takes as losses"""
 
 
 class Buffers(NamedTuple):
@@ -82,6 +85,8 @@ class Buffers(NamedTuple):
     columns: Columns
     """The boxes as `policy` meets them"""
     baseline_columns: Columns
+    baseline_reach: FloatArray
+    """(num_states,)"""
     reach: FloatArray
     """(num_states,): largest probability of each decision state under `policy`; only the sum of u needs it"""
     all_rows: IntArray
@@ -98,12 +103,14 @@ class Core(NamedTuple):
     rule: Rule
     state: State
     baseline: Baseline
+    search: SearchRule
     buffers: Buffers
 
 
-def make_core(layout: Layout, rule: Rule, state: State, baseline: Baseline) -> Core:
+def make_core(layout: Layout, rule: Rule, state: State, baseline: Baseline, search: SearchRule | None = None) -> Core:
     """The bundle around `state`; call `prepare` of `step.py` before use."""
-    return Core(index_of(layout), rule, state, baseline, _make_buffers(layout, state, baseline))
+    buffers = _make_buffers(layout, state, baseline)
+    return Core(index_of(layout), rule, state, baseline, no_search() if search is None else search, buffers)
 
 
 def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
@@ -126,6 +133,7 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
         costs=np.zeros(len(binding)),
         columns=make_columns(layout),
         baseline_columns=make_columns(layout),
+        baseline_reach=np.zeros(layout.num_states),
         reach=np.zeros(layout.num_states),
         all_rows=np.arange(layout.num_rows, dtype=np.int64),
         trace=_make_trace(layout.horizon),
@@ -133,4 +141,4 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
 
 
 def _make_trace(horizon: int) -> Trace:
-    return Trace(np.zeros(horizon, dtype=np.int64), *(np.zeros(horizon) for _ in range(5)))
+    return Trace(np.zeros(horizon, dtype=np.int64), *(np.zeros(horizon) for _ in range(6)))

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.learners import settings as switches
+from hedgerow.learners.cvops import CVOPS
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.sops import SOPS
-from hedgerow.learners.state import flat_arrays
+from hedgerow.learners.state import BRANCH, EPISODE, flat_arrays
 from hedgerow.learners.step import prepare
 from hedgerow.learners.svops import SVOPS
 from hedgerow.learners.uobreps import UOBREPS
@@ -26,8 +27,8 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_policy
 
 FILE_KIND = "learner"
-FILE_VERSION = 1
-LEARNERS: dict[str, type[Learner]] = {cls.kind: cls for cls in (SVOPS, SOPS, UOBREPS)}
+FILE_VERSION = 2
+LEARNERS: dict[str, type[Learner]] = {cls.kind: cls for cls in (SVOPS, SOPS, CVOPS, UOBREPS)}
 
 
 def save(learner: Learner, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -52,7 +53,7 @@ def to_bytes(learner: Learner) -> bytes:
     if learner.transitions is not None:
         arrays["argument.transitions"] = learner.transitions
     arrays |= {f"argument.{name}": array for name, array in learner.arguments().items()}
-    arrays |= {f"state.{name}": array for name, array in flat_arrays(learner.core.state).items()}
+    arrays |= {f"state.{name}": array for name, array in learner.state_arrays().items()}
     meta = {
         "learner": learner.kind,
         "settings": switches.to_meta(learner.settings),
@@ -118,9 +119,12 @@ def _view(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], num_triples: in
 
 def _restore_state(learner: Learner, arrays: dict[str, NDArray[Any]]) -> None:
     """Copy the arrays into the learner's own, which fix their names, shapes and types."""
+    if set(arrays) != set(flat_arrays(learner.core.state)):
+        raise InvalidInput(
+            f"the state needs the arrays {sorted(flat_arrays(learner.core.state))}, not {sorted(arrays)}"
+        )
+    learner.expect(arrays)
     own = flat_arrays(learner.core.state)
-    if set(arrays) != set(own):
-        raise InvalidInput(f"the state needs the arrays {sorted(own)}, not {sorted(arrays)}")
     for name, array in arrays.items():
         target = own[name]
         if array.shape != target.shape or array.dtype != target.dtype:
@@ -130,6 +134,9 @@ def _restore_state(learner: Learner, arrays: dict[str, NDArray[Any]]) -> None:
         if not np.all(np.isfinite(array)):
             raise InvalidInput(f"{name} has an entry that is not a finite number")
     checked_policy(learner.layout, arrays["policy"])
+    branch, episode = int(arrays["numbers"][BRANCH]), int(arrays["numbers"][EPISODE])
+    if not 0 <= branch <= len(learner.core.baseline.policies) or episode < 0:  # kernels look these up unchecked
+        raise InvalidInput(f"there is no branch {branch} or no episode {episode}")
     for name, array in arrays.items():
         own[name][...] = array
     prepare(learner.core)

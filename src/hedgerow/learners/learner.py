@@ -20,17 +20,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, real_number, whole_number, within
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.counts import find_triple
-from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.learners.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.ledger import Budget, Ledger
-from hedgerow.learners.mixing import played_policy, toss
+from hedgerow.learners.mixing import cost_bounds, played_policy, toss
 from hedgerow.learners.rescue import project_now, rescue
+from hedgerow.learners.safe_search import Search, SearchRule, keep_policy
 from hedgerow.learners.settings import COMMON, make_settings
 from hedgerow.learners.state import (
     BRANCH,
@@ -41,15 +41,20 @@ from hedgerow.learners.state import (
     INFEASIBLE,
     ITERATIONS,
     MIXING,
+    OPEN,
     PENDING,
+    PHASE_OVER,
     SEGMENT_END,
+    STALE,
     SUSPECT,
+    flat_arrays,
     make_state,
 )
 from hedgerow.learners.step import learn, prepare, set_rates, uniform_weights
 from hedgerow.model.cmdp import View, checked_transitions
-from hedgerow.projection.newton import SOLVED
 
+MOST_CACHED = 1000
+"""The most baselines whose bounds are averaged when mixture_bound is `auto`."""
 SMALLEST_DELTA = float(np.finfo(np.float64).tiny)
 
 
@@ -97,11 +102,11 @@ class Learner(ABC):
         self.seed = whole_number("the seed", seed, 0)
         self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
         self.coin = Generator(PCG64(SeedSequence(self.seed)))
-        self.core = self._make_core()
+        self.core = self._first_core()
         horizon, m = self.layout.horizon, view.num_constraints
         self._rows, self._triples = np.zeros(horizon, dtype=np.int64), np.zeros(horizon, dtype=np.int64)
         self._losses, self._costs = np.zeros(horizon), np.zeros((horizon, m))
-        self._start()
+        self._start(self.core)
 
     # Construction ----------------------------------------------------------------------------------------------------
 
@@ -112,53 +117,78 @@ class Learner(ABC):
             return None
         return whole_number("the number of episodes", episodes, 1)
 
-    def _baseline(self) -> tuple[FloatArray, FloatArray]:
-        """Safe policies (K, num_rows) and their costs (m,); none by default."""
-        return np.zeros((0, self.layout.num_rows)), np.zeros(self.view.num_constraints)
+    def _first_core(self) -> Core:
+        """What the first episode starts from."""
+        return self._make_core(self._no_baseline())
 
-    def _make_core(self) -> Core:
+    def _no_baseline(self) -> Baseline:
+        m = self.view.num_constraints
+        return self._make_baseline(np.zeros((0, self.layout.num_rows)), np.zeros(m), self.constrained)
+
+    def _make_baseline(self, policies: FloatArray, costs: FloatArray, constrained: bool = True) -> Baseline:
+        """Safe policies (K, num_rows) with the costs (m,) of their mixture, and the constraints that bind."""
+        # A cost never exceeds L: such a threshold cannot bind, and its term of the mixing weight would be 0/0.
+        alpha = self.view.thresholds
+        binding = np.flatnonzero(alpha < self.layout.horizon) if constrained else np.zeros(0)
+        return Baseline(policies, costs, alpha.copy(), binding.astype(np.int64))
+
+    def _make_core(
+        self,
+        baseline: Baseline,
+        *,
+        doubling: bool | None = None,
+        search: Search | None = None,
+        search_rule: SearchRule | None = None,
+    ) -> Core:
         settings, layout, m = self.settings, self.layout, self.view.num_constraints
         known = self.transitions is not None
-        radii = settings.confidence.rule(layout, m, self.delta, self.episodes)
+        num_baselines = len(baseline.policies)
+        kind = settings.mixture_bound
+        if kind == "auto":
+            kind = "mixture" if num_baselines <= MOST_CACHED else "realised"
         rule = Rule(
-            box=BoxRule(radii, settings.clip_costs, known),
+            box=BoxRule(settings.confidence.rule(layout, m, self.delta, self.episodes), settings.clip_costs, known),
             epochs=settings.boxes == "epoch",
-            doubling=settings.horizon == "doubling",
+            doubling=settings.horizon == "doubling" if doubling is None else doubling,
             log_inverse_delta=-log(self.delta),
             pairs=float(layout.num_states * layout.num_actions),
             tol=settings.tol,
             joint_cost=settings.joint_cost,
-            mixture_bound=MIXTURE_BOUNDS[settings.mixture_bound],
+            mixture_bound=MIXTURE_BOUNDS[kind],
             literal_sigma=settings.sigma == "literal",
         )
-        # A cost never exceeds L: such a threshold cannot bind, and its term of the mixing weight would be 0/0.
-        binding = np.flatnonzero(self.view.thresholds < layout.horizon) if self.constrained else np.zeros(0, np.int64)
-        policies, costs = self._baseline()
-        state = make_state(layout, m, len(binding), settings.clip_costs, self.transitions)
-        baseline = Baseline(policies, costs, self.view.thresholds.copy(), binding.astype(np.int64))
-        return make_core(layout, rule, state, baseline)
+        state = make_state(
+            layout, m, len(baseline.binding), settings.clip_costs, self.transitions,
+            num_baselines=num_baselines, search=search,
+        )  # fmt: skip
+        state.numbers[STALE] = 1  # nothing is cached yet
+        return make_core(layout, rule, state, baseline, search_rule)
 
-    def _start(self) -> None:
-        core = self.core
-        if self.settings.horizon == "doubling":
-            core.state.numbers[SEGMENT_END] = 1
+    def _start(self, core: Core) -> None:
+        """Rates, uniform weights and the first policy, from the episode that the state is at."""
+        done = int(core.state.numbers[EPISODE])
+        if core.rule.doubling:
+            core.state.numbers[SEGMENT_END] = done + 1
             set_rates(core, 1.0, core.rule.log_inverse_delta + log(2.0))
         else:
-            set_rates(core, float(self.episodes or 1), core.rule.log_inverse_delta)
+            set_rates(core, float(max(1, (self.episodes or 1) - done)), core.rule.log_inverse_delta)
         uniform_weights(core)
         prepare(core)
-        # With full support the uniform weights are a flow already and come back as they are.
+        # With full support the uniform weights are a flow already and come back as they are, before anything is known.
         project_now(self.layout, core)
 
     # The loop --------------------------------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
         """The policy of the next episode. Each plan must be followed by one `observe`."""
-        numbers = self.core.state.numbers
-        if numbers[PENDING]:
+        if self.core.state.numbers[PENDING]:
             raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
         self.check_horizon(1)
-        toss(numbers, self.core.state.reals, len(self.core.baseline.policies), self.coin)
+        self.complete()
+        state = self.core.state
+        toss(state.numbers, state.reals, len(self.core.baseline.policies), self.coin)
+        if self.core.search.active:
+            keep_policy(state.search.policies, state.policy, self.episode + 1, self.coin)
         return self.current_plan()
 
     def current_plan(self) -> Plan:
@@ -189,12 +219,22 @@ class Learner(ABC):
         cost = within("the cost", float_array("the cost", seen, (horizon, m)), 0.0, 1.0)
         # Copied, because compiled code exists once, for arrays that can be written to.
         self._rows[:], self._triples[:], self._losses[:], self._costs[:] = rows, triples, loss, cost
-        if learn(self.core, self._rows, self._triples, self._losses, self._costs) != SOLVED:
-            self.rescue()
+        learn(self.core, self._rows, self._triples, self._losses, self._costs)
+        self.complete()
 
-    def rescue(self) -> None:
-        """Finish an episode whose projection Newton's method left open."""
-        rescue(self.layout, self.core)
+    def complete(self) -> None:
+        """Finish what compiled code left open: a projection that needs the slow solver, the end of a phase.
+
+        If that was interrupted, the next plan begins with it: an episode is never learnt by halves.
+        """
+        if self.core.state.numbers[OPEN]:
+            rescue(self.layout, self.core)
+        if self.core.state.numbers[PHASE_OVER]:
+            self._next_phase()
+
+    def _next_phase(self) -> None:
+        """Only CV-OPS has phases."""
+        raise NotImplementedError
 
     def check_horizon(self, more: int) -> None:
         """Refuse to go beyond the number of episodes that rates and radii were made for."""
@@ -235,15 +275,9 @@ class Learner(ABC):
     # What it knows ---------------------------------------------------------------------------------------------------
 
     def _cost_bounds(self) -> FloatArray:
-        """Of the mixture, if there is a baseline, else of the policy: the joint robust cost, at most L."""
-        core, m = self.core, self.view.num_constraints
-        if len(core.baseline.policies):
-            lam, own = core.state.reals[MIXING], np.minimum(core.state.bounds, self.layout.horizon)
-            mixed: FloatArray = lam * core.baseline.costs + (1.0 - lam) * own
-            return mixed
-        bounds = np.zeros(m)
-        joint_costs_of_columns(core.index, core.buffers.columns, core.state.boxes.cost_upper, bounds)
-        return np.minimum(bounds, self.layout.horizon)
+        bounds = np.zeros(self.view.num_constraints)
+        cost_bounds(self.core, bounds)
+        return bounds
 
     @property
     def episode(self) -> int:
@@ -284,9 +318,17 @@ class Learner(ABC):
     def _budget(self) -> Budget:
         return Budget(self.delta, self.transitions is not None)
 
-    def arguments(self) -> dict[str, FloatArray]:
+    def arguments(self) -> dict[str, NDArray[Any]]:
         """The constructor's arguments beyond the common ones, as arrays by name: what a file has to hold."""
         return {}
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the state by name: what a file has to hold."""
+        return flat_arrays(self.core.state)
+
+    def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Make room for the state that a file holds, where its shape depends on how far the learner was."""
+        return
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write everything into one data file, atomically; `hedgerow.learners.files.load` reads it."""

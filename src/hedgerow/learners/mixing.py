@@ -19,7 +19,7 @@ from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.core import DISCARD, REALISED, Core
-from hedgerow.learners.state import BRANCH, MIXING, PENDING, PROJECTED
+from hedgerow.learners.state import BRANCH, MIXING, PENDING, PROJECTED, STALE
 
 ROUND_UP = 1.0 + 1e-12
 
@@ -59,7 +59,13 @@ def bound_mixture(core: Core, rows: IntArray) -> None:
             bound_baselines(core, rows, branch - 1, branch)
             trace.u[:] = trace.baseline_u
     elif lam > 0.0:
-        bound_baselines(core, rows, 0, len(core.baseline.policies))
+        if len(core.baseline.policies) == 1:
+            bound_baselines(core, rows, 0, 1)
+        else:
+            if core.state.numbers[STALE]:
+                refresh_cached_bounds(core)
+            for k in range(len(rows)):
+                trace.baseline_u[k] = core.state.baseline_u[rows[k]]
         for k in range(len(rows)):
             trace.u[k] = lam * trace.baseline_u[k] + (1.0 - lam) * trace.u[k]
 
@@ -77,6 +83,33 @@ def bound_baselines(core: Core, rows: IntArray, first: int, last: int) -> None:
 
 
 @kernel
+def refresh_cached_bounds(core: Core) -> None:
+    """u(x,a) of the uniform mixture of many baselines on all pairs, from the present boxes.
+
+    Kept until the visits of some pair have doubled: while the confidence sets hold the truth, older boxes bound it as
+    well, and within a factor of two of the visits the radii have not changed much (the epochs of UOB-REPS).
+    """
+    policies, columns, u = core.baseline.policies, core.buffers.baseline_columns, core.state.baseline_u
+    boxes, reach = core.state.boxes, core.buffers.baseline_reach
+    u[:] = 0.0
+    for j in range(len(policies)):
+        load_columns(core.index, boxes.lower, boxes.upper, policies[j], columns)
+        reach_of_states(core.index, columns, columns.states, len(reach) - 1, reach)
+        for r in range(len(u)):
+            u[r] += policies[j, r] * reach[r // core.index.num_actions] / len(policies)
+    core.state.baseline_visits[:] = core.state.counts.num_visits
+    core.state.numbers[STALE] = 0
+
+
+@kernel
+def watch_cached_bounds(num_visits: IntArray, seen: IntArray, rows: IntArray, numbers: IntArray) -> None:
+    """Note whether some visited row has twice the visits that the cached bounds were made with."""
+    for r in rows:
+        if num_visits[r] >= max(1, 2 * seen[r]):
+            numbers[STALE] = 1
+
+
+@kernel
 def bound_costs(core: Core) -> None:
     """U (m,) of the present policy into `bounds`; its boxes are in `columns`."""
     buffers, bounds, upper = core.buffers, core.state.bounds, core.state.boxes.cost_upper
@@ -91,6 +124,21 @@ def bound_costs(core: Core) -> None:
             u = core.state.policy[r] * buffers.reach[x]
             for i in range(len(bounds)):
                 bounds[i] += upper[r, i] * u
+
+
+@kernel
+def cost_bounds(core: Core, bounds: FloatArray) -> None:
+    """Upper bounds (m,) of the expected costs of the next episode before its coin, at most L each: of the mixture if
+    there is a baseline, else the joint robust cost of the policy.
+    """
+    horizon, lam, beta = float(len(core.buffers.trace.u)), core.state.reals[MIXING], core.baseline.costs
+    if len(core.baseline.policies) == 0:
+        joint_costs_of_columns(core.index, core.buffers.columns, core.state.boxes.cost_upper, bounds)
+        for i in range(len(bounds)):
+            bounds[i] = min(bounds[i], horizon)
+        return
+    for i in range(len(bounds)):
+        bounds[i] = lam * beta[i] + (1.0 - lam) * min(core.state.bounds[i], horizon)
 
 
 @kernel

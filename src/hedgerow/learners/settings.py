@@ -1,7 +1,8 @@
 """The switches of a learner, the two presets, and what a change voids.
 
 paper   radii and bounds as printed, with the repairs of the known defects
-sharp   every valid improvement: tight radii, costs clipped to [0, 1], joint robust cost; the same guarantees
+sharp   every valid improvement: tight radii, costs clipped to [0, 1], joint robust cost, the costs of the mixture that
+        CV-OPS finds bounded one by one; the same guarantees
 
 switch             values (default first)           what is lost when it is changed
 radii              paper, tight, anytime            nothing
@@ -9,8 +10,13 @@ confidence_scale   1, anything in (0, 1)            every promise that holds wit
 clip_costs         False, True                      nothing
 joint_cost         False, True                      nothing: a smaller valid upper bound of the cost of a policy
 boxes              episode, epoch                   nothing: rebuilt in every episode, or when a count has doubled
-mixture_bound      mixture, realised, discard       nothing (other proofs): the loss estimator under a mixture
+mixture_bound      mixture, realised, discard       nothing (other proofs): the loss estimator under a mixture;
+                   (auto in CV-OPS)                 auto: mixture up to 1000 baselines, realised beyond
 sigma              safe, literal                    literal: the mixing weight may pass its bound (a demonstration)
+stop               practical, theory, literal       practical: that rho_hat is at least half of the largest margin
+stop_scale         0, up to 1                       the same below 1: the part of the constants that a stop waits for
+phase2_stats       keep, discard                    nothing: what the first phase saw, in the second one
+baseline_bound     margin, each                     nothing: costs of the found mixture, by rho_hat or one by one
 horizon            fixed, doubling                  a factor 3.41 of the regret; radii must be anytime
 tol                1e-10, up to 1e-3                regret and violation if above eta / (L sqrt(T)), never safety
 """
@@ -27,8 +33,11 @@ from hedgerow.estimates.radii import Radii
 
 CHOICES = {
     "boxes": ("episode", "epoch"),
-    "mixture_bound": ("mixture", "realised", "discard"),
+    "mixture_bound": ("mixture", "realised", "discard", "auto"),
     "sigma": ("safe", "literal"),
+    "stop": ("practical", "theory", "literal"),
+    "phase2_stats": ("keep", "discard"),
+    "baseline_bound": ("margin", "each"),
     "horizon": ("fixed", "doubling"),
 }
 COMMON = frozenset({"radii", "confidence_scale", "clip_costs", "tol", "horizon", "boxes"})
@@ -47,6 +56,10 @@ class Settings:
     boxes: str = "episode"
     mixture_bound: str = "mixture"
     sigma: str = "safe"
+    stop: str = "practical"
+    stop_scale: float = 0.0
+    phase2_stats: str = "keep"
+    baseline_bound: str = "margin"
     horizon: str = "fixed"
     tol: float = 1e-10
     """On the residuals of a projection."""
@@ -62,6 +75,9 @@ class Settings:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"{name} must be True or False, not {getattr(self, name)!r}")
         object.__setattr__(self, "tol", real_number("tol", self.tol, 1e-14, 1e-3))
+        object.__setattr__(self, "stop_scale", real_number("stop_scale", self.stop_scale, 0.0, 1.0))
+        if self.stop_scale > 0.0 and self.stop != "practical":
+            raise InvalidInput(f"stop_scale belongs to stop='practical', not to {self.stop!r}")
         if self.horizon == "doubling" and self.radii != "anytime":
             raise InvalidInput(
                 f"without a horizon (horizon='doubling') the radii must be 'anytime', not {self.radii!r}: "
@@ -75,7 +91,7 @@ class Settings:
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
-    "sharp": {"radii": "tight", "clip_costs": True, "joint_cost": True},
+    "sharp": {"radii": "tight", "clip_costs": True, "joint_cost": True, "baseline_bound": "each"},
 }
 
 
@@ -109,6 +125,13 @@ def confidence_void(settings: Settings) -> str:
     """Why promises that rest on the confidence sets do not hold, or the empty string."""
     if settings.confidence_scale < 1.0:
         return f"confidence_scale = {settings.confidence_scale:g} < 1: the truth may leave the confidence sets"
+    return ""
+
+
+def stopping_void(settings: Settings) -> str:
+    """Why rho_hat need not be half of the largest margin, or the empty string."""
+    if settings.stop == "practical" and settings.stop_scale < 1.0:
+        return f"stop = 'practical' with stop_scale = {settings.stop_scale:g} < 1 does not wait for the players' regret"
     return ""
 
 

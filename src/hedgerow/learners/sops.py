@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, float_array, frozen, within
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.core import Core
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.promised import clean_event, feasible_projection, regret_reasons, regret_statement
@@ -54,17 +55,15 @@ class SOPS(Learner):
         self.allow_no_margin = bool(allow_no_margin)
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
 
-    def _baseline(self) -> tuple[FloatArray, FloatArray]:
-        return self.baseline[np.newaxis].copy(), self.baseline_costs.copy()
+    def _first_core(self) -> Core:
+        return self._make_core(self._make_baseline(self.baseline[np.newaxis].copy(), self.baseline_costs.copy()))
 
     @property
     def first_mixing(self) -> float:
         """lambda_0 = max_i (L - alpha_i) / (L - beta_i): the largest weight that feasible projections can lead to."""
-        alpha, beta, horizon = self.view.thresholds, self.baseline_costs, self.layout.horizon
-        weights = [(horizon - a) / (horizon - b) for a, b in zip(alpha, beta, strict=True) if a < horizon]
-        return float(max(weights, default=0.0))
+        return largest_mixing(self.view.thresholds, self.baseline_costs, self.layout.horizon)
 
-    def arguments(self) -> dict[str, FloatArray]:
+    def arguments(self) -> dict[str, NDArray[Any]]:
         return {
             "baseline": self.baseline,
             "baseline_costs": self.baseline_costs,
@@ -100,6 +99,12 @@ class SOPS(Learner):
             first_reason(confidence, sigma, no_margin, accuracy),
         )
         return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret))
+
+
+def largest_mixing(alpha: FloatArray, beta: FloatArray, horizon: int) -> float:
+    """lambda_0 of the thresholds alpha (m,) and the baseline costs beta (m,)."""
+    weights = [(horizon - a) / (horizon - b) for a, b in zip(alpha, beta, strict=True) if a < horizon]
+    return float(max(weights, default=0.0))
 
 
 def _checked_costs(view: View, costs: ArrayLike, allow_no_margin: bool) -> FloatArray:

@@ -3,6 +3,7 @@
     q_hat(x,a,x') = exp(log_weight(x,a)) conditional(x'|x,a)      the mirror-descent iterate
     policy(a|x)                                                   what it induces, and what is played
     counts, boxes                                                 what was seen, and what follows from it
+    search                                                        how far CV-OPS is on its way to a safe policy
 
 Row weights are logarithms, with a floor of e^-600: a weight that reached 0 would stay there for ever.
 """
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.estimates.boxes import Boxes, make_boxes
 from hedgerow.estimates.counts import Counts, make_counts
+from hedgerow.learners.safe_search import Search, make_search
 from hedgerow.model.layout import Layout
 
 # Places in `numbers`.
@@ -32,7 +34,10 @@ LAST_STATUS = 8  # of the last projection: how it ended, see below
 SEGMENT = 9  # of the doubling horizon: j
 SEGMENT_END = 10  # the episode after which it restarts
 EPOCHS = 11  # how often the boxes were rebuilt as a whole
-NUM_NUMBERS = 12
+OPEN = 12  # 1 while the projection of the last episode is still to be found
+PHASE_OVER = 13  # 1 when the search of CV-OPS has found what it looked for
+STALE = 14  # 1 when the cached bounds of the baselines are to be computed anew
+NUM_NUMBERS = 15
 
 # Places in `reals`.
 ETA = 0
@@ -66,6 +71,12 @@ class State(NamedTuple):
     """(constraints that bind,): theta of the last projection"""
     bounds: FloatArray
     """(m,): U, upper bounds of the costs of `policy`; kept by learners with a baseline"""
+    baseline_u: FloatArray
+    """(num_rows,): upper occupancy bounds of the mixture of several baselines, as last computed; else empty"""
+    baseline_visits: IntArray
+    """(num_rows,): N at that time"""
+    search: Search
+    """Of CV-OPS; empty for other learners"""
     numbers: IntArray
     """(NUM_NUMBERS,)"""
     reals: FloatArray
@@ -73,9 +84,17 @@ class State(NamedTuple):
 
 
 def make_state(
-    layout: Layout, num_constraints: int, num_active: int, clip_costs: bool, transitions: ArrayLike | None
+    layout: Layout,
+    num_constraints: int,
+    num_active: int,
+    clip_costs: bool,
+    transitions: ArrayLike | None,
+    *,
+    num_baselines: int = 0,
+    search: Search | None = None,
 ) -> State:
     """Before the first episode: no data, no weights; `uniform_weights` and a projection make a policy of it."""
+    cached = layout.num_rows if num_baselines > 1 else 0
     return State(
         log_weight=np.zeros(layout.num_rows),
         conditional=np.zeros(layout.num_triples),
@@ -86,16 +105,19 @@ def make_state(
         epoch_visits=np.zeros(layout.num_rows, dtype=np.int64),
         multipliers=np.zeros(num_active),
         bounds=np.full(num_constraints, float(layout.horizon)),
+        baseline_u=np.zeros(cached),
+        baseline_visits=np.zeros(cached, dtype=np.int64),
+        search=search if search is not None else make_search(layout, 0, 0),
         numbers=np.zeros(NUM_NUMBERS, dtype=np.int64),
         reals=np.zeros(NUM_REALS),
     )
 
 
 def flat_arrays(state: State) -> dict[str, NDArray[Any]]:
-    """The arrays by name; those of counts and boxes as `counts.num_visits` and so on. They are not copies."""
+    """The arrays by name; those of bundles as `counts.num_visits` and so on. They are not copies."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, value in state._asdict().items():
-        if isinstance(value, Counts | Boxes):
+        if isinstance(value, Counts | Boxes | Search):
             arrays |= {f"{name}.{part}": array for part, array in value._asdict().items()}
         else:
             arrays[name] = value

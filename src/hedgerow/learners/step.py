@@ -9,7 +9,8 @@ After episode t, with u the upper occupancy bounds and P_{t-1} the boxes before 
     q_hat_{t+1} = argmin { D(q || q~) : q in Delta(P_t), LCB^T q <= alpha },   pi_{t+1} = its policy
 
 `learn` does all of it, or stops before the last line with a code other than SOLVED when Newton's method met something
-unusual: the weights then still hold q~, `rescue.py` finds q_hat_{t+1}, and `settle` completes the episode.
+unusual: the weights then still hold q~, `rescue.py` finds q_hat_{t+1}, and `settle` completes the episode. While CV-OPS
+searches for a safe policy, weighted costs take the place of the losses (`safe_search.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from hedgerow.estimates.columns import Columns, load_columns
 from hedgerow.estimates.counts import record
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.core import DISCARD, SUSPECT_ITERATIONS, SUSPECT_THETA, Core, Trace
-from hedgerow.learners.mixing import bound_costs, bound_mixture, mixing_weight
+from hedgerow.learners.mixing import bound_costs, bound_mixture, mixing_weight, watch_cached_bounds
+from hedgerow.learners.safe_search import mix_costs, search_step
 from hedgerow.learners.state import (
     BRANCH,
     COST_RESIDUAL,
@@ -36,7 +38,9 @@ from hedgerow.learners.state import (
     LAST_STATUS,
     LOG_FLOOR,
     MIXING,
+    OPEN,
     PENDING,
+    PHASE_OVER,
     PROJECTED,
     SEGMENT,
     SEGMENT_END,
@@ -55,16 +59,24 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
     _bound_visited(core.index, core.buffers.columns, core.state.policy, log_weight, rows, trace)
     if len(core.baseline.policies) > 0:
         bound_mixture(core, rows)
+    if core.search.active:
+        mix_costs(core.state.search.weights, core.search.binding, costs, trace.fed)
+        losses = trace.fed
     for k in range(len(rows)):
         trace.estimate[k] = losses[k] / (trace.u[k] + reals[GAMMA])
     if core.rule.mixture_bound == DISCARD and numbers[BRANCH] > 0:
         trace.estimate[:] = 0.0
     record(core.state.counts, rows, triples, costs)
+    if len(core.state.baseline_u) > 0:
+        watch_cached_bounds(core.state.counts.num_visits, core.state.baseline_visits, rows, numbers)
     _update_boxes(core, rows)
     for k in range(len(rows)):
         log_weight[rows[k]] -= reals[ETA] * trace.estimate[k]
     numbers[PENDING] = 0
     numbers[EPISODE] += 1
+    numbers[OPEN] = 1
+    if core.search.active and search_step(core.search, core.state.search, numbers[EPISODE], costs):
+        numbers[PHASE_OVER] = 1
     if core.rule.doubling and numbers[EPISODE] == numbers[SEGMENT_END]:
         start_segment(core)
     code = project_weights(core)
@@ -144,6 +156,7 @@ def settle(core: Core, status: int) -> None:
     """Complete an episode whose projection is in the state: bounds and mixing weight of the next one."""
     _copy_floored(core.state.log_weight, LOG_FLOOR, core.state.log_weight)
     core.state.numbers[LAST_STATUS] = status
+    core.state.numbers[OPEN] = 0
     load_columns(
         core.index, core.state.boxes.lower, core.state.boxes.upper, core.state.policy, core.buffers.columns
     )  # fmt: skip

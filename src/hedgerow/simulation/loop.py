@@ -3,7 +3,7 @@
     for each episode: toss the learner's coin, score the plan, play it, learn, watch the promises
 
 The learner's step is the one that `observe` calls. The loop leaves compiled code only when a projection needs the slow
-solver; the caller finishes that episode and comes back.
+solver or a phase of the learner is over; the caller does what is needed and comes back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
 from hedgerow.learners.core import Core
 from hedgerow.learners.mixing import played_policy, toss
-from hedgerow.learners.state import MIXING
+from hedgerow.learners.safe_search import keep_policy
+from hedgerow.learners.state import EPISODE, PHASE_OVER
 from hedgerow.learners.step import learn
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
@@ -62,11 +63,11 @@ def run_block(
     actions: Generator,
     environment: Generator,
     cost_stream: Generator,
-) -> tuple[int, int]:
+) -> tuple[int, bool]:
     """Run the episodes first, ..., len(pattern) - 1 of a block of losses: patterns (p, num_rows), pattern (count,).
 
-    Returns how many of the block are done, and how the last projection ended: unless that is SOLVED, the last episode
-    still needs `rescue` and `close_episode`.
+    Returns how many of the block are done, and whether the last of them is closed: if its projection needs the slow
+    solver, the learner has to `complete` it before `close_episode`. Also returns when a phase of the learner is over.
     """
     index, numbers, reals, policy = core.index, core.state.numbers, core.state.reals, core.state.policy
     rows, triples, losses, costs = episode.rows, episode.triples, episode.losses, episode.costs
@@ -74,7 +75,9 @@ def run_block(
     for i in range(first, len(pattern)):
         loss = patterns[pattern[i]]
         toss(numbers, reals, len(baselines), coin)
-        score_plan(index, world, policy, reals[MIXING], loss, score)
+        if core.search.active:
+            keep_policy(core.state.search.policies, policy, numbers[EPISODE] + 1, coin)
+        score_plan(core, world, loss, score, curves)
         plays = played_policy(numbers, policy, baselines)
         play(index, world, plays, actions, environment, cost_stream, rows, triples, costs)
         for k in range(len(rows)):
@@ -82,6 +85,8 @@ def run_block(
         code = learn(core, rows, triples, losses, costs)
         score_learning(core, world, rows, score)
         if code != SOLVED:
-            return i + 1, code
-        close_episode(numbers, score, curves)
-    return len(pattern), SOLVED
+            return i + 1, False
+        close_episode(core, score, curves)
+        if numbers[PHASE_OVER]:
+            return i + 1, True
+    return len(pattern), True

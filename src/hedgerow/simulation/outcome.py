@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import log
 
 import numpy as np
@@ -10,23 +11,33 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray, frozen
 from hedgerow.errors import InfeasibleError
+from hedgerow.learners.cvops import CVOPS
 from hedgerow.learners.learner import Learner
 from hedgerow.model import offline
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import row_occupancy
 from hedgerow.simulation.scoring import (
+    BRANCH_NOW,
+    CLEAN_NOW,
     INFEASIBLE_SO_FAR,
     ITERATIONS_SO_FAR,
     LEAST_EXCESS,
     LOSS,
     MIRROR_LINEAR,
+    MIRROR_RESTARTS,
     MIRROR_SQUARE,
     MIXED,
+    MIXING_OVER,
+    MIXING_SLACK,
     NEXT_MARK,
+    NOW_MIXING,
+    NOW_RESIDUAL,
     REFUTED_FEASIBILITY,
     REFUTED_SAFETY,
+    STATUS_NOW,
     SUSPECT_SO_FAR,
     UNCLEAN_SO_FAR,
+    UNSAFE_MARK,
     Curves,
     Score,
 )
@@ -61,31 +72,66 @@ class Run:
     """(C,): Newton steps so far"""
     unclean: IntArray
     """(C,): episodes so far that began with the truth outside a confidence set"""
+    unsafe: IntArray
+    """(C,): episodes so far that violated a constraint"""
+    mixing_weight: FloatArray
+    """(C,): lambda of the episode that is the checkpoint, 0 without a baseline"""
+    branch: IntArray
+    """(C,): what that episode played: 0 the learner's own policy, j + 1 the j-th baseline"""
+    excess: FloatArray
+    """(C, m): g_i^T q_t - alpha_i of that episode"""
+    cost_bounds: FloatArray
+    """(C, m): the learner's upper bounds of its costs g_i^T q_t, valid on the clean event"""
+    residual: FloatArray
+    """(C,): by how much the projection after it misses a threshold, after the repair of its flow"""
+    status: IntArray
+    """(C,): how that projection ended: 0 solved, 1 relaxed because infeasible, 2 unsolved"""
+    clean_now: NDArray[np.bool_]
+    """(C,): whether the truth was within all confidence sets when that episode began"""
+    losses: FloatArray
+    """(C, num_rows): sum_t l_t"""
     optimum: float
     """l^T q* of the mean loss; NaN if no policy is feasible"""
     comparator: FloatArray
     """(num_rows,): q*"""
     least_excess: float
-    """min of u - q_t over the visited pairs, while the transitions are in their boxes: >= 0 up to rounding (T4)"""
+    """min of u - q_t over the visited pairs, in an audit over all, while the transitions are in their boxes: >= 0 up to
+    rounding (T4)"""
     refuted_feasibility: int
     """Projections without a solution although the event was clean: 0 (T3)"""
     refuted_safety: int
-    """Episodes with a violation although the event was clean: 0 for S-OPS (T7), others do not promise it"""
+    """Episodes with a baseline and a violation although the event was clean: 0 (T7); without one nothing is promised"""
+    mixing_over: float
+    """max of lambda - lambda_0 while projections are feasible: <= 0 up to rounding (T8); -inf without a baseline"""
+    mixing_slack: float
+    """min of (the bound of lambda by the widths of the confidence sets) - lambda: >= 0 (T9); inf unless in an audit"""
     mirror_left: float
     """sum_t l_hat_t^T (q_hat_t - q*)"""
     mirror_right: float
-    """L ln(|X|^2|A|) / eta + eta sum_t q_hat_t^T l_hat_t^2: at least `mirror_left` while the event is clean (T18)"""
+    """L ln(|X|^2|A|) / eta + eta sum_t q_hat_t^T l_hat_t^2, summed over restarts: at least `mirror_left` on the clean
+    event (T18)"""
+    t_bar: int | None
+    """Of CV-OPS: how many episodes its search for a safe policy took; None if it has not ended, and for others"""
+    rho_hat: float | None
+    """Of CV-OPS: the margin that it found"""
     policy: FloatArray
     """(num_rows,): the learner's own policy at the end"""
     seed: int
     seconds: float
     """Wall time in the loop"""
+    cmdp: CMDP
 
     @property
     def violation(self) -> FloatArray:
         """(C,): V = max_i sum_t [g_i^T q_t - alpha_i]^+, the maximum outside the sum"""
         largest: FloatArray = np.max(self.violations, axis=1, initial=0.0)
         return largest
+
+    @cached_property
+    def regret_so_far(self) -> FloatArray:
+        """(C,): loss - the optimum of the losses up to each checkpoint, a linear program each; NaN if infeasible"""
+        optima = [_comparator(self.cmdp, sums / t)[0] * t for sums, t in zip(self.losses, self.episodes, strict=True)]
+        return frozen(self.loss - np.array(optima))
 
     @property
     def safe(self) -> NDArray[np.bool_]:
@@ -111,8 +157,8 @@ def make_run(cmdp: CMDP, learner: Learner, score: Score, curves: Curves, first: 
     episodes = curves.marks[:reached] - first
     sums, counters = curves.sums[:reached], curves.counters[:reached]
     optimum, comparator = _comparator(cmdp, score.losses / max(1, learner.episode - first))
-    horizon, num_states, eta = cmdp.layout.horizon, cmdp.layout.num_states, learner.eta
-    entropy = horizon * log(num_states**2 * cmdp.layout.num_actions)
+    entropy = cmdp.layout.horizon * log(cmdp.layout.num_states**2 * cmdp.layout.num_actions)
+    found = learner if isinstance(learner, CVOPS) else None
     return Run(
         episodes=frozen(episodes),
         loss=frozen(sums[:, LOSS]),
@@ -125,16 +171,30 @@ def make_run(cmdp: CMDP, learner: Learner, score: Score, curves: Curves, first: 
         suspect=frozen(counters[:, SUSPECT_SO_FAR]),
         iterations=frozen(counters[:, ITERATIONS_SO_FAR]),
         unclean=frozen(counters[:, UNCLEAN_SO_FAR]),
+        unsafe=frozen(counters[:, UNSAFE_MARK]),
+        mixing_weight=frozen(sums[:, NOW_MIXING]),
+        branch=frozen(counters[:, BRANCH_NOW]),
+        excess=frozen(curves.excess[:reached]),
+        cost_bounds=frozen(curves.bounds[:reached]),
+        residual=frozen(sums[:, NOW_RESIDUAL]),
+        status=frozen(counters[:, STATUS_NOW]),
+        clean_now=frozen(counters[:, CLEAN_NOW] == 1),
+        losses=frozen(curves.losses[:reached]),
         optimum=optimum,
         comparator=frozen(comparator),
         least_excess=float(score.sums[LEAST_EXCESS]),
         refuted_feasibility=int(score.tallies[REFUTED_FEASIBILITY]),
         refuted_safety=int(score.tallies[REFUTED_SAFETY]),
+        mixing_over=float(score.sums[MIXING_OVER]),
+        mixing_slack=float(score.sums[MIXING_SLACK]),
         mirror_left=float(score.sums[MIRROR_LINEAR] - score.estimates @ comparator),
-        mirror_right=float(entropy / eta + eta * score.sums[MIRROR_SQUARE]),
+        mirror_right=float(entropy * score.sums[MIRROR_RESTARTS] + score.sums[MIRROR_SQUARE]),
+        t_bar=found.t_bar if found else None,
+        rho_hat=found.rho_hat if found else None,
         policy=learner.policy,
         seed=seed,
         seconds=seconds,
+        cmdp=cmdp,
     )
 
 

@@ -18,17 +18,24 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, IntArray, whole_number
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.core import Core
 from hedgerow.learners.learner import Learner
-from hedgerow.learners.state import MIXING
+from hedgerow.learners.state import OPEN, PHASE_OVER
 from hedgerow.model.adaptive import AdaptiveLosses
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.loss_blocks import LossBlock, ObliviousLosses
 from hedgerow.model.losses import Fixed, checked
-from hedgerow.projection.newton import SOLVED
 from hedgerow.simulation.loop import make_episode, run_block
 from hedgerow.simulation.outcome import Run, make_run
 from hedgerow.simulation.play import make_streams, make_world, play
-from hedgerow.simulation.scoring import close_episode, make_curves, make_score, score_learning, score_plan
+from hedgerow.simulation.scoring import (
+    close_episode,
+    follow_core,
+    make_curves,
+    make_score,
+    score_learning,
+    score_plan,
+)
 
 NUM_MARKS = 200
 BLOCK_NUMBERS = 2**20
@@ -46,21 +53,40 @@ def simulate(
     *,
     episodes: int | None = None,
     step_wise: bool = False,
+    marks: str | ArrayLike = "log",
+    audit: bool = False,
 ) -> Run:
     """Run `learner` until its horizon, or for `episodes` more, and score it.
 
     `losses` is an adversary of `hedgerow.losses`, one of your own, or a single loss (num_rows,) for all episodes.
-    `step_wise` goes through `plan` and `observe` instead of the compiled loop; the result is the same.
+    `step_wise` goes through `plan` and `observe` instead of the compiled loop; the result is the same. `marks` says
+    after how many episodes of the run the curves are kept: "log" for about 200 log-spaced ones, "all", or an ascending
+    list. An `audit` also watches the bounds that concern all pairs (`Run.least_excess`, `Run.mixing_slack`).
     """
-    simulation = Simulation(cmdp, losses, learner, seed, episodes=episodes, step_wise=step_wise)
+    simulation = Simulation(
+        cmdp, losses, learner, seed, episodes=episodes, step_wise=step_wise, marks=marks, audit=audit
+    )  # fmt: skip
     simulation.finish(progress=progress)
     return simulation.result()
 
 
-def checkpoints(first: int, last: int, count: int = NUM_MARKS) -> IntArray:
-    """About `count` numbers of episodes in first+1..last, log-spaced from `first` on; `last` is one of them."""
-    steps = np.unique(np.round(np.geomspace(1.0, last - first, count)).astype(np.int64))
-    return np.asarray(first + steps, dtype=np.int64)
+def checkpoints(episodes: int, count: int = NUM_MARKS) -> IntArray:
+    """About `count` log-spaced numbers in 1..episodes; the last one is `episodes`."""
+    return np.unique(np.round(np.geomspace(1.0, episodes, count)).astype(np.int64))
+
+
+def checked_marks(marks: str | ArrayLike, episodes: int) -> IntArray:
+    """The checkpoints that `marks` asks for in a run of so many episodes; the last episode is always one."""
+    if isinstance(marks, str):
+        if marks not in ("log", "all"):
+            raise InvalidInput(f"marks is {marks!r}; choose 'log', 'all' or an ascending list of numbers of episodes")
+        return checkpoints(episodes) if marks == "log" else np.arange(1, episodes + 1, dtype=np.int64)
+    array = np.asarray(marks)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or array.size == 0 or np.any(np.diff(array) <= 0):
+        raise InvalidInput("marks must be an ascending list of whole numbers of episodes")
+    if array[0] < 1 or array[-1] > episodes:
+        raise InvalidInput(f"marks must lie in 1..{episodes}, not in {array[0]}..{array[-1]}")
+    return np.union1d(array, [episodes]).astype(np.int64)
 
 
 class Simulation:
@@ -75,8 +101,11 @@ class Simulation:
         *,
         episodes: int | None = None,
         step_wise: bool = False,
+        marks: str | ArrayLike = "log",
+        audit: bool = False,
     ) -> None:
         _check_match(cmdp, learner)
+        learner.complete()
         self.cmdp, self.learner, self.seed = cmdp, learner, whole_number("the seed", seed, 0)
         self.losses = _adversary(losses)
         self.first = learner.episode
@@ -85,8 +114,9 @@ class Simulation:
         self.step_wise = step_wise or isinstance(self.losses, AdaptiveLosses)
         self.streams, self.world = make_streams(self.seed), make_world(cmdp)
         m = cmdp.num_constraints
-        self.curves = make_curves(cmdp.layout, m, checkpoints(self.first, self.last))
-        self.score = make_score(cmdp.layout, m, learner.core, self.world)
+        self.curves = make_curves(cmdp.layout, m, self.first + checked_marks(marks, self.last - self.first))
+        self.score = make_score(cmdp.layout, m, learner.core, self.world, audit=audit)
+        self._closed = True
         self.episode = make_episode(cmdp.layout, m)
         self._loss = np.zeros(cmdp.layout.num_rows)
         self.seconds = 0.0
@@ -120,12 +150,16 @@ class Simulation:
     def advance(self, count: int) -> None:
         """Run `count` more episodes, at most up to the end."""
         begun = time.perf_counter()
+        numbers = self.learner.core.state.numbers
+        if not self._closed or numbers[OPEN] or numbers[PHASE_OVER]:  # the last call was interrupted
+            self._closed = self._closed and not numbers[OPEN]
+            self._close(self.learner.core)
         stop = min(self.last, self.learner.episode + whole_number("the number of episodes", count, 1))
         while self.learner.episode < stop:
             if isinstance(self.losses, AdaptiveLosses):
                 t = self.learner.episode - self.first
-                self._step(np.asarray(self.losses.loss(t)))
-                self.losses.observe(t, self.learner.played.copy(), self.episode.rows.copy())
+                played = self._step(np.asarray(self.losses.loss(t)))
+                self.losses.observe(t, played, self.episode.rows.copy())
                 continue
             size = min(stop - self.learner.episode, max(1, BLOCK_NUMBERS // self.cmdp.layout.num_rows))
             block = self.losses.block(self.cmdp.layout, self.learner.episode, size)
@@ -140,28 +174,40 @@ class Simulation:
         patterns, pattern, done = np.array(block.patterns, order="C"), np.array(block.index, dtype=np.int64), 0
         learner, streams = self.learner, self.streams
         while done < len(pattern):
-            done, code = run_block(
-                learner.core, self.world, self.score, self.curves, self.episode, patterns, pattern, done,
+            core = learner.core
+            done, self._closed = run_block(
+                core, self.world, self.score, self.curves, self.episode, patterns, pattern, done,
                 learner.coin, streams.actions, streams.environment, streams.costs,
             )  # fmt: skip
-            if code != SOLVED:
-                learner.rescue()
-                close_episode(learner.core.state.numbers, self.score, self.curves)
+            if not self._closed or learner.core.state.numbers[PHASE_OVER]:
+                self._close(core)
 
-    def _step(self, loss: FloatArray) -> None:
-        """One episode through the step-wise API."""
+    def _close(self, core: Core) -> None:
+        """Finish the last episode, whose learning began with `core`, and follow the learner into a new phase."""
+        self.learner.complete()
+        if not self._closed:
+            close_episode(core, self.score, self.curves)
+            self._closed = True
+        if self.learner.core is not core:
+            self.score = follow_core(self.score, self.learner.core, self.world)
+
+    def _step(self, loss: FloatArray) -> FloatArray:
+        """One episode through the step-wise API; returns the policy that was played."""
         learner, episode, streams = self.learner, self.episode, self.streams
         core = learner.core
         self._loss[:] = loss
         learner.plan()
-        score_plan(core.index, self.world, core.state.policy, core.state.reals[MIXING], self._loss, self.score)
+        played = learner.played.copy()
+        score_plan(core, self.world, self._loss, self.score, self.curves)
         play(
-            core.index, self.world, learner.played, streams.actions, streams.environment, streams.costs,
+            core.index, self.world, played, streams.actions, streams.environment, streams.costs,
             episode.rows, episode.triples, episode.costs,
         )  # fmt: skip
         learner.observe(episode.rows, self._loss[episode.rows], episode.costs)
         score_learning(core, self.world, episode.rows, self.score)
-        close_episode(core.state.numbers, self.score, self.curves)
+        self._closed = False
+        self._close(core)
+        return played
 
     def result(self) -> Run:
         """The scores so far."""
