@@ -12,8 +12,9 @@ from small_experiments import NUM_CELLS, SMALL, small
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments.cells import cells_of, experiment_data, streams
-from hedgerow.experiments.parts import build_learner, complete_learner
+from hedgerow.experiments.parts import Misfit, build_learner, complete_learner
 from hedgerow.experiments.run_cell import run_cell
+from hedgerow.experiments.schema import load
 from hedgerow.simulation.outcome import Run
 
 
@@ -115,6 +116,22 @@ def test_known_transitions_reach_the_learner() -> None:
     learner = build_learner(complete_learner({"name": "sv-ops", "known_transitions": True}), cmdp, 10, 0.1, 0)
     assert learner.transitions is not None
     assert build_learner(complete_learner({"name": "sv-ops"}), cmdp, 10, 0.1, 0).transitions is None
+
+
+def test_numbers_that_only_one_learner_knows() -> None:
+    cmdp = hr.catalogue.make("lower-bound-1").cmdp
+    learner = build_learner(complete_learner({"name": "cv-ops", "memory_budget": 4096}), cmdp, 10, 0.1, 0)
+    assert isinstance(learner, hr.CVOPS)
+    assert learner.memory_budget == 4096
+    with pytest.raises(Misfit, match="memory_budget must be a number, not 'much'"):
+        complete_learner({"name": "cv-ops", "memory_budget": "much"})
+    with pytest.raises(Misfit, match="sv-ops has no switch 'memory_budget'"):
+        complete_learner({"name": "sv-ops", "memory_budget": 4096})
+
+
+def test_the_demo_shows_every_learner_of_the_paper() -> None:
+    shown = [item.given["name"] for item in load("demo").learners]
+    assert shown == ["sv-ops", "s-ops", "cv-ops", "uob-reps"]
 
 
 def test_a_world_file_that_changes_is_refused(tmp_path: Path) -> None:

@@ -139,6 +139,7 @@ def complete_learner(given: Mapping[str, Any]) -> Part:
     if preset not in switches.PRESETS:
         raise Misfit("preset", f"the preset is {preset!r}; choose one of {', '.join(switches.PRESETS)}")
     extra = _complete_baseline(cls, params) if needs_baseline(cls) else {}
+    extra |= _complete_arguments(cls, params)
     known = params.pop("known_transitions", False)
     if not isinstance(known, bool):
         raise Misfit("known_transitions", f"known_transitions must be true or false, not {known!r}")
@@ -162,6 +163,24 @@ def build_learner(part: Part, cmdp: CMDP, episodes: int, delta: float, seed: int
         params |= _baseline(part, cmdp)
     learner: Learner = cls(cmdp.view(), episodes, delta, seed=seed, **params)
     return learner
+
+
+def _complete_arguments(cls: type[Learner], params: dict[str, Any]) -> Part:
+    """Takes the numbers out of `params` that the constructor of this learner alone knows."""
+    result: Part = {}
+    for key in own_arguments(cls):
+        if key in params:
+            result[key] = params.pop(key)
+            if isinstance(result[key], bool) or not isinstance(result[key], int | float):
+                raise Misfit(key, f"{key} must be a number, not {result[key]!r}")
+    return result
+
+
+def own_arguments(cls: type[Learner]) -> tuple[str, ...]:
+    """What a learner's constructor takes beyond switches, baseline and transitions."""
+    arguments = inspect.signature(cls.__init__).parameters.values()
+    common = ("baseline_costs", "transitions", *_BASELINE_KEYS)
+    return tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY and a.name not in common)
 
 
 def needs_baseline(cls: type[Learner]) -> bool:

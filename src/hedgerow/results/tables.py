@@ -59,7 +59,7 @@ NUMBERS = {
     "refuted_safety": "refuted_safety",
     "mirror_left": "mirror_left",
     "mirror_right": "mirror_right",
-    "t_bar": "phase_one_end",
+    "t_bar": "t_bar",
     "rho_hat": "rho_hat",
     "seed": "seed",
 }
