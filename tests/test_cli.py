@@ -154,7 +154,7 @@ def test_no_constraints_means_no_margin() -> None:
     json.dumps(found, allow_nan=False)
 
 
-# run, resume, report ----------------------------------------------------------------------------------------------------
+# run, resume, report --------------------------------------------------------------------------------------------------
 
 
 def test_run_and_resume(experiment: Path, tmp_path: Path) -> None:
@@ -165,9 +165,7 @@ def test_run_and_resume(experiment: Path, tmp_path: Path) -> None:
     assert set(rows) == {"sv-ops-paper", "s-ops-paper"}
     assert rows["s-ops-paper"]["safe_seeds"] == rows["s-ops-paper"]["seeds"] == 2
     results = hr.results.open(out)
-    regrets = [
-        results.table(cell.id).column("regret")[-1].as_py() for cell in results.cells if "sv-ops" in cell.id
-    ]
+    regrets = [results.table(cell.id).column("regret")[-1].as_py() for cell in results.cells if "sv-ops" in cell.id]
     assert rows["sv-ops-paper"]["regret"] == pytest.approx(np.mean(regrets))
     text = run("resume", out)
     assert "0 cells run, 4 finished before" in text
@@ -251,7 +249,7 @@ def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> 
     assert max(map(len, result.stdout.splitlines())) <= terminal.PLAIN_WIDTH
 
 
-# The rest --------------------------------------------------------------------------------------------------------------
+# The rest -------------------------------------------------------------------------------------------------------------
 
 
 def test_envs_lists_the_whole_catalogue() -> None:

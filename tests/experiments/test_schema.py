@@ -74,14 +74,34 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
     "no name": (SMALL.replace('name = "sv-ops"\n', ""), 12, "learner 1, name: the name is missing"),
     "name is a number": (SMALL.replace('name = "sv-ops"', "name = 3"), 13, "must be a text in quotation marks"),
     "unknown instance": (SMALL.replace("lower-bound-1", "atlantis"), 4, "unknown instance 'atlantis'; known: random-"),
-    "unknown parameter": (SMALL.replace("label =", "size ="), 6, "has no parameter 'size'; its parameters are: episodes"),
+    "unknown parameter": (
+        SMALL.replace("label =", "size ="),
+        6,
+        "has no parameter 'size'; its parameters are: episodes",
+    ),
     "parameter of a wrong kind": (SMALL.replace('"T"', '"many"'), 5, "episodes must be a whole number, not 'many'"),
     "impossible world": (SMALL.replace('label = "first"', "rho = 0.0001"), 3, "the bound needs rho >= eps"),
-    "world that is no file": (SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "no.npz"'), 3, "cannot read"),
+    "world that is no file": (
+        SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "no.npz"'),
+        3,
+        "cannot read",
+    ),
     "unknown adversary": (SMALL.replace('"switching"', '"clever"'), 9, "unknown adversary 'clever'; known: fixed, iid"),
-    "adversary without its period": (SMALL.replace("period = 20\n", ""), 8, "switching losses need the parameter 'period'"),
-    "adversary's parameter unknown": (SMALL.replace("period =", "perriod ="), 10, "no parameter 'perriod'; they have: period"),
-    "adversary's parameter wrong": (SMALL.replace("period = 20", "period = 0"), 10, "period is 0; it must be at least 1"),
+    "adversary without its period": (
+        SMALL.replace("period = 20\n", ""),
+        8,
+        "switching losses need the parameter 'period'",
+    ),
+    "adversary's parameter unknown": (
+        SMALL.replace("period =", "perriod ="),
+        10,
+        "no parameter 'perriod'; they have: period",
+    ),
+    "adversary's parameter wrong": (
+        SMALL.replace("period = 20", "period = 0"),
+        10,
+        "period is 0; it must be at least 1",
+    ),
     "loss of a wrong length": (SMALL.replace('"switching"\nperiod = 20', '"fixed"\nloss = [0.5]'), 8, "adversary 1"),
     "unknown learner": (SMALL.replace("sv-ops", "sv-opps"), 13, "unknown learner 'sv-opps'; known: sv-ops, s-ops"),
     "unknown preset": (SMALL.replace('"sharp"', '"blunt"'), 17, "the preset is 'blunt'; choose one of paper, sharp"),
@@ -139,5 +159,3 @@ def test_arrays_may_stand_in_the_file() -> None:
     losses = build_adversary(part, 0, None)
     assert isinstance(losses, hr.losses.Switching)
     assert np.array_equal(losses.patterns, [[0.0, 1.0], [1.0, 0.0]])
-
-

@@ -195,7 +195,7 @@ def test_unknown_cell_and_wrong_plans(tmp_path: Path) -> None:
         Plan(processes=0)
 
 
-# The repetition after deaths, without processes ------------------------------------------------------------------------
+# The repetition after deaths, without processes -----------------------------------------------------------------------
 
 
 def tasks(count: int) -> list[Task]:

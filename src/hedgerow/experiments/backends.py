@@ -53,9 +53,7 @@ def serial(tasks: Iterable[Task]) -> Outcomes:
         yield perform(task)
 
 
-def loky(
-    tasks: Sequence[Task], processes: int, counts: Counts, on_death: Callable[[list[Task]], None]
-) -> Outcomes:
+def loky(tasks: Sequence[Task], processes: int, counts: Counts, on_death: Callable[[list[Task]], None]) -> Outcomes:
     """On `processes` processes of this machine, each with one thread; `on_death` hears which cells run again."""
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 

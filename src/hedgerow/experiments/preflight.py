@@ -164,12 +164,12 @@ def informative_radii(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str,
 
 def first_visits(informative: Callable[[int], bool]) -> int:
     """The least number of visits from which on a radius, which falls with them, is informative."""
-    high = 2
+    high = 1
     while not informative(high):
         if high >= MOST_VISITS:
             return MOST_VISITS
         high *= 2
-    low = high // 2  # not informative, or 1
+    low = high // 2  # not informative
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if informative(middle) else (middle, high)

@@ -23,7 +23,7 @@ from hedgerow.experiments.backends import BACKENDS, Counts
 from hedgerow.experiments.cells import Cell, cells_of, experiment_data
 from hedgerow.experiments.schema import Experiment, parse
 from hedgerow.experiments.source import Source
-from hedgerow.experiments.worker import Outcome, Task, perform
+from hedgerow.experiments.worker import Outcome, Task, own_version, perform
 from hedgerow.model.adaptive import Pursuit
 from hedgerow.results import store
 
@@ -164,10 +164,8 @@ def _open(experiment: Experiment, cells: tuple[Cell, ...], target: Path, resume:
 def _run(
     experiment: Experiment, waiting: Sequence[Cell], num_skipped: int, plan: Plan, watch: Watcher, books: _Books
 ) -> None:
-    from hedgerow import __version__
-
     folder = str(experiment.folder.resolve())
-    tasks = [Task(cell.id, cell.spec, folder, experiment.trace, __version__) for cell in waiting]
+    tasks = [Task(cell.id, cell.spec, folder, experiment.trace, own_version()) for cell in waiting]
     processes = min(plan.processes or _cores(), len(tasks))
     backend = "serial" if plan.backend == "loky" and processes == 1 else plan.backend
     if backend == "loky":

@@ -11,6 +11,7 @@ import platform
 import time
 import traceback
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +84,14 @@ def _failure(task: Task, begun: float, error: str, details: str) -> Outcome:
     return Outcome(task.id, task.number, {}, {"total": time.perf_counter() - begun}, _here(), error, details)
 
 
-def _check_version(expected: str) -> None:
-    from hedgerow import __version__
+def own_version() -> str:
+    return version("hedgerow")
 
-    if __version__ != expected:
+
+def _check_version(expected: str) -> None:
+    if own_version() != expected:
         raise HedgerowError(
-            f"this worker ({_here()}) has hedgerow {__version__}, the sweep was begun with {expected}: "
+            f"this worker ({_here()}) has hedgerow {own_version()}, the sweep was begun with {expected}: "
             "install the same version everywhere"
         )
 
