@@ -15,7 +15,7 @@ PIP     := $(RUN) -m pip install -qq --disable-pip-version-check -c constraints.
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.runtime  ## solve a catalogue instance offline and print it
+demo: $(VENV)/.runtime  ## the learners side by side on a small world: a table and a page with the figures
 	@$(VENV)/bin/hedgerow demo
 
 test: lint  ## ruff, mypy and pytest (warnings are errors): what the CI runs

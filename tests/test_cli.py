@@ -5,20 +5,37 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow import cli
+from hedgerow.commands import check, terminal
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
+COMMANDS = ("demo", "run", "resume", "check", "report", "envs", "learners", "bench")
+EXPERIMENT = """\
+seeds = 2
+episodes = 60
+[[instance]]
+name = "lower-bound-1"
+[[adversary]]
+name = "own"
+[[learner]]
+name = "sv-ops"
+[[learner]]
+name = "s-ops"
+"""
 
 
-def run(*arguments: str) -> str:
+def run(*arguments: str, code: int = 0) -> str:
     result = CliRunner().invoke(cli.app, arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
+    assert result.exit_code == code, result.output
+    return result.stdout
 
 
 def run_main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
@@ -28,48 +45,211 @@ def run_main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | No
     return stop.value.code
 
 
-def test_demo_as_json_agrees_with_the_library() -> None:
-    shown = json.loads(run("demo", NAME, "--json"))
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    file = tmp_path / "tiny.toml"
+    file.write_text(EXPERIMENT)
+    return file
+
+
+# check ----------------------------------------------------------------------------------------------------------------
+
+
+def test_check_as_json_agrees_with_the_library() -> None:
+    shown = json.loads(run("check", NAME, "--json", "--no-probe"))
     world = hr.catalogue.make(NAME)
     best, slater = hr.offline.optimum(world.cmdp, world.loss), hr.offline.slater(world.cmdp)
-    policies = shown["policies"]
+    policies = shown["offline"]["policies"]
     # Properties: dropping the constraint can only help, and only the constrained policies keep within the threshold.
     assert policies["without constraints"]["loss"] <= policies["optimum"]["loss"] <= policies["safest"]["loss"] + 1e-12
-    (threshold,) = shown["thresholds"].values()
+    (threshold,) = (entry["threshold"] for entry in shown["thresholds"])
     (free,) = policies["without constraints"]["costs"].values()
     (kept,) = policies["optimum"]["costs"].values()
     (safest,) = policies["safest"]["costs"].values()
     assert safest < kept <= threshold + 1e-9 < free
     # Numbers: the library's, and the source's scale is a reward of 1 - loss.
     assert policies["optimum"]["loss"] == pytest.approx(best.value, abs=1e-12)
-    assert shown["slater_margin"] == pytest.approx(slater.margin, abs=1e-12)
-    assert shown["slater_margin"] == pytest.approx(threshold - safest, abs=1e-9)
+    assert shown["rho"] == pytest.approx(slater.margin, abs=1e-12)
+    assert shown["rho"] == pytest.approx(threshold - safest, abs=1e-9)
     assert policies["optimum"]["source_value"] == pytest.approx(1 - policies["optimum"]["loss"], abs=1e-12)
     assert max(abs(policy["gap"]) for policy in policies.values()) < 1e-8
+    assert (shown["layers"], shown["reachable_states"], shown["feasible"]) == ([1, 1], 2, True)
 
 
-def test_demo_for_people() -> None:
-    shown = json.loads(run("demo", NAME, "--json"))
-    text = run("demo", NAME)
-    for word in (NAME, "without constraints", "optimum", "safest", "threshold", "Slater margin", "golden", "reward"):
+def test_check_for_people() -> None:
+    shown = json.loads(run("check", NAME, "--json", "--no-probe"))
+    text = run("check", NAME)
+    words = (NAME, "without constraints", "optimum", "safest", "threshold", "Slater margin", "golden", "reward")
+    for word in (*words, "strictly feasible", "paper", "tight", "anytime", "us/episode", "sv-ops", "s-ops", "MB"):
         assert word in text
-    assert f"{shown['policies']['optimum']['loss']:.6f}" in text
-    assert f"{shown['slater_margin']:.6f}" in text
+    assert f"{shown['offline']['policies']['optimum']['loss']:.6f}" in text
+    assert f"{shown['rho']:.6f}" in text
     assert "-0.000000" not in text
 
 
-def test_default_demo_is_dope_media() -> None:
-    text = run("demo")
-    assert text.lstrip().startswith("dope-media")
-    assert "6.746704" in text  # the published constrained optimum
+def test_check_knows_the_published_optimum() -> None:
+    assert "6.746704" in run("check", "dope-media", "--no-probe")
 
 
-def test_output_is_plain_when_piped() -> None:
-    text = subprocess.run(
-        [sys.executable, "-m", "hedgerow", "demo", NAME], capture_output=True, text=True, check=True
-    ).stdout
-    assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= cli.PLAIN_WIDTH
+def test_check_of_a_file(tmp_path: Path) -> None:
+    cmdp = hr.catalogue.make("random-layered", layers=(1, 3, 1), actions=2, constraints=2).cmdp
+    cmdp.save(tmp_path / "world.npz")
+    shown = json.loads(run("check", str(tmp_path / "world.npz"), "--json", "--no-probe"))
+    assert shown["rho"] == pytest.approx(hr.offline.slater(cmdp).margin, abs=1e-12)
+    assert shown["offline"] is None
+    assert len(shown["thresholds"]) == 2
+    policy = np.array(shown["strictly_feasible"]["policy"])
+    assert np.all(hr.occupancy.evaluate(cmdp, policy).costs < cmdp.thresholds)
+
+
+def test_an_infeasible_problem_ends_with_1_and_a_proof(tmp_path: Path) -> None:
+    hr.catalogue.make(NAME).cmdp.with_thresholds([0.2]).save(tmp_path / "hopeless.npz")
+    text = run("check", str(tmp_path / "hopeless.npz"), "--no-probe", code=1)
+    assert "infeasible: every policy has 1 x 'cost 1' >= 0.25, while the thresholds allow 0.2" in text
+    assert "cannot be met" in text
+    shown = json.loads(run("check", str(tmp_path / "hopeless.npz"), "--no-probe", "--json", code=1))
+    assert (shown["feasible"], shown["strictly_feasible"]) == (False, None)
+
+
+def test_check_takes_parameters() -> None:
+    shown = json.loads(run("check", "random-layered", "--set", "layers=[1,3,1]", "--set", "actions=2", "--json"))
+    assert shown["layers"] == [1, 3, 1]
+    assert shown["parameters"]["actions"] == 2
+    assert {entry["learner"] for entry in shown["runs"]} >= {"sv-ops", "s-ops", "uob-reps"}
+    assert all(entry["microseconds_per_episode"] > 0 and entry["bytes"] > 0 for entry in shown["runs"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("atlantis",), "the catalogue has no entry 'atlantis'; it has: "),
+        (("nowhere.npz",), "there is no file nowhere.npz"),
+        ((NAME, "--set", "rho"), "is not KEY=VALUE as in TOML"),
+        ((NAME, "--set", "rho='x'"), "rho must be a number"),
+    ],
+)
+def test_check_of_nothing_is_one_line_and_exit_code_2(
+    arguments: tuple[str, ...], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_main(monkeypatch, "check", *arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("hedgerow: ")
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_check_refuses_an_experiment(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_main(monkeypatch, "check", str(experiment)) == 2
+    assert "is an experiment, not a problem" in capsys.readouterr().err
+
+
+def test_no_constraints_means_no_margin() -> None:
+    world = hr.catalogue.make(NAME)
+    found = check.examine("free", None, hr.CMDP(world.cmdp.layout, world.cmdp.transitions), 100, 0.1, probe=False)
+    assert found["rho"] is None
+    assert found["certificate"] == "there are no constraints: every policy is feasible"
+    json.dumps(found, allow_nan=False)
+
+
+# run, resume, report --------------------------------------------------------------------------------------------------
+
+
+def test_run_and_resume(experiment: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    shown = json.loads(run("run", str(experiment), "--out", out, "-j", "1", "--json"))
+    assert shown["cells"] == {"total": 4, "skipped": 0, "done": 4, "failed": 0}
+    rows = {row["learner"]: row for row in shown["results"]}
+    assert set(rows) == {"sv-ops-paper", "s-ops-paper"}
+    assert rows["s-ops-paper"]["safe_seeds"] == rows["s-ops-paper"]["seeds"] == 2
+    results = hr.results.open(out)
+    regrets = [results.table(cell.id).column("regret")[-1].as_py() for cell in results.cells if "sv-ops" in cell.id]
+    assert rows["sv-ops-paper"]["regret"] == pytest.approx(np.mean(regrets))
+    text = run("resume", out)
+    assert "0 cells run, 4 finished before" in text
+    assert "sv-ops-paper" in text
+    assert run("resume", out, "--quiet") == ""
+
+
+def test_a_failed_cell_is_exit_code_1_and_says_how_to_repeat_it(experiment: Path, tmp_path: Path) -> None:
+    experiment.write_text(EXPERIMENT + "margin = 0.4\n")
+    out = str(tmp_path / "out")
+    result = CliRunner().invoke(cli.app, ["run", str(experiment), "--out", out, "-j", "1", "--quiet"])
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    name = "lower-bound-1__own__s-ops-paper-margin=0.4__T60__seed0"
+    assert f"the cell {name} failed: no policy keeps every cost 0.4 below its threshold" in result.stderr
+    assert f"hedgerow resume {out} --backend serial --only {name}" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_existing_directory_is_exit_code_2(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    run("run", str(experiment), "--out", out, "-j", "1", "-q")
+    assert run_main(monkeypatch, "run", str(experiment), "--out", out) == 2
+    assert "pass --resume" in capsys.readouterr().err
+    run("run", str(experiment), "--out", out, "--resume", "-q")
+
+
+def test_a_place_that_cannot_be_written_is_exit_code_2(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert run_main(monkeypatch, "run", str(experiment), "--out", str(tmp_path / "file" / "out")) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("hedgerow: cannot use ")
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [("resume",), ("report",)])
+def test_a_directory_without_results(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_main(monkeypatch, *arguments, str(tmp_path)) == 2
+    assert "holds no results" in capsys.readouterr().err
+
+
+def test_the_list_and_the_cells(experiment: Path) -> None:
+    listed = [entry["name"] for entry in json.loads(run("run", "--list", "--json"))]
+    assert {"quickstart", "demo", "adversaries", "lower-bound"} <= set(listed)
+    text = run("run", "--list")
+    assert all(name in text for name in listed)
+    cells = json.loads(run("run", str(experiment), "--cells", "--json"))
+    assert len(cells) == 4
+    assert all(cell["hash"][:12] in run("run", str(experiment), "--cells") for cell in cells)
+
+
+def test_run_without_an_experiment() -> None:
+    result = CliRunner().invoke(cli.app, ["run"])
+    assert result.exit_code == 2
+    assert "--list" in result.stderr
+
+
+def test_a_report_is_written(experiment: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run("run", str(experiment), "--out", str(out), "-j", "1", "-q")
+    page = Path(run("report", str(out)).strip())
+    assert page.is_file()
+    assert "sv-ops-paper" in page.read_text()
+
+
+def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hedgerow", "run", str(experiment), "--out", str(tmp_path / "out"), "-j", "1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = result.stderr.splitlines()
+    assert len(lines) == 4
+    assert lines[-1].startswith("[4/4] lower-bound-1__own__")
+    assert "episodes/s" in lines[-1]
+    for text in (result.stdout, result.stderr):
+        assert "\x1b" not in text
+    assert max(map(len, result.stdout.splitlines())) <= terminal.PLAIN_WIDTH
+
+
+# The rest -------------------------------------------------------------------------------------------------------------
 
 
 def test_envs_lists_the_whole_catalogue() -> None:
@@ -82,24 +262,15 @@ def test_envs_lists_the_whole_catalogue() -> None:
         assert f"{entry['golden']['optimum']:.6f}" in text
 
 
-def test_no_constraints_means_no_margin(monkeypatch: pytest.MonkeyPatch) -> None:
-    import dataclasses
+def test_learners_lists_all_of_them() -> None:
+    from hedgerow.learners.files import LEARNERS
 
-    world = hr.catalogue.make(NAME)
-    free = dataclasses.replace(world, cmdp=hr.CMDP(world.cmdp.layout, world.cmdp.transitions), golden=None)
-    monkeypatch.setattr(hr.catalogue, "make", lambda name: free)
-    assert json.loads(run("demo", "--json"))["slater_margin"] is None
-    assert "Slater" not in run("demo")
-
-
-def test_unknown_entry_is_one_line_and_exit_code_2(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_main(monkeypatch, "demo", "atlantis") == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("hedgerow: the catalogue has no entry 'atlantis'; it has: ")
-    assert captured.err.count("\n") == 1
+    listed = {entry["name"]: entry for entry in json.loads(run("learners", "--json"))}
+    assert set(listed) == set(LEARNERS)
+    assert listed["s-ops"]["needs_baseline"]
+    assert not listed["sv-ops"]["needs_baseline"]
+    assert "sigma" in listed["s-ops"]["switches"]
+    assert all(name in run("learners") for name in listed)
 
 
 def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,13 +279,21 @@ def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
 
 
 def test_help_is_light() -> None:
+    heavy = ("numpy", "scipy", "numba", "plotly", "pyarrow", "joblib", "distributed", "cvxpy")
     script = (
         "import sys\nfrom hedgerow import cli\nsys.argv = ['hedgerow', '--help']\n"
         "try:\n    cli.main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "heavy = [n for n in ('numpy', 'scipy', 'numba', 'plotly', 'cvxpy') if n in sys.modules]\n"
+        f"heavy = [n for n in {heavy!r} if n in sys.modules]\n"
         "assert not heavy, heavy"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    for command in ("demo", "envs"):
+    for command in COMMANDS:
         assert command in result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str) -> None:
+    begun = time.process_time()
+    assert "Usage" in run(command, "--help")
+    assert time.process_time() - begun < 0.5

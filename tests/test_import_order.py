@@ -21,16 +21,18 @@ ORDER = (
     ("learners",),
     ("simulation",),
     ("results",),
+    ("experiments",),
     ("promises",),
     ("bench", "report"),
     ("__init__",),  # the public face
+    ("commands",),
     ("cli",),
     ("__main__",),
 )
 RANK = {folder: rank for rank, group in enumerate(ORDER) for folder in group}
 
 # What is learnt must not depend on which worlds happen to be named.
-READS_THE_CATALOGUE = {"promises", "bench", "report", "__init__", "cli"}
+READS_THE_CATALOGUE = {"experiments", "promises", "bench", "report", "__init__", "commands", "cli"}
 
 
 def source_files() -> list[Path]:

@@ -1,0 +1,265 @@
+"""`hedgerow check`: the pre-flight of a problem, a saved CMDP or an entry of the catalogue.
+
+hedgerow check dope-media                                      everything about one entry
+hedgerow check random-layered --set layers=[1,3,3,1]           with other parameters
+hedgerow check world.npz --episodes 1000000 --json             a world of your own, for a machine
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.commands.terminal import FAILED, AsJson, console, number, parameters, print_json, table
+from hedgerow.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hedgerow.catalogue import Instance
+    from hedgerow.checks import FloatArray
+    from hedgerow.model.cmdp import CMDP
+
+MOST_STATES = 24
+"""A policy of more states is not printed (JSON has it)."""
+
+
+def check(
+    problem: Annotated[str, typer.Argument(help="A saved CMDP file, or an entry of the catalogue (hedgerow envs).")],
+    choices: Annotated[
+        list[str] | None, typer.Option("--set", help="A parameter of the entry, as in TOML: tightness=0.8")
+    ] = None,
+    episodes: Annotated[int, typer.Option("--episodes", "-T", min=1, help="How long the run would be.")] = 100_000,
+    delta: Annotated[float, typer.Option("--delta", help="Its failure probability.")] = 0.01,
+    probe: Annotated[
+        bool, typer.Option("--probe/--no-probe", help="Run every learner for a moment, to time it.")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Look at a problem before a run: sizes, feasibility with proof, thresholds, radii, time and memory.
+
+    Ends with 1 if no policy satisfies the constraints.
+    """
+    world, cmdp = _find(problem, choices or [])
+    found = examine(problem, world, cmdp, episodes, delta, probe)
+    if as_json:
+        print_json(found)
+    else:
+        _print(console(), found)
+    if not found["feasible"]:
+        raise typer.Exit(FAILED)
+
+
+def _find(problem: str, choices: list[str]) -> tuple[Instance | None, CMDP]:
+    from hedgerow import catalogue
+    from hedgerow.model.cmdp import CMDP
+
+    if problem in catalogue.names() or not Path(problem).exists():
+        if problem not in catalogue.names() and Path(problem).suffix:
+            raise InvalidInput(f"there is no file {problem}, and no such entry in the catalogue (hedgerow envs)")
+        world = catalogue.make(problem, **_parsed(choices))
+        return world, world.cmdp
+    if Path(problem).suffix == ".toml":
+        raise InvalidInput(f"{problem} is an experiment, not a problem; `hedgerow run {problem} --cells` checks it")
+    if choices:
+        raise InvalidInput("--set belongs to entries of the catalogue; a file has no parameters")
+    return None, CMDP.load(problem)
+
+
+def _parsed(choices: list[str]) -> dict[str, Any]:
+    """KEY=VALUE with TOML values."""
+    found: dict[str, Any] = {}
+    for choice in choices:
+        try:
+            found |= tomllib.loads(choice)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"--set {choice!r} is not KEY=VALUE as in TOML: {error}") from error
+    return found
+
+
+# The data -------------------------------------------------------------------------------------------------------------
+
+
+def examine(
+    problem: str, world: Instance | None, cmdp: CMDP, episodes: int, delta: float, probe: bool = True
+) -> dict[str, Any]:
+    """Everything that `check` shows, as plain data."""
+    from hedgerow.experiments import preflight
+
+    layout = cmdp.layout
+    reached = preflight.reachable_states(cmdp)
+    state = preflight.feasibility(cmdp)
+    lost = [layout.describe_state(int(x)) for x in (~reached).nonzero()[0]]
+    return {
+        "problem": problem,
+        "description": None if world is None else world.description,
+        "parameters": {} if world is None else dict(world.params),
+        "hash": cmdp.content_hash if world is None else world.hash,
+        **preflight.sizes(layout),
+        "reachable_states": int(reached.sum()),
+        "unreachable": lost[:10],
+        **state,
+        "thresholds": [{**r._asdict(), "verdict": r.verdict} for r in preflight.threshold_ranges(cmdp)],
+        "offline": None if world is None else offline_summary(world, feasible=state["feasible"]),
+        "episodes": episodes,
+        "delta": delta,
+        "informative": preflight.informative_radii(cmdp, episodes, delta),
+        "runs": preflight.probe_learners(cmdp, episodes, delta) if probe else None,
+        "process_bytes": preflight.process_bytes(),
+    }
+
+
+def offline_summary(world: Instance, feasible: bool = True) -> dict[str, Any]:
+    """Best policies of a catalogue entry under its own loss, certified."""
+    from hedgerow.model import offline
+    from hedgerow.model.cmdp import CMDP
+
+    cmdp, loss = world.cmdp, world.loss
+    free = offline.optimum(CMDP(cmdp.layout, cmdp.transitions), loss)
+    safest = offline.slater(cmdp)
+    policies = {"without constraints": _policy(world, free.policy, free.gap)}
+    multipliers: dict[str, float] = {}
+    if feasible:
+        best = offline.optimum(cmdp, loss)
+        policies["optimum"] = _policy(world, best.policy, best.gap)
+        multipliers = dict(zip(cmdp.constraint_names, best.multipliers.tolist(), strict=True))
+    policies["safest"] = _policy(world, safest.policy, safest.gap)
+    golden = world.golden
+    return {
+        "unit": world.unit,
+        "policies": policies,
+        "multipliers": multipliers,
+        "golden": None
+        if golden is None
+        else {"optimum": golden.optimum, "unconstrained": golden.unconstrained, "rho": _finite(golden.margin)},
+    }
+
+
+def _policy(world: Instance, policy: FloatArray, gap: float) -> dict[str, Any]:
+    from hedgerow.model.occupancy import evaluate
+
+    values = evaluate(world.cmdp, policy, world.loss)
+    return {
+        "loss": values.loss,
+        "source_value": world.source_value(values.loss),
+        "costs": dict(zip(world.cmdp.constraint_names, values.costs.tolist(), strict=True)),
+        "gap": gap,
+    }
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else None
+
+
+# What is printed ------------------------------------------------------------------------------------------------------
+
+
+def _print(out: Console, found: dict[str, Any]) -> None:
+    given = parameters(found["parameters"])
+    told = f": {found['description']}" * bool(found["description"]) + f" ({given})" * bool(given)
+    out.print(f"\n[bold]{found['problem']}[/bold]{told}", soft_wrap=True)
+    out.print(
+        f"layers {found['layers']}: {found['horizon']} steps, {found['states']} states ({found['reachable_states']} "
+        f"reachable), {found['actions']} actions, {found['rows']} rows (x, a), {found['triples']} triples (x, a, x')"
+        + ("" if found["full_support"] else ", known sparse support"),
+        markup=False,
+        soft_wrap=True,
+    )
+    if found["unreachable"]:
+        out.print(f"no policy reaches: {'; '.join(found['unreachable'])}", markup=False, soft_wrap=True)
+    out.print(found["certificate"], markup=False, soft_wrap=True)
+    if found["rho"] is not None:
+        out.print(f"Slater margin rho = {found['rho']:.6f}\n")
+    if found["offline"] is not None:
+        _print_offline(out, found)
+    if found["thresholds"]:
+        _print_thresholds(out, found)
+    if found["strictly_feasible"] is not None:
+        _print_policy(out, found)
+    _print_radii(out, found)
+    if found["runs"] is not None:
+        _print_runs(out, found)
+
+
+def _print_offline(out: Console, found: dict[str, Any]) -> None:
+    summary = found["offline"]
+    own_scale = summary["unit"] != "loss"
+    columns = ["policy", "loss", *([summary["unit"]] if own_scale else []), "worst violation", "gap"]
+    listed = table("best policies under the instance's own loss, per episode", columns)
+    allowed = {entry["name"]: entry["threshold"] for entry in found["thresholds"]}
+    for name, policy in summary["policies"].items():
+        over = [cost - allowed[constraint] for constraint, cost in policy["costs"].items()]
+        source = [number(policy["source_value"])] if own_scale else []
+        violation = number(max(0.0, *over)) if over else "-"
+        listed.add_row(name, number(policy["loss"]), *source, violation, f"{policy['gap']:.1e}")
+    out.print(listed)
+    if summary["golden"] is not None and "optimum" in summary["policies"]:
+        drift = abs(summary["policies"]["optimum"]["loss"] - summary["golden"]["optimum"])
+        out.print(f"golden optimum {summary['golden']['optimum']:.6f}, difference {drift:.1e}")
+    out.print("gap: distance to a bound by backward induction under the multipliers, which needs no LP solver\n")
+
+
+def _print_thresholds(out: Console, found: dict[str, Any]) -> None:
+    columns = ["constraint", "threshold", "meaning", "from", "to", "least alone", "safest policy", "price"]
+    listed = table("thresholds: they mean something between `from` and `to`", columns)
+    safest = (found["strictly_feasible"] or {}).get("costs", {})
+    prices = (found["offline"] or {}).get("multipliers", {})
+    for entry in found["thresholds"]:
+        low = entry["least"] if entry["least_with_others"] is None else entry["least_with_others"]
+        values = [low, entry["largest"], entry["least"], safest.get(entry["name"]), prices.get(entry["name"])]
+        listed.add_row(entry["name"], number(entry["threshold"]), entry["verdict"], *map(number, values))
+    out.print(listed)
+
+
+def _print_policy(out: Console, found: dict[str, Any]) -> None:
+    """The safest policy, state by state, where it fits."""
+    policy, actions = found["strictly_feasible"]["policy"], found["actions"]
+    states = len(policy) // actions
+    if states > MOST_STATES:
+        out.print(f"a strictly feasible policy exists (--json prints it: {states} states)\n")
+        return
+    listed = table("a strictly feasible policy", ["state", *(f"action {a}" for a in range(actions))])
+    for x in range(states):
+        listed.add_row(str(x), *(number(p, 3) for p in policy[x * actions : (x + 1) * actions]))
+    out.print(listed)
+
+
+def _print_radii(out: Console, found: dict[str, Any]) -> None:
+    names = list(found["informative"][0]["visits"])
+    titles = [name.replace("_", " ") for name in names]
+    title = (
+        f"episodes until the radii say something, actions drawn uniformly (T = {found['episodes']:,}, "
+        f"delta = {found['delta']:g})"
+    )
+    listed = table(title, ["radii", "a pair", *titles], num_text=2)
+    for row in found["informative"]:
+        listed.add_row(row["radii"], "visits needed", *(f"{row['visits'][name]:,}" for name in names))
+        listed.add_row("", "episodes, typical pair", *(f"{row['episodes_typical_pair'][name]:,}" for name in names))
+        listed.add_row("", "episodes, rarest pair", *(f"{row['episodes_rarest_pair'][name]:,}" for name in names))
+    out.print(listed)
+
+
+def _print_runs(out: Console, found: dict[str, Any]) -> None:
+    listed = table(
+        f"one run of {found['episodes']:,} episodes on this machine, preset sharp",
+        ["learner", "us/episode", "time", "arrays"],
+    )
+    for run in found["runs"]:
+        if "refused" in run:
+            listed.add_row(run["learner"], "-", "-", "-")
+            continue
+        time = f"{run['seconds']:,.1f} s"
+        listed.add_row(
+            run["learner"], number(run["microseconds_per_episode"], 1), time, f"{run['bytes'] / 1e6:,.2f} MB"
+        )
+    out.print(listed)
+    for run in found["runs"]:
+        if "refused" in run:
+            out.print(f"{run['learner']}: {run['refused']}", markup=False, soft_wrap=True)
+    if found["process_bytes"]:
+        out.print(f"a process with Python and the compiled kernels takes {found['process_bytes'] / 1e6:,.0f} MB")

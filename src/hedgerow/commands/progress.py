@@ -1,0 +1,150 @@
+"""What a sweep shows while it runs: a display in a terminal, plain lines elsewhere, both on stderr.
+
+In a terminal: one bar for all episodes with rate and time left, and one line for each cell that is under way.
+Elsewhere: a line for each cell that ends.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.commands.terminal import console
+from hedgerow.experiments.sweep import Watcher
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from hedgerow.experiments.backends import Counts
+    from hedgerow.experiments.cells import Cell
+    from hedgerow.experiments.worker import Outcome
+
+REFRESH = 0.25
+"""Seconds between two looks at the counters."""
+MOST_LINES = 16
+"""Of cells under way."""
+
+
+def watcher(quiet: bool) -> Watcher:
+    """The right one for where the output goes."""
+    if quiet:
+        return Watcher()
+    return Display() if sys.stderr.isatty() else Lines()
+
+
+class Lines(Watcher):
+    """A plain line for everything that happens."""
+
+    def __init__(self) -> None:
+        self.begun, self.done, self.total = time.monotonic(), 0, 0
+
+    def warm(self) -> None:
+        self._say("preparing the compiled kernels (a minute or two on the first run, then cached)")
+
+    def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
+        self.begun, self.done, self.total = time.monotonic(), num_skipped, num_skipped + len(cells)
+        if num_skipped:
+            self._say(f"{num_skipped} of {self.total} cells are finished already")
+
+    def finish(self, cell: Cell, outcome: Outcome) -> None:
+        self.done += 1
+        self._say(f"[{self.done}/{self.total}] {cell.id}: {summary_line(cell, outcome)}")
+
+    def again(self, ids: Sequence[str]) -> None:
+        self._say(f"a worker process died; running again: {', '.join(ids)}")
+
+    def _say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+
+class Display(Watcher):
+    """A live display: all episodes together, and a line for each cell under way."""
+
+    def __init__(self) -> None:
+        self.console = console(error=True)
+        self.bar: Progress | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._ended: set[str] = set()
+
+    def warm(self) -> None:
+        self.console.print("preparing the compiled kernels (a minute or two on the first run, then cached)")
+
+    def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
+        self.cells, self.counts = cells, counts
+        if num_skipped:
+            self.console.print(f"{num_skipped} of {num_skipped + len(cells)} cells are finished already")
+        self.bar = _make_bar(self.console)
+        total = sum(cell.spec["episodes"] for cell in cells)
+        self.all = self.bar.add_task(f"{len(cells)} cells", total=total)
+        self.lines: dict[str, Any] = {}
+        self.full = 0  # episodes of the cells that have ended
+        self.bar.start()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def finish(self, cell: Cell, outcome: Outcome) -> None:
+        self._ended.add(cell.id)
+        if outcome.failed:
+            self.console.print(f"[bold red]failed[/bold red] {cell.id}: {outcome.error}", markup=True, soft_wrap=True)
+
+    def again(self, ids: Sequence[str]) -> None:
+        self.console.print(f"a worker process died; running again: {', '.join(ids)}", soft_wrap=True)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self.bar is not None:
+            self._look()
+            self.bar.stop()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(REFRESH):
+            self._look()
+
+    def _look(self) -> None:
+        """Read the counters and move the bars."""
+        assert self.bar is not None
+        done = 0
+        for cell, count in zip(self.cells, self.counts(), strict=True):
+            length = cell.spec["episodes"]
+            if cell.id in self._ended:
+                done += length
+                if cell.id in self.lines:
+                    self.bar.remove_task(self.lines.pop(cell.id))
+            elif count >= 0:
+                done += count
+                if cell.id not in self.lines and len(self.lines) < MOST_LINES:
+                    self.lines[cell.id] = self.bar.add_task(f"  {cell.id}", total=length)
+                if cell.id in self.lines:
+                    self.bar.update(self.lines[cell.id], completed=count)
+        left = len(self.cells) - len(self._ended)
+        self.bar.update(self.all, completed=done, description=f"{left} of {len(self.cells)} cells left")
+
+
+def _make_bar(to: Any) -> Progress:
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """Episodes per second."""
+
+        def render(self, task: Task) -> Text:
+            return Text("" if not task.speed else f"{task.speed:,.0f}/s", style="progress.data.speed")
+
+    count = TextColumn("{task.completed:,}/{task.total:,} episodes")
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), count, Rate(), TimeRemainingColumn())
+    return Progress(*columns, console=to, transient=True)
+
+
+def summary_line(cell: Cell, outcome: Outcome) -> str:
+    """How a cell ended, in a few words."""
+    if outcome.failed:
+        return f"failed: {outcome.error}"
+    loop = outcome.seconds.get("loop", 0.0)
+    rate = f", {cell.spec['episodes'] / loop:,.0f} episodes/s" if loop > 0.0 else ""
+    return f"done in {outcome.seconds.get('total', 0.0):.1f} s{rate}"

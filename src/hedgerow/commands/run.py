@@ -1,0 +1,309 @@
+"""`run`, `resume`, `demo`, `report`: experiments from the command line.
+
+hedgerow run --list                          the experiments that ship with the package
+hedgerow run quickstart                      run one of them into out/quickstart
+hedgerow run mine.toml --out results -j 8    one of your own, on 8 processes
+hedgerow resume results                      run what is missing
+hedgerow report results                      the page
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hedgerow.commands.terminal import (
+    FAILED,
+    INTERRUPTED,
+    AsJson,
+    Quiet,
+    console,
+    number,
+    one_thread,
+    print_json,
+    table,
+)
+
+if TYPE_CHECKING:
+    from hedgerow.experiments.schema import Experiment
+    from hedgerow.experiments.sweep import Plan, Tally
+
+FOLDER = Path("out")
+"""Results go below this folder unless another one is named."""
+
+Processes = Annotated[
+    int | None, typer.Option("--processes", "-j", min=1, help="Processes on this machine; all cores by default.")
+]
+Backend = Annotated[str, typer.Option("--backend", help="loky, serial or dask.")]
+Scheduler = Annotated[str, typer.Option("--scheduler", help="tcp://... of a Dask scheduler, with --backend dask.")]
+FailFast = Annotated[
+    bool, typer.Option("--fail-fast/--keep-going", help="Stop at the first cell that fails, or go on.")
+]
+Only = Annotated[list[str] | None, typer.Option("--only", help="Only the cell of this id; may be repeated.")]
+
+
+def run(
+    experiment: Annotated[str, typer.Argument(help="A TOML file, or an experiment that ships (see --list).")] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="Directory of the results; out/NAME by default.")] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the experiments that ship, and stop.")] = False,
+    dry: Annotated[bool, typer.Option("--cells", help="List the cells with their hashes, and stop.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in a directory that was begun before.")] = False,
+    processes: Processes = None,
+    backend: Backend = "loky",
+    scheduler: Scheduler = "",
+    fail_fast: FailFast = False,
+    only: Only = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment: every instance, adversary, learner, horizon and seed of a TOML file.
+
+    Ends with 0 if all cells are finished, 1 if some failed, 2 if the request cannot be met, 130 after Ctrl-C.
+    """
+    if listing:
+        _print_shipped(as_json)
+        return
+    if not experiment:
+        raise typer.BadParameter("name a TOML file, or an experiment that ships (hedgerow run --list)")
+    one_thread()
+    from hedgerow.experiments.schema import load
+
+    loaded = load(experiment)
+    if dry:
+        _print_cells(loaded, as_json)
+        return
+    target = out or FOLDER / loaded.name
+    _execute(loaded, target, _plan(backend, processes, scheduler, fail_fast), resume, only or [], as_json, quiet)
+
+
+def resume(
+    directory: Annotated[Path, typer.Argument(help="Results of an earlier `hedgerow run`.")],
+    processes: Processes = None,
+    backend: Backend = "loky",
+    scheduler: Scheduler = "",
+    fail_fast: FailFast = False,
+    only: Only = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Finish a directory of results: cells that are missing or failed are run, the others are kept."""
+    one_thread()
+    from hedgerow.experiments.sweep import stored_experiment
+
+    loaded = stored_experiment(directory)
+    _execute(loaded, directory, _plan(backend, processes, scheduler, fail_fast), True, only or [], as_json, quiet)
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Directory of the results and the report.")] = FOLDER / "demo",
+    processes: Processes = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """The learners side by side on a small world with switching losses: a table, and a page with the figures.
+
+    A second call shows what the first one found; remove the directory to compute it again.
+    """
+    one_thread()
+    from hedgerow.experiments.schema import load
+
+    loaded = load("demo")
+    if not quiet:
+        console(error=True).print(f"{loaded.title}: {loaded.description}", soft_wrap=True)
+    _execute(loaded, out, _plan("loky", processes, "", False), True, [], as_json, quiet, report=True)
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(help="Results of `hedgerow run`.")],
+    out: Annotated[Path | None, typer.Option("--out", help="The page; inside the directory by default.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write the report of a directory of results: one HTML file that needs no network."""
+    from hedgerow.report.page import write_report
+
+    path = write_report(directory, out)
+    if not quiet:
+        print(path)
+
+
+# Running --------------------------------------------------------------------------------------------------------------
+
+
+def _plan(backend: str, processes: int | None, scheduler: str, fail_fast: bool) -> Plan:
+    from hedgerow.experiments.sweep import Plan
+
+    return Plan("dask" if scheduler and backend == "loky" else backend, processes, scheduler, fail_fast)
+
+
+def _execute(
+    experiment: Experiment,
+    target: Path,
+    plan: Plan,
+    resume: bool,
+    only: list[str],
+    as_json: bool,
+    quiet: bool,
+    report: bool = False,
+) -> None:
+    """Sweep, print what came of it, and end with the code that says so."""
+    from hedgerow.commands.progress import watcher
+    from hedgerow.experiments.sweep import sweep
+
+    _end_like_an_interrupt(signal.SIGTERM)
+    tally = sweep(experiment, target, plan=plan, resume=resume, only=only, watch=watcher(quiet))
+    page = _report(target) if report and not tally.interrupted and not tally.failed else None
+    if as_json:
+        print_json(_as_data(experiment, tally, page))
+    elif not quiet:
+        _print_tally(tally, page)
+    for name, error in tally.failed.items():
+        print(f"hedgerow: the cell {name} failed: {error}", file=sys.stderr)
+        print(f"    repeat it alone: hedgerow resume {target} --backend serial --only {name}", file=sys.stderr)
+    if tally.interrupted:
+        left = tally.total - tally.skipped - tally.done
+        print(
+            f"hedgerow: interrupted with {left} of {tally.total} cells to do: hedgerow resume {target}", file=sys.stderr
+        )
+        raise typer.Exit(INTERRUPTED)
+    if tally.failed:
+        raise typer.Exit(FAILED)
+
+
+def _end_like_an_interrupt(number: signal.Signals) -> None:
+    """A polite request to end leaves the books in order, as Ctrl-C does."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(number, interrupt)
+
+
+def _report(target: Path) -> Path:
+    from hedgerow.report.page import write_report
+
+    path: Path = write_report(target)
+    return path
+
+
+# What is printed ------------------------------------------------------------------------------------------------------
+
+
+def _groups(target: Path) -> list[dict[str, Any]]:
+    """One entry per learner and setting, seeds together."""
+    from hedgerow import results
+    from hedgerow.results.groups import groups
+
+    rows = []
+    for group in groups(results.open(target)):
+        numbers = group.summary()
+        growth = numbers.regret_growth.exponent
+        rows.append(
+            {
+                "learner": group.learner,
+                "instance": group.setting.instance,
+                "adversary": group.setting.adversary,
+                "episodes": group.setting.horizon,
+                "seeds": numbers.seeds,
+                "regret": numbers.regret,
+                "regret_exponent": growth if growth == growth else None,
+                "violation": numbers.violation,
+                "safe_seeds": numbers.safe,
+                "mean_mixing": numbers.mixing / group.setting.horizon,
+                "first_mixing": float(group.curve("mixing_weight")[:, 0].mean()),
+                "last_mixing": float(group.curve("mixing_weight")[:, -1].mean()),
+                "episodes_per_second": numbers.episodes_per_second,
+            }
+        )
+    return rows
+
+
+def _as_data(experiment: Experiment, tally: Tally, page: Path | None) -> dict[str, Any]:
+    return {
+        "experiment": experiment.name,
+        "directory": str(tally.directory),
+        "cells": {"total": tally.total, "skipped": tally.skipped, "done": tally.done, "failed": len(tally.failed)},
+        "failed": tally.failed,
+        "interrupted": tally.interrupted,
+        "seconds": round(tally.seconds, 3),
+        "results": _groups(tally.directory) if tally.done + tally.skipped else [],
+        "report": None if page is None else str(page),
+    }
+
+
+def _print_tally(tally: Tally, page: Path | None) -> None:
+    out = console()
+    if tally.done + tally.skipped:
+        out.print(_result_table(_groups(tally.directory)))
+    told = [f"{tally.done} cells run"] + [f"{tally.skipped} finished before"] * bool(tally.skipped)
+    told += [f"{len(tally.failed)} failed"] * bool(tally.failed)
+    out.print(f"{', '.join(told)}, {tally.seconds:.1f} s; results in {tally.directory}", soft_wrap=True)
+    if page is not None:
+        out.print(f"report: {page}", soft_wrap=True)
+    elif tally.complete:
+        out.print(f"report: hedgerow report {tally.directory}", soft_wrap=True)
+
+
+def _result_table(rows: list[dict[str, Any]]) -> Any:
+    """Learner by learner; settings are only named where there is more than one of them."""
+    names = [key for key in ("instance", "adversary", "episodes") if len({row[key] for row in rows}) > 1]
+    common = [str(rows[0][key]) for key in ("instance", "adversary") if key not in names]
+    if "episodes" not in names:
+        common.append(f"{rows[0]['episodes']:,} episodes")
+    title = ", ".join([*common, "means over seeds (interquartile)"])
+    columns = [
+        "learner",
+        *names,
+        "regret",
+        "exponent",
+        "violation",
+        "safe",
+        "lambda first",
+        "mean",
+        "last",
+        "episodes/s",
+    ]
+    result = table(title, columns, num_text=1 + len(names))
+    for row in rows:
+        speed = row["episodes_per_second"]
+        result.add_row(
+            row["learner"],
+            *(str(row[key]) for key in names),
+            number(row["regret"], 1),
+            number(row["regret_exponent"], 2),
+            number(row["violation"], 1),
+            f"{row['safe_seeds']}/{row['seeds']}",
+            *(number(row[key], 3) for key in ("first_mixing", "mean_mixing", "last_mixing")),
+            "-" if speed is None else f"{speed:,.0f}",
+        )
+    return result
+
+
+def _print_shipped(as_json: bool) -> None:
+    from hedgerow.experiments.source import find, shipped
+
+    entries = []
+    for name in shipped():
+        data = find(name).data()
+        entries.append({"name": name, "title": data.get("title", ""), "description": data.get("description", "")})
+    if as_json:
+        print_json(entries)
+        return
+    listed = table("experiments that ship with hedgerow: hedgerow run NAME", ["name", "what it shows"], num_text=2)
+    for entry in entries:
+        listed.add_row(entry["name"], entry["description"])
+    console().print(listed)
+
+
+def _print_cells(experiment: Experiment, as_json: bool) -> None:
+    from hedgerow.experiments.cells import cells_of
+
+    cells = cells_of(experiment)
+    if as_json:
+        print_json([{"id": cell.id, "hash": cell.hash, "spec": cell.spec} for cell in cells])
+        return
+    for cell in cells:
+        print(f"{cell.hash[:12]}  {cell.id}")

@@ -1,0 +1,90 @@
+"""From an experiment to its cells: one run each, described by plain data, with a name for people and one for machines.
+
+All chance of a sweep comes from one SeedSequence. A cell takes the child that belongs to its own seed s (`spawn_key`
+(s,)), and nothing else: neither the order of the cells, nor how many there are, nor where they run. Cells that differ
+in the learner only meet the same world, the same losses and the same streams, so that learners are compared on equal
+terms.
+
+    >>> spec = {"root_seed": 0, "seed": 3}
+    >>> [int(s) for s in SeedSequence(0).spawn(4)[3].generate_state(3, "uint64")] == list(streams(spec))
+    True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+from numpy.random import SeedSequence
+
+from hedgerow.errors import InvalidInput
+from hedgerow.experiments import parts
+from hedgerow.experiments.schema import Experiment
+from hedgerow.results.naming import cell_hash, cell_id, fingerprint
+
+
+class Streams(NamedTuple):
+    """The seeds of a cell."""
+
+    simulation: int
+    learner: int
+    adversary: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run to be."""
+
+    id: str
+    hash: str
+    spec: dict[str, Any]
+
+
+def streams(spec: Mapping[str, Any]) -> Streams:
+    """The seeds of a cell, independent of all other cells but those with the same seed."""
+    child = SeedSequence(spec["root_seed"], spawn_key=(spec["seed"],))
+    return Streams(*(int(word) for word in child.generate_state(3, "uint64")))
+
+
+def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
+    """All cells; learners vary fastest, so that a sweep shows something of each of them early."""
+    learners = [parts.complete_learner(item.given) for item in experiment.learners]
+    cells = []
+    for episodes in experiment.horizons:
+        instances = [parts.complete_instance(item.given, episodes, experiment.folder) for item in experiment.instances]
+        adversaries = [parts.complete_adversary(item.given, episodes) for item in experiment.adversaries]
+        for seed, (i, instance), (j, adversary), (k, learner) in product(
+            experiment.seeds, enumerate(instances), enumerate(adversaries), enumerate(learners)
+        ):
+            spec = {
+                "instance": instance,
+                "adversary": adversary,
+                "learner": learner,
+                "episodes": episodes,
+                "delta": experiment.delta,
+                "seed": seed,
+                "root_seed": experiment.seed,
+                "label": {
+                    "instance": experiment.instances[i].label,
+                    "adversary": experiment.adversaries[j].label,
+                    "learner": experiment.learners[k].label,
+                },
+            }
+            cells.append(Cell(cell_id(spec), cell_hash(spec), spec))
+    _check_names(experiment, cells)
+    return tuple(cells)
+
+
+def experiment_data(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[str, Any]:
+    """The experiment as data, tied to the exact content of its cells."""
+    return {**experiment.as_data(), "cells": fingerprint({cell.id: cell.hash for cell in cells})}
+
+
+def _check_names(experiment: Experiment, cells: list[Cell]) -> None:
+    seen: set[str] = set()
+    for cell in cells:
+        if cell.id in seen:
+            raise InvalidInput(f"{experiment.source.name}: two cells would be called {cell.id}; change a label")
+        seen.add(cell.id)

@@ -1,0 +1,248 @@
+"""The pre-flight of a problem: what a world asks of a learner, before a run of hours is started on it.
+
+feasible?       rho = max_q min_i alpha_i - g_i^T q, with the weights theta that prove it: for theta in the simplex
+                no policy has theta^T G q below min_q theta^T G q, which backward induction computes exactly
+thresholds      alpha_i means something between the least cost that the other constraints allow and the largest cost
+                of any policy: below there is no feasible policy, above every policy keeps to it
+radii           visits of a pair until the radii say more than the trivial bound, and episodes until then if actions
+                are drawn uniformly; learners that prefer some actions need longer for the others
+time, memory    of a short run of each learner in this world, on this machine
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import HedgerowError
+from hedgerow.estimates.radii import KINDS, Radii, RadiusRule, cost_radius, num_uncertain_triples, transition_radius
+from hedgerow.experiments import parts
+from hedgerow.learners.files import LEARNERS
+from hedgerow.model import losses, offline
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.costs import BernoulliCosts
+from hedgerow.model.induction import backward_induction
+from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import occupancy, row_occupancy, uniform_policy
+from hedgerow.simulation.run import Simulation
+
+GOOD_RADIUS = 0.1
+"""A cost radius that is small enough to act on."""
+MOST_VISITS = 2**62
+PROBE_SECONDS = 0.4
+PROBE_EPISODES = 50
+SMALLEST_GAIN = 1e-9
+
+
+class Range(NamedTuple):
+    """Of one threshold."""
+
+    name: str
+    threshold: float
+    least: float
+    """The least expected cost of any policy"""
+    least_with_others: float | None
+    """The least under the other constraints; None if these alone are infeasible"""
+    largest: float
+    """The largest expected cost of any policy"""
+
+    @property
+    def verdict(self) -> str:
+        """What the present threshold means."""
+        low = self.least if self.least_with_others is None else self.least_with_others
+        if self.threshold < low - SMALLEST_GAIN:
+            return "cannot be met"
+        if self.threshold >= self.largest - SMALLEST_GAIN:
+            return "never binds"
+        return "met, without margin" if self.threshold <= low + SMALLEST_GAIN else "can bind"
+
+
+def reachable_states(cmdp: CMDP) -> NDArray[np.bool_]:
+    """(num_states,) bool: whether some policy reaches the state with positive probability."""
+    layout = cmdp.layout
+    reached = np.zeros(layout.num_states, dtype=bool)
+    reached[0] = True
+    for k in range(layout.horizon):
+        triples = layout.triples(k)
+        begins = layout.row_of_triple[triples] // layout.num_actions
+        used = (cmdp.transitions[triples] > 0.0) & reached[begins]
+        reached[layout.successor[triples][used]] = True
+    return reached
+
+
+def feasibility(cmdp: CMDP) -> dict[str, Any]:
+    """rho, the safest policy, and the proof in words."""
+    best = offline.slater(cmdp)
+    names, m = cmdp.constraint_names, cmdp.num_constraints
+    return {
+        "feasible": best.margin >= -offline.TOL_FEASIBLE,
+        "rho": best.margin if m else None,
+        "certificate": _certificate(cmdp, best),
+        "multipliers": dict(zip(names, best.multipliers.tolist(), strict=True)),
+        "strictly_feasible": {
+            "costs": dict(zip(names, best.costs.tolist(), strict=True)),
+            "margins": dict(zip(names, (cmdp.thresholds - best.costs).tolist(), strict=True)),
+            "policy": best.policy.tolist(),
+        }
+        if best.margin > 0.0
+        else None,
+    }
+
+
+def _certificate(cmdp: CMDP, best: offline.SlaterPoint) -> str:
+    if not cmdp.num_constraints:
+        return "there are no constraints: every policy is feasible"
+    theta = best.multipliers
+    least = backward_induction(cmdp.layout, cmdp.transitions, theta @ cmdp.mean_costs).value
+    allowed = float(theta @ cmdp.thresholds)
+    active = [i for i in range(cmdp.num_constraints) if theta[i] > offline.TOL_MULTIPLIER]
+    weighted = " + ".join(f"{theta[i]:.4g} x {cmdp.constraint_names[i]!r}" for i in active)
+    proof = f"every policy has {weighted} >= {least:.6g}, while the thresholds allow {allowed:.6g}"
+    if best.margin < -offline.TOL_FEASIBLE:
+        return f"infeasible: {proof}; some threshold is exceeded by {-best.margin:.6g} or more, whatever is played"
+    if best.margin <= offline.TOL_FEASIBLE:
+        return f"feasible, but not strictly: {proof}; there is no margin for S-OPS and CV-OPS"
+    safe = f"strictly feasible: a policy stays {best.margin:.6g} below every threshold"
+    return f"{safe}; no policy does better, since {proof}"
+
+
+def threshold_ranges(cmdp: CMDP) -> list[Range]:
+    """For each constraint, between what its threshold means something."""
+    layout, found = cmdp.layout, []
+    for i, name in enumerate(cmdp.constraint_names):
+        cost = cmdp.mean_costs[i]
+        least = backward_induction(layout, cmdp.transitions, cost).value
+        largest = layout.horizon - backward_induction(layout, cmdp.transitions, 1.0 - cost).value
+        found.append(Range(name, float(cmdp.thresholds[i]), least, _least_with_others(cmdp, i), largest))
+    return found
+
+
+def _least_with_others(cmdp: CMDP, i: int) -> float | None:
+    others = [j for j in range(cmdp.num_constraints) if j != i]
+    if not others:
+        return backward_induction(cmdp.layout, cmdp.transitions, cmdp.mean_costs[i]).value
+    rest = CMDP(cmdp.layout, cmdp.transitions, BernoulliCosts(cmdp.mean_costs[others]), cmdp.thresholds[others])
+    try:
+        return offline.optimum(rest, cmdp.mean_costs[i]).value
+    except HedgerowError:
+        return None
+
+
+# Radii ------------------------------------------------------------------------------------------------------------
+
+
+def informative_radii(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str, Any]]:
+    """For each kind of radii: visits, and episodes under the uniform policy, until they say something."""
+    layout = cmdp.layout
+    often = row_occupancy(layout, occupancy(layout, cmdp.transitions, uniform_policy(layout)))
+    often = often[often > 0.0]
+    successors, uncertain = int(np.diff(layout.row_start).max()), num_uncertain_triples(layout) > 0
+    rows = []
+    for kind in KINDS:
+        rule = Radii(kind).rule(layout, cmdp.num_constraints, delta, episodes)
+        visits = {
+            "cost_below_1": first_visits(partial(_cost_is_below, rule, 1.0)),
+            f"cost_below_{GOOD_RADIUS:g}": first_visits(partial(_cost_is_below, rule, GOOD_RADIUS)),
+            "transitions": first_visits(partial(_box_says_something, rule, successors)) if uncertain else 0,
+        }
+        rows.append(
+            {
+                "radii": kind,
+                "visits": visits,
+                "episodes_typical_pair": _episodes(visits, float(np.median(often))),
+                "episodes_rarest_pair": _episodes(visits, float(often.min())),
+            }
+        )
+    return rows
+
+
+def first_visits(informative: Callable[[int], bool]) -> int:
+    """The least number of visits from which on a radius, which falls with them, is informative."""
+    high = 1
+    while not informative(high):
+        if high >= MOST_VISITS:
+            return MOST_VISITS
+        high *= 2
+    low = high // 2  # not informative
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if informative(middle) else (middle, high)
+    return high
+
+
+def _cost_is_below(rule: RadiusRule, radius: float, visits: int) -> bool:
+    return bool(cost_radius(rule, visits) < radius)
+
+
+def _box_says_something(rule: RadiusRule, successors: int, visits: int) -> bool:
+    """Whether P_hat + epsilon < 1 for a row whose successors were seen equally often."""
+    return bool(transition_radius(rule, 1.0 / successors, visits) < 1.0 - 1.0 / successors)
+
+
+def _episodes(visits: dict[str, int], often: float) -> dict[str, int]:
+    return {name: int(np.ceil(number / often)) for name, number in visits.items()}
+
+
+# Time and memory --------------------------------------------------------------------------------------------------
+
+
+def probe_learners(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str, Any]]:
+    """Run every learner for a moment: microseconds per episode, seconds for all of them, bytes of its arrays."""
+    return [_probe(cmdp, name, episodes, delta) for name in LEARNERS]
+
+
+def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]:
+    try:
+        part = parts.complete_learner({"name": name, "preset": "sharp"})
+        learner = parts.build_learner(part, cmdp, episodes, delta, 0)
+    except HedgerowError as error:
+        return {"learner": name, "refused": str(error)}
+    simulation = Simulation(cmdp, losses.Switching(period=1000), learner, 0)
+    simulation.advance(min(PROBE_EPISODES, episodes))  # compiled code is loaded here
+    first, begun = simulation.done, time.perf_counter()
+    while simulation.done < episodes and time.perf_counter() - begun < PROBE_SECONDS:
+        simulation.advance(PROBE_EPISODES)
+    spent, played = time.perf_counter() - begun, max(1, simulation.done - first)
+    per_episode = spent / played if simulation.done > first else 0.0
+    arrays = num_bytes((learner.core, simulation.world, simulation.score, simulation.curves))
+    return {
+        "learner": name,
+        "microseconds_per_episode": 1e6 * per_episode,
+        "seconds": per_episode * episodes,
+        "bytes": arrays,
+    }
+
+
+def num_bytes(value: Any) -> int:
+    """Of all arrays in a tree of tuples."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    return sum(map(num_bytes, value)) if isinstance(value, tuple) else 0
+
+
+def process_bytes() -> int | None:
+    """The largest memory that this process has had, where the system tells."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def sizes(layout: Layout) -> dict[str, Any]:
+    return {
+        "layers": list(layout.layer_sizes),
+        "horizon": layout.horizon,
+        "states": layout.num_states,
+        "actions": layout.num_actions,
+        "rows": layout.num_rows,
+        "triples": layout.num_triples,
+        "full_support": layout.is_full,
+    }

@@ -1,0 +1,49 @@
+"""`run_cell`: from the description of a cell to its scores. A pure function: the same description, the same bits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hedgerow.experiments import parts
+from hedgerow.experiments.cells import streams
+from hedgerow.learners.learner import Learner
+from hedgerow.model import offline
+from hedgerow.simulation.outcome import Run
+from hedgerow.simulation.run import MOST_EPISODES, Simulation
+
+Tick = Callable[[int], None]
+"""Called with the number of episodes done."""
+
+
+class CellRun(NamedTuple):
+    """What a cell leaves."""
+
+    run: Run
+    learner: Learner
+    seconds: dict[str, float]
+    """Wall time: build (world, baseline, learner), loop (episodes), score (comparators), total"""
+    facts: dict[str, float]
+    """What is known of the world and worth keeping with the curves: slater, its margin rho"""
+
+
+def run_cell(spec: Mapping[str, Any], folder: Path | None = None, tick: Tick | None = None, **options: Any) -> CellRun:
+    """Run one cell; files that it names are looked for in `folder`. `options` go to the simulation."""
+    begun = time.perf_counter()
+    seeds = streams(spec)
+    cmdp, own_loss = parts.build_instance(spec["instance"], folder or Path())
+    adversary = parts.build_adversary(spec["adversary"], seeds.adversary, own_loss)
+    learner = parts.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner)
+    simulation = Simulation(cmdp, adversary, learner, seeds.simulation, **options)
+    built = time.perf_counter()
+    while simulation.done < spec["episodes"]:
+        if tick is not None:
+            tick(simulation.done)
+        simulation.advance(MOST_EPISODES)
+    played = time.perf_counter()
+    run, rho = simulation.result(), offline.slater(cmdp).margin
+    scored = time.perf_counter()
+    seconds = {"build": built - begun, "loop": played - built, "score": scored - played, "total": scored - begun}
+    return CellRun(run, learner, seconds, {"slater": rho})

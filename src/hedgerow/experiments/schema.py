@@ -1,0 +1,245 @@
+"""An experiment file, read strictly: what is unknown, missing or of the wrong kind is an error with line and field.
+
+    title = "Two learners, one world"       # text, optional; so is description
+    seed = 0                                # the one number that all chance comes from (default 0)
+    seeds = 4                               # repetitions 0..3; or a list of them
+    episodes = [10_000, 100_000]            # horizons; or one number
+    delta = 0.01                            # failure probability (default 0.01)
+    trace = false                           # also keep every single episode
+
+    [[instance]]                            # one or more: a catalogue entry with its parameters, or file = "world.npz"
+    name = "random-layered"
+    layers = [1, 3, 3, 1]
+    label = "small"                         # how tables and file names call it; made of the parameters if missing
+
+    [[adversary]]                           # one or more: a kind of losses with its parameters, or "own"
+    name = "switching"
+    period = 1000
+
+    [[learner]]                             # one or more: preset, switches, baseline
+    name = "s-ops"
+    preset = "sharp"
+
+Every instance meets every adversary, learner, horizon and seed: each combination is a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedgerow.checks import real_number, whole_number
+from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.experiments import parts
+from hedgerow.experiments.parts import FILE, Misfit, Part
+from hedgerow.experiments.source import Source, Where, find
+from hedgerow.model.loss_blocks import ObliviousLosses
+
+TOP = ("title", "description", "seed", "seeds", "episodes", "delta", "trace", "instance", "adversary", "learner")
+MOST_CELLS = 1_000_000
+LONGEST_LABEL = 60
+_QUIET = {"instance": (), "adversary": ("period", "step", "rate", "noise"), "learner": ("preset",)}
+"""Keys whose values stand in a label without their name."""
+
+
+@dataclass(frozen=True)
+class Ingredient:
+    """An instance, adversary or learner as the file gives it."""
+
+    given: Part
+    label: str
+    where: Where
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a file says, checked."""
+
+    source: Source
+    title: str
+    description: str
+    seed: int
+    seeds: tuple[int, ...]
+    horizons: tuple[int, ...]
+    delta: float
+    trace: bool
+    instances: tuple[Ingredient, ...]
+    adversaries: tuple[Ingredient, ...]
+    learners: tuple[Ingredient, ...]
+
+    @property
+    def name(self) -> str:
+        """Short and safe as the name of a directory."""
+        return Path(self.source.name).stem
+
+    @property
+    def folder(self) -> Path:
+        return self.source.folder
+
+    def as_data(self) -> dict[str, Any]:
+        """The experiment without its titles, as plain data."""
+        ingredients = {"instance": self.instances, "adversary": self.adversaries, "learner": self.learners}
+        return {
+            "seed": self.seed,
+            "seeds": list(self.seeds),
+            "episodes": list(self.horizons),
+            "delta": self.delta,
+            "trace": self.trace,
+            **{kind: [{**item.given, "label": item.label} for item in items] for kind, items in ingredients.items()},
+        }
+
+
+def load(name_or_path: str) -> Experiment:
+    """The experiment of a name that ships with the package, or in a TOML file."""
+    return parse(find(name_or_path))
+
+
+def parse(source: Source) -> Experiment:
+    """The experiment in a text; the first mistake is raised with its line and field."""
+    data = source.data()
+    for key in data:
+        if key not in TOP:
+            raise source.mistake((key,), f"unknown entry; an experiment has: {', '.join(TOP)}")
+    reader = _Reader(source, data)
+    horizons = reader.numbers("episodes", _horizons)
+    experiment = Experiment(
+        source=source,
+        title=reader.text("title"),
+        description=reader.text("description"),
+        seed=reader.numbers("seed", lambda value: whole_number("the seed", value, 0), 0),
+        seeds=reader.numbers("seeds", _seeds),
+        horizons=horizons,
+        delta=reader.numbers("delta", lambda value: real_number("delta", value, 1e-300, 1.0 - 1e-15), 0.01),
+        trace=reader.numbers("trace", _flag, False),
+        instances=reader.ingredients("instance"),
+        adversaries=reader.ingredients("adversary"),
+        learners=reader.ingredients("learner"),
+    )
+    _check_size(experiment)
+    _check_parts(experiment)
+    return experiment
+
+
+class _Reader:
+    """Takes entries out of the data and turns mistakes into errors with a line."""
+
+    def __init__(self, source: Source, data: Mapping[str, Any]) -> None:
+        self.source, self.data = source, data
+
+    def text(self, key: str) -> str:
+        value = self.data.get(key, "")
+        if not isinstance(value, str):
+            raise self.source.mistake((key,), f"must be a text in quotation marks, not {value!r}")
+        return value
+
+    def numbers(self, key: str, check: Callable[[Any], Any], default: Any = None) -> Any:
+        if key not in self.data:
+            if default is None:
+                raise self.source.mistake((), f"the entry {key!r} is missing")
+            return default
+        try:
+            return check(self.data[key])
+        except InvalidInput as error:
+            raise self.source.mistake((key,), str(error)) from error
+
+    def ingredients(self, key: str) -> tuple[Ingredient, ...]:
+        tables = self.data.get(key)
+        if tables is None:
+            raise self.source.mistake((), f"there is no {key}; add a table [[{key}]] with its name")
+        if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+            raise self.source.mistake((key,), f"write one or more tables [[{key}]], with double brackets")
+        found = tuple(self._ingredient(key, number, table) for number, table in enumerate(tables))
+        labels: dict[str, int] = {}
+        for number, item in enumerate(found):
+            if item.label in labels:
+                raise self.source.mistake(
+                    item.where,
+                    f"is called {item.label!r} like {key} {labels[item.label] + 1}; give one of them a label",
+                )
+            labels[item.label] = number
+        return found
+
+    def _ingredient(self, key: str, number: int, table: Mapping[str, Any]) -> Ingredient:
+        where = (key, number)
+        given = {name: value for name, value in table.items() if name != "label"}
+        if key == "instance" and "name" not in given and FILE in given:
+            given = {"name": FILE, **given}
+        if not isinstance(given.get("name"), str):
+            raise self.source.mistake(
+                (*where, "name"), "must be a text in quotation marks" if "name" in given else "the name is missing"
+            )
+        given = {"name": given.pop("name"), **given}
+        named = {"preset": "paper", **given} if key == "learner" else given
+        label = table.get("label", parts.default_label(named, _QUIET[key])[:LONGEST_LABEL])
+        if not isinstance(label, str) or not 0 < len(label) <= LONGEST_LABEL:
+            raise self.source.mistake((*where, "label"), f"must be a text of 1 to {LONGEST_LABEL} characters")
+        return Ingredient(given, label, where)
+
+
+def _horizons(value: Any) -> tuple[int, ...]:
+    return _distinct("the number of episodes", value if isinstance(value, list) else [value], 1)
+
+
+def _seeds(value: Any) -> tuple[int, ...]:
+    if isinstance(value, list):
+        return _distinct("a seed", value, 0)
+    return tuple(range(min(whole_number("the number of seeds", value, 1), MOST_CELLS + 1)))
+
+
+def _distinct(what: str, values: list[Any], least: int) -> tuple[int, ...]:
+    numbers = tuple(whole_number(what, value, least) for value in values)
+    if not numbers:
+        raise InvalidInput("the list is empty")
+    if len(set(numbers)) != len(numbers):
+        raise InvalidInput("the list names a number twice")
+    return numbers
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"must be true or false, not {value!r}")
+    return value
+
+
+def _check_size(experiment: Experiment) -> None:
+    count = len(experiment.seeds) * len(experiment.horizons)
+    for items in (experiment.instances, experiment.adversaries, experiment.learners):
+        count *= len(items)
+    if count > MOST_CELLS:
+        raise experiment.source.mistake(("seeds",), f"this makes more than {MOST_CELLS:,} cells; split it")
+
+
+def _check_parts(experiment: Experiment) -> None:
+    """Build what can be built before anything runs: instances, and adversaries on their layouts."""
+    for learner in experiment.learners:
+        _placed(experiment, learner, parts.complete_learner, learner.given)
+    for horizon in experiment.horizons:
+        worlds = [_world(experiment, item, horizon) for item in experiment.instances]
+        for item in experiment.adversaries:
+            part = _placed(experiment, item, parts.complete_adversary, item.given, horizon)
+            for cmdp, loss in worlds:
+                _placed(experiment, item, _try_adversary, part, cmdp, loss)
+
+
+def _world(experiment: Experiment, item: Ingredient, horizon: int) -> Any:
+    part = _placed(experiment, item, parts.complete_instance, item.given, horizon, experiment.folder)
+    return _placed(experiment, item, parts.build_instance, part, experiment.folder)
+
+
+def _try_adversary(part: Part, cmdp: Any, loss: Any) -> None:
+    adversary = parts.build_adversary(part, 0, loss)
+    if isinstance(adversary, ObliviousLosses):
+        adversary.block(cmdp.layout, 0, 1)
+
+
+def _placed(experiment: Experiment, item: Ingredient, action: Callable[..., Any], *arguments: Any) -> Any:
+    """What `action` makes of its arguments; its mistakes get a line."""
+    try:
+        return action(*arguments)
+    except Misfit as error:
+        where = item.where if error.key is None else (*item.where, error.key)
+        raise experiment.source.mistake(where, str(error)) from error
+    except HedgerowError as error:
+        raise experiment.source.mistake(item.where, str(error)) from error

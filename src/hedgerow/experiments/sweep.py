@@ -1,0 +1,246 @@
+"""`sweep`: run the cells of an experiment that have no result yet, and keep the books.
+
+A cell is finished when its file is in the directory, complete and with the right hash; nothing else counts. So a sweep
+may end at any moment, by Ctrl-C or by a power cut, and the next call continues with what is missing. This process alone
+writes into the directory; times, attempts and errors go into the manifest, at most once a second.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedgerow import files
+from hedgerow.errors import InvalidInput
+from hedgerow.experiments import backends
+from hedgerow.experiments.backends import BACKENDS, Counts
+from hedgerow.experiments.cells import Cell, cells_of, experiment_data
+from hedgerow.experiments.schema import Experiment, parse
+from hedgerow.experiments.source import Source
+from hedgerow.experiments.worker import Outcome, Task, own_version, perform
+from hedgerow.model.adaptive import Pursuit
+from hedgerow.results import store
+
+WARM_EPISODES = 3
+BETWEEN_NOTES = 1.0
+"""Seconds between two updates of the manifest."""
+
+
+class Watcher:
+    """Hears what happens in a sweep; this one keeps silent."""
+
+    def warm(self) -> None:
+        """Kernels are being compiled or loaded, before the workers start."""
+
+    def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
+        """These cells are going to run; `counts` tells, at any time, the episodes done by each of them."""
+
+    def finish(self, cell: Cell, outcome: Outcome) -> None:
+        """A cell has ended, well or not."""
+
+    def again(self, ids: Sequence[str]) -> None:
+        """A process died; these cells run again."""
+
+    def stop(self) -> None:
+        """Nothing more will happen."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to run."""
+
+    backend: str = "loky"
+    processes: int | None = None
+    """None: one for each core that this process may use"""
+    scheduler: str = ""
+    """The address of a Dask scheduler"""
+    fail_fast: bool = False
+    """Stop at the first cell that fails, instead of going on with the others"""
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise InvalidInput(f"the backend is {self.backend!r}; choose one of {', '.join(BACKENDS)}")
+        if (self.backend == "dask") != bool(self.scheduler):
+            raise InvalidInput("the backend dask and the address of a scheduler (tcp://...) belong together")
+        if self.processes is not None and self.processes < 1:
+            raise InvalidInput(f"the number of processes is {self.processes}; it must be at least 1")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What a sweep came to."""
+
+    directory: Path
+    total: int
+    skipped: int
+    """Finished before this call"""
+    done: int
+    """Finished by this call"""
+    failed: dict[str, str]
+    """By cell: why"""
+    seconds: float
+    interrupted: bool = False
+
+    @property
+    def complete(self) -> bool:
+        return self.skipped + self.done == self.total
+
+
+def sweep(
+    experiment: Experiment,
+    directory: str | os.PathLike[str],
+    *,
+    plan: Plan | None = None,
+    resume: bool = False,
+    only: Sequence[str] = (),
+    watch: Watcher | None = None,
+) -> Tally:
+    """Run what is not finished yet. `only` are ids of cells, `resume` allows a directory that was begun before.
+
+    An interrupt ends the call with `interrupted`, not with an exception: what is finished is kept.
+    """
+    plan, watch, target = plan or Plan(), watch or Watcher(), Path(directory)
+    begun = time.perf_counter()
+    cells = cells_of(experiment)
+    chosen = _chosen(cells, only)
+    _open(experiment, cells, target, resume)
+    finished = store.finished(target)
+    waiting = [cell for cell in chosen if cell.id not in finished]
+    books, interrupted = _Books(target), False
+    try:
+        if waiting:
+            _run(experiment, waiting, len(chosen) - len(waiting), plan, watch, books)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        watch.stop()
+        books.close()
+    skipped, seconds = len(chosen) - len(waiting), time.perf_counter() - begun
+    return Tally(target, len(chosen), skipped, books.num_done, books.failed, seconds, interrupted)
+
+
+def stored_experiment(directory: str | os.PathLike[str]) -> Experiment:
+    """The experiment whose results a directory holds."""
+    manifest = store.read_manifest(directory)
+    try:
+        source = Source(manifest["source_name"], manifest["source"], Path(manifest["source_folder"]))
+    except KeyError as error:
+        raise InvalidInput(f"{directory} was not made by a sweep: its manifest has no entry {error}") from error
+    return parse(source)
+
+
+def _chosen(cells: Sequence[Cell], only: Sequence[str]) -> Sequence[Cell]:
+    known = {cell.id: cell for cell in cells}
+    for name in only:
+        if name not in known:
+            raise InvalidInput(f"there is no cell {name!r}; the first of {len(cells)} is {cells[0].id!r}")
+    return [known[name] for name in dict.fromkeys(only)] or cells
+
+
+def _open(experiment: Experiment, cells: tuple[Cell, ...], target: Path, resume: bool) -> None:
+    """Make the directory, or make sure that it belongs to this experiment and may be continued."""
+    if not resume and (target / store.MANIFEST).exists():
+        raise InvalidInput(
+            f"{target} holds results already: {len(store.finished(target))} finished cells; pass --resume (in Python: "
+            "resume=True) to run what is missing, or choose another directory"
+        )
+    entries = {
+        "experiment": experiment_data(experiment, cells),
+        "title": experiment.title or experiment.name,
+        "description": experiment.description,
+        "source": experiment.source.text,
+        "source_name": experiment.source.name,
+        "source_folder": str(experiment.folder.resolve()),
+    }
+    store.create(target, entries)
+
+
+def _run(
+    experiment: Experiment, waiting: Sequence[Cell], num_skipped: int, plan: Plan, watch: Watcher, books: _Books
+) -> None:
+    folder = str(experiment.folder.resolve())
+    tasks = [Task(cell.id, cell.spec, folder, experiment.trace, own_version()) for cell in waiting]
+    processes = min(plan.processes or _cores(), len(tasks))
+    backend = "serial" if plan.backend == "loky" and processes == 1 else plan.backend
+    if backend == "loky":
+        watch.warm()
+        _warm(tasks)
+    with backends.counted(tasks) as (numbered, counts):
+
+        def on_death(lost: Sequence[Task]) -> None:
+            books.repeat(task.id for task in lost)
+            watch.again([task.id for task in lost])
+
+        watch.start(waiting, num_skipped, counts)
+        if backend == "serial":
+            outcomes = backends.serial(numbered)
+        elif backend == "loky":
+            outcomes = backends.loky(numbered, processes, counts, on_death)
+        else:
+            outcomes = backends.dask(numbered, plan.scheduler)
+        with closing(outcomes):
+            for outcome in outcomes:
+                books.enter(waiting[outcome.number], outcome)
+                watch.finish(waiting[outcome.number], outcome)
+                if outcome.failed and plan.fail_fast:
+                    break
+
+
+def _warm(tasks: Sequence[Task]) -> None:
+    """Compile, or load, every kernel once, so that the processes find them in the cache and do not all compile."""
+    samples = {(task.spec["learner"]["name"], task.spec["adversary"]["name"] == Pursuit.kind): task for task in tasks}
+    for task in samples.values():
+        perform(Task(task.id, {**task.spec, "episodes": WARM_EPISODES}, task.folder, False, task.version))
+
+
+def _cores() -> int:
+    from joblib import cpu_count
+
+    count: int = cpu_count()
+    return count
+
+
+class _Books:
+    """Writes files at once and notes for the manifest now and then."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.num_done, self.failed = 0, dict[str, str]()
+        self._attempts: Counter[str] = Counter()
+        self._notes: dict[str, Any] = {}
+        self._written = time.monotonic()
+
+    def repeat(self, ids: Iterator[str]) -> None:
+        self._attempts.update(ids)
+
+    def enter(self, cell: Cell, outcome: Outcome) -> None:
+        """Keep what a cell came to: its files first, then the note."""
+        for path, content in outcome.files.items():
+            # Whatever stands there is not a finished cell: those were not run.
+            files.save(self.directory / path, content, overwrite=True)
+        note: dict[str, Any] = {
+            "status": "failed" if outcome.failed else "done",
+            "error": outcome.error or None,
+            "seconds": {name: round(value, 6) for name, value in outcome.seconds.items()},
+            "attempts": self._attempts[cell.id] + 1,
+            "worker": outcome.worker,
+        }
+        if outcome.failed:
+            self.failed[cell.id] = outcome.error
+            note |= {"details": outcome.details, "hash": cell.hash, "spec": cell.spec}
+        else:
+            self.num_done += 1
+        self._notes[cell.id] = note
+        if time.monotonic() - self._written > BETWEEN_NOTES:
+            self.close()
+
+    def close(self) -> None:
+        if self._notes:
+            store.update_manifest(self.directory, {"cells": self._notes})
+        self._notes, self._written = {}, time.monotonic()

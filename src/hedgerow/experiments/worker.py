@@ -1,0 +1,123 @@
+"""What a process does with a cell: run it, and hand back the content of its files.
+
+The content travels to the one process that owns the directory of results. So workers need no common file system, a
+worker that outlives its sweep cannot write into it, and an error is an answer like any other.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import traceback
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow.errors import HedgerowError
+from hedgerow.experiments.run_cell import CellRun, Tick, run_cell
+from hedgerow.results import store
+from hedgerow.results.naming import cell_id
+from hedgerow.results.tables import run_table, table_bytes
+
+NOT_BEGUN = -1
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cell on its way to a worker."""
+
+    id: str
+    spec: dict[str, Any]
+    folder: str
+    """Where the files that the cell names are looked for"""
+    trace: bool
+    version: str
+    """Of hedgerow, in the process that gives the order"""
+    number: int = 0
+    """Its place in the counters"""
+    counters: str = ""
+    """A file of one int64 per task: episodes done; empty if nobody looks (another machine)"""
+    parent: int = 0
+    """The process to work for: without it the worker ends; 0 to go on in any case"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell."""
+
+    id: str
+    number: int
+    files: dict[str, bytes]
+    """By path below the directory of results; empty if it failed"""
+    seconds: dict[str, float]
+    worker: str
+    error: str = ""
+    """One line"""
+    details: str = ""
+    """The traceback of an error that nobody foresaw"""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.error)
+
+
+def perform(task: Task) -> Outcome:
+    """Run the cell of `task`; whatever goes wrong is part of the outcome."""
+    begun = time.perf_counter()
+    try:
+        _check_version(task.version)
+        done = run_cell(task.spec, Path(task.folder), _counter(task))
+        trace = run_cell(task.spec, Path(task.folder), marks="all") if task.trace else None
+        content = _written(task.spec, done, trace)
+        return Outcome(task.id, task.number, content, {**done.seconds, "total": time.perf_counter() - begun}, _here())
+    except HedgerowError as error:
+        return _failure(task, begun, str(error), "")
+    except Exception as error:
+        return _failure(task, begun, f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+def _failure(task: Task, begun: float, error: str, details: str) -> Outcome:
+    return Outcome(task.id, task.number, {}, {"total": time.perf_counter() - begun}, _here(), error, details)
+
+
+def own_version() -> str:
+    return version("hedgerow")
+
+
+def _check_version(expected: str) -> None:
+    if own_version() != expected:
+        raise HedgerowError(
+            f"this worker ({_here()}) has hedgerow {own_version()}, the sweep was begun with {expected}: "
+            "install the same version everywhere"
+        )
+
+
+def _counter(task: Task) -> Tick:
+    """A function that notes the episodes done, and ends the process if nobody waits for it any more."""
+    counters = np.memmap(task.counters, dtype=np.int64, mode="r+") if task.counters else None
+
+    def note(done: int) -> None:
+        if task.parent and os.getpid() != task.parent and os.getppid() != task.parent:
+            os._exit(1)
+        if counters is not None:
+            counters[task.number] = done
+
+    return note
+
+
+def _written(spec: dict[str, Any], done: CellRun, trace: CellRun | None) -> dict[str, bytes]:
+    """The files of a finished cell by their path below the directory of results, the cell's own last."""
+    runs = {store.TRACES: trace, store.CELLS: done}
+    return {
+        f"{folder}/{cell_id(spec)}.parquet": table_bytes(run_table(spec, made.run, made.learner, made.facts))
+        for folder, made in runs.items()
+        if made is not None
+    }
+
+
+def _here() -> str:
+    return f"{platform.node()}:{os.getpid()}"

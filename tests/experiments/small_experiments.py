@@ -1,0 +1,57 @@
+"""Experiments that take a second, and what the tests ask of their results."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hedgerow.experiments.schema import Experiment, parse
+from hedgerow.experiments.source import Source
+
+HEAD = """\
+seeds = 2
+episodes = [50, 80]
+"""
+BODY = """\
+[[instance]]
+name = "lower-bound-1"
+episodes = "T"
+label = "first"
+
+[[adversary]]
+name = "switching"
+period = 20
+
+[[learner]]
+name = "sv-ops"
+
+[[learner]]
+name = "s-ops"
+preset = "sharp"
+"""
+SMALL = HEAD + BODY
+NUM_CELLS = 8
+
+
+def source(text: str, folder: Path | None = None) -> Source:
+    return Source("small.toml", text, folder or Path())
+
+
+def small(text: str = SMALL, folder: Path | None = None) -> Experiment:
+    return parse(source(text, folder))
+
+
+def cell_files(directory: Path) -> dict[str, bytes]:
+    """The content of all finished cells and traces, by path."""
+    paths = [*directory.glob("cells/*.parquet"), *directory.glob("traces/*.parquet")]
+    return {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
+
+
+def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    """`hedgerow ...` in a process group of its own."""
+    command = [sys.executable, "-m", "hedgerow", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, start_new_session=True, env=dict(os.environ), **{**pipes, **options})

@@ -1,0 +1,146 @@
+"""Cells: their names, hashes and seeds; and that a cell is what one would write by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.random import SeedSequence
+from small_experiments import NUM_CELLS, SMALL, small
+
+import hedgerow as hr
+from hedgerow.errors import InvalidInput
+from hedgerow.experiments.cells import cells_of, experiment_data, streams
+from hedgerow.experiments.parts import Misfit, build_learner, complete_learner
+from hedgerow.experiments.run_cell import run_cell
+from hedgerow.experiments.schema import load
+from hedgerow.simulation.outcome import Run
+
+
+def test_every_combination_is_a_cell() -> None:
+    cells = cells_of(small())
+    assert len(cells) == len({cell.id for cell in cells}) == len({cell.hash for cell in cells}) == NUM_CELLS
+    assert "first__switching-20__s-ops-sharp__T80__seed1" in {cell.id for cell in cells}
+
+
+def test_a_description_is_complete() -> None:
+    (spec,) = (cell.spec for cell in cells_of(small()) if cell.id == "first__switching-20__s-ops-sharp__T80__seed1")
+    assert spec["instance"] == {"name": "lower-bound-1", "episodes": 80, "rho": 0.25}  # "T" is the horizon
+    assert spec["adversary"] == {"name": "switching", "period": 20, "patterns": 2}  # its seed is the cell's
+    assert spec["learner"] == {"name": "s-ops", "preset": "sharp", "baseline": "slater"}
+    assert (spec["episodes"], spec["delta"], spec["seed"], spec["root_seed"]) == (80, 0.01, 1, 0)
+
+
+def test_labels_change_names_and_nothing_else() -> None:
+    plain, labelled = cells_of(small()), cells_of(small(SMALL.replace('"first"', '"renamed"')))
+    assert [cell.hash for cell in plain] == [cell.hash for cell in labelled]
+    assert all(cell.id.startswith("renamed__") for cell in labelled)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('label = "first"', 'rho = 0.3\nlabel = "first"'),
+        ("period = 20", "period = 21"),
+        ("period = 20", "period = 20\nseed = 5"),
+        ("seeds = 2", "seeds = 2\nseed = 1"),
+        ("seeds = 2", "seeds = 2\ndelta = 0.02"),
+        ("seeds = 2", "seeds = [2, 3]"),
+        ("[50, 80]", "[51, 81]"),
+    ],
+)
+def test_anything_else_changes_every_hash(old: str, new: str) -> None:
+    before, after = cells_of(small()), cells_of(small(SMALL.replace(old, new)))
+    assert {cell.hash for cell in before}.isdisjoint(cell.hash for cell in after)
+    assert experiment_data(small(), before) != experiment_data(small(SMALL.replace(old, new)), after)
+
+
+def test_seeds_are_children_of_one_sequence() -> None:
+    children = SeedSequence(7).spawn(6)
+    for seed in range(6):
+        expected = children[seed].generate_state(3, np.uint64)
+        assert np.array_equal(np.array(streams({"root_seed": 7, "seed": seed}), dtype=np.uint64), expected)
+    every = [word for root in range(5) for seed in range(50) for word in streams({"root_seed": root, "seed": seed})]
+    assert len(set(every)) == len(every)
+
+
+def test_a_cell_does_not_depend_on_its_neighbours() -> None:
+    alone = small(SMALL.replace("seeds = 2", "seeds = [1]").replace("[50, 80]", "80"))
+    among = {cell.id: cell for cell in cells_of(small())}
+    for cell in cells_of(alone):
+        assert among[cell.id] == cell
+
+
+def by_hand(seeds: tuple[int, int, int]) -> Run:
+    simulation_seed, learner_seed, adversary_seed = seeds
+    world = hr.catalogue.make("lower-bound-1", episodes=80)
+    slater = hr.offline.slater(world.cmdp)
+    learner = hr.SOPS(
+        world.cmdp.view(), 80, 0.01, "sharp", learner_seed, baseline=slater.policy, baseline_costs=slater.costs
+    )
+    losses = hr.losses.Switching(period=20, seed=adversary_seed)
+    return hr.simulate(world.cmdp, losses, learner, seed=simulation_seed, progress=False)
+
+
+def test_a_cell_is_what_one_would_write_by_hand() -> None:
+    (cell,) = (cell for cell in cells_of(small()) if cell.id == "first__switching-20__s-ops-sharp__T80__seed1")
+    done, expected = run_cell(cell.spec), by_hand(streams(cell.spec))
+    for name in ("episodes", "loss", "regret", "costs", "violations", "mixing", "iterations", "policy"):
+        assert np.array_equal(getattr(done.run, name), getattr(expected, name)), name
+    assert done.facts["slater"] == pytest.approx(0.25, abs=1e-9)  # the closed form: rho
+    assert done.seconds["total"] >= done.seconds["loop"] > 0.0
+
+
+def test_progress_is_told() -> None:
+    told: list[int] = []
+    run_cell(cells_of(small())[0].spec, tick=told.append)
+    assert told[0] == 0
+
+
+def test_the_two_baselines() -> None:
+    cmdp = hr.catalogue.make("lower-bound-1", rho=0.25).cmdp
+    safest = build_learner(complete_learner({"name": "s-ops"}), cmdp, 10, 0.1, 0)
+    assert isinstance(safest, hr.SOPS)
+    assert safest.baseline_costs == pytest.approx([0.25], abs=1e-9)  # alpha - rho
+    bolder = build_learner(complete_learner({"name": "s-ops", "margin": 0.1}), cmdp, 10, 0.1, 0)
+    assert isinstance(bolder, hr.SOPS)
+    assert bolder.baseline_costs[0] <= 0.4 + 1e-9
+    assert hr.occupancy.evaluate(cmdp, bolder.baseline).costs == pytest.approx(bolder.baseline_costs, abs=1e-12)
+    with pytest.raises(hr.InfeasibleError, match=r"no policy keeps every cost 0.3 below"):
+        build_learner(complete_learner({"name": "s-ops", "margin": 0.3}), cmdp, 10, 0.1, 0)
+
+
+def test_known_transitions_reach_the_learner() -> None:
+    cmdp = hr.catalogue.make("lower-bound-1").cmdp
+    learner = build_learner(complete_learner({"name": "sv-ops", "known_transitions": True}), cmdp, 10, 0.1, 0)
+    assert learner.transitions is not None
+    assert build_learner(complete_learner({"name": "sv-ops"}), cmdp, 10, 0.1, 0).transitions is None
+
+
+def test_numbers_that_only_one_learner_knows() -> None:
+    cmdp = hr.catalogue.make("lower-bound-1").cmdp
+    learner = build_learner(complete_learner({"name": "cv-ops", "memory_budget": 4096}), cmdp, 10, 0.1, 0)
+    assert isinstance(learner, hr.CVOPS)
+    assert learner.memory_budget == 4096
+    with pytest.raises(Misfit, match="memory_budget must be a number, not 'much'"):
+        complete_learner({"name": "cv-ops", "memory_budget": "much"})
+    with pytest.raises(Misfit, match="sv-ops has no switch 'memory_budget'"):
+        complete_learner({"name": "sv-ops", "memory_budget": 4096})
+
+
+def test_the_demo_shows_every_learner_of_the_paper() -> None:
+    shown = [item.given["name"] for item in load("demo").learners]
+    assert shown == ["sv-ops", "s-ops", "cv-ops", "uob-reps"]
+
+
+def test_a_world_file_that_changes_is_refused(tmp_path: Path) -> None:
+    world = hr.catalogue.make("lower-bound-1")
+    world.cmdp.save(tmp_path / "world.npz")
+    text = SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "world.npz"')
+    cell = cells_of(small(text, tmp_path))[0]
+    assert run_cell(cell.spec, tmp_path).run.episodes[-1] == 50
+    world.cmdp.with_thresholds([0.4]).save(tmp_path / "world.npz", overwrite=True)
+    with pytest.raises(InvalidInput, match=r"world.npz has changed"):
+        run_cell(cell.spec, tmp_path)
+    assert cells_of(small(text, tmp_path))[0].hash != cell.hash

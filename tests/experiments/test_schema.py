@@ -1,0 +1,161 @@
+"""What an experiment file may say, and the one clear message for what it may not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_experiments import SMALL, small
+
+import hedgerow as hr
+from hedgerow import cli
+from hedgerow.errors import InvalidInput
+from hedgerow.experiments.schema import load
+from hedgerow.experiments.source import shipped
+
+
+def test_what_a_file_says() -> None:
+    experiment = small()
+    assert experiment.seeds == (0, 1)
+    assert experiment.horizons == (50, 80)
+    assert (experiment.seed, experiment.delta, experiment.trace) == (0, 0.01, False)
+    assert [item.label for item in experiment.instances] == ["first"]
+    assert [item.label for item in experiment.adversaries] == ["switching-20"]
+    assert [item.label for item in experiment.learners] == ["sv-ops-paper", "s-ops-sharp"]
+
+
+def test_one_number_or_a_list() -> None:
+    single = small(SMALL.replace("seeds = 2", "seeds = [7, 3]").replace("[50, 80]", "64"))
+    assert single.seeds == (7, 3)
+    assert single.horizons == (64,)
+
+
+def test_switches_and_baselines_show_in_the_label() -> None:
+    text = SMALL + "margin = 0.1\nradii = 'anytime'\n"
+    assert small(text).learners[1].label == "s-ops-sharp-margin=0.1-radii=anytime"
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_what_ships_is_valid(name: str) -> None:
+    experiment = load(name)
+    assert experiment.title
+    assert experiment.description
+    assert experiment.name == name
+
+
+def test_a_world_from_a_file(tmp_path: Path) -> None:
+    world = hr.catalogue.make("lower-bound-1")
+    world.cmdp.save(tmp_path / "world.npz")
+    text = SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "world.npz"')
+    assert small(text, tmp_path).instances[0].given == {"name": "file", "file": "world.npz"}
+
+
+# (the text, its line if one can be named, words of the message)
+MALFORMED: dict[str, tuple[str, int | None, str]] = {
+    "no TOML": ("seeds = \n", 1, "not valid TOML"),
+    "cut short": ("seeds = 2\n[[instance", 2, "not valid TOML"),
+    "twice the same key": ("seeds = 2\nseeds = 3\n", 2, "not valid TOML"),
+    "empty": ("", None, "'episodes' is missing"),
+    "unknown entry": ("seed_count = 3\n" + SMALL, 1, "seed_count: unknown entry; an experiment has: title"),
+    "no seeds": (SMALL.replace("seeds = 2\n", ""), None, "'seeds' is missing"),
+    "seeds as text": (SMALL.replace("seeds = 2", 'seeds = "two"'), 1, "must be a whole number, not 'two'"),
+    "no seed at all": (SMALL.replace("seeds = 2", "seeds = []"), 1, "the list is empty"),
+    "a seed twice": (SMALL.replace("seeds = 2", "seeds = [1, 1]"), 1, "names a number twice"),
+    "no episodes": (SMALL.replace("[50, 80]", "0"), 2, "is 0; it must be at least 1"),
+    "half an episode": (SMALL.replace("[50, 80]", "[50, 1.5]"), 2, "must be a whole number, not 1.5"),
+    "delta of 2": ("delta = 2.0\n" + SMALL, 1, "delta is 2.0; it must lie in"),
+    "title is a number": ("title = 5\n" + SMALL, 1, "must be a text in quotation marks, not 5"),
+    "trace is a text": ("trace = 'yes'\n" + SMALL, 1, "must be true or false"),
+    "too many cells": (SMALL.replace("seeds = 2", "seeds = 1_000_000_000"), 1, "more than 1,000,000 cells"),
+    "no learner": (SMALL[: SMALL.index("[[learner]]")], None, "there is no learner; add a table [[learner]]"),
+    "single brackets": (SMALL.replace("[[adversary]]", "[adversary]"), 8, "with double brackets"),
+    "no name": (SMALL.replace('name = "sv-ops"\n', ""), 12, "learner 1, name: the name is missing"),
+    "name is a number": (SMALL.replace('name = "sv-ops"', "name = 3"), 13, "must be a text in quotation marks"),
+    "unknown instance": (SMALL.replace("lower-bound-1", "atlantis"), 4, "unknown instance 'atlantis'; known: random-"),
+    "unknown parameter": (
+        SMALL.replace("label =", "size ="),
+        6,
+        "has no parameter 'size'; its parameters are: episodes",
+    ),
+    "parameter of a wrong kind": (SMALL.replace('"T"', '"many"'), 5, "episodes must be a whole number, not 'many'"),
+    "impossible world": (SMALL.replace('label = "first"', "rho = 0.0001"), 3, "the bound needs rho >= eps"),
+    "world that is no file": (
+        SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "no.npz"'),
+        3,
+        "cannot read",
+    ),
+    "unknown adversary": (SMALL.replace('"switching"', '"clever"'), 9, "unknown adversary 'clever'; known: fixed, iid"),
+    "adversary without its period": (
+        SMALL.replace("period = 20\n", ""),
+        8,
+        "switching losses need the parameter 'period'",
+    ),
+    "adversary's parameter unknown": (
+        SMALL.replace("period =", "perriod ="),
+        10,
+        "no parameter 'perriod'; they have: period",
+    ),
+    "adversary's parameter wrong": (
+        SMALL.replace("period = 20", "period = 0"),
+        10,
+        "period is 0; it must be at least 1",
+    ),
+    "loss of a wrong length": (SMALL.replace('"switching"\nperiod = 20', '"fixed"\nloss = [0.5]'), 8, "adversary 1"),
+    "unknown learner": (SMALL.replace("sv-ops", "sv-opps"), 13, "unknown learner 'sv-opps'; known: sv-ops, s-ops"),
+    "unknown preset": (SMALL.replace('"sharp"', '"blunt"'), 17, "the preset is 'blunt'; choose one of paper, sharp"),
+    "unknown switch": (SMALL + "speed = 3\n", 18, "s-ops has no switch 'speed'; its switches are"),
+    "switch of a wrong value": (SMALL + "radii = 'loose'\n", 18, "the radii are 'loose'; choose one of paper, tight"),
+    "switch of another learner": (SMALL.replace('"sv-ops"', '"sv-ops"\nsigma = "safe"'), 14, "has no switch 'sigma'"),
+    "baseline of nobody": (SMALL.replace('"sv-ops"', '"sv-ops"\nbaseline = "slater"'), 14, "has no switch 'baseline'"),
+    "unknown baseline": (SMALL + "baseline = 'hope'\n", 18, "the baseline is 'hope'; choose one of slater, margin"),
+    "margin without number": (SMALL + "baseline = 'margin'\n", 18, "needs a number: margin = 0.1"),
+    "negative margin": (SMALL + "margin = -1\n", 18, "the margin is -1.0; it must lie in"),
+    "twice the same learner": (SMALL + '[[learner]]\nname = "sv-ops"\n', 18, "is called 'sv-ops-paper' like learner 1"),
+    "label too long": (SMALL.replace('"first"', f'"{"x" * 99}"'), 6, "must be a text of 1 to 60 characters"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_file_gets_one_message(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, line, words = MALFORMED[name]
+    file = tmp_path / "broken.toml"
+    file.write_text(text)
+    monkeypatch.setattr(sys, "argv", ["hedgerow", "run", str(file), "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"hedgerow: {file}")
+    assert captured.err.count("\n") == 1
+    assert words in captured.err
+    assert line is None or f"line {line}" in captured.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_enough_malformed_files() -> None:
+    assert len(MALFORMED) >= 20
+
+
+def test_labels_that_become_the_same_file_name() -> None:
+    text = SMALL.replace('name = "sv-ops"', 'name = "sv-ops"\nlabel = "a b"').replace(
+        'preset = "sharp"', 'preset = "sharp"\nlabel = "a-b"'
+    )
+    from hedgerow.experiments.cells import cells_of
+
+    with pytest.raises(InvalidInput, match="two cells would be called"):
+        cells_of(small(text))
+
+
+def test_arrays_may_stand_in_the_file() -> None:
+    experiment = small(SMALL.replace("period = 20", "period = 20\npatterns = [[0.0, 1.0], [1.0, 0.0]]"))
+    from hedgerow.experiments.parts import build_adversary, complete_adversary
+
+    part = complete_adversary(experiment.adversaries[0].given, 50)
+    losses = build_adversary(part, 0, None)
+    assert isinstance(losses, hr.losses.Switching)
+    assert np.array_equal(losses.patterns, [[0.0, 1.0], [1.0, 0.0]])

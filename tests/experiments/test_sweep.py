@@ -1,0 +1,246 @@
+"""Sweeps: nothing is run twice, nothing is lost, and the files do not depend on how they were made."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_experiments import NUM_CELLS, SMALL, cell_files, small
+
+from hedgerow import results
+from hedgerow.errors import InvalidInput
+from hedgerow.experiments import backends, sweep, worker
+from hedgerow.experiments.cells import Cell, cells_of
+from hedgerow.experiments.sweep import Plan, Watcher, stored_experiment
+from hedgerow.experiments.worker import Outcome, Task
+
+SERIAL, TWO = Plan("serial"), Plan("loky", processes=2)
+UNSAFE = SMALL + "baseline = 'margin'\nmargin = 0.4\n"  # more than rho: every s-ops cell fails
+
+
+class Ears(Watcher):
+    """Remembers what it heard."""
+
+    def __init__(self, on_finish: Callable[[Outcome], None] = lambda outcome: None) -> None:
+        self.finished: list[str] = []
+        self.repeated: list[str] = []
+        self.skipped, self.on_finish = -1, on_finish
+
+    def start(self, cells: Sequence[Cell], num_skipped: int, counts: backends.Counts) -> None:
+        self.skipped = num_skipped
+
+    def finish(self, cell: Cell, outcome: Outcome) -> None:
+        assert cell.id == outcome.id
+        self.finished.append(cell.id)
+        self.on_finish(outcome)
+
+    def again(self, ids: Sequence[str]) -> None:
+        self.repeated.extend(ids)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of an undisturbed serial sweep."""
+    directory = tmp_path_factory.mktemp("reference") / "out"
+    tally = sweep.sweep(small(), directory, plan=SERIAL)
+    assert (tally.total, tally.done, tally.skipped, tally.complete) == (NUM_CELLS, NUM_CELLS, 0, True)
+    return cell_files(directory)
+
+
+def test_the_directory(tmp_path: Path, reference: dict[str, bytes]) -> None:
+    sweep.sweep(small(), tmp_path / "out", plan=SERIAL)
+    assert cell_files(tmp_path / "out") == reference
+    opened = results.open(tmp_path / "out")
+    assert {cell.id: cell.hash for cell in opened.cells} == {cell.id: cell.hash for cell in cells_of(small())}
+    for entry in opened.manifest["cells"].values():
+        assert entry["status"] == "done"
+        assert entry["attempts"] == 1
+        assert entry["seconds"]["total"] > 0.0
+        assert str(os.getpid()) in entry["worker"]
+    assert opened.manifest["source"] == SMALL
+    assert stored_experiment(tmp_path / "out").as_data() == small().as_data()
+
+
+def test_processes_give_the_same_files(tmp_path: Path, reference: dict[str, bytes]) -> None:
+    tally = sweep.sweep(small(), tmp_path / "out", plan=TWO)
+    assert tally.complete
+    assert cell_files(tmp_path / "out") == reference
+    workers = {entry["worker"] for entry in results.open(tmp_path / "out").manifest["cells"].values()}
+    assert len(workers) == 2
+    assert not any(str(os.getpid()) in name for name in workers)
+
+
+def test_a_process_that_dies_costs_time_only(tmp_path: Path, reference: dict[str, bytes]) -> None:
+    killed: list[int] = []
+
+    def kill_once(outcome: Outcome) -> None:
+        if not killed:
+            killed.append(int(outcome.worker.rsplit(":", 1)[1]))
+            os.kill(killed[0], signal.SIGKILL)
+
+    longer = SMALL.replace("[50, 80]", "[30_000]")  # so that something is under way
+    calm = sweep.sweep(small(longer), tmp_path / "calm", plan=SERIAL)
+    ears = Ears(kill_once)
+    tally = sweep.sweep(small(longer), tmp_path / "out", plan=TWO, watch=ears)
+    assert killed
+    assert tally.complete
+    assert calm.complete
+    assert ears.repeated
+    assert cell_files(tmp_path / "out") == cell_files(tmp_path / "calm")
+    attempts = {name: entry["attempts"] for name, entry in results.open(tmp_path / "out").manifest["cells"].items()}
+    assert max(attempts[name] for name in ears.repeated) >= 2
+
+
+def test_a_second_call_runs_what_is_missing(tmp_path: Path, reference: dict[str, bytes]) -> None:
+    directory = tmp_path / "out"
+    some = [cell.id for cell in cells_of(small())][:3]
+    first = sweep.sweep(small(), directory, plan=SERIAL, only=some)
+    assert (first.total, first.done) == (3, 3)
+    before = {path: path.stat().st_mtime_ns for path in directory.glob("cells/*")}
+    with pytest.raises(InvalidInput, match=r"holds results already: 3 finished cells; pass --resume"):
+        sweep.sweep(small(), directory, plan=SERIAL)
+    ears = Ears()
+    second = sweep.sweep(small(), directory, plan=SERIAL, resume=True, watch=ears)
+    assert (second.skipped, second.done, second.complete) == (3, NUM_CELLS - 3, True)
+    assert set(ears.finished).isdisjoint(some)
+    assert ears.skipped == 3
+    assert cell_files(directory) == reference
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    third = sweep.sweep(small(), directory, plan=SERIAL, resume=True)
+    assert (third.skipped, third.done) == (NUM_CELLS, 0)
+
+
+def test_a_damaged_file_is_made_again(tmp_path: Path, reference: dict[str, bytes]) -> None:
+    sweep.sweep(small(), tmp_path / "out", plan=SERIAL)
+    victim = sorted((tmp_path / "out" / "cells").iterdir())[0]
+    victim.write_bytes(victim.read_bytes()[:-20])
+    tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL, resume=True)
+    assert (tally.done, tally.complete) == (1, True)
+    assert cell_files(tmp_path / "out") == reference
+
+
+def test_another_experiment_is_refused(tmp_path: Path) -> None:
+    sweep.sweep(small(), tmp_path / "out", plan=SERIAL, only=[cells_of(small())[0].id])
+    with pytest.raises(InvalidInput, match="another experiment"):
+        sweep.sweep(small(SMALL.replace("period = 20", "period = 30")), tmp_path / "out", plan=SERIAL, resume=True)
+
+
+def test_a_failed_cell_says_why_and_the_others_go_on(tmp_path: Path) -> None:
+    tally = sweep.sweep(small(UNSAFE), tmp_path / "out", plan=SERIAL)
+    assert len(tally.failed) == NUM_CELLS // 2 == tally.done
+    assert not tally.complete
+    assert all("no policy keeps every cost 0.4 below its threshold" in why for why in tally.failed.values())
+    opened = results.open(tmp_path / "out")
+    failed = [cell for cell in opened.cells if cell.status == "failed"]
+    assert {cell.id for cell in failed} == set(tally.failed)
+    assert all("no policy keeps" in cell.error for cell in failed)
+    again = sweep.sweep(small(UNSAFE), tmp_path / "out", plan=SERIAL, resume=True)
+    assert (again.skipped, len(again.failed)) == (NUM_CELLS // 2, NUM_CELLS // 2)
+
+
+@pytest.mark.parametrize("plan", [Plan("serial", fail_fast=True), Plan("loky", processes=2, fail_fast=True)])
+def test_fail_fast_stops(plan: Plan, tmp_path: Path) -> None:
+    tally = sweep.sweep(small(UNSAFE.replace("seeds = 2", "seeds = 20")), tmp_path / "out", plan=plan)
+    assert len(tally.failed) == 1
+    assert tally.done < 20
+
+
+def test_an_unforeseen_error_is_a_failure_with_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(worker, "run_cell", broken)
+    tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL)
+    assert set(tally.failed.values()) == {"ZeroDivisionError: by zero"}
+    entry = next(iter(results.open(tmp_path / "out").manifest["cells"].values()))
+    assert "in broken" in entry["details"]
+
+
+def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, reference: dict[str, bytes]) -> None:
+    def interrupt(outcome: Outcome) -> None:
+        if len(ears.finished) == 3:
+            raise KeyboardInterrupt
+
+    ears = Ears(interrupt)
+    tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL, watch=ears)
+    assert tally.interrupted
+    assert tally.done == 3
+    assert len(json.loads((tmp_path / "out" / "manifest.json").read_text())["cells"]) == 3
+    sweep.sweep(small(), tmp_path / "out", plan=SERIAL, resume=True)
+    assert cell_files(tmp_path / "out") == reference
+
+
+def test_another_version_on_a_worker_is_refused() -> None:
+    cell = cells_of(small())[0]
+    outcome = worker.perform(Task(cell.id, cell.spec, ".", False, "0.0.0"))
+    assert "install the same version everywhere" in outcome.error
+
+
+def test_unknown_cell_and_wrong_plans(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="there is no cell 'x'; the first of 8 is 'first__"):
+        sweep.sweep(small(), tmp_path / "out", only=["x"])
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(InvalidInput, match="choose one of loky, serial, dask"):
+        Plan("threads")
+    with pytest.raises(InvalidInput, match="belong together"):
+        Plan("dask")
+    with pytest.raises(InvalidInput, match="belong together"):
+        Plan("loky", scheduler="tcp://127.0.0.1:1")
+    with pytest.raises(InvalidInput, match="at least 1"):
+        Plan(processes=0)
+
+
+# The repetition after deaths, without processes -----------------------------------------------------------------------
+
+
+def tasks(count: int) -> list[Task]:
+    return [Task(f"cell {number}", {}, ".", False, "", number) for number in range(count)]
+
+
+def run_with_killers(monkeypatch: pytest.MonkeyPatch, count: int, killers: dict[int, int]) -> tuple[list[Outcome], int]:
+    """All outcomes of `count` tasks on pretended processes; killer k takes its process down `killers[k]` times."""
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    left, begun, deaths = dict(killers), [worker.NOT_BEGUN] * count, 0
+
+    def pretend(batch: Sequence[Task], **_: Any) -> Iterator[Outcome]:
+        for first in range(0, len(batch), 2):
+            pair = batch[first : first + 2]
+            for task in pair:
+                begun[task.number] = 0
+            for task in pair:
+                if left.get(task.number, 0):
+                    left[task.number] -= 1
+                    raise TerminatedWorkerError
+            yield from (Outcome(task.id, task.number, {}, {}, "") for task in pair)
+
+    def count_death(lost: list[Task]) -> None:
+        nonlocal deaths
+        deaths += 1
+        for task in lost:
+            begun[task.number] = worker.NOT_BEGUN
+
+    monkeypatch.setattr(backends, "_parallel", pretend)
+    return list(backends.loky(tasks(count), 2, lambda: begun, count_death)), deaths
+
+
+@pytest.mark.parametrize(("killers", "failures"), [({}, set()), ({3: 1}, set()), ({3: 2}, set()), ({3: 99}, {3})])
+def test_deaths_are_survived_and_killers_are_named(
+    monkeypatch: pytest.MonkeyPatch, killers: dict[int, int], failures: set[int]
+) -> None:
+    outcomes, deaths = run_with_killers(monkeypatch, 7, killers)
+    assert sorted(outcome.number for outcome in outcomes) == list(range(7))
+    assert {outcome.number for outcome in outcomes if outcome.failed} == failures
+    assert deaths == min(2, *killers.values()) if killers else deaths == 0
+    assert all("its process died 3 times" in outcome.error for outcome in outcomes if outcome.failed)
+
+
+def test_two_killers_do_not_take_the_innocent_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes, _ = run_with_killers(monkeypatch, 9, {1: 99, 2: 99})
+    assert {outcome.number for outcome in outcomes if outcome.failed} == {1, 2}
+    assert len(outcomes) == 9
