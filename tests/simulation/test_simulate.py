@@ -32,7 +32,7 @@ ADVERSARIES: dict[str, Any] = {
 
 
 def scores(run: Run) -> dict[str, np.ndarray]:
-    return {name: np.asarray(value) for name, value in vars(run).items() if name not in ("seconds", "cmdp")}
+    return {name: np.asarray(value) for name, value in vars(run).items() if name not in ("seconds", "cmdp", "learner")}
 
 
 @pytest.mark.parametrize("cost_kind", ["bernoulli", "beta", "empirical"])

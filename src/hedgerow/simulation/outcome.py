@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from math import log
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +124,8 @@ class Run:
     seconds: float
     """Wall time in the loop"""
     cmdp: CMDP
+    learner: Learner
+    """As it is now: if it has learnt more since, so has this"""
 
     @property
     def violation(self) -> FloatArray:
@@ -143,6 +149,13 @@ class Run:
     def clean(self) -> bool:
         """Whether the truth was within all confidence sets in all episodes."""
         return int(self.unclean[-1]) == 0
+
+    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write one self-contained HTML page about this run."""
+        # By name: pages are further along the way of the data, and nothing here may depend on them.
+        page: Any = import_module("hedgerow.report.page")
+        written: Path = page.write_run_report(self, self.learner, path, overwrite=overwrite)
+        return written
 
     def __repr__(self) -> str:
         return (
@@ -195,6 +208,7 @@ def make_run(cmdp: CMDP, learner: Learner, score: Score, curves: Curves, first: 
         seed=seed,
         seconds=seconds,
         cmdp=cmdp,
+        learner=learner,
     )
 
 
