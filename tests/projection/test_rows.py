@@ -6,7 +6,7 @@ import naive_projection as naive
 import numpy as np
 import pytest
 
-from hedgerow.projection.rows import clip_row, clip_row_wide, find_bounds, settle_row
+from hedgerow.projection.rows import bound_value, clip_row, clip_row_wide, find_bounds, settle_row
 
 TOL = 1e-12
 TOL_SUM = 1e-15
@@ -71,6 +71,12 @@ def as_row(log_base: np.ndarray, v: np.ndarray, lower: np.ndarray, upper: np.nda
     return Row(*padded, successor, np.concatenate((np.full(first, np.nan), v)), shift)
 
 
+def settle(row: Row, p: np.ndarray, bound: np.ndarray) -> tuple[float, float, int]:
+    """`settle_row` of the weights of `row`; writes p and bound."""
+    scaled = np.ones(len(row.v))
+    return settle_row(row.weights, scaled, row.successor, *row.box(), p, bound)
+
+
 def clip(
     log_base: np.ndarray, v: np.ndarray, lower: np.ndarray, upper: np.ndarray, way: str
 ) -> tuple[float, int, np.ndarray, np.ndarray]:
@@ -84,7 +90,16 @@ def clip(
     else:
         if way == "settled":  # from no bounds, and from scratch if that does not settle: as `evaluate` does
             bound[row.start :] = 0
-            scale, count = settle_row(row.lower, row.upper, *where)
+            scale, rest, count = settle(row, p, bound)
+            if scale > 0.0:
+                ratio, noted = np.full(row.stop, np.nan), np.zeros(row.stop, dtype=np.int8)
+                ratio[row.start :] = 0.0
+                held = (row.base, row.successor, row.v, *where, ratio, noted)
+                h = rest * (np.log(scale) + row.shift) + bound_value(*held)
+                assert rest * (np.log(scale) + row.shift) + bound_value(*held) == h  # logarithms are remembered
+                np.testing.assert_array_equal(noted[row.start :], bound[row.start :])
+                return h, count, p[row.start :], bound[row.start :]
+            p[row.start :] = row.weights[row.start :]
         if way == "from scratch" or scale < 0.0:
             scale, count = find_bounds(row.lower, row.upper, *where)
         np.testing.assert_array_equal(p, row.weights)
@@ -209,20 +224,22 @@ def test_whatever_the_last_bounds_were_settling_is_right_or_admits_defeat(seed: 
     p_twin, _, _ = naive.entropic_box(log_base, v, lower, upper)
     for _ in range(20):
         bound = np.concatenate((np.full(row.start, 7), rng.integers(-1, 2, size=len(v)))).astype(np.int8)
-        scale, count = settle_row(*row.box(), row.weights, bound)
+        written = row.weights.copy()
+        scale, _, count = settle(row, written, bound)
         if scale < 0.0:
             assert (scale, count) == (-1.0, 0)
             continue
         side = bound[row.start :]
         p = np.where(side > 0, upper, np.where(side < 0, lower, scale * row.weights[row.start :]))
         np.testing.assert_allclose(p, p_twin, atol=TOL)
+        np.testing.assert_array_equal(p, written[row.start :])
         assert count == np.count_nonzero(side)
 
 
 def test_rows_settle_often_enough() -> None:
     """Otherwise the test above would check nothing, and every step would pay twice."""
     rows = [as_row(*random_row(seed, spread=8.0)) for seed in range(300) if KINDS[seed % len(KINDS)] == "wide"]
-    scales = [settle_row(*row.box(), row.weights, np.zeros(row.stop, dtype=np.int8))[0] for row in rows]
+    scales = [settle(row, row.weights.copy(), np.zeros(row.stop, dtype=np.int8))[0] for row in rows]
     assert np.mean(np.array(scales) > 0.0) > 0.7
 
 
@@ -234,7 +251,7 @@ def test_the_right_bounds_settle_at_once_and_stay(seed: int) -> None:
     if count == row.stop - row.start:
         pytest.skip("nothing is free: there is no scale to settle")
     kept = bound.copy()
-    again, count_again = settle_row(*row.box(), row.weights, bound)
+    again, _, count_again = settle(row, row.weights.copy(), bound)
     assert again == pytest.approx(scale, rel=1e-13)
     assert count_again == count
     np.testing.assert_array_equal(bound, kept)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.model.index import Index
-from hedgerow.projection.rows import clip_row, clip_row_wide, find_bounds, settle_row
+from hedgerow.projection.rows import bound_value, clip_row, clip_row_wide, find_bounds, settle_row
+from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import Workspace
 
 
@@ -52,14 +53,20 @@ SMALLEST_WEIGHT = 1e-290
 
 @inlined_kernel
 def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, ws: Workspace) -> float:
-    """g(v, theta) - sum wt after renormalising `v` (modified); writes scaled, p, bound, num_bound, log_w, w of `ws`."""
+    """g(v, theta) - sum wt after renormalising `v` (modified); writes scaled, p, bound, num_bound, log_w, w of `ws`.
+
+    The first evaluation of a problem must be this one: it also notes what depends on the base alone.
+    """
     num_layers = len(index.state_start) - 2
+    ws.least_base[0] = _least(problem.conditional)
+    ws.noted[:] = 0
     for k in range(num_layers):
         _solve_layer(
             index.row_start, index.successor, index.num_actions,
             index.state_start[k], index.state_start[k + 1], index.state_start[k + 2],
             problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper,
-            problem.costs, v, theta, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_w,
+            problem.costs, v, theta, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_ratio, ws.noted,
+            ws.log_w, ws.least_base[0],
         )  # fmt: skip
         _normalise_layer(index, k, ws)
     shift = 0.0
@@ -91,7 +98,8 @@ def evaluate_masses(
     _masses_pass(
         index.row_start, index.successor, index.state_start, index.num_actions,
         problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper, problem.costs,
-        log_m, theta, v, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_w, ws.w,
+        log_m, theta, v, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_ratio, ws.noted, ws.log_w, ws.w,
+        ws.least_base[0],
     )  # fmt: skip
     return _value(len(index.state_start) - 2, v, theta, problem.thresholds)
 
@@ -115,8 +123,11 @@ def _masses_pass(
     p: FloatArray,
     bound: NDArray[np.int8],
     num_bound: IntArray,
+    log_ratio: FloatArray,
+    noted: NDArray[np.int8],
     log_w: FloatArray,
     w: FloatArray,
+    least_base: float,
 ) -> None:
     """The pass of `evaluate_masses`, on plain arrays: a bundle read in an inner loop costs more than the loop."""
     for k in range(len(state_start) - 3, -1, -1):
@@ -126,7 +137,8 @@ def _masses_pass(
             v[x] = 0.0
         _solve_layer(
             row_start, successor, num_actions, first, last, state_start[k + 2],
-            log_weight, base, log_base, lower, upper, costs, v, theta, scaled, p, bound, num_bound, log_w,
+            log_weight, base, log_base, lower, upper, costs, v, theta, scaled, p, bound, num_bound, log_ratio, noted,
+            log_w, least_base,
         )  # fmt: skip
         for x in range(first, last):
             largest = -np.inf
@@ -217,14 +229,18 @@ def _solve_layer(
     p: FloatArray,
     bound: NDArray[np.int8],
     num_bound: IntArray,
+    log_ratio: FloatArray,
+    noted: NDArray[np.int8],
     log_w: FloatArray,
+    least_base: float,
 ) -> None:
     """p and unnormalised log w of the rows of the states here..first-1, whose successors are first..last-1."""
-    lowest = v[first]
+    lowest, highest = v[first], v[first]
     for y in range(first + 1, last):
-        lowest = min(lowest, v[y])
+        lowest, highest = min(lowest, v[y]), max(highest, v[y])
     for y in range(first, last):
         scaled[y] = np.exp(lowest - v[y])
+    ordinary = least_base * np.exp(lowest - highest) >= SMALLEST_WEIGHT
     for x in range(here, first):
         for r in range(x * num_actions, (x + 1) * num_actions):
             start, stop = row_start[r], row_start[r + 1]
@@ -232,32 +248,61 @@ def _solve_layer(
                 p[start] = 1.0
                 h = v[successor[start]]
             else:
-                smallest = 1.0
-                if stop - start == last - first:
-                    for j in range(stop - start):
-                        p[start + j] = base[start + j] * scaled[first + j]
-                        smallest = min(smallest, p[start + j])
-                else:
-                    for j in range(start, stop):
-                        p[j] = base[j] * scaled[successor[j]]
-                        smallest = min(smallest, p[j])
-                if smallest >= SMALLEST_WEIGHT:
-                    scale, count = settle_row(lower, upper, start, stop, p, bound)
-                    if scale < 0.0:
-                        scale, count = find_bounds(lower, upper, start, stop, p, bound)
+                scale = -1.0
+                if ordinary:
+                    scale, rest, count = settle_row(base, scaled, successor, lower, upper, start, stop, p, bound)
+                    h = rest * (np.log(scale) + lowest)
+                    if count > 0:
+                        h += bound_value(base, successor, v, start, stop, p, bound, log_ratio, noted)
                     num_bound[r] = count
-                    if count == 0:
-                        for j in range(start, stop):
-                            p[j] *= scale
-                        h = lowest + np.log(scale)
-                    else:
-                        h = clip_row(base, lower, upper, successor, v, lowest, scale, start, stop, p, bound)
-                else:
-                    h, num_bound[r] = clip_row_wide(base, log_base, lower, upper, successor, v, start, stop, p, bound)
+                if scale < 0.0:
+                    h, num_bound[r] = _solve_row(
+                        successor, base, log_base, lower, upper, v, scaled, lowest, start, stop, p, bound
+                    )
             total = log_weight[r] + v[x] - h
             for i in range(len(theta)):
                 total -= theta[i] * costs[r, i]
             log_w[r] = total
+
+
+@kernel
+def _solve_row(
+    successor: NDArray[np.int32],
+    base: FloatArray,
+    log_base: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    v: FloatArray,
+    scaled: FloatArray,
+    lowest: float,
+    start: int,
+    stop: int,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+) -> tuple[float, int]:
+    """h and the number at a bound of a row that does not settle, or whose weights may be beyond floating point."""
+    smallest = 1.0
+    for j in range(start, stop):
+        p[j] = base[j] * scaled[successor[j]]
+        smallest = min(smallest, p[j])
+    if not smallest >= SMALLEST_WEIGHT:
+        return clip_row_wide(base, log_base, lower, upper, successor, v, start, stop, p, bound)
+    scale, count = find_bounds(lower, upper, start, stop, p, bound)
+    h = clip_row(base, lower, upper, successor, v, lowest, scale, start, stop, p, bound)
+    return h, count
+
+
+@kernel
+def _least(values: FloatArray) -> float:
+    """The smallest value, at most 1."""
+    a, b, c, d = 1.0, 1.0, 1.0, 1.0
+    whole = len(values) - len(values) % 4
+    for j in range(0, whole, 4):
+        a, b = min(a, values[j]), min(b, values[j + 1])
+        c, d = min(c, values[j + 2]), min(d, values[j + 3])
+    for j in range(whole, len(values)):
+        a = min(a, values[j])
+    return min(min(a, b), min(c, d))
 
 
 @inlined_kernel
@@ -314,9 +359,9 @@ def _flow_pass(
         first, width = state_start[k + 1], state_start[k + 2] - state_start[k + 1]
         is_inner = k < num_layers - 1
         for x in range(state_start[k], first):
-            block = np.uint64(coupling_start[k] + (x - state_start[k]) * width)
+            block = coupling_start[k] + (x - state_start[k]) * width
             if is_inner:
-                for j in range(np.uint64(width)):
+                for j in range(width):
                     coupling[block + j] = 0.0
             total = 0.0
             for r in range(x * num_actions, (x + 1) * num_actions):
@@ -324,17 +369,13 @@ def _flow_pass(
                 for i in range(m):
                     gradient_theta[i] += w[r] * costs[r, i]
                 if is_inner:
-                    start, count = np.uint64(row_start[r]), row_start[r + 1] - row_start[r]
-                    if count == width:
-                        for j in range(np.uint64(width)):
-                            coupling[block + j] += w[r] * p[start + j]
+                    if row_start[r + 1] - row_start[r] == width:
+                        add_multiple(coupling, block, w[r], p, row_start[r], width)
                     else:
                         for j in range(row_start[r], row_start[r + 1]):
-                            coupling[block + np.uint64(successor[j] - first)] += w[r] * p[j]
+                            coupling[block + successor[j] - first] += w[r] * p[j]
             outflow[x] = total
             if is_inner:
-                to = np.uint64(first)
-                for j in range(np.uint64(width)):
-                    inflow[to + j] += coupling[block + j]
+                add_multiple(inflow, first, 1.0, coupling, block, width)
     for x in range(state_start[num_layers]):
         gradient_v[x] = inflow[x] - outflow[x]

@@ -17,6 +17,7 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.model.index import Index
+from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import Workspace
 
 LEAST_RATIO = 1.0 / 16.0
@@ -67,9 +68,7 @@ def _cholesky(matrix: FloatArray, start: int, n: int, inflow: FloatArray, outflo
         for r in range(i + 1, n):
             entry = matrix[row + np.uint64(r)]
             if entry != 0.0:
-                target = np.uint64(start + r * n)
-                for j in range(np.uint64(r), np.uint64(n)):
-                    matrix[target + j] -= entry * matrix[row + j]
+                add_multiple(matrix, start + r * n + r, -entry, matrix, start + i * n + r, n - r)
 
 
 @inlined_kernel
@@ -82,18 +81,14 @@ def _couple(
         for r in range(i):
             entry = diagonal[start + r * n + i]
             if entry != 0.0:
-                other = np.uint64(block + r * width)
-                for j in range(np.uint64(width)):
-                    coupling[row + j] -= entry * coupling[other + j]
+                add_multiple(coupling, block + i * width, -entry, coupling, block + r * width, width)
         inverse = 1.0 / diagonal[start + i * n + i]
         for j in range(np.uint64(width)):
             coupling[row + j] *= inverse
         for r in range(width):
             entry = coupling[row + np.uint64(r)]
             if entry != 0.0:
-                target = np.uint64(next_start + r * width)
-                for j in range(np.uint64(r), np.uint64(width)):
-                    diagonal[target + j] -= entry * coupling[row + j]
+                add_multiple(diagonal, next_start + r * width + r, -entry, coupling, block + i * width + r, width - r)
 
 
 @inlined_kernel
@@ -119,12 +114,9 @@ def _forward_pass(
             row = diagonal_start[k] + i * n
             value = rhs[first + i] / diagonal[row + i]
             rhs[first + i] = value
-            for j in range(i + 1, n):
-                rhs[first + j] -= value * diagonal[row + j]
+            add_multiple(rhs, first + i + 1, -value, diagonal, row + i + 1, n - i - 1)
             if k < num_layers - 1:
-                source, to = np.uint64(coupling_start[k] + i * width), np.uint64(after)
-                for j in range(np.uint64(width)):
-                    rhs[to + j] += value * coupling[source + j]
+                add_multiple(rhs, after, value, coupling, coupling_start[k] + i * width, width)
 
 
 @inlined_kernel

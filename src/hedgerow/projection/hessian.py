@@ -17,6 +17,7 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.dual import KernelProblem
+from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import Workspace
 
 
@@ -100,30 +101,31 @@ def _correct_layer(
     for r in range(first_row, last_row):
         if num_bound[r] == 0:
             continue
-        start, count, weight = row_start[r], row_start[r + 1] - row_start[r], w[r]
+        start, count, weight = np.uint64(row_start[r]), row_start[r + 1] - row_start[r], w[r]
+        size = np.uint64(count)
         mass = 0.0
-        for j in range(start, start + count):
-            if bound[j] == 0:
-                mass += p[j]
+        for j in range(size):
+            share = p[start + j]
+            mass += share if bound[start + j] == 0 else 0.0
         rest = weight - weight / mass if mass > 0.0 else weight
         # Entry (i, j) is w p_i p_j, or (w - w / sum_F p) p_i p_j when both are free: one vector for either kind of i.
-        for j in range(count):
-            scratch[j] = weight * p[start + j]
-            scratch[count + j] = (weight if bound[start + j] != 0 else rest) * p[start + j]
+        for j in range(size):
+            share = p[start + j]
+            scratch[j] = weight * share
+            scratch[size + j] = (weight if bound[start + j] != 0 else rest) * share
         for i in range(count):
-            here = successor[start + i] - first
+            at = start + np.uint64(i)
+            share, is_bound = p[at], bound[at] != 0
+            here = successor[at] - first
             row = block + here * width
-            share = p[start + i]
-            chosen = 0 if bound[start + i] != 0 else count
-            if bound[start + i] != 0:
-                diagonal[row + here] -= scratch[i]
+            chosen = 0 if is_bound else count
+            diagonal[np.uint64(row + here)] -= scratch[np.uint64(i)] if is_bound else 0.0
             if count == width:
-                to, source = np.uint64(row), np.uint64(chosen)
-                for j in range(np.uint64(i), np.uint64(width)):
-                    diagonal[to + j] += share * scratch[source + j]
+                aligned = i - i % 2  # what is left of the diagonal is never read
+                add_multiple(diagonal, row + aligned, share, scratch, chosen + aligned, width - aligned)
             else:
                 for j in range(i, count):
-                    diagonal[row + successor[start + j] - first] += share * scratch[chosen + j]
+                    diagonal[row + successor[start + np.uint64(j)] - first] += share * scratch[chosen + j]
 
 
 @inlined_kernel
@@ -154,9 +156,7 @@ def _border_of_layer(
             if is_inner and mass != 0.0:
                 start, stop = row_start[r], row_start[r + 1]
                 if stop - start == width:
-                    to, source = np.uint64(first), np.uint64(start)
-                    for j in range(np.uint64(width)):
-                        border[i, to + j] += mass * p[source + j]
+                    add_multiple(border[i], first, mass, p, start, width)
                 else:
                     for j in range(start, stop):
                         border[i, successor[j]] += mass * p[j]

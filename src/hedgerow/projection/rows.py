@@ -20,46 +20,97 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray
 from hedgerow.compiling import inlined_kernel, kernel
 
+TIE = 1e-12
+"""A successor leaves the bound that it is at only if it is this much inside, relatively.
+
+The base is the last projection, whose active bounds hold with equality: without this, rounding would decide about each.
+The row still sums to 1 within its box, and is the solution for a v that differs by as much.
+"""
 QUICKLY = 6
 """Rounds after which the settling of bounds is left to the method that cannot cycle."""
 
 
 @inlined_kernel
 def settle_row(
-    lower: FloatArray, upper: FloatArray, start: int, stop: int, p: FloatArray, bound: NDArray[np.int8]
-) -> tuple[float, int]:
-    """The scale t and the number at a bound, from the bounds of the last call; (-1, 0) if they do not settle quickly.
+    base: FloatArray,
+    scaled: FloatArray,
+    successor: NDArray[np.int32],
+    lower: FloatArray,
+    upper: FloatArray,
+    start: int,
+    stop: int,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+) -> tuple[float, float, int]:
+    """Solve a row with weights base * scaled > 0, starting from the bounds of the last call. Writes p and bound.
+
+    Returns the scale t, the mass of the free successors and the number at a bound; t = -1 if it does not settle soon.
 
     From one Newton step to the next, and from one episode to the next, most rows keep their active bounds. Solve for t
     with those, see which bounds that t implies, and repeat until they agree: Newton on the piecewise linear equation.
-    On entry p = base * exp(shift - v) > 0; writes bound.
+    Selections instead of branches: which side a successor is on is hard to predict. Hence everything is read first.
     """
-    total = 0.0
-    rest = 1.0
-    for j in range(start, stop):
-        side = bound[j]
-        total += p[j] if side == 0 else 0.0
-        rest -= upper[j] if side > 0 else (lower[j] if side < 0 else 0.0)
+    begin, end = np.uint64(start), np.uint64(stop)
     for _ in range(QUICKLY):
+        total = 0.0
+        rest = 1.0
+        for j in range(begin, end):
+            side, least, most = bound[j], lower[j], upper[j]
+            weight = base[j] * scaled[np.uint64(successor[j])]
+            p[j] = weight
+            total += weight if side == 0 else 0.0
+            rest -= most if side > 0 else (least if side < 0 else 0.0)
         if not (rest > 0.0 and total > 0.0):
             break
         scale = rest / total
-        total = 0.0
-        rest = 1.0
         num_bound = 0
         changed = 0
-        for j in range(start, stop):  # selections instead of branches: which side a successor is on is hard to predict
-            x = p[j] * scale
-            above, below = x > upper[j], x < lower[j]
+        for j in range(begin, end):
+            x, least, most, last = p[j] * scale, lower[j], upper[j], bound[j]
+            above = x > (most * (1.0 - TIE) if last > 0 else most)
+            below = (x < (least * (1.0 + TIE) if last < 0 else least)) & (not above)
             side = np.int8(above) - np.int8(below)
-            rest -= upper[j] if above else (lower[j] if below else 0.0)
-            total += 0.0 if above | below else p[j]
+            p[j] = most if above else (least if below else x)
             num_bound += int(above) + int(below)
-            changed |= side ^ bound[j]
+            changed |= side ^ last
             bound[j] = side
         if changed == 0:
-            return scale, num_bound
-    return -1.0, 0
+            return scale, rest, num_bound
+    return -1.0, 0.0, 0
+
+
+@inlined_kernel
+def bound_value(
+    base: FloatArray,
+    successor: NDArray[np.int32],
+    v: FloatArray,
+    start: int,
+    stop: int,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+    log_ratio: FloatArray,
+    noted: NDArray[np.int8],
+) -> float:
+    """What the successors at a bound add to h: sum p (ln(p/pt) + v).
+
+    A logarithm is taken once per base and side: log_ratio[j] belongs to the side noted[j].
+    """
+    missing = 0
+    value = 0.0
+    for j in range(np.uint64(start), np.uint64(stop)):
+        side, term = bound[j], p[j] * (v[np.uint64(successor[j])] + log_ratio[j])
+        missing |= side ^ noted[j] if side != 0 else 0
+        value += term if side != 0 else 0.0
+    if missing != 0:
+        value = 0.0
+        for j in range(start, stop):
+            if bound[j] != 0:
+                if bound[j] != noted[j]:
+                    # 0 ln 0 = 0; equal when a bound of the previous projection is still in force
+                    log_ratio[j] = 0.0 if p[j] == base[j] or p[j] == 0.0 else np.log(p[j] / base[j])
+                    noted[j] = bound[j]
+                value += p[j] * (v[successor[j]] + log_ratio[j])
+    return value
 
 
 @kernel

@@ -23,6 +23,12 @@ class Workspace(NamedTuple):
     """(num_triples,): 0 free, +1 at the upper, -1 at the lower bound; kept from call to call as a first guess"""
     num_bound: IntArray
     """(num_rows,): how many triples of the row are at a bound"""
+    log_ratio: FloatArray
+    """(num_triples,): ln(p/pt) of triples that are or were at the bound `noted`"""
+    noted: NDArray[np.int8]
+    """(num_triples,): the bound that `log_ratio` was computed for, 0 if none"""
+    least_base: FloatArray
+    """(1,): the smallest conditional of the base, at most 1"""
     log_w: FloatArray
     """(num_rows,)"""
     w: FloatArray
@@ -80,6 +86,9 @@ def make_workspace(layout: Layout, num_constraints: int) -> Workspace:
         p=np.ones(triples),
         bound=np.zeros(triples, dtype=np.int8),
         num_bound=np.zeros(rows, dtype=np.int64),
+        log_ratio=np.zeros(triples),
+        noted=np.zeros(triples, dtype=np.int8),
+        least_base=np.ones(1),
         log_w=np.zeros(rows),
         w=np.zeros(rows),
         log_mass=np.zeros(layout.horizon),
