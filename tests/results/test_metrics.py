@@ -95,7 +95,7 @@ def test_the_maximum_of_the_violation_is_outside_the_sum(tmp_path: Path) -> None
 
 def test_summary_row(tmp_path: Path) -> None:
     store.create(tmp_path / "out", {"experiment": {}})
-    run = made_run(2, unclean=np.arange(len(EPISODES)), phase_one_end=40, rho_hat=0.125)
+    run = made_run(2, unclean=np.arange(len(EPISODES)), t_bar=40, rho_hat=0.125)
     store.write_cell(tmp_path / "out", made_spec(seed=2), run, made_learner())
     (row,) = results.open(tmp_path / "out").summary().to_pylist()
     assert row["regret"] == run.regret[-1]

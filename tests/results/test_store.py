@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hedgerow import results
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.results import store
 from hedgerow.results.surroundings import commit
+from hedgerow.results.tables import MOST_COMPARATORS
 
 EXPERIMENT = {"experiment": {"name": "made up"}}
 
@@ -26,9 +28,9 @@ def directory(tmp_path: Path) -> Path:
 
 def test_every_number_of_a_run_comes_back(directory: Path) -> None:
     rng = np.random.default_rng(0)
-    run = made_run(5, m=3)
-    for name in ("loss", "regret", "costs", "violations", "excess", "cost_bounds", "residual", "mixing_weight"):
-        setattr(run, name, rng.normal(size=np.shape(getattr(run, name))))
+    names = ("loss", "regret", "costs", "violations", "excess", "cost_bounds", "residual", "mixing_weight")
+    plain = made_run(5, m=3)
+    run = replace(plain, **{name: rng.normal(size=np.shape(getattr(plain, name))) for name in names})
     path = store.write_cell(directory, made_spec(seed=5), run, made_learner(3))
     table = pq.read_table(path)
     assert table.num_rows == len(EPISODES)
@@ -51,7 +53,7 @@ def test_every_number_of_a_run_comes_back(directory: Path) -> None:
 
 
 def test_facts_come_back(directory: Path) -> None:
-    run = made_run(phase_one_end=77, rho_hat=0.25, optimum=float("nan"))
+    run = made_run(t_bar=77, rho_hat=0.25, optimum=float("nan"))
     store.write_cell(directory, made_spec(), run, made_learner(names=("energy", "noise")), facts={"slater": 0.5})
     (cell,) = results.open(directory).cells
     assert cell.facts["t_bar"] == 77
@@ -100,6 +102,11 @@ def test_trace_is_beside_the_cell(directory: Path) -> None:
     path = store.write_cell(directory, made_spec(), made_run(), made_learner(), trace=made_run(episodes=every))
     trace = store.read_table(directory / "traces" / path.name)
     assert trace["episode"].to_pylist() == every.tolist()
+    solved = trace["regret_so_far"].to_numpy()
+    rows = np.flatnonzero(np.isfinite(solved))
+    assert 200 < len(rows) <= MOST_COMPARATORS  # a linear program each
+    assert {0, 999} <= set(rows.tolist())
+    np.testing.assert_allclose(solved[rows], 10.0 * every[rows] ** 0.5)
     assert trace.schema.names == store.read_table(path).schema.names
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.report.colours import FORBIDDEN, GRID, INK, LIMIT, PAPER, SOFT, Pen
-from hedgerow.report.words import fixed, interval, number, text
+from hedgerow.report.words import fixed, interval, number, subscripts, text
 from hedgerow.results.groups import Group
 from hedgerow.results.metrics import REGRET, interquartile_mean
 
@@ -62,7 +63,8 @@ def regret_figure(groups: Sequence[Group], pens: Pens) -> Figure:
         "Regret",
         "R_t after t episodes, against the best policy for the losses of these t episodes. "
         "Line: interquartile mean over seeds; band: their middle half.",
-        _plot(traces, "episodes t", "regret R_t", lines=[(0.0, "")]),
+        _plot(traces, "episodes t", "regret R_t") if _numbers(traces, "y") else None,
+        "No policy respects the constraints of this world, so that there is no optimum to compare with.",
     )
 
 
@@ -78,7 +80,7 @@ def growth_figure(groups: Sequence[Group], pens: Pens) -> Figure:
         if np.isfinite(growth.exponent):
             late = t[t >= growth.first].astype(np.float64)
             fits.append(_fit_line(group.learner, late, growth.factor * late**growth.exponent))
-            ends = interval(growth.low, growth.high, 2)
+            ends = interval(growth.low, growth.high)
             found.append(f"{group.learner}: {fixed(growth.exponent)}{' ' + ends if ends else ''}")
     exponents = "; ".join(found) or "none, the regret is not positive over the last decade"
     return Figure(
@@ -86,7 +88,7 @@ def growth_figure(groups: Sequence[Group], pens: Pens) -> Figure:
         "Regret, both axes logarithmic",
         f"Dotted: fitted c·t^b over the last decade of episodes. Exponents b with 95 % intervals: {exponents}.",
         _plot([*traces, *fits], "episodes t", "regret R_t", log_x=True, log_y=True) if traces else None,
-        "The regret of every learner is at most 0.",
+        "No learner has a positive regret.",
     )
 
 
@@ -99,8 +101,8 @@ def violation_figure(groups: Sequence[Group], pens: Pens) -> Figure:
     return Figure(
         "violation",
         "Violation",
-        "V_t = max_i Σ [g_i·q − α_i]⁺: what the episodes so far exceed the threshold of the worst constraint by, summed.",
-        _plot(traces, "episodes t", "violation V_t", lines=[(0.0, "")]) if violated else None,
+        "V_t = max_i Σ [g_i·q − α_i]⁺: what the episodes so far exceed the threshold of the worst one by, summed.",
+        _plot(traces, "episodes t", "violation V_t") if violated else None,
         "No learner exceeded a threshold in any episode." if groups[0].constraints else "There are no constraints.",
     )
 
@@ -112,11 +114,14 @@ def margin_figure(groups: Sequence[Group], pens: Pens, i: int) -> Figure:
         least, most = min(least, float(np.min(values))), max(most, float(np.max(values)))
         ends = np.min(values, axis=0), np.max(values, axis=0)
         traces += _curve(group.learner, pens[group.learner], t, values, centre=np.median(values, axis=0), ends=ends)
-    room = 0.08 * max(most - least, 1e-9)
+    room = 0.14 * max(most - least, 1e-9)  # below all curves: where the label of the shaded region stands
     name, threshold = groups[0].constraints[i], groups[0].thresholds[i]
-    plot = _plot(traces, "episode t", "margin", log_x=True, lines=[(0.0, f"threshold {number(threshold)}")])
-    plot["layout"]["yaxis"]["range"] = [_short(least - room), _short(most + room)]
-    plot["layout"]["shapes"].insert(0, _forbidden(least - room))
+    plot = _plot(traces, "episode t", "margin", log_x=True)
+    layout = plot["layout"]
+    layout["yaxis"]["range"] = [_short(least - room), _short(most + 0.5 * room)]
+    layout["yaxis"] |= {"zeroline": True, "zerolinecolor": LIMIT, "zerolinewidth": 2}
+    layout["shapes"] = [_forbidden(least - room)]
+    layout["annotations"] = [_corner_label(f"below the line: over the threshold of {number(threshold)}")]
     return Figure(
         f"margin-{i}",
         f"Margin: {name}",
@@ -172,7 +177,7 @@ def _curve(
                 "y": _list(np.concatenate([high, low[::-1]])),
                 "fill": "toself",
                 "fillcolor": pen.colour,
-                "opacity": 0.16,
+                "opacity": 0.16 if ends is None else 0.1,
                 "line": {"width": 0, "color": pen.colour},
                 "hoverinfo": "skip",
                 "showlegend": False,
@@ -213,58 +218,77 @@ def _plot(
     *,
     log_x: bool = False,
     log_y: bool = False,
-    lines: Sequence[tuple[float, str]] = (),
 ) -> dict[str, Any]:
-    """The whole of what plotly takes; `lines` are horizontal, with a label each."""
+    """The whole of what plotly takes."""
     return {
         "data": traces,
         "layout": {
             "font": {"family": FONT, "size": 13, "color": INK},
             "paper_bgcolor": PAPER,
             "plot_bgcolor": PAPER,
-            "margin": {"l": 64, "r": 14, "t": 10, "b": 48},
+            "margin": {"l": 60, "r": 24, "t": 24, "b": 46},
             "hovermode": "x unified",
             "hoverlabel": {"bgcolor": PAPER, "bordercolor": GRID, "font": {"color": INK}},
             "showlegend": False,
-            "xaxis": _axis(x_label, log_x),
-            "yaxis": _axis(y_label, log_y),
-            "shapes": [_line(height, label) for height, label in lines],
+            "xaxis": {**_axis(x_label, _numbers(traces, "x"), log_x), "tickformat": "" if log_x else "~s"},
+            "yaxis": _axis(y_label, _numbers(traces, "y"), log_y),
         },
     }
 
 
-def _axis(label: str, logarithmic: bool) -> dict[str, Any]:
+def _axis(label: str, values: list[float], logarithmic: bool) -> dict[str, Any]:
     axis: dict[str, Any] = {
-        "title": {"text": label, "standoff": 8, "font": {"size": 13, "color": SOFT}},
+        "title": {"text": subscripts(label), "standoff": 8, "font": {"size": 13, "color": SOFT}},
         "gridcolor": GRID,
         "linecolor": SOFT,
         "tickcolor": SOFT,
         "ticks": "outside",
         "ticklen": 4,
-        "zeroline": False,
+        "zeroline": not logarithmic,
+        "zerolinecolor": SOFT,
+        "zerolinewidth": 1,
         "automargin": True,
-        "nticks": 6,
     }
     if logarithmic:
-        return {**axis, "type": "log", "exponentformat": "power", "minor": {"showgrid": False}}
-    return {**axis, "type": "linear", "exponentformat": "SI", "separatethousands": True}
+        places, labels = _log_ticks(min(values, default=1.0), max(values, default=10.0))
+        return {**axis, "type": "log", "tickmode": "array", "tickvals": places, "ticktext": labels}
+    return {**axis, "type": "linear", "nticks": 6, "tickformat": ",.6~f"}
 
 
-def _line(height: float, label: str) -> dict[str, Any]:
-    shape = {
-        "type": "line",
+def _log_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Powers of ten from below `low` to above `high`; with 2 and 5 times them where these are few."""
+    first, last = floor(log10(low)), ceil(log10(high))
+    factors = (1, 2, 5) if log10(high) - log10(low) < 2.0 else (1,)
+    every = max(1, ceil((last - first) / 8))
+    ticks = [(power, factor) for power in range(first, last + 1, every) for factor in factors]
+    return [factor * 10.0**power for power, factor in ticks], [_power(power, factor) for power, factor in ticks]
+
+
+def _power(power: int, factor: int) -> str:
+    """`0.01`, `200`, `10⁴`, `5·10⁴`."""
+    if -3 <= power <= 2:
+        return f"{factor * 10.0**power:g}"
+    raised = "10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return raised if factor == 1 else f"{factor}·{raised}"
+
+
+def _numbers(traces: list[dict[str, Any]], name: str) -> list[float]:
+    return [value for trace in traces for value in trace[name] if value is not None]
+
+
+def _corner_label(words: str) -> dict[str, Any]:
+    """Words in the lower left corner of a plot."""
+    return {
+        "text": words,
+        "showarrow": False,
         "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "yref": "y",
-        "y0": height,
-        "y1": height,
-        "line": {"color": LIMIT if label else SOFT, "width": 1.5 if label else 1},
-        "layer": "above" if label else "below",
+        "x": 0.01,
+        "xanchor": "left",
+        "yref": "paper",
+        "y": 0,
+        "yanchor": "bottom",
+        "font": {"color": LIMIT, "size": 12},
     }
-    if label:
-        shape["label"] = {"text": label, "textposition": "end", "yanchor": "top", "font": {"color": LIMIT, "size": 12}}
-    return shape
 
 
 def _forbidden(lowest: float) -> dict[str, Any]:

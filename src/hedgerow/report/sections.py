@@ -7,13 +7,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from hedgerow.report.colours import Pen
 from hedgerow.report.figures import Figure
-from hedgerow.report.words import DASH, count_of, fixed, interval, number, plural, text, whole
+from hedgerow.report.words import DASH, count_of, fixed, interval, number, plural, subscripts, text, whole
 from hedgerow.results.groups import Group, Setting
 from hedgerow.results.record import Cell
 
@@ -57,7 +58,7 @@ _REGRET = (
 )
 _EXPONENT = (
     "R_t ≈ c·t^b over the last decade of episodes, with the 95 % bootstrap interval over seeds; 0.5 is the order √T, "
-    "1 means that nothing is learnt"
+    "1 means that nothing is learnt; a dash where the regret is not positive"
 )
 
 
@@ -74,7 +75,9 @@ def _definitions(constrained: bool, mixes: bool, phases: bool) -> str:
     terms += [("Σ λ", "episodes left to the safe baseline, expected")] * mixes
     terms += [("t̄, ρ̂", "end of the exploration phase, and the margin that it found; medians")] * phases
     terms += [("episodes / s", "median over seeds, of the loop alone where its time is known, on the machine below")]
-    items = "".join(f"<div><dt>{text(name)}</dt><dd>{text(words)}</dd></div>" for name, words in terms)
+    items = "".join(
+        f"<div><dt>{subscripts(text(name))}</dt><dd>{subscripts(text(words))}</dd></div>" for name, words in terms
+    )
     return (
         "<p class=note>Regret and violation: interquartile mean over seeds, with the quartiles in brackets.</p>"
         f'<dl class="terms">{items}</dl>'
@@ -95,7 +98,7 @@ def charts(
         else:
             body = f'<div class="plot" data-figure="s{place}-{text(figure.name)}"></div>' + _data(place, figure)
         blocks.append(
-            f"<figure><figcaption><b>{text(figure.title)}</b><span>{text(figure.note)}</span></figcaption>{body}</figure>"
+            f"<figure><figcaption><b>{text(figure.title)}</b><span>{subscripts(text(figure.note))}</span></figcaption>{body}</figure>"
         )
     return (
         f'<section><h2>{setting_title(setting)}</h2><ul class="legend" aria-label="colours">{legend}</ul>'
@@ -110,59 +113,79 @@ def _data(place: int, figure: Figure) -> str:
 
 def checks(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
     """What became of the clean event and of the projections."""
-    head = ["learner", "setting", "clean seeds", "infeasible", "slow solver", "steps / episode", "largest residual"]
-    head += ["refuted"]
-    rows = []
-    for group in groups:
-        last = {name: group.curve(name)[:, -1] for name in ("infeasible", "suspect", "iterations", "episode")}
-        refuted = sum(int(cell.facts.get("refuted_feasibility") or 0) for cell in group.cells)
-        if group.kind == "s-ops":  # the others do not promise it for every episode
-            refuted += sum(int(cell.facts.get("refuted_safety") or 0) for cell in group.cells)
-        rows.append(
-            [
-                chip(group.learner, pens),
-                setting_title(group.setting),
-                count_of(group.summary().clean, len(group.cells)),
-                whole(np.sum(last["infeasible"])),
-                whole(np.sum(last["suspect"])),
-                number(float(np.sum(last["iterations"]) / np.sum(last["episode"])), 3),
-                number(float(np.max(group.curve("residual")))),
-                whole(refuted),
-            ]
-        )
-    return table(head, rows, "checks") + (
-        '<p class="note">Clean: the true transitions and mean costs were inside all confidence sets in all episodes. '
-        "Infeasible: projections without a solution. Slow solver: projections that Newton’s method left open. "
-        "Residual: of the costs, at the checkpoints. Refuted: infeasible projections (and, for S-OPS, unsafe episodes) "
-        "in spite of a clean event; anything but 0 is a defect, of the software or of the world.</p>"
-    )
+    head = ["learner", "clean seeds", "infeasible", "slow solver", "steps / episode", "largest residual", "refuted"]
+    parts = []
+    for setting, members in by_setting(groups):
+        rows = [[chip(group.learner, pens), *_check_row(group)] for group in members]
+        parts.append(f"<h3>{setting_title(setting)}</h3>{table(head, rows, 'checks')}")
+    return "".join(parts) + _CHECKS
+
+
+_CHECKS = (
+    '<p class="note">Clean: the true transitions and mean costs were inside all confidence sets in all episodes. '
+    "Infeasible: projections without a solution. Slow solver: projections that Newton’s method left open. "
+    "Residual: of the costs, at the checkpoints. Refuted: infeasible projections, and unsafe episodes with a baseline, "
+    "in spite of a clean event; anything but 0 is a defect, of the software or of the world.</p>"
+)
+
+
+def _check_row(group: Group) -> list[str]:
+    last = {name: group.curve(name)[:, -1] for name in ("infeasible", "suspect", "iterations", "episode")}
+    promises = ("refuted_feasibility", "refuted_safety")
+    refuted = sum(int(cell.facts.get(name) or 0) for cell in group.cells for name in promises)
+    return [
+        count_of(group.summary().clean, len(group.cells)),
+        whole(np.sum(last["infeasible"])),
+        whole(np.sum(last["suspect"])),
+        number(float(np.sum(last["iterations"]) / np.sum(last["episode"])), 3),
+        number(float(np.max(group.curve("residual")))),
+        whole(refuted),
+    ]
 
 
 def ledger(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
-    """What each learner promises under its switches; learners with one ledger in all settings have it once."""
+    """What each learner promises under its switches; a promise that depends on the setting has a row for each form."""
     by_learner: dict[str, list[Group]] = {}
     for group in groups:
         by_learner.setdefault(group.learner, []).append(group)
-    parts = []
-    for learner, members in by_learner.items():
-        different: dict[str, list[Group]] = {}
-        for group in members:
-            different.setdefault(json.dumps(group.cells[0].facts.get("ledger", [])), []).append(group)
-        for content, sharing in different.items():
-            where = "" if len(different) == 1 else " · " + "; ".join(setting_title(group.setting) for group in sharing)
-            rows = [
-                [
-                    text(promise["name"]),
-                    text(promise["statement"]),
-                    f"≥ {number(promise['probability'])}",
-                    text(promise["source"]),
-                    _status(promise["void_because"]),
-                ]
-                for promise in json.loads(content)
-            ]
-            body = table(["promise", "statement", "probability", "source", "status"], rows, "ledger")
-            parts.append(f"<h3>{chip(learner, pens)}{where}</h3>{body}")
-    return "".join(parts)
+    head = ["promise", "statement", "probability", "source", "status"]
+    return "".join(
+        f'<details class="learner"><summary>{chip(learner, pens)} {_counted(members)}</summary>'
+        f"{table(head, _promises(members), 'ledger')}</details>"
+        for learner, members in by_learner.items()
+    )
+
+
+def _counted(members: Sequence[Group]) -> str:
+    """How many promises hold in every setting, and which do not."""
+    promises = [promise for group in members for cell in group.cells for promise in cell.facts.get("ledger", [])]
+    names = list(dict.fromkeys(promise["name"] for promise in promises))
+    void = [name for name in names if any(promise["name"] == name and promise["void_because"] for promise in promises)]
+    words = f"{len(names) - len(void)} of {plural(len(names), 'promise')} hold"
+    if not void:
+        return f"<span>{words}</span>"
+    return f'<span>{words}; <b class="bad">void</b>: {text(", ".join(void))}</span>'
+
+
+def _promises(members: Sequence[Group]) -> list[list[str]]:
+    """The rows of a ledger. Where the seeds of a group differ (in numbers that they found), the first one speaks."""
+    forms: dict[str, dict[str, list[str]]] = {}
+    for group in members:
+        ledgers = [cell.facts.get("ledger", []) for cell in group.cells]
+        for place, promise in enumerate(ledgers[0]):
+            same = all(other[place : place + 1] == [promise] for other in ledgers)
+            seed = "" if same else f", seed {group.cells[0].seed}; other seeds differ"
+            sharing = forms.setdefault(promise["name"], {}).setdefault(json.dumps([promise, seed], sort_keys=True), [])
+            sharing.append(setting_title(group.setting) + seed)
+    rows = []
+    for name, variants in forms.items():
+        for content, places in variants.items():
+            promise, seed = json.loads(content)
+            where = f" <small>({'; '.join(places)})</small>" if len(variants) > 1 or seed else ""
+            status = _status(promise["void_because"])
+            sure = f"≥ {number(promise['probability'])}"
+            rows.append([text(name), text(promise["statement"]) + where, sure, text(promise["source"]), status])
+    return rows
 
 
 def _status(void_because: str) -> str:
@@ -228,7 +251,7 @@ def by_setting(groups: Sequence[Group]) -> list[tuple[Setting, list[Group]]]:
 
 
 def setting_title(setting: Setting) -> str:
-    return f"{text(setting.instance)} · {text(setting.adversary)} · T = {whole(setting.horizon)}"
+    return f"{text(setting.instance)} · {text(setting.adversary)} · T = {whole(setting.horizon)}"
 
 
 def chip(learner: str, pens: Mapping[str, Pen]) -> str:
@@ -244,15 +267,16 @@ def _stroke(pen: Pen) -> str:
 
 
 def table(head: Sequence[str], rows: Rows, kind: str) -> str:
-    """A table whose cells know the name of their column, for narrow screens. Cells are HTML already."""
-    top = "".join(f"<th scope=col>{text(name)}</th>" for name in head)
-    body = "".join(
-        "<tr>"
-        + "".join(f'<td data-label="{text(name)}">{cell}</td>' for name, cell in zip(head, row, strict=True))
-        + "</tr>"
-        for row in rows
-    )
+    """A table whose cells name their column, for narrow screens, where rows become blocks. Cells are HTML already."""
+    names = [subscripts(text(name)) for name in head]
+    top = "".join(f"<th scope=col>{name}</th>" for name in names)
+    body = "".join(f"<tr>{''.join(map(_cell, names, row))}</tr>" for row in rows)
     return f'<div class="scroll"><table class="{kind}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(name: str, content: str) -> str:
+    kind = ' class="none"' if content == DASH else ""
+    return f'<td{kind}><i aria-hidden="true">{name}</i><span>{content}</span></td>'
 
 
 def script_safe(content: str) -> str:
@@ -261,17 +285,18 @@ def script_safe(content: str) -> str:
 
 
 def _details(title: str, content: str) -> str:
-    return f"<details><summary>{text(title)}</summary><pre><code>{text(content)}</code></pre></details>"
+    return f'<details class="file"><summary>{text(title)}</summary><pre><code>{text(content)}</code></pre></details>'
 
 
 def _with_range(middle: float, quartiles: tuple[float, float], seeds: int) -> str:
-    around = f" <small>[{number(quartiles[0])}, {number(quartiles[1])}]</small>" if seeds > 1 else ""
+    differ = seeds > 1 and isfinite(middle) and not quartiles[0] == middle == quartiles[1]
+    around = f" <small>[{number(quartiles[0])}, {number(quartiles[1])}]</small>" if differ else ""
     return f"{number(middle)}{around}"
 
 
 def _exponent(group: Group) -> str:
     growth = group.summary().regret_growth
-    around = interval(growth.low, growth.high, 2)
+    around = interval(growth.low, growth.high)
     return f"{fixed(growth.exponent)}{f' <small>{around}</small>' if around else ''}"
 
 

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from math import floor, isfinite, log10
 
@@ -20,6 +21,11 @@ MINUS = "−"
 def text(value: object) -> str:
     """Anything as text that is safe between tags and in quoted attributes."""
     return escape(str(value), quote=True)
+
+
+def subscripts(words: str) -> str:
+    """R_T, g_i, t^b, ... with their indices lowered and raised; of text that is safe already."""
+    return re.sub(r"\bt\^b\b", "t<sup>b</sup>", re.sub(r"\b([RVgqαλ]|max)_([tTi])\b", r"\1<sub>\2</sub>", words))
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -50,9 +56,9 @@ def whole(value: float | int | None) -> str:
     return DASH if value is None else f"{int(value):,}"
 
 
-def interval(low: float, high: float, digits: int = 3) -> str:
-    """[low, high], or nothing where there is none."""
-    return f"[{number(low, digits)}, {number(high, digits)}]" if isfinite(low) and isfinite(high) else ""
+def interval(low: float, high: float) -> str:
+    """[low, high] of an exponent, or nothing where there is none."""
+    return f"[{fixed(low)}, {fixed(high)}]" if isfinite(low) and isfinite(high) else ""
 
 
 def fixed(value: float, places: int = 2) -> str:

@@ -55,6 +55,7 @@ SUMMARY_TYPES = {
     "rho_hat": "float64",
     "clean": "bool",
     "unclean": "int64",
+    "unsafe": "int64",
     "infeasible": "int64",
     "suspect": "int64",
     "iterations": "int64",
@@ -62,6 +63,8 @@ SUMMARY_TYPES = {
     "least_excess": "float64",
     "refuted_feasibility": "int64",
     "refuted_safety": "int64",
+    "mixing_over": "float64",
+    "mixing_slack": "float64",
     "mirror_left": "float64",
     "mirror_right": "float64",
 }
@@ -92,7 +95,8 @@ def cell_metrics(cell: Cell, table: Any) -> dict[str, Any]:
     copied = ("optimum", "t_bar", "rho_hat", "least_excess", "refuted_feasibility", "refuted_safety")
     return {
         "hash": cell.hash,
-        **{name: last[name] for name in ("regret", "loss", "mixing", "unclean", "infeasible", "suspect", "iterations")},
+        **{name: last[name] for name in ("regret", "loss", "mixing", "unclean", "unsafe")},
+        **{name: last[name] for name in ("infeasible", "suspect", "iterations")},
         "violation": float(violation[-1]),
         "safe": all(excess <= 0.0 for excess in worst),
         "worst_excess": max(worst, default=None),
@@ -101,7 +105,7 @@ def cell_metrics(cell: Cell, table: Any) -> dict[str, Any]:
         "violation_exponent": growth_exponent(episodes, violation[np.newaxis]).exponent,
         "clean": last["unclean"] == 0,
         "worst_residual": float(np.max(column(table, "residual"), initial=0.0)),
-        **{name: facts.get(name) for name in (*copied, "mirror_left", "mirror_right")},
+        **{name: facts.get(name) for name in (*copied, "mirror_left", "mirror_right", "mixing_over", "mixing_slack")},
     }
 
 

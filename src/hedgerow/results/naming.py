@@ -50,7 +50,7 @@ def cell_id(spec: Mapping[str, Any]) -> str:
     for key in (*PARTS, "episodes", "seed"):
         if key not in spec:
             raise InvalidInput(f"the description of a cell has no {key!r}; it has: {', '.join(sorted(spec))}")
-    names = [_slug(label(spec, part)) for part in PARTS]
+    names = [slug(label(spec, part)) for part in PARTS]
     return "__".join([*names, f"T{spec['episodes']}", f"seed{spec['seed']}"])
 
 
@@ -60,7 +60,7 @@ def label(spec: Mapping[str, Any], part: str) -> str:
     return str(given if given is not None else spec[part]["name"])
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
     """`text` with everything that a file name should not contain turned into single dashes; long ones are cut."""
     slug = _UNSAFE.sub("-", text).strip("-.")
     if not slug or len(slug) > _LONGEST_PART:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.checks import FloatArray
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 from hedgerow.results.naming import cell_hash, cell_id, fingerprint
 
@@ -29,7 +31,6 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("episode", "episodes", "int64"),
     ("loss", "loss", "float64"),
     ("regret", "regret", "float64"),
-    ("regret_so_far", "regret_so_far", "float64"),
     ("mixing", "mixing", "float64"),
     ("mixing_weight", "mixing_weight", "float64"),
     ("branch", "branch", "int32"),
@@ -37,11 +38,15 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("residual", "residual", "float64"),
     ("clean_now", "clean_now", "bool"),
     ("unclean", "unclean", "int64"),
+    ("unsafe", "unsafe", "int64"),
     ("infeasible", "infeasible", "int64"),
     ("suspect", "suspect", "int64"),
     ("iterations", "iterations", "int64"),
 )
-"""(column, attribute of `Run` (C,), type)"""
+"""(column, attribute of `Run` (C,), type); `regret_so_far` joins them"""
+
+MOST_COMPARATORS = 400
+"""Of a run: each value of `regret_so_far` is a linear program, so that a trace has it in about so many rows only."""
 
 PER_CONSTRAINT: tuple[tuple[str, str], ...] = (
     ("cost", "costs"),
@@ -52,18 +57,20 @@ PER_CONSTRAINT: tuple[tuple[str, str], ...] = (
 )
 """(column, attribute of `Run` (C, m)); all float64"""
 
-NUMBERS = {
-    "optimum": "optimum",
-    "least_excess": "least_excess",
-    "refuted_feasibility": "refuted_feasibility",
-    "refuted_safety": "refuted_safety",
-    "mirror_left": "mirror_left",
-    "mirror_right": "mirror_right",
-    "t_bar": "t_bar",
-    "rho_hat": "rho_hat",
-    "seed": "seed",
-}
-"""Facts that are one number each: their name and the attribute of `Run`."""
+NUMBERS = (
+    "optimum",
+    "least_excess",
+    "refuted_feasibility",
+    "refuted_safety",
+    "mirror_left",
+    "mirror_right",
+    "mixing_over",
+    "mixing_slack",
+    "t_bar",
+    "rho_hat",
+    "seed",
+)
+"""Attributes of `Run` that are one number each: facts of the same name."""
 
 
 def parquet() -> Any:
@@ -89,6 +96,8 @@ def run_table(spec: Mapping[str, Any], run: Run, learner: Learner, facts: Mappin
     arrays: dict[str, Any] = {}
     for column, attribute, kind in COLUMNS:
         arrays[column] = pa.array(np.asarray(getattr(run, attribute)).astype(kind, copy=False))
+        if column == "regret":
+            arrays["regret_so_far"] = pa.array(_regret_so_far(run), from_pandas=True)  # NaN becomes null
     for column, attribute in PER_CONSTRAINT:
         values = np.asarray(getattr(run, attribute), dtype=np.float64)
         for i in range(values.shape[1]):
@@ -106,13 +115,25 @@ def run_table(spec: Mapping[str, Any], run: Run, learner: Learner, facts: Mappin
     return pa.table(arrays).replace_schema_metadata({METADATA_KEY: text.encode()})
 
 
+def _regret_so_far(run: Run) -> FloatArray:
+    """(C,): against the optimum of the losses so far, at no more than MOST_COMPARATORS log-spaced rows; else NaN."""
+    count = len(run.episodes)
+    if count <= MOST_COMPARATORS:
+        return run.regret_so_far
+    rows = np.unique(np.round(np.geomspace(1, count, MOST_COMPARATORS)).astype(np.int64)) - 1
+    few = replace(run, episodes=run.episodes[rows], loss=run.loss[rows], losses=run.losses[rows])
+    result = np.full(count, np.nan)
+    result[rows] = few.regret_so_far
+    return result
+
+
 def run_facts(run: Run, learner: Learner) -> dict[str, Any]:
     """What is one number, or one list, per run. NaN and infinity become null."""
     view = learner.view
     ledger = learner.guarantees()
     facts: dict[str, Any] = _plain(
         {
-            **{name: getattr(run, attribute) for name, attribute in NUMBERS.items()},
+            **{name: getattr(run, name) for name in NUMBERS},
             "constraints": list(view.constraint_names),
             "thresholds": view.thresholds.tolist(),
             "kind": learner.kind,

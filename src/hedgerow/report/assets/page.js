@@ -44,5 +44,6 @@
   }), { rootMargin: "600px" });
   plots.forEach((plot) => near.observe(plot));
   dark.addEventListener("change", () => plots.filter((plot) => plot.dataset.drawn).forEach(draw));
+  window.addEventListener("beforeprint", () => document.querySelectorAll(".learner").forEach((part) => { part.open = true; }));
   window.addEventListener("beforeprint", () => plots.filter((plot) => !plot.dataset.drawn).forEach(draw));
 })();

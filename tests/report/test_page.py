@@ -1,0 +1,293 @@
+"""The page: its numbers are those of the tables, names cannot break it, nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from run_cases import made_directory, made_learner, made_run, made_spec
+
+import hedgerow as hr
+from hedgerow import results
+from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.report import page as page_module
+from hedgerow.report.page import page, run_results, write_report, write_run_report
+from hedgerow.report.sections import script_safe
+from hedgerow.report.words import number
+from hedgerow.results import store
+from hedgerow.results.groups import groups
+from hedgerow.results.metrics import interquartile_mean
+
+EVIL = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>"
+
+
+class Reader(HTMLParser):
+    """Collects tags with their attributes, scripts by id, and the text of table cells."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: dict[str, str] = {}
+        self.words: list[str] = []
+        self.rows: list[list[str]] = []
+        self._script = ""
+        self._in_cell = self._in_label = False
+        self.feed(content)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self._script = dict(attrs).get("id") or f"script {len(self.scripts)}"
+        elif tag == "tr":
+            self.rows.append([])
+        elif tag == "td":
+            self._in_cell = True
+            self.rows[-1].append("")
+        elif tag == "i" and self._in_cell:
+            self._in_label = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "script":
+            self._script = ""
+        elif tag == "td":
+            self._in_cell = False
+        elif tag == "i":
+            self._in_label = False
+
+    def handle_data(self, data: str) -> None:
+        if self._script:
+            self.scripts[self._script] = self.scripts.get(self._script, "") + data
+        elif self._in_cell and not self._in_label:
+            self.rows[-1][-1] += data
+        self.words.append(data)
+
+    def plot(self, name: str) -> Any:
+        return json.loads(self.scripts[name])
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_directory(tmp_path_factory.mktemp("report") / "out", seeds=5, instances=("toy", "zoo"))
+
+
+@pytest.fixture(scope="module")
+def read(directory: Path) -> Reader:
+    return Reader(write_report(directory).read_text(encoding="utf-8"))
+
+
+def test_answer_has_the_numbers_of_the_tables(directory: Path, read: Reader) -> None:
+    for group in groups(results.open(directory)):
+        summary = group.summary()
+        rows = [row for row in read.rows if row and row[0] == group.learner and len(row) >= 7]
+        place = ["toy", "zoo"].index(group.setting.instance)
+        row = rows[place]
+        assert row[1].startswith(f"{number(summary.regret)} ")
+        assert f"{summary.regret_growth.exponent:.2f}" in row[2]
+        assert row[3].startswith(number(summary.violation))
+        assert row[4] == ("yes 5 of 5" if summary.safe == 5 else "no 0 of 5")
+        assert row[-1] == "2,000"
+
+
+def test_curves_are_those_of_the_tables(directory: Path, read: Reader) -> None:
+    group = groups(results.open(directory))[0]
+    plot = read.plot("s0-regret")
+    line = next(trace for trace in plot["data"] if trace.get("name") == group.learner)
+    assert line["x"] == group.episodes.tolist()
+    np.testing.assert_allclose(line["y"], interquartile_mean(group.curve("regret")), rtol=1e-5)
+    band = plot["data"][0]
+    count = len(group.episodes)
+    np.testing.assert_allclose(band["y"][:count], np.quantile(group.curve("regret"), 0.75, axis=0), rtol=1e-5)
+    np.testing.assert_allclose(band["y"][count:][::-1], np.quantile(group.curve("regret"), 0.25, axis=0), rtol=1e-5)
+    margin = read.plot("s0-margin-1")
+    line = next(trace for trace in margin["data"] if trace.get("name") == "sv-ops")
+    assert set(line["y"]) == {-0.2}
+    weights = next(trace for trace in read.plot("s1-mixing")["data"] if trace.get("name") == group.learner)
+    np.testing.assert_allclose(weights["y"], 0.5 / np.sqrt(group.episodes), rtol=1e-5)
+
+
+def test_fit_is_drawn_over_the_last_decade(read: Reader) -> None:
+    fits = [trace for trace in read.plot("s0-regret-growth")["data"] if "fit" in trace.get("name", "")]
+    assert len(fits) == 2
+    for fit, exponent in zip(fits, (0.5, 0.75), strict=True):
+        (x0, x1), (y0, y1) = fit["x"], fit["y"]
+        assert (x0, x1) == (100, 1000)
+        assert np.log(y1 / y0) / np.log(x1 / x0) == pytest.approx(exponent, abs=1e-4)
+        assert y1 == pytest.approx(12.0 * 1000**exponent, rel=1e-4)  # of five seeds the middle three: 11, 12, 13
+    assert any("s-ops sharp: 0.50 [0.50, 0.50]" in words for words in read.words)
+
+
+def test_one_colour_for_each_learner_everywhere(read: Reader) -> None:
+    colours: dict[str, set[str]] = {}
+    for name, content in read.scripts.items():
+        if re.match(r"s\d", name):
+            for trace in json.loads(content)["data"]:
+                if "fit" not in trace.get("name", "fit"):
+                    colours.setdefault(trace["name"], set()).add(trace["line"]["color"])
+    assert {name: len(found) for name, found in colours.items()} == {"s-ops sharp": 1, "sv-ops": 1}
+    assert colours["s-ops sharp"] != colours["sv-ops"]
+
+
+def test_threshold_is_a_line(read: Reader) -> None:
+    plot = read.plot("s0-margin-0")["layout"]
+    low, high = plot["yaxis"]["range"]
+    assert plot["yaxis"]["zeroline"] is True
+    assert low < 0.0 < high
+    assert "threshold of 1" in plot["annotations"][0]["text"]
+    assert plot["shapes"][0]["y1"] == 0
+
+
+def test_the_rest_is_there(directory: Path, read: Reader) -> None:
+    words = " ".join(read.words)
+    manifest = results.open(directory).manifest
+    for expected in ("made up", "Lemma 1", "confidence_scale = 0.5 < 1", "void", "≥ 0.95", manifest["python"]):
+        assert expected in words, expected
+    assert 'title = "made up"' in words  # the experiment file
+    assert manifest["experiment_hash"] in words
+    assert manifest["command"][0] in words
+
+
+def test_nothing_is_loaded_from_elsewhere(directory: Path, read: Reader) -> None:
+    for tag, attributes in read.tags:
+        for name in ("src", "href", "data", "poster", "action", "srcset"):
+            assert (attributes.get(name) or "data:").startswith("data:"), (tag, attributes)
+        assert tag not in ("iframe", "object", "embed", "base")
+    content = write_report(directory).read_text(encoding="utf-8")
+    style = content.split("<style>")[1].split("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+    own = re.sub(r'<script type="application/gzip".*?</script>', "", content, flags=re.DOTALL)
+    assert "://" not in own
+    packed = next(value for key, value in read.scripts.items() if key == "plotly")
+    assert b"plotly.js" in gzip.decompress(base64.b64decode(packed))[:200]
+
+
+def test_the_page_is_small_enough_for_a_phone(directory: Path) -> None:
+    assert write_report(directory).stat().st_size < 3_000_000
+
+
+def test_equal_results_give_equal_pages(directory: Path) -> None:
+    assert page(results.open(directory)) == page(results.open(directory))
+
+
+def test_names_cannot_break_the_page(tmp_path: Path) -> None:
+    store.create(tmp_path / "out", {"experiment": {"title": EVIL}, "source": EVIL, "command": ["hedgerow", EVIL]})
+    for seed in (0, 1):
+        spec = made_spec(EVIL, seed, EVIL)
+        spec["label"]["adversary"] = EVIL
+        store.write_cell(tmp_path / "out", spec, made_run(seed), made_learner(names=(EVIL, "b")))
+    store.update_manifest(tmp_path / "out", {"cells": {EVIL: {"status": "failed", "error": EVIL}}})
+    content = write_report(tmp_path / "out").read_text(encoding="utf-8")
+    read = Reader(content)
+    assert not [tag for tag, _ in read.tags if tag == "img"]
+    assert not [attributes for _, attributes in read.tags if "onerror" in attributes]
+    scripts = [attributes for tag, attributes in read.tags if tag == "script"]
+    assert sum("type" not in attributes for attributes in scripts) == 1  # our own, and no other
+    assert EVIL in "".join(read.words)  # shown as what it is
+    assert read.plot("s0-regret")["data"][-1]["name"].startswith("&lt;img")  # plotly reads tags in names
+
+
+def test_data_cannot_end_its_script() -> None:
+    content = json.dumps({"x": "</script><!--\u2028\u2029"}, ensure_ascii=False)
+    safe = script_safe(content)
+    assert json.loads(safe) == json.loads(content)
+    assert not set("<\u2028\u2029") & set(safe)
+
+
+def test_failed_cells_are_listed(tmp_path: Path) -> None:
+    made_directory(tmp_path / "out", seeds=1)
+    store.update_manifest(tmp_path / "out", {"cells": {"lost__cell": {"status": "failed", "error": "out of memory"}}})
+    read = Reader(page(results.open(tmp_path / "out")))
+    assert ["lost__cell", "failed", "out of memory"] in read.rows
+    assert "1 cell without a result" in read.words
+
+
+def test_nothing_finished_nothing_reported(tmp_path: Path) -> None:
+    store.create(tmp_path / "out", {"experiment": {}})
+    with pytest.raises(InvalidInput, match="no finished cell"):
+        write_report(tmp_path / "out")
+
+
+def test_without_constraints_without_regret(tmp_path: Path) -> None:
+    """A world without constraints, a regret that is never positive, no mixing: words instead of empty charts."""
+    store.create(tmp_path / "out", {"experiment": {}})
+    run = made_run(m=0)
+    changes = {"loss": run.loss - 2.0 * run.regret, "regret": -run.regret, "mixing": 0 * run.mixing}
+    run = made_run(m=0, **changes, mixing_weight=0 * run.mixing_weight)
+    store.write_cell(tmp_path / "out", made_spec(), run, made_learner(0))
+    read = Reader(page(results.open(tmp_path / "out")))
+    words = " ".join(read.words)
+    for expected in ("No learner has a positive regret", "There are no constraints", "No learner here mixes"):
+        assert expected in words
+    assert [name for name in read.scripts if name.startswith("s0")] == ["s0-regret"]
+
+
+def test_an_infeasible_world_can_be_reported(tmp_path: Path) -> None:
+    """No policy is feasible: no optimum, no regret, yet a page."""
+    store.create(tmp_path / "out", {"experiment": {}})
+    run = made_run()
+    nothing = np.full(len(run.episodes), np.nan)
+    for seed in (0, 1):
+        lost = made_run(seed, loss=nothing, regret=nothing, optimum=float("nan"))
+        store.write_cell(tmp_path / "out", made_spec(seed=seed), lost, made_learner())
+    read = Reader(page(results.open(tmp_path / "out")))
+    assert read.rows[1][1] == "–"  # noqa: RUF001
+    assert "s0-regret" not in read.scripts
+    assert any("no optimum to compare with" in words for words in read.words)
+
+
+def test_another_place_and_an_older_page(directory: Path, tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    target.write_text("older")
+    assert write_report(directory, target) == target
+    assert "older" not in target.read_text(encoding="utf-8")[:200]
+
+
+def test_a_single_run(tmp_path: Path) -> None:
+    world = hr.catalogue.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=1)
+    learner = hr.SVOPS(world.cmdp.view(), 200, 0.05)
+    run = hr.simulate(world.cmdp, world.loss, learner, progress=False)
+    path = write_run_report(run, learner, tmp_path / "run.html", instance="small world")
+    read = Reader(path.read_text(encoding="utf-8"))
+    assert read.rows[1][1] == number(float(run.regret[-1]))
+    assert any("small world" in words for words in read.words)
+    with pytest.raises(InvalidInput, match="exists already"):
+        write_run_report(run, learner, path)
+    write_run_report(run, learner, path, overwrite=True)
+    unnamed = run_results(run, learner)
+    assert unnamed.cells[0].label("instance") == "layers 1-2-2-1, 2 actions"
+
+
+def test_without_plotly_the_error_says_so(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page_module._packed_plotly.cache_clear()
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(HedgerowError, match="need plotly"):
+        write_report(directory)
+
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+def test_a_browser_draws_every_chart(directory: Path, tmp_path: Path) -> None:
+    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    command += ["--disable-sync", "--no-first-run", f"--user-data-dir={tmp_path}", "--window-size=1280,6000"]
+    command += ["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000", "--dump-dom"]
+    page_file = write_report(directory).resolve()
+    done = subprocess.run([*command, page_file.as_uri()], capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0 or not done.stdout:
+        pytest.skip(f"the browser does not start here: {done.stderr[-200:]}")
+    charts = len([name for name in Reader(page_file.read_text(encoding="utf-8")).scripts if re.match(r"s\d", name)])
+    assert charts == 12
+    assert done.stdout.count('data-drawn="yes"') == charts
+    assert done.stdout.count('class="scatterlayer') == charts
+    assert done.stdout.count('class="trace scatter') >= 2 * charts
