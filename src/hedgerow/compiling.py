@@ -3,6 +3,12 @@
 Numba's cache notices a change in the file of a kernel, not in the files of the kernels that it calls. Compiled code is
 therefore kept in a folder named after a hash of the module's own source and of every module of this package that it
 imports, directly or not: a change in any of them is a new cache, a change elsewhere is not.
+
+Kernels own no memory: they work on arrays of their caller, who keeps them alive. Numba's reference counting, which took
+more than half of a small projection, is therefore off (`_nrt=False`), and a kernel that allocates, be it the temporary
+of `a[:] = b` for two arrays, is refused by the compiler: "NRT required but not enabled". `returning_kernel` is for the
+rare one whose result is an array.
+
 Set NUMBA_CACHE_DIR to move the cache, NUMBA_DISABLE_JIT=1 to run every kernel as plain Python.
 """
 
@@ -71,22 +77,28 @@ def _cache_root() -> Path:
 
 
 def kernel(function: F) -> F:
-    """Compile with caching, strict IEEE arithmetic and the GIL released."""
-    return _compiled(function, inline="never")
+    """Compile with caching, strict IEEE arithmetic and the GIL released; no allocation, no array as a result."""
+    return _compiled(function, inline="never", counting=False)
 
 
 def inlined_kernel(function: F) -> F:
     """A kernel that becomes part of its callers: for pieces of a hot path that hand bundles of arrays to each other."""
-    return _compiled(function, inline="always")
+    return _compiled(function, inline="always", counting=False)
 
 
-def _compiled(function: F, inline: Literal["never", "always"]) -> F:
+def returning_kernel(function: F) -> F:
+    """A kernel that counts references, because it returns one of its arrays or a view of it."""
+    return _compiled(function, inline="never", counting=True)
+
+
+def _compiled(function: F, inline: Literal["never", "always"], counting: bool) -> F:
     settings: Any = config
     previous = settings.CACHE_DIR
     # Read when caching is enabled, that is, inside the call below.
     settings.CACHE_DIR = cache_directory(Path(function.__code__.co_filename))
     try:
-        compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy", inline=inline)(function)
+        compile_later = numba.njit(cache=True, nogil=True, error_model="numpy", inline=inline, _nrt=counting)
+        compiled: Any = compile_later(function)
     finally:
         settings.CACHE_DIR = previous
     return cast(F, compiled)

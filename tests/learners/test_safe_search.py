@@ -42,6 +42,7 @@ def make_rule(thresholds: list[float], delta: float = 0.05, **changes: float) ->
         binding=np.arange(m),
         thresholds=np.array(thresholds),
         dual_loss=np.zeros(m),
+        draws=np.zeros(0, dtype=np.int64),
     )
     return rule._replace(**changes)
 
@@ -231,20 +232,20 @@ def test_the_theory_constant_of_the_specification() -> None:
 
 
 def test_all_policies_are_kept_while_there_is_room() -> None:
-    policies, coin = np.zeros((5, 3)), np.random.default_rng(6)
+    policies, draws, coin = np.zeros((5, 3)), np.zeros(5, dtype=np.int64), np.random.default_rng(6)
     for t in range(1, 6):
-        keep_policy(policies, np.full(3, float(t)), t, coin)
+        keep_policy(policies, draws, np.full(3, float(t)), t, coin)
     np.testing.assert_array_equal(policies[:, 0], [1, 2, 3, 4, 5])
 
 
 def test_beyond_the_room_places_are_independent_uniform_draws() -> None:
     """5 places, 12 policies, 4000 times: every policy is as likely in every place, and places are independent."""
     coin, room, last, times = np.random.default_rng(7), 5, 12, 4_000
-    seen = np.zeros((times, room), dtype=int)
+    seen, draws = np.zeros((times, room), dtype=int), np.zeros(room, dtype=np.int64)
     for i in range(times):
         policies = np.zeros((room, 1))
         for t in range(1, last + 1):
-            keep_policy(policies, np.array([float(t)]), t, coin)
+            keep_policy(policies, draws, np.array([float(t)]), t, coin)
         seen[i] = policies[:, 0]
     assert stats.chisquare(np.bincount(seen.ravel(), minlength=last + 1)[1:]).pvalue > 1e-3
     # The number of times that one policy is held is binomial: the mark of independent draws with replacement.

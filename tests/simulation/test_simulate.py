@@ -10,7 +10,9 @@ import pytest
 from learner_cases import KINDS, assert_same, make_learner, random_world, snapshot, with_costs
 
 from hedgerow.errors import InvalidInput
+from hedgerow.learners import learner as learner_module
 from hedgerow.learners.files import load
+from hedgerow.learners.rescue import rescue
 from hedgerow.model import losses, offline
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import DeterministicCosts
@@ -60,6 +62,38 @@ def test_they_also_agree_when_projections_are_infeasible_and_with_doubling() -> 
     assert np.isnan(run.optimum)
     assert_same(runs[0][0], runs[1][0])
     assert_same(runs[0][1], runs[1][1])
+
+
+@pytest.mark.parametrize("step_wise", [False, True])
+def test_an_interrupted_projection_is_finished_by_the_next_call(
+    step_wise: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every third call of the slow solver dies: the episode is completed later, and nothing else changes."""
+    layout = Layout((1, 2, 1), 2)
+    world = CMDP(layout, [0.5] * 4 + [1.0] * 4, DeterministicCosts(np.full((1, 6), 0.9)), [0.5])
+    options: dict[str, Any] = {"confidence_scale": 0.02, "seed": 3}
+    whole = Simulation(world, losses.IID(seed=1), make_learner("sv-ops", world, 60, **options), step_wise=step_wise)
+    whole.finish()
+    calls = 0
+
+    def failing(*arguments: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls % 3 == 0:
+            raise KeyboardInterrupt
+        rescue(*arguments)
+
+    broken = Simulation(world, losses.IID(seed=1), make_learner("sv-ops", world, 60, **options), step_wise=step_wise)
+    monkeypatch.setattr(learner_module, "rescue", failing)
+    interrupts = 0
+    while broken.learner.episode < 60 or not broken._closed:
+        try:
+            broken.finish()
+        except KeyboardInterrupt:
+            interrupts += 1
+    assert interrupts > 5
+    assert_same(snapshot(whole.learner), snapshot(broken.learner))
+    assert_same(scores(whole.result()), scores(broken.result()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,7 +1,7 @@
 """General solvers on the same problems, each prepared once for a layout, as well as its interface allows.
 
-    cvxpy + Clarabel   one program with parameters, compiled once (DPP), so that only parameter values change;
-                       and, beside it, the program stated anew for each problem
+    cvxpy + Clarabel   the program of the paper with parameters, compiled once (DPP), so that only their values change;
+                       the same with a kinder program; and the program of the paper stated anew for each problem
     Clarabel           the conic form in Clarabel's own format; only data is updated
     ECOS, SCS          the conic form; both take a changed matrix only through a new set-up
     L-BFGS-B           scipy, on the large dual
@@ -20,7 +20,7 @@ import numpy as np
 
 from hedgerow.bench.conic_form import conic_form
 from hedgerow.bench.contender import Contender, Run, clocked
-from hedgerow.bench.cvxpy_peers import CvxpyAnew, CvxpyReused
+from hedgerow.bench.cvxpy_peers import CvxpyAnew, CvxpyAsWritten, CvxpyRows
 from hedgerow.bench.large_dual import LargeDual
 from hedgerow.bench.ours import Ours
 from hedgerow.checks import FloatArray
@@ -194,7 +194,8 @@ class LBFGSB:
 PEERS: tuple[Callable[[Layout, int, float], Contender], ...] = (
     Project,
     CvxpyAnew,
-    CvxpyReused,
+    CvxpyAsWritten,
+    CvxpyRows,
     Clarabel,
     Ecos,
     Scs,

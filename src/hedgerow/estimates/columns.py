@@ -103,7 +103,8 @@ def make_columns(layout: Layout) -> Columns:
 def load_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, columns: Columns) -> None:
     """Sort the boxes (num_triples,) of the rows that `policy` (num_rows,) plays into `columns`."""
     first_slot, stop = columns.first_slot, columns.stop
-    stop[:] = columns.start
+    for x in range(len(stop)):
+        stop[x] = columns.start[x]
     num_slots = 0
     for k in range(len(index.state_start) - 2):
         first_of_layer = num_slots

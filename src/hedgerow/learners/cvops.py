@@ -120,6 +120,7 @@ class CVOPS(Learner):
             binding=binding,
             thresholds=view.thresholds[binding],
             dual_loss=np.zeros(m),
+            draws=np.zeros(self._capacity(), dtype=np.int64),
         )
         search = make_search(layout, m, self._capacity())
         unconstrained = self._make_baseline(np.zeros((0, layout.num_rows)), np.zeros(view.num_constraints), False)

@@ -188,7 +188,7 @@ class Learner(ABC):
         state = self.core.state
         toss(state.numbers, state.reals, len(self.core.baseline.policies), self.coin)
         if self.core.search.active:
-            keep_policy(state.search.policies, state.policy, self.episode + 1, self.coin)
+            keep_policy(state.search.policies, self.core.search.draws, state.policy, self.episode + 1, self.coin)
         return self.current_plan()
 
     def current_plan(self) -> Plan:

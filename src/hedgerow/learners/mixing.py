@@ -14,7 +14,7 @@ from __future__ import annotations
 from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling import kernel, returning_kernel
 from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
@@ -36,7 +36,7 @@ def toss(numbers: IntArray, reals: FloatArray, num_baselines: int, coin: Generat
     numbers[PENDING] = 1
 
 
-@kernel
+@returning_kernel
 def played_policy(numbers: IntArray, own: FloatArray, baselines: FloatArray) -> FloatArray:
     """The policy (num_rows,) of the plan that `toss` made."""
     branch = numbers[BRANCH]
@@ -57,7 +57,8 @@ def bound_mixture(core: Core, rows: IntArray) -> None:
     elif kind == REALISED:
         if branch > 0:
             bound_baselines(core, rows, branch - 1, branch)
-            trace.u[:] = trace.baseline_u
+            for k in range(len(trace.u)):
+                trace.u[k] = trace.baseline_u[k]
     elif lam > 0.0:
         if len(core.baseline.policies) == 1:
             bound_baselines(core, rows, 0, 1)
@@ -97,7 +98,8 @@ def refresh_cached_bounds(core: Core) -> None:
         reach_of_states(core.index, columns, columns.states, len(reach) - 1, reach)
         for r in range(len(u)):
             u[r] += policies[j, r] * reach[r // core.index.num_actions] / len(policies)
-    core.state.baseline_visits[:] = core.state.counts.num_visits
+    for r in range(len(u)):
+        core.state.baseline_visits[r] = core.state.counts.num_visits[r]
     core.state.numbers[STALE] = 0
 
 

@@ -86,6 +86,8 @@ class SearchRule(NamedTuple):
     """alpha of these"""
     dual_loss: FloatArray
     """A buffer for the dual player's loss"""
+    draws: IntArray
+    """(K,): a buffer"""
 
 
 def make_search(layout: Layout, num_binding: int, capacity: int) -> Search:
@@ -100,10 +102,10 @@ def make_search(layout: Layout, num_binding: int, capacity: int) -> Search:
 
 def no_search() -> SearchRule:
     """For learners that do not search."""
-    none = np.zeros(0)
+    reals, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
     return SearchRule(
-        False, PRACTICAL, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, np.zeros(0, dtype=np.int64), none, none.copy()
-    )
+        False, PRACTICAL, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, numbers, reals, reals.copy(), numbers.copy()
+    )  # fmt: skip
 
 
 @kernel
@@ -166,22 +168,26 @@ def needed_margin(rule: SearchRule, radius: float, episode: int) -> float:
 
 
 @kernel
-def keep_policy(policies: FloatArray, policy: FloatArray, episode: int, coin: Generator) -> None:
+def keep_policy(policies: FloatArray, draws: IntArray, policy: FloatArray, episode: int, coin: Generator) -> None:
     """Keep the policy (num_rows,) of episode t = `episode` >= 1, or let it take some of the places by chance."""
     capacity = len(policies)
     if episode <= capacity:
-        policies[episode - 1] = policy
+        _copy(policy, policies[episode - 1])
         return
     if episode == capacity + 1:
-        _redraw(policies, coin)
-    if episode == 1:
-        return
+        _redraw(policies, draws, coin)
     # Places are taken independently with probability 1/t: jump from one to the next by a geometric number.
     scale = 1.0 / log1p(-1.0 / episode)
     place = _jump(scale, coin)
     while place < capacity:
-        policies[int(place)] = policy
+        _copy(policy, policies[int(place)])
         place += 1.0 + _jump(scale, coin)
+
+
+@kernel
+def _copy(source: FloatArray, target: FloatArray) -> None:
+    for i in range(len(source)):
+        target[i] = source[i]
 
 
 @kernel
@@ -191,12 +197,12 @@ def _jump(scale: float, coin: Generator) -> float:
 
 
 @kernel
-def _redraw(policies: FloatArray, coin: Generator) -> None:
+def _redraw(policies: FloatArray, times: IntArray, coin: Generator) -> None:
     """Turn K places that hold K policies into K independent uniform draws from them (which place holds which is of no
-    meaning: all further chance treats places alike).
+    meaning: all further chance treats places alike). `times` counts how often each was drawn.
     """
     capacity = len(policies)
-    times = np.zeros(capacity, dtype=np.int64)  # once in the life of a learner
+    times[:] = 0
     for _ in range(capacity):
         times[min(int(coin.random() * capacity), capacity - 1)] += 1
     free = 0
@@ -204,6 +210,6 @@ def _redraw(policies: FloatArray, coin: Generator) -> None:
         while times[j] > 1:
             while times[free] > 0:
                 free += 1
-            policies[free] = policies[j]
+            _copy(policies[j], policies[free])
             times[free] = 1
             times[j] -= 1

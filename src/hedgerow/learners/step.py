@@ -110,7 +110,8 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
     for k in range(len(rows)):
         doubled |= counts.num_visits[rows[k]] >= max(1, 2 * core.state.epoch_visits[rows[k]])
     if doubled:
-        core.state.epoch_visits[:] = counts.num_visits
+        for r in range(len(counts.num_visits)):
+            core.state.epoch_visits[r] = counts.num_visits[r]
         core.state.numbers[EPOCHS] += 1
         refresh_all(core.index, counts, core.rule.box, boxes)
         _copy_optimistic(boxes.cost_lower, core.baseline.binding, core.buffers.all_rows, optimistic)

@@ -39,7 +39,8 @@ def newton_direction(index: Index, problem: KernelProblem, theta: FloatArray, ws
     factor(index, ws)
     num_states = len(ws.gradient_v)
     rhs = ws.step_v
-    rhs[:] = ws.gradient_v
+    for x in range(num_states):
+        rhs[x] = ws.gradient_v[x]
     solve_forward(index, ws, rhs)
     for i in range(count):
         solve_forward(index, ws, ws.border[i])
@@ -154,7 +155,8 @@ def maximise_quadratic(S: FloatArray, small: FloatArray, n: int) -> None:
         d[i] = 0.0
         free[i] = 1.0 if least[i] < 0.0 or r[i] > 0.0 else 0.0
     for _ in range(5 * n + 10):
-        target = _solve_free(S, small, n)
+        _solve_free(S, small, n)
+        target = small[4 : 4 + n, n]
         # Walk from d towards the unconstrained optimum of the free variables until one of them reaches its bound.
         step, blocking = 1.0, -1
         for i in range(n):
@@ -186,8 +188,8 @@ def maximise_quadratic(S: FloatArray, small: FloatArray, n: int) -> None:
 
 
 @kernel
-def _solve_free(S: FloatArray, small: FloatArray, n: int) -> FloatArray:
-    """The maximiser over the free variables, the others staying at d (Cholesky; returns a view into `small`)."""
+def _solve_free(S: FloatArray, small: FloatArray, n: int) -> None:
+    """The maximiser over the free variables, the others staying at d, into small[4:, n] (Cholesky)."""
     d, r, free = small[0], small[1], small[3]
     for i in range(n):
         for j in range(i + 1):
@@ -214,4 +216,3 @@ def _solve_free(S: FloatArray, small: FloatArray, n: int) -> FloatArray:
         for k in range(i + 1, n):
             entry -= small[4 + k, i] * y[k]
         y[i] = entry / small[4 + i, i]
-    return y

@@ -72,8 +72,10 @@ def maximise_dual(
         value = _search(index, problem, v, theta, before, slope, ws)
         if value == -np.inf:
             return Outcome(STALLED, iterations, before, flow, cost, complementarity)
-        ws.log_m[:] = ws.log_m_trial
-        theta[:] = ws.theta_trial
+        for x in range(len(v)):
+            ws.log_m[x] = ws.log_m_trial[x]
+        for i in range(len(theta)):
+            theta[i] = ws.theta_trial[i]
         gradient(index, problem, ws)
 
 
@@ -89,7 +91,8 @@ def _start(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArra
     if far:
         ws.log_m_trial[:] = 0.0
         if evaluate_masses(index, problem, ws.log_m_trial, theta, v, ws) > value:
-            ws.log_m[:] = ws.log_m_trial
+            for x in range(len(v)):
+                ws.log_m[x] = ws.log_m_trial[x]
         value = evaluate_masses(index, problem, ws.log_m, theta, v, ws)
         gradient(index, problem, ws)
     return value

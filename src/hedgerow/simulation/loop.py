@@ -76,7 +76,7 @@ def run_block(
         loss = patterns[pattern[i]]
         toss(numbers, reals, len(baselines), coin)
         if core.search.active:
-            keep_policy(core.state.search.policies, policy, numbers[EPISODE] + 1, coin)
+            keep_policy(core.state.search.policies, core.search.draws, policy, numbers[EPISODE] + 1, coin)
         score_plan(core, world, loss, score, curves)
         plays = played_policy(numbers, policy, baselines)
         play(index, world, plays, actions, environment, cost_stream, rows, triples, costs)

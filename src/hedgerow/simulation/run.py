@@ -203,9 +203,13 @@ class Simulation:
             core.index, self.world, played, streams.actions, streams.environment, streams.costs,
             episode.rows, episode.triples, episode.costs,
         )  # fmt: skip
-        learner.observe(episode.rows, self._loss[episode.rows], episode.costs)
-        score_learning(core, self.world, episode.rows, self.score)
-        self._closed = False
+        done = learner.episode
+        try:
+            learner.observe(episode.rows, self._loss[episode.rows], episode.costs)
+        finally:
+            if learner.episode > done:  # learnt, even if completing it was interrupted
+                score_learning(core, self.world, episode.rows, self.score)
+                self._closed = False
         self._close(core)
         return played
 

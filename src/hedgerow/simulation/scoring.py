@@ -334,16 +334,22 @@ def close_episode(core: Core, score: Score, curves: Curves) -> None:
     mark = tallies[NEXT_MARK]
     if mark < len(curves.marks) and numbers[EPISODE] == curves.marks[mark]:
         score.sums[NOW_RESIDUAL] = core.state.reals[COST_RESIDUAL]
-        curves.sums[mark] = score.sums
-        curves.costs[mark] = score.costs
-        curves.violation[mark] = score.violation
-        curves.worst[mark] = score.worst
-        curves.excess[mark] = score.excess
-        curves.bounds[mark] = score.bounds
-        curves.losses[mark] = score.losses
+        _copy(score.sums, curves.sums[mark])
+        _copy(score.costs, curves.costs[mark])
+        _copy(score.violation, curves.violation[mark])
+        _copy(score.worst, curves.worst[mark])
+        _copy(score.excess, curves.excess[mark])
+        _copy(score.bounds, curves.bounds[mark])
+        _copy(score.losses, curves.losses[mark])
         counters = curves.counters[mark]
         counters[INFEASIBLE_SO_FAR], counters[SUSPECT_SO_FAR] = numbers[INFEASIBLE], numbers[SUSPECT]
         counters[ITERATIONS_SO_FAR], counters[UNCLEAN_SO_FAR] = numbers[ITERATIONS], tallies[UNCLEAN]
         counters[BRANCH_NOW], counters[CLEAN_NOW] = tallies[NOW_BRANCH], tallies[NOW_CLEAN]
         counters[STATUS_NOW], counters[UNSAFE_MARK] = numbers[LAST_STATUS], tallies[UNSAFE_SO_FAR]
         tallies[NEXT_MARK] += 1
+
+
+@kernel
+def _copy(source: FloatArray, target: FloatArray) -> None:
+    for i in range(len(source)):
+        target[i] = source[i]
