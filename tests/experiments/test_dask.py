@@ -21,7 +21,7 @@ from hedgerow.experiments.sweep import Plan, sweep
 
 pytest.importorskip("distributed", reason="needs hedgerow[dask]")
 
-LONGER = SMALL.replace("seeds = 2", "seeds = 4").replace("[50, 80]", "8_000")
+LONGER = SMALL.replace("seeds = 2", "seeds = 4").replace("[50, 80]", "3_000")
 
 
 def free_port() -> int:

@@ -13,8 +13,8 @@ from small_experiments import SMALL, cell_files, small, start
 
 from hedgerow.experiments.sweep import Plan, sweep
 
-LONGER = SMALL.replace("seeds = 2", "seeds = 6").replace("[50, 80]", "5_000")
-NUM_CELLS = 12
+LONGER = SMALL.replace("seeds = 2", "seeds = 5").replace("[50, 80]", "2_000")
+NUM_CELLS = 10
 
 
 def wait_for_cells(directory: Path, number: int, process: subprocess.Popen[str]) -> None:

@@ -83,7 +83,7 @@ def test_a_process_that_dies_costs_time_only(tmp_path: Path, reference: dict[str
             killed.append(int(outcome.worker.rsplit(":", 1)[1]))
             os.kill(killed[0], signal.SIGKILL)
 
-    longer = SMALL.replace("[50, 80]", "[30_000]")  # so that something is under way
+    longer = SMALL.replace("[50, 80]", "[6_000]")  # so that something is under way
     calm = sweep.sweep(small(longer), tmp_path / "calm", plan=SERIAL)
     ears = Ears(kill_once)
     tally = sweep.sweep(small(longer), tmp_path / "out", plan=TWO, watch=ears)
