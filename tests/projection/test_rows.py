@@ -98,6 +98,8 @@ def clip(
                 h = rest * (np.log(scale) + row.shift) + bound_value(*held)
                 assert rest * (np.log(scale) + row.shift) + bound_value(*held) == h  # logarithms are remembered
                 np.testing.assert_array_equal(noted[row.start :], bound[row.start :])
+                noted[row.start :], ratio[row.start :] = -bound[row.start :], 7.0  # those of the other side are no use
+                assert rest * (np.log(scale) + row.shift) + bound_value(*held) == h
                 return h, count, p[row.start :], bound[row.start :]
             p[row.start :] = row.weights[row.start :]
         if way == "from scratch" or scale < 0.0:

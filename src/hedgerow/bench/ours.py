@@ -82,7 +82,7 @@ class Ours:
     """Buffers for one layout and number of constraints."""
 
     name = "hedgerow"
-    least_seconds = 2e-3
+    least_seconds = 1e-2
     """A sample repeats a solve until it has lasted this long, so that neither clock nor call counts."""
     num_samples = 3
     """A measurement is the median of so many samples: a pause of the machine is longer than a projection."""
@@ -126,6 +126,13 @@ class Ours:
         return sorted(self._clocked(batch, repeats) for _ in range(self.num_samples))[self.num_samples // 2]
 
     def _clocked(self, batch: tuple[KernelProblem, ...], repeats: int) -> tuple[float, int, float]:
-        start = perf_counter()
-        unsolved, steps = solve_batch(self.index, batch, repeats, self.buffers, self.workspace, self.limits)
-        return perf_counter() - start, unsolved, float(steps)
+        """Seconds, unsolved and steps of all repeats, without the time that a call with nothing to do takes.
+
+        Handing over tuples of arrays takes up to half a millisecond, which learners do not pay.
+        """
+        seconds, unsolved, steps = [], 0, 0
+        for count in (0, repeats):
+            start = perf_counter()
+            unsolved, steps = solve_batch(self.index, batch, count, self.buffers, self.workspace, self.limits)
+            seconds.append(perf_counter() - start)
+        return max(seconds[1] - seconds[0], 0.0), unsolved, float(steps)

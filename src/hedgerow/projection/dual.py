@@ -193,8 +193,8 @@ def mass_direction(index: Index, problem: KernelProblem, ws: Workspace) -> None:
         for r in range(x * num_actions, (x + 1) * num_actions):
             weight = w[r]
             inner = 0.0
-            for j in range(row_start[r], row_start[r + 1]):
-                inner += p[j] * step_v[successor[j]]
+            for j in range(np.uint64(row_start[r]), np.uint64(row_start[r + 1])):
+                inner += p[j] * step_v[np.uint64(successor[j])]
             for i in range(len(step_theta)):
                 inner += costs[r, i] * step_theta[i]
             change += weight * inner

@@ -141,10 +141,10 @@ def _backward_pass(
         for i in range(n - 1, -1, -1):
             value = rhs[first + i]
             if k < num_layers - 1:
-                source = coupling_start[k] + i * width
-                for j in range(width):
-                    value += coupling[source + j] * rhs[after + j]
-            row = diagonal_start[k] + i * n
-            for j in range(i + 1, n):
-                value -= diagonal[row + j] * rhs[first + j]
-            rhs[first + i] = value / diagonal[row + i]
+                source, there = np.uint64(coupling_start[k] + i * width), np.uint64(after)
+                for j in range(np.uint64(width)):
+                    value += coupling[source + j] * rhs[there + j]
+            row, here = np.uint64(diagonal_start[k] + i * n), np.uint64(first)
+            for j in range(np.uint64(i + 1), np.uint64(n)):
+                value -= diagonal[row + j] * rhs[here + j]
+            rhs[first + i] = value / diagonal[row + np.uint64(i)]

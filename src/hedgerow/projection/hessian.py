@@ -26,7 +26,7 @@ def assemble(index: Index, problem: KernelProblem, num_candidates: int, ws: Work
     """Write `diagonal` (upper triangles), `border` (rows of the candidate constraints) and `schur` (the corner)."""
     _assemble_pass(
         index.row_start, index.successor, index.state_start, index.num_actions, problem.costs, num_candidates,
-        ws.candidate, ws.w, ws.p, ws.bound, ws.num_bound, ws.row_scratch, ws.inflow, ws.outflow, ws.diagonal,
+        ws.candidate, ws.w, ws.p, ws.bound, ws.num_bound, ws.row_scratch, ws.held, ws.inflow, ws.outflow, ws.diagonal,
         ws.diagonal_start, ws.border, ws.schur,
     )  # fmt: skip
 
@@ -45,6 +45,7 @@ def _assemble_pass(
     bound: NDArray[np.int8],
     num_bound: IntArray,
     scratch: FloatArray,
+    held: FloatArray,
     inflow: FloatArray,
     outflow: FloatArray,
     diagonal: FloatArray,
@@ -67,12 +68,14 @@ def _assemble_pass(
             width, block = last - first, diagonal_start[k + 1]
             for j in range(width * width):
                 diagonal[block + j] = 0.0
-            for x in range(width):
-                diagonal[block + x * width + x] = outflow[first + x] + inflow[first + x]
+            for x in range(first, last):
+                held[x] = 0.0
             _correct_layer(
                 row_start, successor, here * num_actions, first * num_actions, first, last,
-                w, p, bound, num_bound, scratch, diagonal, block,
+                w, p, bound, num_bound, scratch, held, diagonal, block,
             )  # fmt: skip
+            for x in range(width):
+                diagonal[block + x * width + x] += outflow[first + x] + (inflow[first + x] - held[first + x])
         for i in range(num_candidates):
             _border_of_layer(
                 row_start, successor, num_actions, here, first, last, k < num_layers - 1,
@@ -93,10 +96,15 @@ def _correct_layer(
     bound: NDArray[np.int8],
     num_bound: IntArray,
     scratch: FloatArray,
+    held: FloatArray,
     diagonal: FloatArray,
     block: int,
 ) -> None:
-    """Add w [ p p^T - p_F p_F^T / sum_F p - diag(p_bound) ] of the rows at a bound to the upper triangle of a block."""
+    """Add w [ p p^T - p_F p_F^T / sum_F p ] of the rows at a bound to the upper triangle of a block.
+
+    w p_bound goes to `held`. It belongs on the diagonal, but a number that was just written alone is slow to be read as
+    part of a vector.
+    """
     width = last - first
     for r in range(first_row, last_row):
         if num_bound[r] == 0:
@@ -119,7 +127,7 @@ def _correct_layer(
             here = successor[at] - first
             row = block + here * width
             chosen = 0 if is_bound else count
-            diagonal[np.uint64(row + here)] -= scratch[np.uint64(i)] if is_bound else 0.0
+            held[np.uint64(first + here)] += scratch[np.uint64(i)] if is_bound else 0.0
             if count == width:
                 aligned = i - i % 2  # what is left of the diagonal is never read
                 add_multiple(diagonal, row + aligned, share, scratch, chosen + aligned, width - aligned)

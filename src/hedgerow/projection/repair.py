@@ -21,7 +21,7 @@ def recover(
 ) -> None:
     """Write pi(a|x) and ln q(x,a) (num_rows,) and the costs c_i^T q (m,); p stays in `ws.p`."""
     num_decision_states = index.state_start[len(index.state_start) - 2]
-    reach = ws.inflow
+    reach, p, successor = ws.inflow, ws.p, index.successor
     reach[:] = 0.0
     reach[0] = 1.0
     costs[:] = 0.0
@@ -35,12 +35,13 @@ def recover(
             policy[r] = np.exp(ws.log_w[r] - largest)
             total += policy[r]
         # A state that nothing reaches in floating point keeps the mass that the dual gave it.
-        log_reach = np.log(reach[x]) if reach[x] > 1e-300 else largest + np.log(total)
+        log_total = largest + np.log(total)
+        shift = np.log(reach[x]) - log_total if reach[x] > 1e-300 else 0.0
         for r in range(first, last):
             policy[r] /= total
-            log_w[r] = log_reach + ws.log_w[r] - largest - np.log(total)
+            log_w[r] = ws.log_w[r] + shift
             mass = reach[x] * policy[r]
             for i in range(len(costs)):
                 costs[i] += mass * problem.costs[r, i]
-            for j in range(index.row_start[r], index.row_start[r + 1]):
-                reach[index.successor[j]] += mass * ws.p[j]
+            for j in range(np.uint64(index.row_start[r]), np.uint64(index.row_start[r + 1])):
+                reach[np.uint64(successor[j])] += mass * p[j]

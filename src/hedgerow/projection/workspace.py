@@ -56,6 +56,8 @@ class Workspace(NamedTuple):
     """(m + 1, num_states): columns of the constraints, then the right-hand side in the last row"""
     solved: FloatArray
     """(m, num_states): H^{-1} B_i, only when the curvature is computed without cancellation"""
+    held: FloatArray
+    """(num_states,): the part of the inflow that arrives through successors at a bound"""
     row_scratch: FloatArray
     """Twice as long as the widest row"""
     schur: FloatArray
@@ -102,6 +104,7 @@ def make_workspace(layout: Layout, num_constraints: int) -> Workspace:
         coupling_start=coupling_start,
         border=np.zeros((m + 1, states)),
         solved=np.zeros((m, states)),
+        held=np.zeros(states),
         row_scratch=np.zeros(2 * int(np.diff(layout.row_start).max())),
         schur=np.zeros((m, m)),
         small=np.zeros((m + 4, m + 1)),
