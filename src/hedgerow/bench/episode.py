@@ -21,7 +21,7 @@ import numpy as np
 
 from hedgerow.bench import terminal
 from hedgerow.bench.episode_contenders import Compiled, Contender, Plain, Selected
-from hedgerow.bench.episode_parts import EVALUATED, FLOOR, NOTHING, PARTS, Parts, Recorded
+from hedgerow.bench.episode_parts import EVALUATED, FLOOR, LOOP, NOTHING, PARTS, Parts, Recorded
 from hedgerow.bench.episode_report import Activity, Report, Row
 from hedgerow.bench.episode_worlds import LABELS, BenchWorld
 from hedgerow.bench.mirror_steps import SIZES
@@ -42,7 +42,6 @@ OURS = "SV-OPS"
 FLOOR_NAME = "floor of SV-OPS"
 PYNOL = "PyNOL, O-REPS"
 AT_BOUND = 1e-9
-EMPTY = "empty loop"
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def _one_world(world: BenchWorld, settings: Settings, advance: terminal.Advance)
     pieces = Parts(world.cmdp, _copy(own), world.loss, recorded)
     selected = [
         Selected(name, pieces, which, settings.most_per_turn)
-        for name, which in {FLOOR_NAME: FLOOR, EMPTY: NOTHING, **PARTS}.items()
+        for name, which in {FLOOR_NAME: FLOOR, LOOP: NOTHING, **PARTS}.items()
     ]
     for part in selected:
         part.turn()  # compiles, and touches the memory
@@ -205,14 +204,14 @@ def _take_turns(able: Sequence[Contender], settings: Settings, advance: Callable
 
 def _rows(world: BenchWorld, samples: dict[str, list[float]], able: Sequence[Contender]) -> tuple[list[Row], list[Row]]:
     """Contenders, and the parts of an episode of SV-OPS."""
-    ours, empty = float(np.median(samples[OURS])), float(np.median(samples[EMPTY]))
+    ours, empty = float(np.median(samples[OURS])), float(np.median(samples[LOOP]))
     rows, parts = [], []
     for contender in able:
         time = Spread.of(samples[contender.name])
-        if contender.name in PARTS:
-            price = time.less(empty)
+        if contender.name in PARTS or contender.name == LOOP:
+            price = time if contender.name == LOOP else time.less(empty)
             parts.append(Row(world.label, world.triples, contender.name, "", price, price.median / ours))
-        elif contender.name != EMPTY:
+        else:
             factor = time.median / ours
             told = (contender.status, time, factor, contender.deviation)
             rows.append(Row(world.label, world.triples, contender.name, *told))

@@ -37,7 +37,7 @@ from hedgerow.simulation.scoring import (
 
 NOTHING, SAMPLING, BOUNDS, BOXES, EVALUATION, SCORING = 0, 1, 2, 4, 8, 16
 FLOOR = SAMPLING | BOUNDS | BOXES | EVALUATION | SCORING
-EVALUATED = "evaluation"
+EVALUATED, LOOP = "evaluation", "loop"
 PARTS = {
     "sampling": SAMPLING,
     "bounds": BOUNDS,

@@ -9,7 +9,7 @@ from typing import Any
 
 from hedgerow.bench import manifest, terminal
 from hedgerow.bench.episode_goals import Goal, goals
-from hedgerow.bench.episode_parts import PARTS
+from hedgerow.bench.episode_parts import LOOP, PARTS
 from hedgerow.bench.figure import Line, log_plot
 from hedgerow.bench.mirror_steps import SIZES
 from hedgerow.bench.timing import Spread, duration
@@ -110,12 +110,13 @@ def show(report: Report) -> None:
         "Ours: the compiled loop with sampling, learning and exact scoring. Others: learning alone, from our data.\n"
         "floor: the loop with one evaluation of the dual in the place of the projection.\n"
         "deviation: of q_hat from ours, for contenders that should follow it. steps: of Newton's method.\n"
+        "projection: by difference, the evaluation in it. loop: what is left when all parts are taken out.\n"
         "at bound: share of the triples at a bound of their box. active: share of the episodes with an active cost."
     )
 
 
 def _part_names() -> list[str]:
-    return ["projection", *PARTS]
+    return ["projection", *PARTS, LOOP]
 
 
 def _cells(row: Row) -> list[str]:
