@@ -43,8 +43,9 @@ def test_named_sources_exist(name: str) -> None:
     assert list(docs.unknown_names(ROOT / name)) == []
 
 
-def test_readme_examples_run() -> None:
-    assert list(docs.failing_blocks(ROOT / "README.md")) == []
+@pytest.mark.parametrize("name", docs.WITH_EXAMPLES)
+def test_examples_run(name: str) -> None:
+    assert list(docs.failing_blocks(ROOT / name)) == []
 
 
 def test_docstring_examples_run() -> None:

@@ -3,7 +3,7 @@
 Three checks, each a function that returns its complaints:
 - every relative link in a Markdown file leads to a file (and to a heading, if it names one);
 - every `file.py` and `file.py::name` in docs/paper-map.md and docs/notation.md exists under src/hedgerow;
-- every Python block of README.md and every example in a module docstring does what it shows.
+- every Python block of README.md and docs/learners.md and every example in a module docstring does what it shows.
 
     python tools/check_docs.py
 """
@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "hedgerow"
 NAMED_SOURCES = ("docs/paper-map.md", "docs/notation.md")
+WITH_EXAMPLES = ("README.md", "docs/learners.md")
 
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _SOURCE_NAME = re.compile(r"`([a-z_/]+\.py)(?:::([A-Za-z_][\w.]*))?`")
@@ -86,7 +87,8 @@ def complaints() -> Iterator[str]:
         yield from broken_links(file)
     for name in NAMED_SOURCES:
         yield from unknown_names(ROOT / name)
-    yield from failing_blocks(ROOT / "README.md")
+    for name in WITH_EXAMPLES:
+        yield from failing_blocks(ROOT / name)
     yield from failing_doctests()
 
 

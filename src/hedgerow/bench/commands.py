@@ -4,6 +4,9 @@ hedgerow bench projection --quick     ours beside general solvers, the two small
 hedgerow bench scale --out out        time and memory per triple from 10^2 to 10^6 triples, with a figure
 hedgerow bench stress                 10,000 hard problems, each answer held against a known truth
 hedgerow bench agree                  500 moderate problems, ours beside cvxpy + Clarabel
+hedgerow bench episode --quick        an episode of each learner, part by part, beside learners with general solvers
+hedgerow bench cores                  episodes per second on one and on two processes
+hedgerow bench samples --quick        how many episodes the preset `sharp` saves
 """
 
 from __future__ import annotations
@@ -120,6 +123,78 @@ def agree(count: Count = 500, first: First = 0, as_json: AsJson = False, out: Ou
         _say_written(bench.write(out, data))
     if bench.offenders(comparisons):
         raise typer.Exit(1)
+
+
+@app.command()
+def episode(
+    quick: Quick = False,
+    as_json: AsJson = False,
+    out: Out = None,
+    worlds: Annotated[
+        int | None, typer.Option("--worlds", min=1, max=7, help="Only the first so many of the seven worlds.")
+    ] = None,
+) -> None:
+    """Microseconds per episode, ours beside learners with general solvers, interleaved."""
+    from dataclasses import asdict, replace
+
+    from hedgerow.bench import episode as bench
+    from hedgerow.bench import episode_report, manifest
+
+    settings = bench.Settings.quick() if quick else bench.Settings()
+    if worlds is not None:
+        settings = replace(settings, worlds=bench.Settings().worlds[:worlds])
+    report = bench.run(settings)
+    data = episode_report.as_data(asdict(settings), report)
+    if as_json:
+        print(manifest.as_json(data), end="")
+    else:
+        episode_report.show(report)
+    if out is not None:
+        _say_written(*episode_report.write(out, data, report))
+
+
+@app.command()
+def cores(quick: Quick = False, as_json: AsJson = False, out: Out = None) -> None:
+    """Episodes per second of a sweep on one and on two processes."""
+    from hedgerow.bench import cores as bench
+    from hedgerow.bench import manifest
+
+    settings = bench.Settings.quick() if quick else bench.Settings()
+    rows = bench.run(settings)
+    data = bench.as_data(settings, rows)
+    if as_json:
+        print(manifest.as_json(data), end="")
+    else:
+        bench.show(rows)
+    if out is not None:
+        _say_written(bench.write(out, data))
+
+
+@app.command()
+def samples(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Ten times fewer episodes and 3 seeds: some minutes instead of hours.")
+    ] = False,
+    processes: Annotated[int, typer.Option("--processes", min=1, help="Processes that share the runs.")] = 2,
+    as_json: AsJson = False,
+    out: Out = None,
+) -> None:
+    """Regret and violation under the presets `paper` and `sharp`, and how many episodes `sharp` saves."""
+    from dataclasses import replace
+
+    from hedgerow.bench import manifest
+    from hedgerow.bench import samples as bench
+
+    settings = replace(bench.Settings.quick() if quick else bench.Settings(), processes=processes)
+    found = bench.run(settings)
+    rows = bench.rows(found)
+    data = bench.as_data(settings, rows)
+    if as_json:
+        print(manifest.as_json(data), end="")
+    else:
+        bench.show(rows)
+    if out is not None:
+        _say_written(*bench.write(out, data, found))
 
 
 def _say_written(*paths: Path) -> None:

@@ -9,10 +9,14 @@ from html import escape
 
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 76, 24, 64, 56
-KEY_WIDTH = 130
+KEY_WIDTH, KEY_HEIGHT = 130, 17
 INK, FAINT = "#222222", "#d9d9d9"
-COLOURS = ("#1b6ca8", "#c4572e", "#3a7d44", "#7a4fa3")
+COLOURS = ("#1b6ca8", "#c4572e", "#3a7d44", "#7a4fa3", "#a8871b", "#2e9c9c", "#b03a6e", "#6b6b6b", "#8c5a2b")
 FONT = 'font-family="Helvetica, Arial, sans-serif" font-size="13"'
+KEY_LETTERS = 18
+"""Letters of a name that fit into one KEY_WIDTH."""
+FEW_POINTS = 20
+"""Up to so many points of a line are marked."""
 MARGIN = 0.12
 """Room around the data, in powers of ten."""
 
@@ -23,6 +27,9 @@ class Line:
 
     name: str
     points: Sequence[tuple[float, float]]
+    dashed: bool = False
+    colour: int | None = None
+    """Which of the colours; by default every line has its own"""
 
 
 @dataclass(frozen=True)
@@ -56,36 +63,54 @@ class LogAxis:
 
 
 def log_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line]) -> str:
-    """The plot as one SVG document."""
+    """The plot as one SVG document; the names stand in rows above it."""
+    names = _places(lines)
+    top = TOP + names[-1][1]
+    height = HEIGHT + names[-1][1]
     x = LogAxis.around([p[0] for line in lines for p in line.points], LEFT, WIDTH - RIGHT)
-    y = LogAxis.around([p[1] for line in lines for p in line.points], HEIGHT - BOTTOM, TOP)
+    y = LogAxis.around([p[1] for line in lines for p in line.points], height - BOTTOM, top)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" {FONT}>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" {FONT}>',
         f"<title>{escape(title)}</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
         _text(LEFT, 26, title, anchor="start", size=15),
     ]
     for value, label in x.ticks():
-        parts.append(_segment(x.place(value), TOP, x.place(value), HEIGHT - BOTTOM))
-        parts.append(_text(x.place(value), HEIGHT - BOTTOM + 20, label))
+        parts.append(_segment(x.place(value), top, x.place(value), height - BOTTOM))
+        parts.append(_text(x.place(value), height - BOTTOM + 20, label))
     for value, label in y.ticks():
         parts.append(_segment(LEFT, y.place(value), WIDTH - RIGHT, y.place(value)))
         parts.append(_text(LEFT - 8, y.place(value) + 4, label, anchor="end"))
-    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, x_label))
-    middle = (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, height - 14, x_label))
+    middle = (top + height - BOTTOM) / 2
     parts.append(f'<g transform="rotate(-90 20 {middle:g})">{_text(20, middle, y_label)}</g>')
     for number, line in enumerate(lines):
-        parts += _drawn(line, COLOURS[number % len(COLOURS)], number, x, y)
+        chosen = number if line.colour is None else line.colour
+        parts += _drawn(line, COLOURS[chosen % len(COLOURS)], names[number], x, y)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _drawn(line: Line, colour: str, number: int, x: LogAxis, y: LogAxis) -> list[str]:
+def _places(lines: Sequence[Line]) -> list[tuple[int, int]]:
+    """Where each name stands: (pixels from the left, pixels below the first row)."""
+    places, left, row = [], LEFT, 0
+    for line in lines:
+        width = KEY_WIDTH * math.ceil(len(line.name) / KEY_LETTERS)
+        if left + width > WIDTH and left > LEFT:
+            left, row = LEFT, row + 1
+        places.append((left, KEY_HEIGHT * row))
+        left += width
+    return places or [(LEFT, 0)]
+
+
+def _drawn(line: Line, colour: str, name: tuple[int, int], x: LogAxis, y: LogAxis) -> list[str]:
     places = [(x.place(a), y.place(b)) for a, b in line.points]
     path = " ".join(f"{a:g},{b:g}" for a, b in places)
+    dashes = ' stroke-dasharray="7 5"' if line.dashed else ""
+    radius = 3.5 if len(places) <= FEW_POINTS else 0.0
     return [
-        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>',
-        *[f'<circle cx="{a:g}" cy="{b:g}" r="3.5" fill="{colour}"/>' for a, b in places],
-        _text(LEFT + KEY_WIDTH * number, TOP - 12, line.name, anchor="start", colour=colour),
+        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>',
+        *[f'<circle cx="{a:g}" cy="{b:g}" r="{radius}" fill="{colour}"/>' for a, b in places if radius],
+        _text(name[0], TOP - 12 + name[1], line.name, anchor="start", colour=colour),
     ]
 
 

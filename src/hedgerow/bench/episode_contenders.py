@@ -1,0 +1,100 @@
+"""Who takes turns in `hedgerow bench episode`: learners in the compiled loop, parts of it, learners in Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+
+from hedgerow.bench.episode_parts import Parts, Recorded
+from hedgerow.bench.plain_learners import PlainLearner
+from hedgerow.simulation.run import Simulation
+
+CLOSE = 5e-4
+"""Occupancies that differ by less are taken for the same: a gap of 1e-8 only promises a distance of 1e-4."""
+
+
+class Contender(Protocol):
+    """Something that takes turns."""
+
+    name: str
+
+    def turn(self) -> float:
+        """Seconds per episode."""
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def deviation(self) -> float | None: ...
+
+
+@dataclass
+class Compiled:
+    """A learner of ours in the compiled loop."""
+
+    name: str
+    simulation: Simulation
+    per_turn: int
+    deviation: float | None = None
+
+    @property
+    def status(self) -> str:
+        counts = self.simulation.learner.diagnostics
+        unusual = [f"{name} {counts[name]}" for name in ("infeasible", "suspect", "failed") if counts[name]]
+        return ", ".join(unusual) or "exact"
+
+    def turn(self) -> float:
+        begun = perf_counter()
+        self.simulation.advance(self.per_turn)
+        return (perf_counter() - begun) / self.per_turn
+
+
+@dataclass
+class Selected:
+    """Parts of an episode."""
+
+    name: str
+    parts: Parts
+    which: int
+    per_turn: int
+    status: str = "parts of the loop"
+    deviation: float | None = None
+
+    def turn(self) -> float:
+        return self.parts.seconds(self.which, self.per_turn)
+
+
+@dataclass
+class Plain:
+    """A learner in Python, fed with recorded episodes; `follows` says whether it should have our iterates."""
+
+    name: str
+    learner: PlainLearner
+    recorded: Recorded
+    follows: bool
+    played: int = 0
+    worst: float = 0.0
+    statuses: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def status(self) -> str:
+        told = ", ".join(f"{text} {count}" for text, count in self.statuses.most_common())
+        return told + (", inexact" if self.follows and not self.worst <= CLOSE else "")
+
+    @property
+    def deviation(self) -> float | None:
+        return self.worst if self.follows else None
+
+    def turn(self) -> float:
+        e, recorded = self.played, self.recorded
+        rows, losses, costs = recorded.rows[e], recorded.losses[e], recorded.costs[e]
+        begun = perf_counter()
+        self.statuses[self.learner.observe(rows, losses, costs)] += 1
+        seconds = perf_counter() - begun
+        self.worst = max(self.worst, float(np.max(np.abs(self.learner.occupancy - recorded.occupancy[e]))))
+        self.played += 1
+        return seconds

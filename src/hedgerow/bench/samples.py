@@ -1,0 +1,234 @@
+"""`hedgerow bench samples`: how many episodes the preset `sharp` saves; both presets have the same guarantees.
+
+Both presets run on the same worlds, losses and seeds, each learner built for T episodes. A run of `paper` ends with an
+average R(T)/T of the regret, and V(T)/T of the violation. The *reach* of `sharp` is the first checkpoint t from which
+on its own average, R(t)/t or V(t)/t, stays at or below that until T; the *saving* is T / reach: with `sharp`, so many
+times fewer episodes are enough. Since the learning rate of `sharp` is the one for T too, which is too slow for t, the
+saving is on the low side. Savings are medians over seeds, a seed against itself.
+
+A saving does not exist where `paper` has no average to be reached: S-OPS does not violate, and SV-OPS may have
+negative regret as long as it violates, because the comparator must not. Those cells say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hedgerow.bench import manifest, terminal
+from hedgerow.bench.figure import Line, log_plot
+from hedgerow.catalogue import make
+from hedgerow.catalogue.instance import Instance
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.learners.learner import Learner
+from hedgerow.learners.sops import SOPS
+from hedgerow.learners.svops import SVOPS
+from hedgerow.model import offline
+from hedgerow.simulation.run import simulate
+
+JSON_FILE, FIGURE_FILE = "samples.json", "samples.svg"
+DELTA = 0.01
+GOAL = 5.0
+WORLDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "random (1,3,3,1)x3": ("random-layered", {"layers": (1, 3, 3, 1), "actions": 3, "constraints": 1}),
+    "random (1,5,5,5,1)x4": ("random-layered", {}),
+    "dope-factored": ("dope-factored", {}),
+    "dope-media": ("dope-media", {}),
+}
+LEARNERS = ("SV-OPS", "S-OPS")
+PRESETS = ("paper", "sharp")
+MEASURES = ("regret", "violation")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much is run."""
+
+    lengths: tuple[int, ...] = (100_000, 1_000_000)
+    seeds: int = 10
+    processes: int = 2
+    worlds: tuple[str, ...] = tuple(WORLDS)
+
+    @classmethod
+    def quick(cls) -> Settings:
+        return cls(lengths=(10_000, 100_000), seeds=3)
+
+    @property
+    def tasks(self) -> list[Task]:
+        return [
+            Task(world, learner, preset, length, seed)
+            for length in sorted(self.lengths, reverse=True)  # the long ones first: nobody waits at the end
+            for world in self.worlds
+            for learner in LEARNERS
+            for preset in PRESETS
+            for seed in range(self.seeds)
+        ]
+
+
+class Task(NamedTuple):
+    """One run."""
+
+    world: str
+    learner: str
+    preset: str
+    episodes: int
+    seed: int
+
+
+class Curves(NamedTuple):
+    """What one run gave, at its checkpoints."""
+
+    task: Task
+    episodes: IntArray
+    regret: FloatArray
+    violation: FloatArray
+
+    def average(self, measure: str) -> FloatArray:
+        """R(t)/t or V(t)/t."""
+        sums: FloatArray = getattr(self, measure)
+        return sums / self.episodes
+
+
+@dataclass(frozen=True)
+class Row:
+    """A learner in a world at a number of episodes: medians over seeds."""
+
+    world: str
+    learner: str
+    episodes: int
+    measure: str
+    paper: float
+    """The summed regret or violation after all episodes"""
+    sharp: float
+    saving: float | None
+    """T / reach, 0 if `sharp` does not reach it; None where there is nothing to be reached"""
+
+    @property
+    def verdict(self) -> str:
+        if self.saving is None:
+            return "no violation" if self.measure == "violation" else "not positive"
+        if self.saving == 0.0:
+            return "not reached"
+        return "met" if self.saving >= GOAL else "not met"
+
+
+def run(settings: Settings) -> list[Curves]:
+    """All runs, in any order."""
+    tasks, found = settings.tasks, []
+    with terminal.progress("bench samples", len(tasks), forecast=True) as advance:
+        for curves in _all(tasks, settings.processes):
+            found.append(curves)
+            advance(f"{curves.task.world}, {curves.task.learner}")
+    return found
+
+
+def _all(tasks: Sequence[Task], processes: int) -> Iterator[Curves]:
+    if processes == 1:
+        yield from map(one_run, tasks)
+        return
+    from joblib import Parallel, delayed
+
+    yield from Parallel(n_jobs=processes, return_as="generator_unordered")(delayed(one_run)(task) for task in tasks)
+
+
+def one_run(task: Task) -> Curves:
+    """Simulate, with the world's own loss in every episode."""
+    world = _world(task.world)
+    result = simulate(world.cmdp, world.loss, make_learner(world, task), task.seed, progress=False)
+    return Curves(task, result.episodes, result.regret, result.violation)
+
+
+@cache
+def _world(label: str) -> Instance:
+    name, params = WORLDS[label]
+    return make(name, **params)
+
+
+def make_learner(world: Instance, task: Task) -> Learner:
+    view = world.cmdp.view()
+    if task.learner == "SV-OPS":
+        return SVOPS(view, task.episodes, DELTA, task.preset, task.seed)
+    safest = offline.slater(world.cmdp)
+    return SOPS(
+        view, task.episodes, DELTA, task.preset, task.seed, baseline=safest.policy, baseline_costs=safest.costs
+    )  # fmt: skip
+
+
+def reach(episodes: IntArray, averages: FloatArray, target: float) -> float:
+    """The first checkpoint from which on the averages stay at or below `target`; infinite if there is none."""
+    above = np.flatnonzero(averages > target)
+    first = int(above[-1]) + 1 if len(above) else 0
+    return float(episodes[first]) if first < len(episodes) else np.inf
+
+
+def rows(found: Sequence[Curves]) -> list[Row]:
+    """The table, in the order of the settings."""
+    runs = {curves.task: curves for curves in found}
+    groups: dict[tuple[str, str, int], list[Task]] = {}
+    for task in sorted(runs, key=_place):
+        if task.preset == "paper":
+            groups.setdefault((task.world, task.learner, task.episodes), []).append(task)
+    return [
+        _row(measure, [(runs[task], runs[task._replace(preset="sharp")]) for task in tasks])
+        for tasks in groups.values()
+        for measure in MEASURES
+    ]
+
+
+def _place(task: Task) -> tuple[int, int, int, int]:
+    return list(WORLDS).index(task.world), LEARNERS.index(task.learner), task.episodes, task.seed
+
+
+def _row(measure: str, pairs: Sequence[tuple[Curves, Curves]]) -> Row:
+    task = pairs[0][0].task
+    savings = []
+    for paper, sharp in pairs:
+        target = float(paper.average(measure)[-1])
+        if target > 0.0:
+            savings.append(task.episodes / reach(sharp.episodes, sharp.average(measure), target))
+    # Most seeds must have something to be reached.
+    saving = float(np.median(savings)) if 2 * len(savings) > len(pairs) else None
+    ends = [float(np.median([getattr(pair[i], measure)[-1] for pair in pairs])) for i in (0, 1)]
+    return Row(task.world, task.learner, task.episodes, measure, ends[0], ends[1], saving)
+
+
+def as_data(settings: Settings, found: Sequence[Row]) -> dict[str, Any]:
+    """The report as JSON can hold it."""
+    return manifest.report("samples", asdict(settings), [asdict(row) | {"verdict": row.verdict} for row in found])
+
+
+def write(folder: Path, data: dict[str, Any], found: Sequence[Curves]) -> tuple[Path, Path]:
+    """The figures as JSON and as a plot."""
+    text = manifest.write(folder, JSON_FILE, manifest.as_json(data))
+    return text, manifest.write(folder, FIGURE_FILE, plot(found))
+
+
+def plot(found: Sequence[Curves]) -> str:
+    """Regret of S-OPS over episodes, the mean over seeds of the longest runs; `paper` dashed."""
+    longest = max(curves.task.episodes for curves in found)
+    lines = []
+    for number, world in enumerate(dict.fromkeys(task.world for task in sorted((c.task for c in found), key=_place))):
+        for preset in PRESETS:
+            wanted = (world, "S-OPS", preset, longest)
+            own = [curves for curves in found if curves.task[:4] == wanted]
+            mean = np.mean([curves.regret for curves in own], axis=0)
+            points = [(float(t), float(r)) for t, r in zip(own[0].episodes, mean, strict=True) if r > 0.0]
+            lines.append(Line(f"{world}, {preset}", points, dashed=preset == "paper", colour=number))
+    return log_plot("Regret of S-OPS, mean over seeds", "episodes", "regret", lines)
+
+
+def show(found: Sequence[Row]) -> None:
+    out = terminal.console()
+    columns = ["world", "learner", "measure", "episodes", "paper", "sharp", "saving", "at least 5x"]
+    table = terminal.table("what the preset sharp saves: medians over seeds", columns, num_text=3)
+    for row in found:
+        saving = f"{row.saving:.1f}x" if row.saving else "-"
+        figures = [f"{row.episodes:,}", f"{row.paper:.0f}", f"{row.sharp:.0f}", saving, row.verdict]
+        table.add_row(row.world, row.learner, row.measure, *figures)
+    out.print(table)
+    out.print("saving: episodes of paper / episodes after which sharp has, for good, the same average per episode")

@@ -1,0 +1,173 @@
+"""The tables of docs/benchmarks.md, written from the JSON files of the benchmarks beside it, so that both say the same.
+
+hedgerow bench episode --out docs/figures       (and cores, samples)
+python -m hedgerow.bench.tables docs            rewrites what stands between `<!-- table: name -->` and `<!-- end -->`
+
+>>> in_one_unit(37.24e-6, 35.1e-6, 0.0791e-3)
+'37.2 us (35.1 - 79.1)'
+>>> replaced("a <!-- table: x -->old<!-- end --> b", {"x": "| new |"})
+'a <!-- table: x -->\\n| new |\\n<!-- end --> b'
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hedgerow import files
+from hedgerow.bench import cores, episode_report, samples
+from hedgerow.bench.episode_goals import Goal
+from hedgerow.bench.timing import duration
+from hedgerow.errors import InvalidInput
+
+PAGE, FIGURES = "benchmarks.md", "figures"
+_MARKED = re.compile(r"<!-- table: ([\w-]+) -->.*?<!-- end -->", re.DOTALL)
+
+Data = Mapping[str, Any]
+
+
+def rewrite(docs: Path) -> bool:
+    """Bring the tables of the page up to date; whether anything changed."""
+    page = docs / PAGE
+    before = page.read_text(encoding="utf-8")
+    after = replaced(before, tables(docs / FIGURES))
+    if after != before:
+        files.save(page, after.encode(), overwrite=True)
+    return after != before
+
+
+def replaced(text: str, contents: Mapping[str, str]) -> str:
+    """`text` with its marked tables exchanged."""
+
+    def fill(found: re.Match[str]) -> str:
+        name = found.group(1)
+        if name not in contents:
+            raise InvalidInput(f"there is no table {name!r}; known: {', '.join(contents)}")
+        return f"<!-- table: {name} -->\n{contents[name]}\n<!-- end -->"
+
+    return _MARKED.sub(fill, text)
+
+
+def tables(figures: Path) -> dict[str, str]:
+    """All tables by name, as Markdown."""
+    episode, sample, core = (
+        json.loads((figures / name).read_text(encoding="utf-8"))
+        for name in (episode_report.JSON_FILE, samples.JSON_FILE, cores.FILE)
+    )
+    makers: dict[str, tuple[Callable[[Data], str], Data]] = {
+        "contenders": (contenders, episode),
+        "parts": (parts, episode),
+        "goals": (goals, episode),
+        "samples": (savings, sample),
+        "cores": (throughput, core),
+        **{
+            f"{name}-setup": (setup, data)
+            for name, data in (("episode", episode), ("samples", sample), ("cores", core))
+        },
+    }
+    return {name: make(data) for name, (make, data) in makers.items()}
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
+    return "\n".join(lines)
+
+
+def contenders(data: Data) -> str:
+    """Worlds across, contenders down: median, 10th to 90th percentile, how many times SV-OPS."""
+    rows = {(row["world"], row["contender"]): row for row in data["figures"]}
+    worlds = _worlds(data)
+    names = dict.fromkeys(name for _, name in rows)
+    head = ["contender", *(f"{world.replace(', m=', ' m=')}: {triples} triples" for world, triples in worlds.items())]
+    return markdown(head, [[name, *(_cell(rows.get((world, name))) for world in worlds)] for name in names])
+
+
+def _worlds(data: Data) -> dict[str, int]:
+    return {row["world"]: row["triples"] for row in data["figures"]}
+
+
+def _cell(row: Data | None) -> str:
+    if row is None:
+        return "-"
+    if row["time"] is None:
+        return str(row["status"])
+    time, factor = row["time"], row["factor"]
+    cell = in_one_unit(time["median"], time["p10"], time["p90"])
+    if row["contender"] != "SV-OPS":
+        cell += f", {factor:.0f}x" if factor >= 10 else f", {factor:.2f}x"
+    unusual = ", ".join(word for word in ("inexact", "infeasible", "suspect", "failed") if word in row["status"])
+    return f"{cell}, {unusual}" if unusual else cell
+
+
+def in_one_unit(median: float, low: float, high: float) -> str:
+    """A median with its spread in the same unit."""
+    value, unit = duration(median).split()
+    factor = {"s": 1.0, "ms": 1e3, "us": 1e6}[unit]
+    return f"{value} {unit} ({low * factor:.3g} - {high * factor:.3g})"
+
+
+def parts(data: Data) -> str:
+    """What an episode of SV-OPS is made of."""
+    prices = {(row["world"], row["contender"]): duration(row["time"]["median"]) for row in data["parts"]}
+    names = list(dict.fromkeys(name for _, name in prices))
+    rows = [
+        [
+            row["world"],
+            f"{row['newton_steps']:.1f}",
+            f"{row['at_bound']:.0%}",
+            f"{row['active']:.0%}",
+            *(prices[row["world"], name] for name in names),
+        ]
+        for row in data["activity"]
+    ]
+    return markdown(["world", "Newton steps", "at a bound", "cost active", *names], rows)
+
+
+def goals(data: Data) -> str:
+    """Goals down, worlds across."""
+    found = [Goal(**goal) for goal in data["goals"]]
+    cells = {(goal.name, goal.world): f"{goal.shown_found}, {'met' if goal.met else 'not met'}" for goal in found}
+    worlds = dict.fromkeys(goal.world for goal in found)
+    names = dict.fromkeys(goal.name for goal in found)
+    asked = {goal.name: goal.shown_asked if not goal.is_time else "8, 29, 128, 348 us" for goal in found}
+    rows = [[name, asked[name], *(cells.get((name, world), "-") for world in worlds)] for name in names]
+    return markdown(["goal", "asked", *worlds], rows)
+
+
+def savings(data: Data) -> str:
+    """What the preset `sharp` saves."""
+    rows = []
+    for row in data["figures"]:
+        saving = f"{row['saving']:.1f}x, " if row["saving"] else ""
+        figures = [f"{row['episodes']:,}", f"{row['paper']:.0f}", f"{row['sharp']:.0f}", saving + row["verdict"]]
+        rows.append([row["world"], row["learner"], row["measure"], *figures])
+    return markdown(["world", "learner", "measure", "episodes", "paper", "sharp", "saving"], rows)
+
+
+def throughput(data: Data) -> str:
+    """Episodes per second by number of processes."""
+    rows = [
+        [str(row["processes"]), f"{row['episodes_per_second']:,.0f}", f"{row['speed_up']:.2f}x"]
+        for row in data["figures"]
+    ]
+    return markdown(["processes", "episodes per second", "speed-up"], rows)
+
+
+def setup(data: Data) -> str:
+    """The machine and its load, in one sentence."""
+    busy = "" if data["load"] is None else f"; average load at the end {data['load']}"
+    return f"Measured on {data['processor']}, {data['cores']} cores, Python {data['python']}{busy}."
+
+
+def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m hedgerow.bench.tables docs")
+    print("rewritten" if rewrite(Path(sys.argv[1])) else "nothing to change")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""`hedgerow bench cores` and `hedgerow bench samples`: the arithmetic on known numbers, then small runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hedgerow.bench import commands, cores, samples
+from hedgerow.bench.samples import Curves, Row, Task, reach
+
+SVG = "{http://www.w3.org/2000/svg}"
+WORLD = "random (1,3,3,1)x3"
+
+
+@pytest.fixture(autouse=True)
+def _keep_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for pool in ("OMP", "OPENBLAS", "MKL", "RAYON"):
+        monkeypatch.setenv(f"{pool}_NUM_THREADS", "1")
+
+
+def test_reach_is_for_good() -> None:
+    episodes = np.array([1, 10, 100, 1000])
+    assert reach(episodes, np.array([0.9, 0.1, 0.5, 0.2]), 0.3) == 1000
+    assert reach(episodes, np.array([0.9, 0.3, 0.2, 0.2]), 0.3) == 10
+    assert reach(episodes, np.array([0.1, 0.1, 0.1, 0.1]), 0.3) == 1
+    assert reach(episodes, np.array([0.1, 0.1, 0.1, 0.4]), 0.3) == np.inf
+
+
+def curves(preset: str, seed: int, regret: list[float], violation: list[float], learner: str = "S-OPS") -> Curves:
+    marks = np.array([10, 100, 1000])
+    return Curves(Task(WORLD, learner, preset, 1000, seed), marks, np.array(regret), np.array(violation))
+
+
+def test_savings_pair_seeds_and_take_medians() -> None:
+    quiet = [0.0, 0.0, 0.0]
+    found = [
+        # Averages at the end 0.5, 0.2, 0.1; sharp is there for good after 100, 1000 and never.
+        curves("paper", 0, [9, 90, 500], quiet),
+        curves("sharp", 0, [9, 50, 300], quiet),
+        curves("paper", 1, [9, 90, 200], quiet),
+        curves("sharp", 1, [9, 30, 150], quiet),
+        curves("paper", 2, [9, 90, 100], quiet),
+        curves("sharp", 2, [9, 90, 300], quiet),
+    ]
+    regret, violation = samples.rows(found)
+    assert (regret.paper, regret.sharp) == (200.0, 300.0)
+    assert regret.saving == pytest.approx(np.median([10.0, 1.0, 0.0]))
+    assert regret.verdict == "not met"
+    assert violation.saving is None
+    assert violation.verdict == "no violation"
+
+
+def test_regret_below_zero_is_no_aim() -> None:
+    found = [
+        curves("paper", 0, [1, -10, -300], [9, 90, 800], "SV-OPS"),
+        curves("sharp", 0, [1, 10, 30], [5, 20, 40], "SV-OPS"),
+    ]
+    regret, violation = samples.rows(found)
+    assert regret.saving is None
+    assert regret.verdict == "not positive"
+    assert violation.saving == pytest.approx(100.0)  # 0.5 <= 0.8 from the first checkpoint on
+    assert violation.verdict == "met"
+
+
+def test_verdicts() -> None:
+    for saving, verdict in ((5.0, "met"), (4.9, "not met"), (0.0, "not reached")):
+        assert Row(WORLD, "S-OPS", 10, "regret", 1.0, 1.0, saving).verdict == verdict
+
+
+def test_samples_run_and_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = samples.Settings(lengths=(50, 300), seeds=2, worlds=(WORLD,))
+    monkeypatch.setattr(samples.Settings, "quick", classmethod(lambda cls: tiny))
+    result = CliRunner().invoke(commands.app, ["samples", "--quick", "--processes", "1", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    data = json.loads((tmp_path / samples.JSON_FILE).read_text())
+    assert [(row["learner"], row["episodes"], row["measure"]) for row in data["figures"]] == [
+        (learner, episodes, measure)
+        for learner in samples.LEARNERS
+        for episodes in (50, 300)
+        for measure in samples.MEASURES
+    ]
+    safe = [row for row in data["figures"] if row["learner"] == "S-OPS" and row["measure"] == "violation"]
+    assert all(row["paper"] == row["sharp"] == 0.0 and row["verdict"] == "no violation" for row in safe)
+    assert "S-OPS" in result.stdout
+    lines = ElementTree.parse(tmp_path / samples.FIGURE_FILE).getroot().findall(f"{SVG}polyline")
+    assert [line.get("stroke-dasharray") is not None for line in lines] == [True, False]
+    assert lines[0].get("stroke") == lines[1].get("stroke")
+
+
+def test_throughput_and_speed_up() -> None:
+    settings = cores.Settings(runs=10, episodes=100)
+    one, two = cores.rows(settings, {1: [2.0, 1.0, 4.0], 2: [1.25, 1.0, 2.0]})
+    assert (one.episodes_per_second, one.speed_up) == (500.0, 1.0)
+    assert (two.episodes_per_second, two.speed_up) == (800.0, 1.6)
+
+
+def test_cores_run_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = cores.Settings(runs=2, episodes=50, rounds=1, processes=(1,))
+    monkeypatch.setattr(cores.Settings, "quick", classmethod(lambda cls: tiny))
+    result = CliRunner().invoke(commands.app, ["cores", "--quick", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads((tmp_path / cores.FILE).read_text())["figures"]
+    assert row["speed_up"] == 1.0
+    assert row["episodes_per_second"] == pytest.approx(100 / row["time"]["median"])
+    assert "100%" in result.stdout
