@@ -124,6 +124,17 @@ def test_a_damaged_file_is_made_again(tmp_path: Path, reference: dict[str, bytes
     assert cell_files(tmp_path / "out") == reference
 
 
+def test_a_trace_keeps_every_episode(tmp_path: Path) -> None:
+    from hedgerow.results.store import read_table
+
+    name = cells_of(small())[1].id
+    sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", plan=SERIAL, only=[name])
+    curve, trace = (read_table(tmp_path / "out" / folder / f"{name}.parquet") for folder in ("cells", "traces"))
+    assert trace.column("episode").to_pylist() == list(range(1, 51))
+    kept = dict(zip(trace.column("episode").to_pylist(), trace.column("loss").to_pylist(), strict=True))
+    assert curve.column("loss").to_pylist() == [kept[episode] for episode in curve.column("episode").to_pylist()]
+
+
 def test_another_experiment_is_refused(tmp_path: Path) -> None:
     sweep.sweep(small(), tmp_path / "out", plan=SERIAL, only=[cells_of(small())[0].id])
     with pytest.raises(InvalidInput, match="another experiment"):

@@ -121,8 +121,9 @@ def sweep(
     finally:
         watch.stop()
         books.close()
+    done = len(store.finished(target).intersection(cell.id for cell in waiting))
     skipped, seconds = len(chosen) - len(waiting), time.perf_counter() - begun
-    return Tally(target, len(chosen), skipped, books.num_done, books.failed, seconds, interrupted)
+    return Tally(target, len(chosen), skipped, done, books.failed, seconds, interrupted)
 
 
 def stored_experiment(directory: str | os.PathLike[str]) -> Experiment:
@@ -211,7 +212,7 @@ class _Books:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.num_done, self.failed = 0, dict[str, str]()
+        self.failed: dict[str, str] = {}
         self._attempts: Counter[str] = Counter()
         self._notes: dict[str, Any] = {}
         self._written = time.monotonic()
@@ -234,8 +235,6 @@ class _Books:
         if outcome.failed:
             self.failed[cell.id] = outcome.error
             note |= {"details": outcome.details, "hash": cell.hash, "spec": cell.spec}
-        else:
-            self.num_done += 1
         self._notes[cell.id] = note
         if time.monotonic() - self._written > BETWEEN_NOTES:
             self.close()

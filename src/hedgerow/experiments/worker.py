@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
+import threading
 import time
 import traceback
 from dataclasses import dataclass
@@ -68,6 +70,7 @@ class Outcome:
 def perform(task: Task) -> Outcome:
     """Run the cell of `task`; whatever goes wrong is part of the outcome."""
     begun = time.perf_counter()
+    _leave_interrupts_to(task.parent)
     try:
         _check_version(task.version)
         done = run_cell(task.spec, Path(task.folder), _counter(task))
@@ -82,6 +85,12 @@ def perform(task: Task) -> Outcome:
 
 def _failure(task: Task, begun: float, error: str, details: str) -> Outcome:
     return Outcome(task.id, task.number, {}, {"total": time.perf_counter() - begun}, _here(), error, details)
+
+
+def _leave_interrupts_to(parent: int) -> None:
+    """A terminal sends Ctrl-C to everybody; the process that owns the sweep answers, and ends its workers in order."""
+    if parent and parent != os.getpid() and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def own_version() -> str:
