@@ -2,7 +2,7 @@
 
 Three checks, each a function that returns its complaints:
 - every relative link in a Markdown file leads to a file (and to a heading, if it names one);
-- every `file.py` and `file.py::name` in docs/paper-map.md, docs/notation.md and docs/learners.md exists under src/hedgerow;
+- every `file.py` and `file.py::name` in the pages NAMED_SOURCES exists under src/hedgerow;
 - every Python block of README.md and docs/learners.md and every example in a module docstring does what it shows.
 
     python tools/check_docs.py
