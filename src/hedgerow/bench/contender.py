@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
+from time import process_time
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -22,7 +22,10 @@ from hedgerow.projection.solve import project
 
 
 class Run(NamedTuple):
-    """How long it took, how the solver says it ended, and its occupancy (num_triples,), NaN if it has none."""
+    """How long it took, how the solver says it ended, and its occupancy (num_triples,), NaN if it has none.
+
+    Seconds are of processor time: waiting for other processes does not count.
+    """
 
     seconds: float
     status: str
@@ -43,9 +46,9 @@ Solve = Callable[[ProjectionProblem], tuple[str, FloatArray]]
 
 def clocked(solve: Solve, problem: ProjectionProblem) -> Run:
     """A run whose clock covers everything from the problem to the occupancy."""
-    start = perf_counter()
+    start = process_time()
     status, occupancy = solve(problem)
-    return Run(perf_counter() - start, status, occupancy)
+    return Run(process_time() - start, status, occupancy)
 
 
 @dataclass(frozen=True)

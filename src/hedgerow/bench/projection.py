@@ -1,7 +1,8 @@
 """`hedgerow bench projection`: ours and general solvers on the same mirror steps, interleaved in one run.
 
 Problem after problem, every contender in turn, the first one rotating, until each has had all problems or has used up
-its time: what disturbs the machine disturbs all. Times are medians over problems.
+its time: what disturbs the machine disturbs all. Times are medians over problems, of processor time: every solver has
+one thread, so on a quiet machine that is the time on the clock, and on a busy one it leaves out the waiting.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def show(rows: Sequence[Row]) -> None:
     terminal.mention_load(out)
     out.print(
         "hedgerow: Newton kernel and recovery from v = 0, in a compiled loop, as learners call it.\n"
-        "All others: from the problem to the occupancy.\n"
+        "All others: from the problem to the occupancy. Times are of the processor, one thread each.\n"
         "infeasibility and gap: the worst over the problems, measured alike for all, against the certified dual value."
     )
 
