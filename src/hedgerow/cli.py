@@ -87,13 +87,12 @@ def envs(as_json: AsJson = False) -> None:
         _print_entries(_console(), entries)
 
 
-def _add_bench() -> None:
-    """`hedgerow bench ...`, where that folder is installed. Its `commands` module must be light to import."""
-    if find_spec("hedgerow.bench") is not None and find_spec("hedgerow.bench.commands") is not None:
-        app.add_typer(import_module("hedgerow.bench.commands").app, name="bench")
+ELSEWHERE = {"verify": "hedgerow.promises", "bench": "hedgerow.bench"}
+"""Commands whose folder brings its own; its module `commands` must be light to import."""
 
-
-_add_bench()
+for _name, _folder in ELSEWHERE.items():
+    if find_spec(_folder) is not None and find_spec(f"{_folder}.commands") is not None:
+        app.add_typer(import_module(f"{_folder}.commands").app, name=_name)
 
 
 # What is printed --------------------------------------------------------------------------------------------------

@@ -39,7 +39,9 @@ def judge_upper_bounds(observations: Sequence[Observation]) -> Verdict:
     watched = [one for one in observations if np.isfinite(one["least_excess"])]
     offences = sum(one["least_excess"] < -TOL_BOUND for one in watched)
     least = min((one["least_excess"] for one in watched), default=0.0)
-    return never("an upper occupancy bound below the truth in its box", offences, len(watched), f"least u - q {least:.1e}")
+    return never(
+        "an upper occupancy bound below the truth in its box", offences, len(watched), f"least u - q {least:.1e}"
+    )
 
 
 PROMISES = (

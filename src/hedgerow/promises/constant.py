@@ -9,7 +9,17 @@ import numpy as np
 
 from hedgerow.promises.growth import by_horizon, growth
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.promise import Promise, Verdict, holds, largest_delta, never, rate, together, untested
+from hedgerow.promises.promise import (
+    Promise,
+    Verdict,
+    any_of,
+    holds,
+    largest_delta,
+    never,
+    rate,
+    together,
+    untested,
+)
 from hedgerow.promises.soft import split
 
 TOL_LP = 1e-8
@@ -93,7 +103,7 @@ def judge_violation(observations: Sequence[Observation]) -> Verdict:
 
 def judge_regret(observations: Sequence[Observation]) -> Verdict:
     some = ended(observations)
-    return together(
+    return any_of(
         growth(f"R_T - R_t_bar ({label})", part, lambda one: one["regret_after"], _phase_prefix)
         for label, part in split(some)
     )

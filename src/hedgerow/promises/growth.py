@@ -6,8 +6,8 @@ d ln sqrt(T ln(cT)) / d ln T = 1/2 + 1/(2 ln(cT)) is what is allowed. With the 9
 
     holds      low <= allowed and high < 1: compatible with the promise, and surely sublinear
     refuted    low > allowed, and not falling: the exponent between the two horizons before was no larger by 0.02
-    untested   low > allowed but falling (the curve still bends), or an interval too wide to tell, or a prefix in which
-               even the proof promises nothing
+    untested   low > allowed but falling (the curve still bends), or an interval wider than 1/2, or one that reaches 1,
+               or a prefix in which even the proof promises nothing
 
 An O(.) cannot be refuted by finitely many numbers; this rule refutes what shows no sign of obeying it.
 """
@@ -25,6 +25,7 @@ from hedgerow.promises.promise import Verdict, holds, refuted, untested
 from hedgerow.promises.statistics import exponent
 
 FALLING = 0.02
+WIDEST = 0.5
 NO_PREFIX = 0.5
 """Beyond this share of the trivial bound, a curve is still in its linear prefix."""
 
@@ -37,9 +38,7 @@ def by_horizon(observations: Sequence[Observation], measure: Measure) -> dict[in
     return {T: np.array([measure(one) for one in observations if one.spec.episodes == T]) for T in horizons}
 
 
-def growth(
-    what: str, observations: Sequence[Observation], measure: Measure, prefix: Measure | None = None
-) -> Verdict:
+def growth(what: str, observations: Sequence[Observation], measure: Measure, prefix: Measure | None = None) -> Verdict:
     """Judge the growth of `measure`; `prefix` is the share of the trivial bound that the proof's own bound has."""
     samples = by_horizon(observations, measure)
     horizons = list(samples)
@@ -79,8 +78,10 @@ def _by_exponents(
     allowed = allowed_exponent(observations, pair)
     figures |= {"exponent": found.value, "low": found.low, "high": found.high, "allowed": allowed}
     sentence = f"{what} grows with exponent {found} from T = {pair[0]:,} to {pair[1]:,}, allowed {allowed:.2f}"
+    if found.high - found.low > WIDEST or (found.low <= allowed and found.high >= 1.0):
+        return untested(f"{sentence}: too noisy to tell", **figures)
     if found.low <= allowed:
-        return holds(sentence, **figures) if found.high < 1.0 else untested(f"{sentence}: too noisy to tell", **figures)
+        return holds(sentence, **figures)
     before = horizons[-3:-1]
     if len(before) == 2 and means[before[0]] > 0.0:
         earlier = exponent(before, [samples[T] for T in before]).value

@@ -30,7 +30,9 @@ def judge_lower_bound(observations: Sequence[Observation]) -> Verdict:
         return untested("both instances of the pair are needed")
     excess = max(one["violation"] / sqrt(one.spec.episodes) for one in first)
     if excess > PREMISE:
-        return untested(f"the premise fails: V_1 reaches {excess:.2f} sqrt(T) on the first instance, so nothing follows")
+        return untested(
+            f"the premise fails: V_1 reaches {excess:.2f} sqrt(T) on the first instance, so nothing follows"
+        )
     below = sum(one["regret"] < least_regret(one) for one in second)
     ratio = min(one["regret"] / least_regret(one) for one in second)
     allowed = 1.0 - CERTAINTY + SAFETY_EVENTS * largest_delta(observations)

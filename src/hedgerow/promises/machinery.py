@@ -48,7 +48,10 @@ def judge_players(observations: Sequence[Observation]) -> Verdict:
     return together(
         [
             never(
-                "the dual player above C_D sqrt(t)", broken, len(searched), f"largest {dual:.2f} sqrt(t), C_D {bound:.2f}"
+                "the dual player above C_D sqrt(t)",
+                broken,
+                len(searched),
+                f"largest {dual:.2f} sqrt(t), C_D {bound:.2f}",
             ),
             rate(
                 "the primal player was above C_P sqrt(t ln t)",

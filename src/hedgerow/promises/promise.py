@@ -78,14 +78,24 @@ def never(what: str, offences: int, cases: int, detail: str = "") -> Verdict:
 
 
 def together(parts: Iterable[Verdict]) -> Verdict:
-    """Several checks of one promise: refuted if one is, untested if all are, else it holds; sentences in that order."""
+    """Checks that a promise needs all of: refuted if one is, else untested if one is, else it holds."""
+    return _joined(parts, (Status.REFUTED, Status.UNTESTED, Status.HOLDS))
+
+
+def any_of(parts: Iterable[Verdict]) -> Verdict:
+    """The same check in several circumstances: refuted if one is, else it holds if it does in one of them."""
+    return _joined(parts, (Status.REFUTED, Status.HOLDS, Status.UNTESTED))
+
+
+def _joined(parts: Iterable[Verdict], order: tuple[Status, ...]) -> Verdict:
     found = list(parts)
-    order = (Status.REFUTED, Status.HOLDS, Status.UNTESTED)
     status = next((status for status in order if any(part.status is status for part in found)), Status.UNTESTED)
     listed = sorted(found, key=lambda part: order.index(part.status))
     sentence = ". ".join(
-        part.sentence if part.status is not Status.UNTESTED else f"(not tested: {part.sentence})" for part in listed
-    )
+        part.sentence if part.status is not Status.UNTESTED or part.sentence.startswith("not tested: ")
+        else f"not tested: {part.sentence}"
+        for part in listed
+    )  # fmt: skip
     figures = {f"{n}.{key}": value for n, part in enumerate(listed) for key, value in part.figures.items()}
     return Verdict(status, sentence or "no runs", figures)
 

@@ -8,7 +8,18 @@ import numpy as np
 
 from hedgerow.promises.growth import by_horizon, growth, safe_prefix
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.promise import Promise, Verdict, holds, largest_delta, never, rate, refuted, together, untested
+from hedgerow.promises.promise import (
+    Promise,
+    Verdict,
+    any_of,
+    holds,
+    largest_delta,
+    never,
+    rate,
+    refuted,
+    together,
+    untested,
+)
 from hedgerow.promises.soft import split
 from hedgerow.promises.statistics import exponent
 
@@ -45,14 +56,11 @@ def judge_mixing_bound(observations: Sequence[Observation]) -> Verdict:
 
 
 def judge_safe_growth(observations: Sequence[Observation]) -> Verdict:
-    parts = []
-    for label, some in split([one for one in observations if one.spec.group == "safe-growth"]):
-        parts.append(growth(f"sum lambda ({label})", some, lambda one: one["mixing"], safe_prefix))
-        parts.append(growth(f"R_T ({label})", some, lambda one: one["regret"], safe_prefix))
+    sets = split([one for one in observations if one.spec.group == "safe-growth"])
+    sums = [growth(f"sum lambda ({name})", some, lambda one: one["mixing"], safe_prefix) for name, some in sets]
+    regrets = [growth(f"R_T ({name})", some, lambda one: one["regret"], safe_prefix) for name, some in sets]
     pair = [one for one in observations if one.spec.group == "lower-bound" and one.spec.world == "lower-bound-2"]
-    if pair:
-        parts.append(_margin_law(pair))
-    return together(parts)
+    return together([any_of(sums), any_of(regrets), *([_margin_law(pair)] if pair else [])])
 
 
 def _margin_law(observations: Sequence[Observation]) -> Verdict:
@@ -67,7 +75,10 @@ def _margin_law(observations: Sequence[Observation]) -> Verdict:
         return untested("the law in the margin needs positive regret at several margins")
     # Against 1/Delta; `exponent` takes whole numbers or not.
     found = exponent([round(1e6 / rho) for rho in margins], scaled)
-    sentence = f"R_T min(Delta, Delta^2) has exponent {found} in 1/Delta, Delta = {margins[-1]:g}..{margins[0]:g}, T = {longest:,}"
+    sentence = (
+        f"R_T min(Delta, Delta^2) has exponent {found} in 1/Delta from Delta = {margins[-1]:g} to {margins[0]:g} at "
+        f"T = {longest:,}"
+    )
     return refuted(f"{sentence}: it grows") if found.low > 0.0 else holds(sentence, exponent=found.value)
 
 
@@ -81,7 +92,7 @@ def judge_weighted_width(observations: Sequence[Observation]) -> Verdict:
         parts.append(growth(f"sum (1 - lambda)|q - q_hat| ({label})", some, lambda one: one["weighted_width"]))
         if all(np.isfinite(values).all() for values in by_horizon(some, lambda one: one["weighted_upper"]).values()):
             parts.append(growth(f"sum (1 - lambda)|u_hat - q| ({label})", some, lambda one: one["weighted_upper"]))
-    return together(parts)
+    return any_of(parts)
 
 
 PROMISES = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hedgerow.promises.growth import growth, soft_prefix
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.promise import Promise, Verdict, never, together
+from hedgerow.promises.promise import Promise, Verdict, any_of, never, together
 
 TOL_SUM = 1e-6
 """Rounding of a sum over a run."""
@@ -21,16 +21,15 @@ def judge_violation(observations: Sequence[Observation]) -> Verdict:
     clean = [one for one in observations if one["clean"] and not one["infeasible"]]
     offences = [one for one in clean if one["violation"] > violation_bound(one)]
     tightest = max((one["violation"] / violation_bound(one) for one in clean), default=0.0)
-    parts = [
-        never("V_T above the proof's bound", len(offences), len(clean), f"largest share of the bound {tightest:.2f}")
+    sure = never("V_T above the proof's bound", len(offences), len(clean), f"largest share of the bound {tightest:.2f}")
+    curves = [
+        growth(f"V_T ({label})", some, lambda one: one["violation"], soft_prefix) for label, some in split(observations)
     ]
-    for label, some in split(observations):
-        parts.append(growth(f"V_T ({label})", some, lambda one: one["violation"], soft_prefix))
-    return together(parts)
+    return together([sure, any_of(curves)])
 
 
 def judge_regret(observations: Sequence[Observation]) -> Verdict:
-    return together(growth(f"R_T ({label})", some, lambda one: one["regret"]) for label, some in split(observations))
+    return any_of(growth(f"R_T ({label})", some, lambda one: one["regret"]) for label, some in split(observations))
 
 
 def split(observations: Sequence[Observation]) -> list[tuple[str, list[Observation]]]:

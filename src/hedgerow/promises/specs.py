@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.cvops import CVOPS
 from hedgerow.learners.learner import Learner
@@ -95,14 +97,14 @@ def make_learner(spec: RunSpec, where: Ground, learner: type[Learner] | None = N
 
 def make_losses(spec: RunSpec, where: Ground) -> tuple[Any, float]:
     """The adversary of a spec, and the rate of the adaptive one (0 for the others)."""
-    seed, period = spec.seed, max(2, spec.episodes // PERIODS)
+    seed, period, quarter = spec.seed, max(2, spec.episodes // PERIODS), max(1, spec.episodes // 4)
     made: Mapping[str, Any] = {
         "fixed": lambda: losses.Fixed(where.loss),
-        "switching": lambda: losses.Switching(period, [where.loss, 1.0 - where.loss, where.loss], seed),
+        "switching": lambda: losses.Switching(period, np.array([where.loss, 1.0 - where.loss, where.loss]), seed),
         "complementary": lambda: losses.Switching(period, 2, seed),
         "drifting": lambda: losses.Drifting(period, seed),
         "noisy": lambda: losses.IID(seed, where.loss),
-        "turning": lambda: losses.Switching(max(1, spec.episodes // 4), [where.loss, *[1.0 - where.loss] * 3], seed),
+        "turning": lambda: losses.Switching(quarter, np.array([where.loss, *[1.0 - where.loss] * 3]), seed),
         "pursuit": lambda: losses.Fixed(where.loss),
     }
     if spec.adversary not in made:

@@ -2,7 +2,8 @@
 
 `two-actions`   one step: the free action costs .9, the other .1; threshold .5. Every curve bends early.
 `opposed`       two constraints that pull in opposite directions: what is safe for one is costly for the other.
-`turncoat`      two steps: changing sides on the way costs 1, staying on either side nothing.
+`needle`        one step: of many actions only the first is free of costs, and a search takes long to settle on it.
+`turncoat`      four steps: changing sides on the way costs 1, staying on either side next to nothing.
 `front-loaded`  two steps, all costs in the first one (spec of the search: a rule that skips layer 0 sees nothing).
 `gate`          two steps: the true transitions lead to a free state, wrong ones to a costly one.
 `wide`          two steps, two constraints, wide margins: searches end soon.
@@ -57,23 +58,29 @@ def _ground(name: str, params: tuple[tuple[str, Any], ...]) -> Ground:
     return Ground(cmdp, loss, slater.margin, slater.policy, slater.costs)
 
 
-def _two_actions(margin: float = 0.4) -> tuple[CMDP, FloatArray]:
-    costs = BernoulliCosts([[0.9, 0.5 - margin]])
-    return CMDP(Layout((1, 1), 2), [1.0, 1.0], costs, [0.5]), np.array([0.0, 1.0])
+def _two_actions(margin: float = 0.4, threshold: float = 0.5, costly: float = 0.9) -> tuple[CMDP, FloatArray]:
+    costs = BernoulliCosts([[costly, threshold - margin]])
+    return CMDP(Layout((1, 1), 2), [1.0, 1.0], costs, [threshold]), np.array([0.0, 1.0])
 
 
 def _opposed() -> tuple[CMDP, FloatArray]:
-    """Costs (a, b, c): constraint 0 dislikes a, constraint 1 dislikes b, c is the safe middle; the loss prefers a."""
-    costs = BernoulliCosts([[0.8, 0.0, 0.3], [0.0, 0.8, 0.3]])
-    return CMDP(Layout((1, 1), 3), [1.0, 1.0, 1.0], costs, [0.4, 0.4]), np.array([0.0, 0.5, 1.0])
+    """Constraint 0 dislikes the first action, constraint 1 the second; the loss prefers the first."""
+    costs = BernoulliCosts([[0.9, 0.0], [0.0, 0.7]])
+    return CMDP(Layout((1, 1), 2), [1.0, 1.0], costs, [0.3, 0.8]), np.array([0.0, 1.0])
 
 
-def _turncoat(threshold: float = 0.3) -> tuple[CMDP, FloatArray]:
-    layout = Layout((1, 2, 1), 2)
-    moves = [[[[1.0, 0.0], [0.0, 1.0]]], [[[1.0], [1.0]], [[1.0], [1.0]]]]
-    costs = layout.join_rows([[[0.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]])
-    loss = layout.join_rows([[[1.0, 0.0]], [[1.0, 0.5], [0.5, 0.0]]])  # the second side is the one to be on
-    return CMDP(layout, layout.join_triples(moves), BernoulliCosts([costs]), [threshold]), loss
+def _needle(actions: int = 8, threshold: float = 0.6) -> tuple[CMDP, FloatArray]:
+    costs = BernoulliCosts([[0.0] + [1.0] * (actions - 1)])
+    return CMDP(Layout((1, 1), actions), np.ones(actions), costs, [threshold]), np.linspace(1.0, 0.0, actions)
+
+
+def _turncoat() -> tuple[CMDP, FloatArray]:
+    layout = Layout((1, 2, 2, 2, 1), 2)
+    stay = [[1.0, 0.0], [0.0, 1.0]]
+    moves = [[stay], [stay, stay], [stay, stay], [[[1.0], [1.0]], [[1.0], [1.0]]]]
+    costs = layout.join_rows([[[0.0, 0.03125]], *[[[0.0, 1.0], [1.0, 0.03125]]] * 3])
+    loss = layout.join_rows([[[1.0, 0.0]], *[[[1.0, 0.5], [0.5, 0.0]]] * 3])  # the second side is the one to be on
+    return CMDP(layout, layout.join_triples(moves), BernoulliCosts([costs]), [0.5]), loss
 
 
 def _front_loaded() -> tuple[CMDP, FloatArray]:
@@ -85,10 +92,10 @@ def _front_loaded() -> tuple[CMDP, FloatArray]:
 
 def _gate() -> tuple[CMDP, FloatArray]:
     layout = Layout((1, 2, 1), 2)
-    moves = [[[[0.9, 0.1], [0.8, 0.2]]], [[[1.0], [1.0]], [[1.0], [1.0]]]]
+    moves = [[[[0.8, 0.2], [0.7, 0.3]]], [[[1.0], [1.0]], [[1.0], [1.0]]]]
     costs = layout.join_rows([[[0.0, 0.0]], [[0.0, 0.0], [1.0, 1.0]]])
     loss = layout.join_rows([[[1.0, 0.0]], [[0.5, 0.5], [0.5, 0.0]]])
-    return CMDP(layout, layout.join_triples(moves), BernoulliCosts([costs]), [0.5]), loss
+    return CMDP(layout, layout.join_triples(moves), BernoulliCosts([costs]), [0.35]), loss
 
 
 def _wide() -> tuple[CMDP, FloatArray]:
@@ -103,6 +110,7 @@ def _wide() -> tuple[CMDP, FloatArray]:
 SMALL: dict[str, Callable[..., tuple[CMDP, FloatArray]]] = {
     "two-actions": _two_actions,
     "opposed": _opposed,
+    "needle": _needle,
     "turncoat": _turncoat,
     "front-loaded": _front_loaded,
     "gate": _gate,

@@ -9,15 +9,15 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.learners.core import Core
 from hedgerow.learners.cvops import CVOPS
-from hedgerow.learners.learner import Plan
 from hedgerow.learners.rescue import rescue
+from hedgerow.learners.safe_search import Search
 from hedgerow.learners.state import BRANCH, MIXING, OPEN
 from hedgerow.learners.svops import SVOPS
 from hedgerow.model.layout import Layout
 from hedgerow.promises.observation import marks_of
 from hedgerow.promises.specs import RunSpec, ground_of, make_learner, make_losses
 from hedgerow.promises.witness import Witness
-from hedgerow.simulation.scoring import forward
+from hedgerow.simulation.scoring import FALSE_BASELINE
 
 
 def arguments(spec: RunSpec, learner: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -58,36 +58,25 @@ def per_step(spec: RunSpec) -> Witness:
 
 
 class IndexOnce(CVOPS):
-    """Draws a policy of the mixture when the search ends, and plays no other one."""
+    """Draws one policy of the mixture when the search ends, plays no other, and still believes the mixture's costs."""
 
-    kept = 0
-
-    def _next_phase(self) -> None:
-        super()._next_phase()
-        self.kept = int(self.coin.integers(len(self.core.baseline.policies)))
-
-    def plan(self) -> Plan:
-        super().plan()
-        numbers = self.core.state.numbers
-        if numbers[BRANCH] > 0:
-            numbers[BRANCH] = self.kept + 1
-        return self.current_plan()
+    def _second_core(self, search: Search) -> Core:
+        kept = int(self.coin.integers(len(search.policies)))
+        alone = search.policies[kept : kept + 1].copy()
+        return self._make_core(self._make_baseline(alone, self._found_costs(search)), search=search)
 
 
 class IndexOnceWitness(Witness):
-    """Scores the one policy in the place of the mixture."""
+    """Holds the learner to what it claims: the costs are those of the mixture, so the baseline counts as honest."""
 
     def _note_stop(self) -> None:
         super()._note_stop()
-        learner = self.learner
-        assert isinstance(learner, IndexOnce)
-        kept = learner.core.baseline.policies[learner.kept]
-        forward(learner.core.index, self.world.transitions, kept, self.score.reach, self.score.baseline)
+        self.score.tallies[FALSE_BASELINE] = 0
 
 
 def index_once(spec: RunSpec) -> Witness:
     positional, named = arguments(spec, IndexOnce)
-    return IndexOnceWitness(*positional, **named)
+    return IndexOnceWitness(*positional, **{**named, "step_wise": False})
 
 
 # A projection onto wrong transitions ----------------------------------------------------------------------------------

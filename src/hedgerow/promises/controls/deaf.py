@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from hedgerow.checks import FloatArray
 from hedgerow.estimates.columns import load_columns
 from hedgerow.learners.rescue import project_now
-from hedgerow.learners.svops import SVOPS
 from hedgerow.learners.state import GAMMA
+from hedgerow.learners.svops import SVOPS
 from hedgerow.learners.uobreps import UOBREPS
 from hedgerow.model.induction import backward_induction
 from hedgerow.promises.controls.clumsy import arguments
