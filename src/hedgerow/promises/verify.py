@@ -195,6 +195,9 @@ def _runs(specs: Sequence[RunSpec], processes: int) -> Any:
     ordered = sorted(specs, key=_cost, reverse=True)
     if processes == 1 or len(ordered) < 2:
         return map(take, ordered)
-    from joblib import Parallel, delayed
+    try:
+        from joblib import Parallel, delayed
+    except ImportError as error:
+        raise InvalidInput("several processes need joblib; install hedgerow[bench], or use one: -j 1") from error
 
     return Parallel(n_jobs=processes, return_as="generator_unordered")(delayed(take)(spec) for spec in ordered)
