@@ -78,7 +78,7 @@ BROKEN: dict[str, list[list[Observation]]] = {
     "T12": [searches(40, 12, rho_hat=0.31), searches(40, 1, margin=0.41)],
     "T13": [searches(40, 20, rho_hat=0.19)],
     "T14": [searches(40, 1, t_bar=1e9)],
-    "T15": [searches(40, 30, violation_after=1.0, unsafe_after=4.0)],
+    "T15": [searches(40, 30, violation_after=1.0, unsafe_after=4.0), searches(40, 1, refuted_safety=2.0)],
     "T16": [curve("regret_after", 1.0, mixing=1.0)],
     "T17": [pair(0.01)],
     "T18": [many(40, 1, mirror_left=2.1)],

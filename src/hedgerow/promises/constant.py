@@ -93,7 +93,12 @@ def judge_violation(observations: Sequence[Observation]) -> Verdict:
     if not some:
         return untested("no search ended")
     grew = sum(one["violation_after"] > NEGLIGIBLE or one["unsafe_after"] > 0 for one in some)
-    parts = [rate("V_T grew after the search", grew, len(some), 6.0 * largest_delta(observations))]
+    honest = [one for one in some if one["honest_baseline"]]
+    broken = sum(one["refuted_safety"] > 0 for one in honest)
+    parts = [
+        never("an unsafe episode after the search on the clean event", broken, len(honest)),
+        rate("V_T grew after the search", grew, len(some), 6.0 * largest_delta(observations)),
+    ]
     for label, part in split([one for one in some if one.spec.group == "constant"]):
         means = {T: values.mean() for T, values in by_horizon(part, lambda one: one["violation"]).items()}
         listed = ", ".join(f"{value:.1f} at T = {T:,}" for T, value in means.items())
@@ -146,9 +151,9 @@ PROMISES = (
         "T15",
         "CV-OPS: V_T does not grow once the search has ended",
         "Theorem const_viol",
-        "1 - 6 delta",
+        "1 - 6 delta; surely on the clean event and while rho_hat is right",
         ("search", "constant"),
-        "lower 99 % bound of the rate of runs that violate afterwards above 6 delta",
+        "one unsafe episode after the search on the clean event; rate of runs that violate afterwards above 6 delta",
         judge_violation,
     ),
     Promise(

@@ -177,8 +177,7 @@ def growth_table(seen: Seen) -> str:
             points = [p for p in _means(some, lambda one, name=name: one[name]) if np.isfinite(p[1])]  # type: ignore[misc]
             means = ", ".join(f"{value:.4g} at {T:,.0f}" for T, value in points)
             slopes = [
-                f"{log(b / a) / log(S / T):.2f}" if a > 0.0 and b > 0.0 else "-"
-                for (T, a), (S, b) in pairwise(points)
+                f"{log(b / a) / log(S / T):.2f}" if a > 0.0 and b > 0.0 else "-" for (T, a), (S, b) in pairwise(points)
             ]
             lines.append(f"| {title} | {label} | {means} | {', '.join(slopes)} |")
     return "\n".join(lines) + "\n"
