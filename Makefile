@@ -9,7 +9,7 @@ RUN     := $(VENV)/bin/python
 PIP     := $(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench constraints clean
+.PHONY: help demo test lint format docs verify bench constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## list the commands
@@ -18,8 +18,9 @@ help:  ## list the commands
 demo: $(VENV)/.runtime  ## the learners side by side on a small world: a table and a page with the figures
 	@$(VENV)/bin/hedgerow demo
 
-test: lint  ## ruff, mypy and pytest (warnings are errors): what the CI runs
+test: lint  ## ruff, mypy, pytest (warnings are errors) and `verify --quick`: what the CI runs
 	@$(RUN) -m pytest -n $(WORKERS) --dist worksteal
+	@$(VENV)/bin/hedgerow verify --quick -j $(WORKERS)
 
 lint: $(VENV)/.dev  ## ruff (rules and format) and mypy (strict on src)
 	@$(RUN) -m ruff check
@@ -32,6 +33,9 @@ format: $(VENV)/.dev  ## rewrite the sources in the house format
 
 docs: $(VENV)/.dev  ## check the docs: links, names, examples
 	@$(RUN) tools/check_docs.py
+
+verify: $(VENV)/.dev  ## every promise of the paper on running code, about ten minutes
+	@$(VENV)/bin/hedgerow verify --figures -j $(WORKERS)
 
 bench: $(VENV)/.dev  ## measure the speed of the projection
 	@$(VENV)/bin/hedgerow bench projection --quick

@@ -1,0 +1,71 @@
+"""`hedgerow verify`: every promise of the paper on running code, with a verdict that could have been otherwise.
+
+hedgerow verify --quick              under a minute
+hedgerow verify                      about ten minutes; results go to out/verify-default and are resumed from there
+hedgerow verify --full               about an hour
+hedgerow verify --deterministic      the implications that need no statistics, on 1,200 long runs
+hedgerow verify --only T7 --json     one promise, with the controls that it must refute, for a machine
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hedgerow.errors import InvalidInput
+
+FAILED = 1
+app = typer.Typer(add_completion=False)
+
+
+@app.callback(invoke_without_command=True)
+def verify(
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs: under a minute on two cores.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: an hour.")] = False,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="Only what needs no statistics, on 1,200 runs of 20,000 episodes.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="A promise, T1 to T20; may be repeated or a,b,c.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", file_okay=False, help="Where results go; by default out/verify-LEVEL.")
+    ] = None,
+    figures: Annotated[bool, typer.Option("--figures", help="Also draw the figures (SVG) into that folder.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what is there already.")] = False,
+    processes: Annotated[int, typer.Option("--processes", "-j", min=1, help="How many processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Check every theorem and lemma on running code, and broken learners that must fail. Exit code 1: refuted."""
+    if quick + full + deterministic > 1:
+        raise InvalidInput("choose one of --quick, --full and --deterministic")
+    name = "quick" if quick else "full" if full else "deterministic" if deterministic else "default"
+    for pool in ("OMP", "OPENBLAS", "MKL"):  # read when numpy is loaded, which is later
+        os.environ.setdefault(f"{pool}_NUM_THREADS", "1")
+    from hedgerow.promises import show
+    from hedgerow.promises.levels import make_level
+    from hedgerow.promises.verify import verify as run
+
+    keys = [key.strip().upper() for part in only or [] for key in part.split(",") if key.strip()]
+    folder = out or Path("out") / f"verify-{name}"
+    level = make_level(name)
+    with show.progress() as advance:
+        report = run(level, folder, only=keys, processes=processes, fresh=fresh, advance=advance)
+    if as_json:
+        print(json.dumps(report.as_data(), indent=2, allow_nan=False))
+    else:
+        show.show(report)
+    written = [folder / "verdicts.json"]
+    if not keys:
+        written.append(show.write_markdown(report, folder))
+    if figures:
+        from hedgerow.promises.figures import draw
+
+        written += draw(level, folder)
+    typer.echo("written: " + ", ".join(map(str, written)), err=True)
+    if not report.passed:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,81 @@
+"""Controls that do not listen to their losses as they should."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray
+from hedgerow.estimates.columns import load_columns
+from hedgerow.learners.rescue import project_now
+from hedgerow.learners.state import GAMMA
+from hedgerow.learners.svops import SVOPS
+from hedgerow.learners.uobreps import UOBREPS
+from hedgerow.model.induction import backward_induction
+from hedgerow.promises.controls.clumsy import arguments
+from hedgerow.promises.specs import RunSpec
+from hedgerow.promises.witness import Witness
+
+EXPLORES = 8
+"""One episode in so many is exploration."""
+
+
+class Commits(UOBREPS):
+    """Plays uniformly for T/8 episodes and then, for ever, the policy that looked best."""
+
+    def _sums(self) -> FloatArray:
+        if not hasattr(self, "_loss_sums"):
+            self._loss_sums: FloatArray = np.zeros(self.layout.num_rows)
+            self._chosen: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
+        return self._loss_sums
+
+    def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
+        sums, rows = self._sums(), np.asarray(trajectory)
+        explore = (self.episodes or 0) // EXPLORES
+        super().observe(trajectory, losses, costs)
+        if self.episode <= explore:
+            sums[rows] += np.asarray(losses)
+        if self.episode == explore:
+            counts, layout = self.core.state.counts, self.layout
+            visits = np.maximum(1, counts.num_visits)
+            guess = (counts.num_moves + 1e-9) / np.add.reduceat(counts.num_moves + 1e-9, layout.row_start[:-1])[
+                layout.row_of_triple
+            ]
+            self._chosen = backward_induction(layout, guess, sums / visits).policy
+        state = self.core.state
+        state.policy[:] = self._chosen
+        load_columns(self.core.index, state.boxes.lower, state.boxes.upper, state.policy, self.core.buffers.columns)
+
+
+def commits(spec: RunSpec) -> Witness:
+    positional, named = arguments(spec, Commits)
+    return Witness(*positional, **named)
+
+
+class MovesWrongly(SVOPS):
+    """After every mirror step takes it back twice over: weights grow where losses were."""
+
+    def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
+        super().observe(trajectory, losses, costs)
+        state, trace = self.core.state, self.core.buffers.trace
+        state.log_weight[np.asarray(trajectory)] += 2.0 * self.eta * trace.estimate
+        project_now(self.layout, self.core)
+
+
+def moves_wrongly(spec: RunSpec) -> Witness:
+    positional, named = arguments(spec, MovesWrongly)
+    return Witness(*positional, **named)
+
+
+class TimidEstimator(SVOPS):
+    """Divides losses by u / 10 + gamma: estimates ten times too large."""
+
+    def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
+        super().observe(trajectory, losses, costs)
+        trace, gamma = self.core.buffers.trace, float(self.core.state.reals[GAMMA])
+        trace.estimate[:] = np.asarray(losses) / (0.1 * trace.u + gamma)
+
+
+def timid_estimator(spec: RunSpec) -> Witness:
+    positional, named = arguments(spec, TimidEstimator)
+    return Witness(*positional, **named)

@@ -1,0 +1,104 @@
+"""What a promise is: a statement of the paper, the runs it needs, a measurement, and a rule that can refute it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hedgerow.promises.observation import Observation
+from hedgerow.promises.statistics import clopper_pearson
+
+
+class Status(Enum):
+    """How a check ended; the values are the words of the table."""
+
+    HOLDS = "holds"
+    REFUTED = "refuted"
+    UNTESTED = "not tested here"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A status, the sentence that goes with it, and the numbers behind it."""
+
+    status: Status
+    sentence: str
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+Judge = Callable[[Sequence[Observation]], Verdict]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One row of the table. `judge` sees the observations of `groups`, and nothing else."""
+
+    key: str
+    statement: str
+    reference: str
+    probability: str
+    groups: tuple[str, ...]
+    rule: str
+    """What would refute it"""
+    judge: Judge
+
+
+def holds(sentence: str, **figures: float) -> Verdict:
+    return Verdict(Status.HOLDS, sentence, figures)
+
+
+def refuted(sentence: str, **figures: float) -> Verdict:
+    return Verdict(Status.REFUTED, sentence, figures)
+
+
+def untested(sentence: str, **figures: float) -> Verdict:
+    return Verdict(Status.UNTESTED, sentence, figures)
+
+
+def rate(what: str, failures: int, runs: int, allowed: float) -> Verdict:
+    """A promise that may fail with probability `allowed`: refuted if even the lower 99 % bound is above that."""
+    if runs == 0:
+        return untested(f"no run in which {what} could have happened")
+    low, high = clopper_pearson(failures, runs)
+    sentence = f"{what} in {failures} of {runs} runs: probability within [{low:.3f}, {high:.3f}], allowed {allowed:.3g}"
+    figures = {"failures": float(failures), "runs": float(runs), "low": low, "high": high, "allowed": allowed}
+    return Verdict(Status.REFUTED if low > allowed else Status.HOLDS, sentence, figures)
+
+
+def never(what: str, offences: int, cases: int, detail: str = "") -> Verdict:
+    """A deterministic implication: refuted by a single case."""
+    if cases == 0:
+        return untested(f"no run in which {what} was possible")
+    figures = {"offences": float(offences), "cases": float(cases)}
+    ending = f"; {detail}" if detail else ""
+    if offences:
+        return refuted(f"{what} in {offences} of {cases} runs{ending}", **figures)
+    return holds(f"{what}: never in {cases} runs{ending}", **figures)
+
+
+def together(parts: Iterable[Verdict]) -> Verdict:
+    """Checks that a promise needs all of: refuted if one is, else untested if one is, else it holds."""
+    return _joined(parts, (Status.REFUTED, Status.UNTESTED, Status.HOLDS))
+
+
+def any_of(parts: Iterable[Verdict]) -> Verdict:
+    """The same check in several circumstances: refuted if one is, else it holds if it does in one of them."""
+    return _joined(parts, (Status.REFUTED, Status.HOLDS, Status.UNTESTED))
+
+
+def _joined(parts: Iterable[Verdict], order: tuple[Status, ...]) -> Verdict:
+    found = list(parts)
+    status = next((status for status in order if any(part.status is status for part in found)), Status.UNTESTED)
+    listed = sorted(found, key=lambda part: order.index(part.status))
+    sentence = ". ".join(
+        part.sentence if part.status is not Status.UNTESTED or part.sentence.startswith("not tested: ")
+        else f"not tested: {part.sentence}"
+        for part in listed
+    )  # fmt: skip
+    figures = {f"{n}.{key}": value for n, part in enumerate(listed) for key, value in part.figures.items()}
+    return Verdict(status, sentence or "no runs", figures)
+
+
+def largest_delta(observations: Sequence[Observation]) -> float:
+    return max((observation.spec.delta for observation in observations), default=0.0)

@@ -1,0 +1,133 @@
+"""The table of a verification for people, as Markdown, and its progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+from hedgerow import files
+from hedgerow.promises.promise import Status
+from hedgerow.promises.verify import Advance, Report
+
+PLAIN_WIDTH = 140
+PATIENCE = 5.0
+"""Seconds between two lines of progress where there is no terminal."""
+COLOURS = {Status.HOLDS: "green", Status.REFUTED: "bold red", Status.UNTESTED: "yellow"}
+
+
+def show(report: Report) -> None:
+    """Print promises and controls as tables, and the verdict of all."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    out = Console(highlight=False)
+    out = out if out.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+    promises = Table(title=f"promises, level {report.level}", box=box.SIMPLE_HEAD, title_justify="left")
+    for column in ("", "promise", "runs", "verdict", "measured"):
+        promises.add_column(column, justify="right" if column == "runs" else "left", no_wrap=column in ("", "runs"))
+    for one in report.promises:
+        status = one.verdict.status
+        promises.add_row(
+            one.promise.key,
+            Text(one.promise.statement),
+            f"{one.runs:,}",
+            Text(status.value, COLOURS[status]),
+            Text(one.verdict.sentence),
+        )
+    out.print(promises)
+    if report.controls:
+        controls = Table(title="controls: broken on purpose", box=box.SIMPLE_HEAD, title_justify="left")
+        for column in ("control", "broken", "by", "refuted", "measured"):
+            controls.add_column(column, no_wrap=column in ("control", "by"))
+        for control in report.controls:
+            caught = Text("yes", "green") if control.caught else Text("NO", "bold red")
+            controls.add_row(
+                control.control.name,
+                Text(control.control.broken),
+                control.promise,
+                caught,
+                Text(control.verdict.sentence),
+            )
+        out.print(controls)
+    out.print(summary(report))
+
+
+def summary(report: Report) -> str:
+    """One line."""
+    counts = {status: sum(one.verdict.status is status for one in report.promises) for status in Status}
+    told = ", ".join(f"{count} {status.value}" for status, count in counts.items())
+    caught = sum(one.caught for one in report.controls)
+    controls = f"; controls refuted: {caught} of {len(report.controls)}" if report.controls else ""
+    ending = "" if report.passed else "  FAILED"
+    return f"{told}{controls}; {report.manifest['runs']} runs, {report.manifest['seconds']:.0f} s{ending}"
+
+
+def markdown(report: Report) -> str:
+    """The same tables for a page."""
+    lines = ["| | promise | reference | probability | runs | verdict | measured |", "|---|---|---|---|---|---|---|"]
+    for one in report.promises:
+        promise, verdict = one.promise, one.verdict
+        cells = (
+            promise.key, promise.statement, promise.reference, promise.probability, f"{one.runs:,}",
+            f"**{verdict.status.value}**", verdict.sentence,
+        )  # fmt: skip
+        lines.append(_row(cells))
+    lines += ["", "| control | broken | judged by | refuted | measured |", "|---|---|---|---|---|"]
+    for control in report.controls:
+        caught = "yes" if control.caught else "**NO**"
+        named = (control.control.name, control.control.broken, control.promise)
+        lines.append(_row((*named, caught, control.verdict.sentence)))
+    return "\n".join([*lines, "", summary(report), ""])
+
+
+def write_markdown(report: Report, folder: Path) -> Path:
+    """The tables as `verdicts.md`."""
+    files.save(folder / "verdicts.md", markdown(report).encode(), overwrite=True)
+    return folder / "verdicts.md"
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    escaped = (cell.replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
+@contextmanager
+def progress(quiet: bool = False) -> Iterator[Advance]:
+    """A bar in a terminal, a line now and then elsewhere; both on stderr."""
+    if quiet:
+        yield lambda done, total, what: None
+        return
+    if not sys.stderr.isatty():
+        yield _plain()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("runs"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
+
+
+def _plain() -> Advance:
+    begun, spoken = perf_counter(), 0.0
+
+    def advance(done: int, total: int, what: str) -> None:
+        nonlocal spoken
+        now = perf_counter()
+        if now - spoken > PATIENCE or done == total:
+            spoken = now
+            print(f"{done}/{total} runs, {now - begun:.0f} s: {what}", file=sys.stderr, flush=True)
+
+    return advance

@@ -1,0 +1,251 @@
+"""What the proofs speak of and a plain simulation does not keep, noted in compiled code, episode by episode.
+
+With q = q^{P,pi_hat_t} of the learner's own policy, q_hat_t its iterate, xi the cost radii, lambda the mixing weight:
+
+    sum |q - q_hat|_1     sum (1 - lambda) |q - q_hat|_1     2 sum xi^T q_hat     sum of the residuals of PROJ
+    sum (l_hat_t - (q_t / u_t) l_t)(x,a)                     per pair, u_t on all pairs           (on request)
+    the regrets of the two players in the first phase of CV-OPS
+    episodes that began with a mean cost, or a transition row, outside its confidence set
+
+`watch_block` is the loop of `simulation/loop.py` with these notes, and with the adaptive adversary of
+`model/adaptive.py` written out, so that it runs at full speed as well.
+"""
+
+from __future__ import annotations
+
+from math import exp, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import kernel
+from hedgerow.estimates.columns import load_columns
+from hedgerow.estimates.upper_occupancy import reach_of_states
+from hedgerow.learners.core import Core
+from hedgerow.learners.mixing import played_policy, toss
+from hedgerow.learners.safe_search import keep_policy
+from hedgerow.learners.state import COST_RESIDUAL, EPISODE, MIXING, PHASE_OVER
+from hedgerow.learners.step import learn
+from hedgerow.model.layout import Layout
+from hedgerow.projection.newton import SOLVED
+from hedgerow.simulation.loop import Episode
+from hedgerow.simulation.play import World, play
+from hedgerow.simulation.scoring import (
+    NEXT_MARK,
+    OUTSIDE_G,
+    OUTSIDE_P,
+    Curves,
+    Score,
+    close_episode,
+    forward,
+    score_learning,
+    score_plan,
+)
+
+# Places in `sums`.
+WIDTH = 0  # sum_t |q - q_hat|_1
+WEIGHTED = 1  # sum_t (1 - lambda) |q - q_hat|_1
+RADII = 2  # 2 sum_t xi^T q_hat
+RESIDUALS = 3  # sum_t of the cost residuals of PROJ
+PRIMAL = 4  # sum_t (sum_i phi_i g_i)^T q_t while CV-OPS searches
+DUAL = 5  # sum_t phi^T loss of its dual player
+DUAL_RATIO = 6  # max_t of (regret of the dual player) / sqrt(t)
+UPPER = 7  # sum_t (1 - lambda) |u_hat - q|_1, if the estimator is watched
+NUM_SUMS = 8
+# Places in `tallies`.
+COST_BREACHES, TRANSITION_BREACHES = 0, 1
+NUM_TALLIES = 2
+
+
+class Notes(NamedTuple):
+    """Running sums; kernels modify them."""
+
+    sums: FloatArray
+    """(NUM_SUMS,)"""
+    tallies: IntArray
+    """(NUM_TALLIES,): episodes that began with a mean cost, a transition row, outside its confidence set"""
+    own: FloatArray
+    """(num_rows,): q of the learner's own policy in the present episode"""
+    reach: FloatArray
+    """(num_states,)"""
+    own_reach: FloatArray
+    """(num_states,): its largest reach probabilities"""
+    baseline_reach: FloatArray
+    """(num_states,): those of the baseline"""
+    optimism: FloatArray
+    """(num_rows,): sum_t (l_hat_t - (q_t / u_t) l_t); empty unless the estimator is watched"""
+    average: FloatArray
+    """(num_rows,): what the adaptive adversary remembers"""
+    loss: FloatArray
+    """(num_rows,): the loss of the present episode"""
+    primal: FloatArray
+    """(num_rows,): sum_t sum_i phi_i g_i"""
+    dual: FloatArray
+    """(m,): sum_t of the losses of the dual player; of the constraints that bind"""
+    mark_sums: FloatArray
+    """(C, NUM_SUMS): at the checkpoints"""
+    mark_primal: FloatArray
+    """(C, num_rows)"""
+
+
+def make_notes(layout: Layout, num_constraints: int, num_marks: int, *, estimator: bool) -> Notes:
+    """Nothing seen yet."""
+    rows, states = layout.num_rows, layout.num_states
+    return Notes(
+        sums=np.zeros(NUM_SUMS),
+        tallies=np.zeros(NUM_TALLIES, dtype=np.int64),
+        own=np.zeros(rows),
+        reach=np.zeros(states),
+        own_reach=np.zeros(states),
+        baseline_reach=np.zeros(states),
+        optimism=np.zeros(rows if estimator else 0),
+        average=np.full(rows, 1.0 / layout.num_actions),
+        loss=np.zeros(rows),
+        primal=np.zeros(rows),
+        dual=np.zeros(num_constraints),
+        mark_sums=np.zeros((num_marks, NUM_SUMS)),
+        mark_primal=np.zeros((num_marks, rows)),
+    )
+
+
+@kernel
+def choose_loss(num_actions: int, rate: float, given: FloatArray, notes: Notes) -> None:
+    """The loss of this episode: the given one (num_rows,), or with a rate > 0 that of the adaptive adversary."""
+    for r in range(len(notes.loss)):
+        notes.loss[r] = min(1.0, 0.5 * num_actions * notes.average[r]) if rate > 0.0 else given[r]
+
+
+@kernel
+def note_plan(core: Core, world: World, score: Score, notes: Notes) -> None:
+    """Before an episode: widths under the present confidence sets, and whether these hold the truth."""
+    state, sums, own = core.state, notes.sums, notes.own
+    forward(core.index, world.transitions, state.policy, notes.reach, own)
+    width = radii = 0.0
+    for r in range(len(own)):
+        q_hat = exp(state.log_weight[r])
+        width += abs(own[r] - q_hat)
+        radii += 2.0 * state.boxes.xi[r] * q_hat
+    lam = state.reals[MIXING] if len(core.baseline.policies) > 0 else 0.0
+    sums[WIDTH] += width
+    sums[WEIGHTED] += (1.0 - lam) * width
+    sums[RADII] += radii
+    notes.tallies[COST_BREACHES] += 1 if score.tallies[OUTSIDE_G] > 0 else 0
+    notes.tallies[TRANSITION_BREACHES] += 1 if score.tallies[OUTSIDE_P] > 0 else 0
+    if core.search.active:
+        phi, binding = state.search.weights, core.search.binding
+        for r in range(len(own)):
+            mixed = 0.0
+            for i in range(len(binding)):
+                mixed += phi[i] * world.mean_costs[r, binding[i]]
+            notes.primal[r] += mixed
+            sums[PRIMAL] += mixed * own[r]
+
+
+@kernel
+def note_estimator(core: Core, score: Score, notes: Notes) -> None:
+    """Subtract (q_t / u_t) l_t on all pairs; `score.occupancy` holds q_t, u_t is computed here, not read."""
+    state, policies, lam = core.state, core.baseline.policies, 0.0
+    # Buffers that hold nothing between episodes: what the learner reads must not be touched.
+    spare, num_states = core.buffers.baseline_columns, len(notes.reach)
+    load_columns(core.index, state.boxes.lower, state.boxes.upper, state.policy, spare)
+    reach_of_states(core.index, spare, spare.states, num_states - 1, notes.own_reach)
+    if len(policies) > 0:
+        lam = state.reals[MIXING]
+        load_columns(core.index, state.boxes.lower, state.boxes.upper, policies[0], spare)
+        reach_of_states(core.index, spare, spare.states, num_states - 1, notes.baseline_reach)
+    for r in range(len(notes.own)):
+        x = r // core.index.num_actions
+        u_hat = state.policy[r] * notes.own_reach[x]
+        notes.sums[UPPER] += (1.0 - lam) * abs(u_hat - notes.own[r])
+        u = (1.0 - lam) * u_hat
+        if lam > 0.0:
+            u += lam * policies[0, r] * notes.baseline_reach[x]
+        if u > 0.0:
+            notes.optimism[r] -= score.occupancy[r] / u * notes.loss[r]
+
+
+@kernel
+def note_episode(core: Core, rate: float, plays: FloatArray, costs: FloatArray, notes: Notes) -> None:
+    """After an episode and before it is learnt: the adversary's memory, and the dual player's losses."""
+    if rate > 0.0:
+        for r in range(len(plays)):
+            notes.average[r] = (1.0 - rate) * notes.average[r] + rate * plays[r]
+    if not core.search.active:
+        return
+    rule, phi, sums, best = core.search, core.state.search.weights, notes.sums, np.inf
+    for i in range(len(rule.binding)):
+        c = 0.0
+        for k in range(len(costs)):
+            c += costs[k, rule.binding[i]]
+        notes.dual[i] += rule.thresholds[i] - c
+        sums[DUAL] += phi[i] * (rule.thresholds[i] - c)
+        best = min(best, notes.dual[i])
+    played = core.state.numbers[EPISODE] + 1
+    sums[DUAL_RATIO] = max(sums[DUAL_RATIO], (sums[DUAL] - best) / sqrt(played))
+
+
+@kernel
+def note_learning(core: Core, rows: IntArray, notes: Notes) -> None:
+    """Add l_hat_t."""
+    for k in range(len(rows)):
+        notes.optimism[rows[k]] += core.buffers.trace.estimate[k]
+
+
+@kernel
+def note_close(core: Core, score: Score, curves: Curves, notes: Notes) -> None:
+    """After the projection: its residual, and the sums if this was a checkpoint."""
+    notes.sums[RESIDUALS] += max(0.0, core.state.reals[COST_RESIDUAL])
+    mark = score.tallies[NEXT_MARK] - 1
+    if mark >= 0 and core.state.numbers[EPISODE] == curves.marks[mark]:
+        notes.mark_sums[mark] = notes.sums
+        notes.mark_primal[mark] = notes.primal
+
+
+@kernel
+def watch_block(
+    core: Core,
+    world: World,
+    score: Score,
+    curves: Curves,
+    notes: Notes,
+    episode: Episode,
+    patterns: FloatArray,
+    pattern: IntArray,
+    first: int,
+    rate: float,
+    coin: Generator,
+    actions: Generator,
+    environment: Generator,
+    cost_stream: Generator,
+) -> tuple[int, bool]:
+    """Run the episodes first, ..., len(pattern) - 1 of a block of losses; as `run_block`, with notes."""
+    index, numbers, reals, policy = core.index, core.state.numbers, core.state.reals, core.state.policy
+    rows, triples, losses, costs = episode.rows, episode.triples, episode.losses, episode.costs
+    baselines, loss, estimator = core.baseline.policies, notes.loss, len(notes.optimism) > 0
+    for i in range(first, len(pattern)):
+        choose_loss(index.num_actions, rate, patterns[pattern[i]], notes)
+        toss(numbers, reals, len(baselines), coin)
+        if core.search.active:
+            keep_policy(core.state.search.policies, policy, numbers[EPISODE] + 1, coin)
+        note_plan(core, world, score, notes)
+        score_plan(core, world, loss, score, curves)
+        if estimator:
+            note_estimator(core, score, notes)
+        plays = played_policy(numbers, policy, baselines)
+        play(index, world, plays, actions, environment, cost_stream, rows, triples, costs)
+        note_episode(core, rate, plays, costs, notes)
+        for k in range(len(rows)):
+            losses[k] = loss[rows[k]]
+        code = learn(core, rows, triples, losses, costs)
+        if estimator:
+            note_learning(core, rows, notes)
+        score_learning(core, world, rows, score)
+        if code != SOLVED:
+            return i + 1, False
+        close_episode(core, score, curves)
+        note_close(core, score, curves, notes)
+        if numbers[PHASE_OVER]:
+            return i + 1, True
+    return len(pattern), True

@@ -1,0 +1,136 @@
+"""A simulation that keeps what the proofs speak of (`watching.py`): the same run, bit for bit, with more notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray
+from hedgerow.learners.core import Core
+from hedgerow.learners.learner import Learner
+from hedgerow.learners.state import PHASE_OVER
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.loss_blocks import LossBlock
+from hedgerow.model.losses import Fixed
+from hedgerow.promises.watching import (
+    choose_loss,
+    make_notes,
+    note_close,
+    note_episode,
+    note_estimator,
+    note_learning,
+    note_plan,
+    watch_block,
+)
+from hedgerow.simulation.play import play
+from hedgerow.simulation.run import Simulation
+from hedgerow.simulation.scoring import LOSS, UNSAFE_SO_FAR, close_episode, follow_core, score_learning, score_plan
+
+
+@dataclass(frozen=True)
+class AtStop:
+    """The moment at which CV-OPS ended its search."""
+
+    violation: float
+    unsafe: int
+    loss: float
+    losses: FloatArray
+    """(num_rows,): sum of the losses so far"""
+    margin: float
+    """min_i (alpha_i - g_i^T q) of the mixture it found, exactly"""
+
+
+class Witness(Simulation):
+    """`simulate` with notes. `pursuit` > 0 is the rate of the adaptive adversary, which then replaces `losses`;
+    `estimator` also watches the loss estimator on all pairs.
+    """
+
+    def __init__(
+        self,
+        cmdp: CMDP,
+        losses: Any,
+        learner: Learner,
+        seed: int = 0,
+        *,
+        pursuit: float = 0.0,
+        estimator: bool = False,
+        step_wise: bool = False,
+        marks: str | ArrayLike = "log",
+        audit: bool = False,
+    ) -> None:
+        given = Fixed(np.zeros(cmdp.layout.num_rows)) if pursuit > 0.0 else losses
+        super().__init__(cmdp, given, learner, seed, step_wise=step_wise, marks=marks, audit=audit)
+        self.pursuit = float(pursuit)
+        binding = int(np.sum(cmdp.thresholds < cmdp.layout.horizon))
+        self.notes = make_notes(cmdp.layout, binding, len(self.curves.marks), estimator=estimator)
+        self.at_stop: AtStop | None = None
+
+    def _run_block(self, block: LossBlock) -> None:
+        patterns, pattern, done = np.array(block.patterns, order="C"), np.array(block.index, dtype=np.int64), 0
+        learner, streams = self.learner, self.streams
+        while done < len(pattern):
+            core = learner.core
+            done, self._closed = watch_block(
+                core, self.world, self.score, self.curves, self.notes, self.episode, patterns, pattern, done,
+                self.pursuit, learner.coin, streams.actions, streams.environment, streams.costs,
+            )  # fmt: skip
+            if not self._closed or learner.core.state.numbers[PHASE_OVER]:
+                self._close(core)
+
+    def _close(self, core: Core) -> None:
+        self.learner.complete()
+        if not self._closed:
+            close_episode(core, self.score, self.curves)
+            note_close(core, self.score, self.curves, self.notes)
+            self._closed = True
+        if self.learner.core is not core:
+            self.score = follow_core(self.score, self.learner.core, self.world)
+            self._note_stop()
+
+    def _note_stop(self) -> None:
+        """The learner has a baseline from now on."""
+        if not len(self.score.baseline):
+            return
+        margins = self.cmdp.thresholds - self.cmdp.mean_costs @ self.score.baseline
+        self.at_stop = AtStop(
+            violation=float(np.max(self.score.violation, initial=0.0)),
+            unsafe=int(self.score.tallies[UNSAFE_SO_FAR]),
+            loss=float(self.score.sums[LOSS]),
+            losses=self.score.losses.copy(),
+            margin=float(np.min(margins)),
+        )
+
+    def _step(self, loss: FloatArray) -> FloatArray:
+        """One episode through `plan` and `observe`; broken learners come this way."""
+        learner, episode, streams, notes = self.learner, self.episode, self.streams, self.notes
+        core = learner.core
+        self._loss[:] = loss
+        choose_loss(core.index.num_actions, self.pursuit, self._loss, notes)
+        learner.plan()
+        played = self._plays(core)
+        note_plan(core, self.world, self.score, notes)
+        self._score_plan(core)
+        if len(notes.optimism):
+            note_estimator(core, self.score, notes)
+        play(
+            core.index, self.world, played, streams.actions, streams.environment, streams.costs,
+            episode.rows, episode.triples, episode.costs,
+        )  # fmt: skip
+        note_episode(core, self.pursuit, played, episode.costs, notes)
+        learner.observe(episode.rows, notes.loss[episode.rows], episode.costs)
+        if len(notes.optimism):
+            note_learning(core, episode.rows, notes)
+        score_learning(core, self.world, episode.rows, self.score)
+        self._closed = False
+        self._close(core)
+        return played
+
+    def _plays(self, core: Core) -> FloatArray:
+        """The policy (num_rows,) that is really played; a control may differ from the plan."""
+        return self.learner.played.copy()
+
+    def _score_plan(self, core: Core) -> None:
+        score_plan(core, self.world, self.notes.loss, self.score, self.curves)

@@ -1,0 +1,79 @@
+"""Synthetic observations: a run that never happened, in which every promise holds unless a number is changed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hedgerow.promises.observation import Observation
+from hedgerow.promises.specs import RunSpec
+
+KEPT: dict[str, float] = {
+    "horizon": 1.0,
+    "log_argument": 100.0,
+    "rho": 0.4,
+    "seconds": 1.0,
+    "clean": 1.0,
+    "cost_breaches": 0.0,
+    "transition_breaches": 0.0,
+    "infeasible": 0.0,
+    "refuted_feasibility": 0.0,
+    "refuted_safety": 0.0,
+    "least_excess": 0.0,
+    "has_baseline": 1.0,
+    "honest_baseline": 1.0,
+    "first_mixing": 0.8,
+    "mixing_over": -0.1,
+    "mixing_slack": 0.5,
+    "mixing": 10.0,
+    "mirror_left": 1.0,
+    "mirror_right": 2.0,
+    "regret": 50.0,
+    "violation": 1.0,
+    "unsafe": 0.0,
+    "worst": -0.1,
+    "width": 10.0,
+    "weighted_width": 5.0,
+    "weighted_upper": 6.0,
+    "radii": 10.0,
+    "residuals": 0.0,
+    "optimism": 1.0,
+    "optimism_bound": 2.0,
+    "searched": 0.0,
+    "t_bar": math.nan,
+    "rho_hat": math.nan,
+    "margin": math.nan,
+    "violation_at_stop": math.nan,
+    "unsafe_after": math.nan,
+    "violation_after": math.nan,
+    "regret_after": math.nan,
+    "primal_ratio": math.nan,
+    "dual_ratio": math.nan,
+    "dual_constant": math.nan,
+}
+FOUND: dict[str, float] = {
+    "searched": 1.0,
+    "t_bar": 300.0,
+    "rho_hat": 0.25,
+    "margin": 0.3,
+    "violation_at_stop": 1.0,
+    "unsafe_after": 0.0,
+    "violation_after": 0.0,
+    "regret_after": 40.0,
+    "primal_ratio": 1.0,
+    "dual_ratio": 1.0,
+    "dual_constant": 2.0,
+}
+
+
+def seen(spec: dict[str, Any] | None = None, **changes: float) -> Observation:
+    """A run in which everything is as promised, but for the changes."""
+    given = {"group": "any", "world": "two-actions", "learner": "s-ops", "episodes": 1000, **(spec or {})}
+    return Observation(RunSpec(**given), {**KEPT, **changes}, {"episodes": np.array([1000])})
+
+
+def found(spec: dict[str, Any] | None = None, **changes: float) -> Observation:
+    """The same of a search that ended."""
+    return seen({"learner": "cv-ops", **(spec or {})}, **{**FOUND, **changes})
