@@ -1,8 +1,8 @@
 """Which runs a verification makes: how long, how many seeds, at which of the levels.
 
-quick           under a minute on two cores: everything once, at horizons where most curves have just begun to bend
+quick           under a minute on two idle cores: everything, at horizons where most curves have just begun to bend
 default         about ten minutes
-full            about an hour: horizons to 10^7 on the small world, paper radii, at least 200 seeds for probabilities
+full            a good hour: horizons to 10^7 on the small world, paper radii, at least 200 seeds for probabilities
 deterministic   the implications that need no statistics (T3, T4, T7, T8, T9, T18), on five worlds of the catalogue
                 against three adversaries with twenty seeds, T = 20,000, both presets, run by run
 """
@@ -93,14 +93,14 @@ SCALES = {
         soft=((*(2**k for k in range(10, 21, 2)), 10**7), 4),
         soft_paper=((*(2**k for k in range(12, 21, 2)), 10**7), 4),
         soft_layered=(tuple(2**k for k in (12, 14, 16, 18, 20)), 4),
-        regret=(tuple(2**k for k in (10, 12, 14, 16, 18, 20)), 8),
+        regret=(tuple(2**k for k in (10, 12, 14, 16, 18, 20)), 6),
         safe=((*(2**k for k in range(10, 21, 2)), 10**7), 4),
         safe_paper=((*(2**k for k in range(12, 21, 2)), 10**7), 4),
         width=(tuple(2**k for k in (10, 12, 14, 16, 18)), 6),
         search=(5_000, 1_000),
         constant=(tuple(2**k for k in range(11, 20)), 8),
         oracle=(10_000, 200),
-        pair=((4_000, 16_000, 64_000, 256_000), (0.05, 0.1, 0.25, 0.5), 10),
+        pair=((4_000, 16_000, 64_000, 256_000), (0.05, 0.1, 0.25, 0.5), 8),
         estimator=(4_000, 400),
     ),
 }
