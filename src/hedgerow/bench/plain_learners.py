@@ -20,7 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.bench.cvxpy_peers import CvxpyReused
+from hedgerow.bench.cvxpy_peers import CvxpyAsWritten
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.learner import Learner
@@ -123,7 +123,7 @@ class PlainSVOPS:
         state, row = learner.core.state, learner.layout.row_of_triple
         self.q = np.exp(state.log_weight[row]) * state.conditional
         self.policy = state.policy.copy()
-        self.solver = CvxpyReused(self.layout, len(self.thresholds), time_limit)
+        self.solver = CvxpyAsWritten(self.layout, len(self.thresholds), time_limit)
         self.solver.run(self._problem(np.zeros(self.layout.num_rows)))  # compiles the program
 
     @property

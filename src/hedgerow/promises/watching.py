@@ -228,7 +228,7 @@ def watch_block(
         choose_loss(index.num_actions, rate, patterns[pattern[i]], notes)
         toss(numbers, reals, len(baselines), coin)
         if core.search.active:
-            keep_policy(core.state.search.policies, policy, numbers[EPISODE] + 1, coin)
+            keep_policy(core.state.search.policies, core.search.draws, policy, numbers[EPISODE] + 1, coin)
         note_plan(core, world, score, notes)
         score_plan(core, world, loss, score, curves)
         if estimator:
