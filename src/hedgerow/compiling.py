@@ -97,8 +97,8 @@ def _compiled(function: F, inline: Literal["never", "always"], counting: bool) -
     # Read when caching is enabled, that is, inside the call below.
     settings.CACHE_DIR = cache_directory(Path(function.__code__.co_filename))
     try:
-        compile_later = numba.njit(cache=True, nogil=True, error_model="numpy", inline=inline, _nrt=counting)
-        compiled: Any = compile_later(function)
+        compile_later: Any = numba.njit  # its types do not know _nrt
+        compiled = compile_later(cache=True, nogil=True, error_model="numpy", inline=inline, _nrt=counting)(function)
     finally:
         settings.CACHE_DIR = previous
     return cast(F, compiled)
