@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from projection_cases import random_problem
 
+from hedgerow.bench.hard_problems import hard_problem
 from hedgerow.projection.certificate import certify, proves_infeasible
 from hedgerow.projection.infeasibility import least_violation
 from hedgerow.projection.nested import maximise_nested
@@ -140,3 +141,11 @@ def test_beyond_the_tolerance_there_is_a_proof(seed: int) -> None:
     assert result.status is ProjectionStatus.INFEASIBLE
     assert proves_infeasible(problem, result.theta) == pytest.approx(1e-8, abs=1e-9)
     assert result.relaxation == 0.0
+
+
+def test_an_inner_problem_whose_steps_drown_in_rounding_is_taken_up_again() -> None:
+    """Base weights down to e^-596: once no step shows an ascent although the flow is off by 1e-7."""
+    problem = hard_problem(2363).problem
+    result = project(problem)
+    assert result.solved
+    assert certify(problem, result).worst <= TOL

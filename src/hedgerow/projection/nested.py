@@ -109,8 +109,8 @@ def _solve_inner(
         )
         problem, v = recentred(layout, problem, move, np.zeros_like(step)), v + move
         iterations += int(outcome.iterations)
-        # A long way from the centre digits are lost.
-        if outcome.iterations <= 3 or (outcome.flow <= settings.tol and np.max(np.abs(move)) <= NEAR):
+        # A long way from the centre digits are lost, and a step may fail to show its ascent: again from here.
+        if outcome.flow <= settings.tol and (outcome.iterations <= 3 or np.max(np.abs(move)) <= NEAR):
             break
     slack = free.w @ problem.costs - problem.thresholds
     return Point(problem, v, slack, float(outcome.flow), iterations)

@@ -9,16 +9,18 @@ plain loop, bit by bit. Offsets are unsigned: a signed one may be negative, whic
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling import inlined_kernel
+
+ir: Any = import_module("llvmlite.ir")  # has no types
 
 TWO, FOUR = np.uint64(2), np.uint64(4)
 
