@@ -36,11 +36,12 @@ def judge_margin(observations: Sequence[Observation]) -> Verdict:
     some = ended(observations)
     above = sum(one["rho_hat"] > one["margin"] for one in some)
     impossible = sum(one["margin"] > one["rho"] + TOL_LP for one in some)
-    share = max((one["rho_hat"] / one["margin"] for one in some if one["margin"] > 0.0), default=np.nan)
+    shares = [one["rho_hat"] / one["margin"] for one in some if one["margin"] > 0.0]
+    detail = f"largest rho_hat/margin {max(shares):.2f}" if shares else "no mixture had a margin at all"
     return together(
         [
             rate("rho_hat was above the margin of the mixture", above, len(some), largest_delta(observations)),
-            never("a mixture with more margin than rho", impossible, len(some), f"largest rho_hat/margin {share:.2f}"),
+            never("a mixture with more margin than rho", impossible, len(some), detail),
         ]
     )
 

@@ -179,7 +179,8 @@ def growth_table(seen: Seen) -> str:
             slopes = [
                 f"{log(b / a) / log(S / T):.2f}" if a > 0.0 and b > 0.0 else "-" for (T, a), (S, b) in pairwise(points)
             ]
-            lines.append(f"| {title} | {label} | {means} | {', '.join(slopes)} |")
+            escaped = title.replace("|", "\\|")
+            lines.append(f"| {escaped} | {label} | {means} | {', '.join(slopes)} |")
     return "\n".join(lines) + "\n"
 
 

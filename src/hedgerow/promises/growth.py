@@ -4,10 +4,10 @@ The exponent is the slope of ln(mean over seeds) between the two largest horizon
 (rates and radii depend on T: a prefix of a longer run is another thing). The logarithm has its share:
 d ln sqrt(T ln(cT)) / d ln T = 1/2 + 1/(2 ln(cT)) is what is allowed. With the 99 % bootstrap interval [low, high]
 
-    holds      low <= allowed and high < 1: compatible with the promise, and surely sublinear
+    holds      the exponent is at most allowed + 0.05, and high < 1: compatible with the promise, surely sublinear
     refuted    low > allowed, and not falling: the exponent between the two horizons before was no larger by 0.02
-    untested   low > allowed but falling (the curve still bends), or an interval wider than 1/2, or one that reaches 1,
-               or a prefix in which even the proof promises nothing
+    untested   above but falling (the curve still bends), or an interval wider than 1/2, or one that tells neither, or a
+               prefix in which even the proof promises nothing
 
 An O(.) cannot be refuted by finitely many numbers; this rule refutes what shows no sign of obeying it.
 """
@@ -25,6 +25,7 @@ from hedgerow.promises.promise import Verdict, holds, refuted, untested
 from hedgerow.promises.statistics import exponent
 
 FALLING = 0.02
+CLOSE = 0.05
 WIDEST = 0.5
 NO_PREFIX = 0.5
 """Beyond this share of the trivial bound, a curve is still in its linear prefix."""
@@ -78,9 +79,9 @@ def _by_exponents(
     allowed = allowed_exponent(observations, pair)
     figures |= {"exponent": found.value, "low": found.low, "high": found.high, "allowed": allowed}
     sentence = f"{what} grows with exponent {found} from T = {pair[0]:,} to {pair[1]:,}, allowed {allowed:.2f}"
-    if found.high - found.low > WIDEST or (found.low <= allowed and found.high >= 1.0):
+    if found.high - found.low > WIDEST:
         return untested(f"{sentence}: too noisy to tell", **figures)
-    if found.low <= allowed:
+    if found.value <= allowed + CLOSE and found.high < 1.0:
         return holds(sentence, **figures)
     before = horizons[-3:-1]
     if len(before) == 2 and means[before[0]] > 0.0:
@@ -88,7 +89,9 @@ def _by_exponents(
         figures["exponent before"] = earlier
         if found.value < earlier - FALLING:
             return untested(f"{sentence}: above, but still falling (before: {earlier:.2f})", **figures)
-    return refuted(sentence, **figures)
+    if found.low > allowed:
+        return refuted(sentence, **figures)
+    return untested(f"{sentence}: too noisy to tell", **figures)
 
 
 def allowed_exponent(observations: Sequence[Observation], pair: Sequence[int]) -> float:

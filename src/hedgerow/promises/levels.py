@@ -241,7 +241,7 @@ def controls() -> dict[str, list[RunSpec]]:
     return {
         "literal-sigma": one("literal-sigma", "opposed", "s-ops", 1500, 2, switches=(("sigma", "literal"),)),
         "layer-0-skipped": one("layer-0-skipped", "front-loaded", "cv-ops", 1100, 2),
-        "index-drawn-once": one("index-drawn-once", "needle", "cv-ops", 900, 20),
+        "index-drawn-once": one("index-drawn-once", "needle", "cv-ops", 900, 40),
         "per-step-mixing": one("per-step-mixing", "turncoat", "s-ops", 1000, 1),
         "narrow-radii": one(
             "narrow-radii", "random-layered", "sv-ops", 500, 16,
