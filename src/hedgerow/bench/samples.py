@@ -6,10 +6,10 @@ on its own average, R(t)/t or V(t)/t, stays at or below that until T; the *savin
 times fewer episodes are enough. Since the learning rate of `sharp` is the one for T too, which is too slow for t, the
 saving is on the low side. Savings are medians over seeds, a seed against itself.
 
-A saving does not exist where there is nothing to be reached: S-OPS does not violate, and SV-OPS may have negative regret
-as long as it violates, because the comparator must not. Nor is it a saving if the average of `sharp` is below that of
-`paper` from the very first episode on, as happens when `paper` ends worse than the uniform policy that both begin with:
-then `sharp` is better throughout, but no number of episodes says by how much. Those cells say so.
+A saving does not exist where there is nothing to be reached: S-OPS does not violate, and SV-OPS may have negative
+regret as long as it violates, because the comparator must not. Nor is it a saving if the average of `sharp` is below
+that of `paper` from the very first episode on, as happens when `paper` ends worse than the uniform policy that both
+begin with: then `sharp` is better throughout, but no number of episodes says by how much. Those cells say so.
 """
 
 from __future__ import annotations
