@@ -63,7 +63,18 @@ def test_regret_below_zero_is_no_aim() -> None:
     regret, violation = samples.rows(found)
     assert regret.saving is None
     assert regret.verdict == "not positive"
-    assert violation.saving == pytest.approx(100.0)  # 0.5 <= 0.8 from the first checkpoint on
+    # 0.5 <= 0.8 from the first checkpoint on: better throughout, but that is not a number of episodes.
+    assert violation.saving is None
+    assert violation.verdict == "always below"
+
+
+def test_what_rises_first_counts_from_where_it_stays_below() -> None:
+    found = [
+        curves("paper", 0, [1, 1, 1], [9, 90, 800], "SV-OPS"),
+        curves("sharp", 0, [1, 1, 1], [9, 20, 40], "SV-OPS"),
+    ]
+    violation = samples.rows(found)[1]
+    assert violation.saving == pytest.approx(10.0)  # 0.9 > 0.8, then 0.2
     assert violation.verdict == "met"
 
 

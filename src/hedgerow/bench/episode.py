@@ -42,6 +42,8 @@ OURS = "SV-OPS"
 FLOOR_NAME = "floor of SV-OPS"
 PYNOL = "PyNOL, O-REPS"
 AT_BOUND = 1e-9
+LARGE = 5_000
+"""Triples beyond which an eighth of the warm-up is enough: a sparse support has little to learn about each row."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def _one_world(world: BenchWorld, settings: Settings, advance: terminal.Advance)
     recorded, activity = record(world, _copy(own), settings)
     pieces = Parts(world.cmdp, _copy(own), world.loss, recorded)
     selected = [
-        Selected(name, pieces, which, settings.most_per_turn)
+        Selected(name, pieces, which, compiled[0].per_turn)
         for name, which in {FLOOR_NAME: FLOOR, LOOP: NOTHING, **PARTS}.items()
     ]
     for part in selected:
@@ -120,11 +122,12 @@ def our_learners(world: BenchWorld, horizon: int) -> dict[str, Learner]:
 
 
 def _warmed(world: BenchWorld, name: str, learner: Learner, settings: Settings) -> Compiled:
-    warm_up = Simulation(world.cmdp, world.loss, learner, settings.seed, episodes=settings.warm_up)
-    warm_up.advance(settings.warm_up // 2)  # compiles, if need be
+    episodes = settings.warm_up if world.triples <= LARGE else settings.warm_up // 8
+    warm_up = Simulation(world.cmdp, world.loss, learner, settings.seed, episodes=episodes)
+    warm_up.advance(episodes // 2)  # compiles, if need be
     begun = warm_up.seconds
     warm_up.finish()
-    price = (warm_up.seconds - begun) / (settings.warm_up - settings.warm_up // 2)
+    price = (warm_up.seconds - begun) / (episodes - episodes // 2)
     per_turn = int(np.clip(settings.turn / price, 10, settings.most_per_turn))
     return Compiled(name, Simulation(world.cmdp, world.loss, learner, settings.seed + 1), per_turn)
 

@@ -6,8 +6,10 @@ on its own average, R(t)/t or V(t)/t, stays at or below that until T; the *savin
 times fewer episodes are enough. Since the learning rate of `sharp` is the one for T too, which is too slow for t, the
 saving is on the low side. Savings are medians over seeds, a seed against itself.
 
-A saving does not exist where `paper` has no average to be reached: S-OPS does not violate, and SV-OPS may have
-negative regret as long as it violates, because the comparator must not. Those cells say so.
+A saving does not exist where there is nothing to be reached: S-OPS does not violate, and SV-OPS may have negative
+regret as long as it violates, because the comparator must not. Nor is it a saving if the average of `sharp` is below
+that of `paper` from the very first episode on, as happens when `paper` ends worse than the uniform policy that both
+begin with: then `sharp` is better throughout, but no number of episodes says by how much. Those cells say so.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ WORLDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 LEARNERS = ("SV-OPS", "S-OPS")
 PRESETS = ("paper", "sharp")
 MEASURES = ("regret", "violation")
+ALWAYS = "always below"
+"""Of `sharp`: from the first episode on."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +110,14 @@ class Row:
     """The summed regret or violation after all episodes"""
     sharp: float
     saving: float | None
-    """T / reach, 0 if `sharp` does not reach it; None where there is nothing to be reached"""
+    """T / reach, 0 if `sharp` does not reach it; None where there is no such number"""
+    note: str = ""
+    """Why there is none"""
 
     @property
     def verdict(self) -> str:
         if self.saving is None:
-            return "no violation" if self.measure == "violation" else "not positive"
+            return self.note
         if self.saving == 0.0:
             return "not reached"
         return "met" if self.saving >= GOAL else "not met"
@@ -190,11 +196,14 @@ def _row(measure: str, pairs: Sequence[tuple[Curves, Curves]]) -> Row:
     for paper, sharp in pairs:
         target = float(paper.average(measure)[-1])
         if target > 0.0:
-            savings.append(task.episodes / reach(sharp.episodes, sharp.average(measure), target))
-    # Most seeds must have something to be reached.
-    saving = float(np.median(savings)) if 2 * len(savings) > len(pairs) else None
+            after = reach(sharp.episodes, sharp.average(measure), target)
+            savings.append(np.inf if after == sharp.episodes[0] else task.episodes / after)
+    saving, note = None, "no violation" if measure == "violation" else "not positive"
+    if 2 * len(savings) > len(pairs):  # most seeds have something to be reached
+        middle = float(np.median(savings))
+        saving, note = (middle, "") if np.isfinite(middle) else (None, ALWAYS)
     ends = [float(np.median([getattr(pair[i], measure)[-1] for pair in pairs])) for i in (0, 1)]
-    return Row(task.world, task.learner, task.episodes, measure, ends[0], ends[1], saving)
+    return Row(task.world, task.learner, task.episodes, measure, ends[0], ends[1], saving, note)
 
 
 def as_data(settings: Settings, found: Sequence[Row]) -> dict[str, Any]:

@@ -160,7 +160,8 @@ def throughput(data: Data) -> str:
 def setup(data: Data) -> str:
     """The machine and its load, in one sentence."""
     busy = "" if data["load"] is None else f"; average load at the end {data['load']}"
-    return f"Measured on {data['processor']}, {data['cores']} cores, Python {data['python']}{busy}."
+    seeds = f", {data['settings']['seeds']} seeds" if "seeds" in data["settings"] else ""
+    return f"Measured on {data['processor']}, {data['cores']} cores, Python {data['python']}{seeds}{busy}."
 
 
 def main() -> None:
