@@ -4,10 +4,10 @@
 
 Its solution is p(y) = clip(pt(y) e^{-v(y)} t, lo, hi), with the scale t > 0 such that p sums to 1. In t the sum is
 piecewise linear and increasing, so no exponential is needed per triple. `settle_row` starts from the bounds of the last
-evaluation, the first one from those of the base (`guess_bounds`). `find_bounds` starts from nothing and cannot fail: fix
-all violators of the heavier side (those above `hi` if the clipped sum falls short of 1, those below `lo` otherwise),
-solve for t on the rest, repeat. A violator on the heavier side stays at its bound in the solution, so this ends after at
-most as many rounds as there are successors (Bitran and Hax), usually after one or two.
+evaluation, the first one from those of the base (`guess_bounds`). `find_bounds` starts from nothing and cannot fail:
+fix all violators of the heavier side (those above `hi` if the clipped sum falls short of 1, those below `lo`
+otherwise), solve for t on the rest, repeat. A violator on the heavier side stays at its bound in the solution, so this
+ends after at most as many rounds as there are successors (Bitran and Hax), usually after one or two.
 
 Worked example: pt = (.5, .3, .2), v = 0, lo = 0, hi = (.4, 1, 1)  ->  p = (.4, .36, .24), t = 1.2, h = .0201355.
 """
