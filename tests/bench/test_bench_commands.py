@@ -46,7 +46,14 @@ def test_projection_measures_every_contender(projection_run: tuple[str, dict[str
     shown, data = projection_run
     names = [row["contender"] for row in data["figures"]]
     assert names[0] == "hedgerow"
-    for name in ("cvxpy + Clarabel", "Clarabel", "ECOS", "SCS", "L-BFGS-B, large dual"):
+    for name in (
+        "cvxpy + Clarabel, as written",
+        "cvxpy + Clarabel, rows as variables",
+        "Clarabel",
+        "ECOS",
+        "SCS",
+        "L-BFGS-B, large dual",
+    ):
         assert name in names
         assert name in shown
     measured = {row["contender"]: row for row in data["figures"] if row["time"] is not None}

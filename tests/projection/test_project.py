@@ -10,10 +10,12 @@ from hedgerow.errors import InvalidInput
 from hedgerow.model import occupancy
 from hedgerow.model.layout import Layout
 from hedgerow.projection.certificate import certify, proves_infeasible
+from hedgerow.projection.newton import maximise_dual
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.reference import least_violation_by_lp, solve_with_cvxpy
 from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
 from hedgerow.projection.solve import WarmStart, project
+from hedgerow.projection.workspace import make_workspace
 
 TOL_CERTIFICATE = 1e-9
 CLARABEL = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
@@ -340,3 +342,26 @@ def test_malformed_settings_are_refused(change: dict[str, object], message: str)
 def test_a_malformed_warm_start_is_refused(v: np.ndarray, theta: np.ndarray, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         project(ProjectionProblem(**GOOD), warm_start=WarmStart(v, theta))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_the_workspace_was_used_for_before_does_not_show(seed: int) -> None:
+    """Else a learner that is read from a file would not go on as the one that was saved."""
+    problem, settings = random_problem(seed), ProjectionSettings()
+    index, kernel_problem = problem.kernel_arguments()
+    found = []
+    for used in (False, True):
+        workspace = make_workspace(problem.layout, problem.num_constraints)
+        if used:
+            rng = np.random.default_rng(seed)
+            other = kernel_problem._replace(log_weight=rng.normal(size=problem.layout.num_rows))
+            v, theta = np.zeros(problem.layout.num_states), np.zeros(problem.num_constraints)
+            maximise_dual(index, other, v, theta, workspace, settings.tol, np.inf, 60)
+            workspace.bound[:] = rng.integers(-1, 2, problem.layout.num_triples)
+            workspace.noted[:] = rng.integers(-1, 2, problem.layout.num_triples)
+            workspace.log_ratio[:] = rng.normal(size=problem.layout.num_triples)
+        v, theta = np.zeros(problem.layout.num_states), np.zeros(problem.num_constraints)
+        maximise_dual(index, kernel_problem, v, theta, workspace, settings.tol, np.inf, 60)
+        found.append((v, theta, workspace.p, workspace.w))
+    for fresh, again in zip(*found, strict=True):
+        np.testing.assert_array_equal(fresh, again)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.model.index import Index
-from hedgerow.projection.rows import bound_value, clip_row, clip_row_wide, find_bounds, settle_row
+from hedgerow.projection.rows import bound_value, clip_row, clip_row_wide, find_bounds, guess_bounds, settle_row
 from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import Workspace
 
@@ -60,6 +60,7 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
     num_layers = len(index.state_start) - 2
     ws.least_base[0] = _least(problem.conditional)
     ws.noted[:] = 0
+    guess_bounds(problem.conditional, problem.lower, problem.upper, ws.bound)
     for k in range(num_layers):
         _solve_layer(
             index.row_start, index.successor, index.num_actions,

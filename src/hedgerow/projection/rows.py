@@ -4,10 +4,10 @@
 
 Its solution is p(y) = clip(pt(y) e^{-v(y)} t, lo, hi), with the scale t > 0 such that p sums to 1. In t the sum is
 piecewise linear and increasing, so no exponential is needed per triple. `settle_row` starts from the bounds of the last
-call; `find_bounds` starts from nothing and cannot fail: fix all violators of the heavier side (those above `hi` if the
-clipped sum falls short of 1, those below `lo` otherwise), solve for t on the rest, repeat. A violator on the heavier
-side stays at its bound in the solution, so this ends after at most as many rounds as there are successors (Bitran and
-Hax), usually after one or two.
+evaluation, the first one from those of the base (`guess_bounds`). `find_bounds` starts from nothing and cannot fail:
+fix all violators of the heavier side (those above `hi` if the clipped sum falls short of 1, those below `lo`
+otherwise), solve for t on the rest, repeat. A violator on the heavier side stays at its bound in the solution, so this
+ends after at most as many rounds as there are successors (Bitran and Hax), usually after one or two.
 
 Worked example: pt = (.5, .3, .2), v = 0, lo = 0, hi = (.4, 1, 1)  ->  p = (.4, .36, .24), t = 1.2, h = .0201355.
 """
@@ -30,6 +30,19 @@ QUICKLY = 6
 """Rounds after which the settling of bounds is left to the method that cannot cycle."""
 
 
+@kernel
+def guess_bounds(base: FloatArray, lower: FloatArray, upper: FloatArray, bound: NDArray[np.int8]) -> None:
+    """The bounds that the base is at or beyond, for all triples: what a solve starts from.
+
+    The base of a learner is its last projection, so these are the bounds that were active there. They depend on nothing
+    but the problem: a solve has the same result, bit by bit, whatever the workspace was used for before.
+    """
+    for j in range(np.uint64(len(base))):
+        at_upper = base[j] >= upper[j] * (1.0 - TIE)
+        at_lower = (base[j] <= lower[j] * (1.0 + TIE)) & (not at_upper)
+        bound[j] = np.int8(at_upper) - np.int8(at_lower)
+
+
 @inlined_kernel
 def settle_row(
     base: FloatArray,
@@ -42,11 +55,11 @@ def settle_row(
     p: FloatArray,
     bound: NDArray[np.int8],
 ) -> tuple[float, float, int]:
-    """Solve a row with weights base * scaled > 0, starting from the bounds of the last call. Writes p and bound.
+    """Solve a row with weights base * scaled > 0, starting from the bounds in `bound`. Writes p and bound.
 
     Returns the scale t, the mass of the free successors and the number at a bound; t = -1 if it does not settle soon.
 
-    From one Newton step to the next, and from one episode to the next, most rows keep their active bounds. Solve for t
+    From one projection and one Newton step to the next most rows keep their active bounds. Solve for t
     with those, see which bounds that t implies, and repeat until they agree: Newton on the piecewise linear equation.
     Selections instead of branches: which side a successor is on is hard to predict. Hence everything is read first.
     """

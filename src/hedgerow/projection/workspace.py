@@ -20,7 +20,7 @@ class Workspace(NamedTuple):
     p: FloatArray
     """(num_triples,): optimal conditionals"""
     bound: NDArray[np.int8]
-    """(num_triples,): 0 free, +1 at the upper, -1 at the lower bound; kept from call to call as a first guess"""
+    """(num_triples,): 0 free, +1 at the upper, -1 at the lower bound; the first guess of the next evaluation"""
     num_bound: IntArray
     """(num_rows,): how many triples of the row are at a bound"""
     log_ratio: FloatArray
