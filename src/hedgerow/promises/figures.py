@@ -12,7 +12,7 @@ import numpy as np
 from hedgerow.promises.constant import longest_search
 from hedgerow.promises.growth import Measure, by_horizon
 from hedgerow.promises.levels import Level
-from hedgerow.promises.lower import least_regret
+from hedgerow.promises.lower import least_regret, margin_of
 from hedgerow.promises.machinery import theory
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.plot import Curve, log_plot
@@ -101,7 +101,7 @@ def _constant(seen: Seen) -> str:
 
 def _pair(seen: Seen) -> tuple[list[Observation], list[float]]:
     second = [one for one in seen.get("lower-bound", []) if one.spec.world == "lower-bound-2"]
-    return second, sorted({one["rho"] for one in second})
+    return second, sorted({margin_of(one) for one in second})
 
 
 def _lower(seen: Seen) -> str:
@@ -110,9 +110,9 @@ def _lower(seen: Seen) -> str:
         return ""
     curves = []
     for rho in margins:
-        some = [one for one in second if one["rho"] == rho]
+        some = [one for one in second if margin_of(one) == rho]
         curves.append(Curve(f"rho = {rho:g}", _means(some, lambda one: one["regret"])))
-    tight = [one for one in second if one["rho"] == margins[0]]
+    tight = [one for one in second if margin_of(one) == margins[0]]
     bound = Curve(f"bound, rho = {margins[0]:g}", _means(tight, least_regret), dashed=True)
     return log_plot("S-OPS on the lower-bound pair: regret on instance 2", EPISODES, "mean regret", [*curves, bound])
 
@@ -124,7 +124,7 @@ def _margin(seen: Seen) -> str:
     curves = []
     for T in sorted({one.spec.episodes for one in second}):
         points = [
-            (1.0 / rho, float(np.mean([o["regret"] for o in second if o.spec.episodes == T and o["rho"] == rho])))
+            (1.0 / rho, float(np.mean([o["regret"] for o in second if o.spec.episodes == T and margin_of(o) == rho])))
             for rho in reversed(margins)
         ]
         curves.append(Curve(f"T = {T:,}", points))

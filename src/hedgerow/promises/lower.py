@@ -23,6 +23,11 @@ def least_regret(one: Observation) -> float:
     return sqrt(2.0 * one.spec.episodes) / (32.0 * one["rho"])
 
 
+def margin_of(one: Observation) -> float:
+    """rho without the rounding of the linear program behind it, so that equal margins compare equal."""
+    return round(one["rho"], 6)
+
+
 def judge_lower_bound(observations: Sequence[Observation]) -> Verdict:
     first = [one for one in observations if one.spec.world == "lower-bound-1"]
     second = [one for one in observations if one.spec.world == "lower-bound-2"]
@@ -45,9 +50,9 @@ def judge_lower_bound(observations: Sequence[Observation]) -> Verdict:
 
 def _margin_exponent(second: Sequence[Observation]) -> Verdict:
     longest = max(one.spec.episodes for one in second)
-    margins = sorted({one["rho"] for one in second}, reverse=True)
+    margins = sorted({margin_of(one) for one in second}, reverse=True)
     samples = [
-        np.array([one["regret"] for one in second if one.spec.episodes == longest and one["rho"] == rho])
+        np.array([one["regret"] for one in second if one.spec.episodes == longest and margin_of(one) == rho])
         for rho in margins
     ]
     if len(margins) < 2 or any(values.mean() <= 0.0 for values in samples):

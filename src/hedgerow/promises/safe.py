@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hedgerow.promises.growth import by_horizon, growth, safe_prefix
+from hedgerow.promises.lower import margin_of
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import (
     Promise,
@@ -66,7 +67,7 @@ def judge_safe_growth(observations: Sequence[Observation]) -> Verdict:
 def _margin_law(observations: Sequence[Observation]) -> Verdict:
     """R_T min(Delta, Delta^2) must not grow as the margin Delta of the baseline goes to 0."""
     longest = max(one.spec.episodes for one in observations)
-    margins = sorted({one["rho"] for one in observations}, reverse=True)
+    margins = sorted({margin_of(one) for one in observations}, reverse=True)
     scaled = [
         np.array([one["regret"] * min(rho, rho**2) for one in observations if _is(one, longest, rho)])
         for rho in margins
@@ -83,7 +84,7 @@ def _margin_law(observations: Sequence[Observation]) -> Verdict:
 
 
 def _is(one: Observation, episodes: int, rho: float) -> bool:
-    return one.spec.episodes == episodes and one["rho"] == rho
+    return one.spec.episodes == episodes and margin_of(one) == rho
 
 
 def judge_weighted_width(observations: Sequence[Observation]) -> Verdict:

@@ -68,7 +68,7 @@ def moves_wrongly(spec: RunSpec) -> Witness:
 
 
 class TimidEstimator(SVOPS):
-    """Divides losses by u / 10 + gamma: estimates ten times too large."""
+    """Reports l / (u / 10 + gamma) as its estimate: up to ten times too large. (It still learns from the right one.)"""
 
     def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
         super().observe(trajectory, losses, costs)
