@@ -2,7 +2,7 @@
 
 Every learner plays a warm-up first, preset `sharp`, until boxes are informative and constraints active. Then all
 contenders of a world take turns, the first one rotating, each with a short run of episodes, until all have had their
-turns or used up their time: what disturbs the machine disturbs all. Times are medians.
+turns or used up their time: what disturbs the machine disturbs all. Times are medians of processor time.
 
 Ours are timed in the compiled loop with everything in it: drawing the episode, learning, exact scoring. The others go
 on from what our SV-OPS has seen, on episodes that it played, and are timed while they learn, nothing else.
@@ -42,6 +42,8 @@ OURS = "SV-OPS"
 FLOOR_NAME = "floor of SV-OPS"
 PYNOL = "PyNOL, O-REPS"
 AT_BOUND = 1e-9
+LEAST_PARTS, MOST_PARTS = 20, 2_000
+"""Episodes of a turn that only consists of parts."""
 LARGE = 5_000
 """Triples beyond which an eighth of the warm-up is enough: a sparse support has little to learn about each row."""
 
@@ -92,13 +94,10 @@ def _one_world(world: BenchWorld, settings: Settings, advance: terminal.Advance)
     ]
     own = compiled[0].simulation.learner
     recorded, activity = record(world, _copy(own), settings)
-    pieces = Parts(world.cmdp, _copy(own), world.loss, recorded)
     selected = [
-        Selected(name, pieces, which, compiled[0].per_turn)
+        _selected(name, which, Parts(world.cmdp, _copy(own), world.loss, recorded), settings)
         for name, which in {FLOOR_NAME: FLOOR, LOOP: NOTHING, **PARTS}.items()
     ]
-    for part in selected:
-        part.turn()  # compiles, and touches the memory
     plain, missing = _plain_learners(world, own, recorded)
     advance(f"{world.label}, warm")
     samples = _take_turns([*compiled, *selected, *plain], settings, lambda: advance(world.label))
@@ -130,6 +129,13 @@ def _warmed(world: BenchWorld, name: str, learner: Learner, settings: Settings) 
     price = (warm_up.seconds - begun) / (episodes - episodes // 2)
     per_turn = int(np.clip(settings.turn / price, 10, settings.most_per_turn))
     return Compiled(name, Simulation(world.cmdp, world.loss, learner, settings.seed + 1), per_turn)
+
+
+def _selected(name: str, which: int, parts: Parts, settings: Settings) -> Selected:
+    """Some parts, as many in a turn as make it last: a call from Python costs more than most of them."""
+    parts.run(which, 1)  # compiles, if need be
+    price = max(1e-9, parts.seconds(which, LEAST_PARTS))
+    return Selected(name, parts, which, int(np.clip(settings.turn / price, LEAST_PARTS, MOST_PARTS)))
 
 
 def _copy(learner: Learner) -> Learner:

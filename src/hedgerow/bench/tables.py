@@ -25,6 +25,8 @@ from hedgerow.bench.timing import duration
 from hedgerow.errors import InvalidInput
 
 PAGE, FIGURES = "benchmarks.md", "figures"
+UNUSUAL = ("inexact", "no answer", "stopped early", "infeasible", "suspect", "failed")
+"""What a status may say that belongs beside a time."""
 _MARKED = re.compile(r"<!-- table: ([\w-]+) -->.*?<!-- end -->", re.DOTALL)
 
 Data = Mapping[str, Any]
@@ -99,7 +101,7 @@ def _cell(row: Data | None) -> str:
     cell = in_one_unit(time["median"], time["p10"], time["p90"])
     if row["contender"] != "SV-OPS":
         cell += f", {factor:.0f}x" if factor >= 10 else f", {factor:.2f}x"
-    unusual = ", ".join(word for word in ("inexact", "infeasible", "suspect", "failed") if word in row["status"])
+    unusual = ", ".join(word for word in UNUSUAL if word in row["status"])
     return f"{cell}, {unusual}" if unusual else cell
 
 
@@ -107,7 +109,12 @@ def in_one_unit(median: float, low: float, high: float) -> str:
     """A median with its spread in the same unit."""
     value, unit = duration(median).split()
     factor = {"s": 1.0, "ms": 1e3, "us": 1e6}[unit]
-    return f"{value} {unit} ({low * factor:.3g} - {high * factor:.3g})"
+    return f"{value} {unit} ({_three_digits(low * factor)} - {_three_digits(high * factor)})"
+
+
+def _three_digits(value: float) -> str:
+    """Never with an exponent."""
+    return f"{float(f'{value:.3g}'):g}"
 
 
 def parts(data: Data) -> str:
