@@ -62,6 +62,7 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(RUN)
 	@echo "installing hedgerow and what it needs into $(VENV) (once)"
 	@$(PIP) hatchling
 	@$(PIP) --no-build-isolation -e .
+	@$(VENV)/bin/hedgerow compile
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime

@@ -17,7 +17,7 @@ from hedgerow import cli
 from hedgerow.commands import check, terminal
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
-COMMANDS = ("demo", "run", "resume", "check", "report", "envs", "learners", "bench")
+COMMANDS = ("demo", "run", "resume", "check", "report", "envs", "learners", "compile", "verify", "bench")
 EXPERIMENT = """\
 seeds = 2
 episodes = 60
@@ -297,3 +297,14 @@ def test_every_command_explains_itself(command: str) -> None:
     begun = time.process_time()
     assert "Usage" in run(command, "--help")
     assert time.process_time() - begun < 0.5
+
+
+def test_compile_says_what_it_does() -> None:
+    printed = run("compile").splitlines()
+    assert [line.split(" ...")[0] for line in printed[:3]] == [
+        "compiling the projection",
+        "compiling the learners, step by step",
+        "compiling the learners, in blocks of episodes",
+    ]
+    assert printed[3].startswith("compiled and cached in ")
+    assert run("compile", "--quiet") == ""

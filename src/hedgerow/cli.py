@@ -6,6 +6,7 @@
     hedgerow report DIR          its page
     hedgerow check PROBLEM       look at a problem before a run
     hedgerow envs | learners     what there is to choose from
+    hedgerow compile             compile everything now
 
 Exit code 0: done. 1: some cells failed, or the problem is infeasible. 2: the request cannot be met; one line on stderr
 says why. 130: interrupted.
@@ -21,7 +22,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.commands import check, lists, run
+from hedgerow.commands import check, kernels, lists, run
 from hedgerow.commands.terminal import INTERRUPTED, REFUSED
 from hedgerow.errors import HedgerowError
 
@@ -56,6 +57,7 @@ def _options(
 
 for _command in (run.demo, run.run, run.resume, check.check, run.report, lists.envs, lists.learners):
     app.command()(_command)
+app.command(name="compile")(kernels.compile_kernels)
 
 for _name, _folder in ELSEWHERE.items():
     if find_spec(_folder) is not None and find_spec(f"{_folder}.commands") is not None:
