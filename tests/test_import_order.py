@@ -15,6 +15,7 @@ MOST_LINES = 500
 ORDER = (
     ("errors",),
     ("checks", "compiling", "files"),
+    ("arrays",),
     ("model",),
     ("catalogue", "estimates"),
     ("projection",),

@@ -72,6 +72,7 @@ def made_run(
         "comparator": np.zeros(1),
         "policy": np.ones(1),
         "cmdp": None,
+        "learner": None,
         "seed": seed,
         "seconds": 0.25,
     }

@@ -12,6 +12,7 @@ from time import process_time
 import numpy as np
 from numpy.random import Generator
 
+from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
 from hedgerow.estimates.boxes import refresh_rows
@@ -95,9 +96,10 @@ def run_parts(
         if parts & SAMPLING:
             play(index, world, policy, actions, environment, cost_stream, rows, triples, costs)
         else:
-            rows[:] = recorded_rows[e]
-            triples[:] = recorded_triples[e]
-            costs[:] = recorded_costs[e]
+            copy_into(recorded_rows[e], rows)
+            copy_into(recorded_triples[e], triples)
+            for k in range(len(rows)):
+                copy_into(recorded_costs[e, k], costs[k])
         for k in range(len(rows)):
             losses[k] = loss[rows[k]]
             trace.visited[k] = rows[k] // index.num_actions

@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
 from hedgerow.learners.simplex_ogd import descend, first_point
@@ -172,7 +173,7 @@ def keep_policy(policies: FloatArray, draws: IntArray, policy: FloatArray, episo
     """Keep the policy (num_rows,) of episode t = `episode` >= 1, or let it take some of the places by chance."""
     capacity = len(policies)
     if episode <= capacity:
-        _copy(policy, policies[episode - 1])
+        copy_into(policy, policies[episode - 1])
         return
     if episode == capacity + 1:
         _redraw(policies, draws, coin)
@@ -180,14 +181,8 @@ def keep_policy(policies: FloatArray, draws: IntArray, policy: FloatArray, episo
     scale = 1.0 / log1p(-1.0 / episode)
     place = _jump(scale, coin)
     while place < capacity:
-        _copy(policy, policies[int(place)])
+        copy_into(policy, policies[int(place)])
         place += 1.0 + _jump(scale, coin)
-
-
-@kernel
-def _copy(source: FloatArray, target: FloatArray) -> None:
-    for i in range(len(source)):
-        target[i] = source[i]
 
 
 @kernel
@@ -210,6 +205,6 @@ def _redraw(policies: FloatArray, times: IntArray, coin: Generator) -> None:
         while times[j] > 1:
             while times[free] > 0:
                 free += 1
-            _copy(policies[j], policies[free])
+            copy_into(policies[j], policies[free])
             times[free] = 1
             times[j] -= 1

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
 from hedgerow.estimates.columns import load_columns
@@ -199,8 +200,8 @@ def note_close(core: Core, score: Score, curves: Curves, notes: Notes) -> None:
     notes.sums[RESIDUALS] += max(0.0, core.state.reals[COST_RESIDUAL])
     mark = score.tallies[NEXT_MARK] - 1
     if mark >= 0 and core.state.numbers[EPISODE] == curves.marks[mark]:
-        notes.mark_sums[mark] = notes.sums
-        notes.mark_primal[mark] = notes.primal
+        copy_into(notes.sums, notes.mark_sums[mark])
+        copy_into(notes.primal, notes.mark_primal[mark])
 
 
 @kernel

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.estimates.boxes import Boxes
@@ -334,22 +335,16 @@ def close_episode(core: Core, score: Score, curves: Curves) -> None:
     mark = tallies[NEXT_MARK]
     if mark < len(curves.marks) and numbers[EPISODE] == curves.marks[mark]:
         score.sums[NOW_RESIDUAL] = core.state.reals[COST_RESIDUAL]
-        _copy(score.sums, curves.sums[mark])
-        _copy(score.costs, curves.costs[mark])
-        _copy(score.violation, curves.violation[mark])
-        _copy(score.worst, curves.worst[mark])
-        _copy(score.excess, curves.excess[mark])
-        _copy(score.bounds, curves.bounds[mark])
-        _copy(score.losses, curves.losses[mark])
+        copy_into(score.sums, curves.sums[mark])
+        copy_into(score.costs, curves.costs[mark])
+        copy_into(score.violation, curves.violation[mark])
+        copy_into(score.worst, curves.worst[mark])
+        copy_into(score.excess, curves.excess[mark])
+        copy_into(score.bounds, curves.bounds[mark])
+        copy_into(score.losses, curves.losses[mark])
         counters = curves.counters[mark]
         counters[INFEASIBLE_SO_FAR], counters[SUSPECT_SO_FAR] = numbers[INFEASIBLE], numbers[SUSPECT]
         counters[ITERATIONS_SO_FAR], counters[UNCLEAN_SO_FAR] = numbers[ITERATIONS], tallies[UNCLEAN]
         counters[BRANCH_NOW], counters[CLEAN_NOW] = tallies[NOW_BRANCH], tallies[NOW_CLEAN]
         counters[STATUS_NOW], counters[UNSAFE_MARK] = numbers[LAST_STATUS], tallies[UNSAFE_SO_FAR]
         tallies[NEXT_MARK] += 1
-
-
-@kernel
-def _copy(source: FloatArray, target: FloatArray) -> None:
-    for i in range(len(source)):
-        target[i] = source[i]
