@@ -1,0 +1,26 @@
+"""The spelt-out vector operation against numpy, bit by bit, and nothing beyond its ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hedgerow.projection.short_vectors import add_multiple
+
+
+@pytest.mark.parametrize("count", range(14))
+def test_a_multiple_is_added_where_it_belongs(count: int) -> None:
+    rng = np.random.default_rng(count)
+    target, source, factor = rng.normal(size=20), rng.normal(size=20), float(rng.normal())
+    for to, at in ((0, 0), (3, 1), (5, 6)):
+        expected = target.copy()
+        expected[to : to + count] += factor * source[at : at + count]
+        add_multiple(target, to, factor, source, at, count)
+        np.testing.assert_array_equal(target, expected)
+
+
+def test_two_rows_of_one_array() -> None:
+    matrix = np.arange(20.0)
+    add_multiple(matrix, 10, -2.0, matrix, 0, 7)
+    np.testing.assert_array_equal(matrix[10:17], np.arange(10.0, 17.0) - 2.0 * np.arange(7.0))
+    np.testing.assert_array_equal(matrix[17:], np.arange(17.0, 20.0))
