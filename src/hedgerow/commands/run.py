@@ -120,14 +120,21 @@ def demo(
 def report(
     directory: Annotated[Path, typer.Argument(help="Results of `hedgerow run`.")],
     out: Annotated[Path | None, typer.Option("--out", help="The page; inside the directory by default.")] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", help="Also draw every figure as SVG and PNG into this folder.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write the report of a directory of results: one HTML file that needs no network."""
     from hedgerow.report.page import write_report
 
-    path = write_report(directory, out)
+    written = [write_report(directory, out)]
+    if figures is not None:
+        from hedgerow.report.export import write_figures
+
+        written += write_figures(directory, figures)
     if not quiet:
-        print(path)
+        print("\n".join(map(str, written)))
 
 
 # Running --------------------------------------------------------------------------------------------------------------
