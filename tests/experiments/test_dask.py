@@ -48,9 +48,9 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[Any]]]]
         yield address, processes[1:]
     finally:
         for process in processes:
-            process.terminate()
+            process.kill()  # a worker that is told to leave waits for a scheduler that has gone
         for process in processes:
-            process.wait(timeout=30)
+            process.wait()
 
 
 def test_a_worker_that_dies_costs_time_only(cluster: tuple[str, list[subprocess.Popen[Any]]], tmp_path: Path) -> None:
