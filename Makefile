@@ -34,7 +34,7 @@ format: $(VENV)/.dev  ## rewrite the sources in the house format
 docs: $(VENV)/.dev  ## check the docs: links, names, examples
 	@$(RUN) tools/check_docs.py
 
-verify: $(VENV)/.dev  ## every promise of the paper on running code, about ten minutes
+verify: $(VENV)/.dev  ## every promise of the paper on running code, some minutes
 	@$(VENV)/bin/hedgerow verify --figures -j $(WORKERS)
 
 bench: $(VENV)/.dev  ## measure the speed of the projection

@@ -1,8 +1,8 @@
 """`hedgerow verify`: every promise of the paper on running code, with a verdict that could have been otherwise.
 
 hedgerow verify --quick              under a minute
-hedgerow verify                      about ten minutes; results go to out/verify-default and are resumed from there
-hedgerow verify --full               about an hour
+hedgerow verify                      some minutes; results go to out/verify-default and are resumed from there
+hedgerow verify --full               a quarter of an hour
 hedgerow verify --deterministic      the implications that need no statistics, on 1,200 long runs
 hedgerow verify --only T7 --json     one promise, with the controls that it must refute, for a machine
 """
@@ -25,7 +25,7 @@ app = typer.Typer(add_completion=False)
 @app.callback(invoke_without_command=True)
 def verify(
     quick: Annotated[bool, typer.Option("--quick", help="Short runs: under a minute on two cores.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: an hour.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: a quarter of an hour.")] = False,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="Only what needs no statistics, on 1,200 runs of 20,000 episodes.")
     ] = False,
