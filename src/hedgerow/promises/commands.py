@@ -25,7 +25,9 @@ app = typer.Typer(add_completion=False)
 @app.callback(invoke_without_command=True)
 def verify(
     quick: Annotated[bool, typer.Option("--quick", help="Short runs: under a minute on two cores.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: a quarter of an hour.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: a quarter of an hour.")
+    ] = False,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="Only what needs no statistics, on 1,200 runs of 20,000 episodes.")
     ] = False,
