@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow import cli
-from hedgerow.commands import check, terminal
+from hedgerow import cli, output
+from hedgerow.commands import check
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
 COMMANDS = ("demo", "run", "resume", "check", "report", "envs", "learners", "compile", "verify", "bench")
@@ -246,7 +246,7 @@ def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> 
     assert "episodes/s" in lines[-1]
     for text in (result.stdout, result.stderr):
         assert "\x1b" not in text
-    assert max(map(len, result.stdout.splitlines())) <= terminal.PLAIN_WIDTH
+    assert max(map(len, result.stdout.splitlines())) <= output.PLAIN_WIDTH
 
 
 # The rest -------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ MOST_LINES = 500
 # One group per place in the flow of the data; a module imports from groups further up or from its own folder.
 ORDER = (
     ("errors",),
-    ("checks", "compiling", "files"),
+    ("checks", "compiling", "files", "output"),
     ("arrays",),
     ("model",),
     ("catalogue", "estimates"),

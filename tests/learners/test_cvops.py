@@ -155,11 +155,11 @@ def test_one_draw_for_ever_may_violate_where_the_mixture_does_not() -> None:
     assert np.max(np.array(alone) - world.thresholds) > 0.0
     assert true_margin(world, learner) >= learner.rho_hat
     assert run.refuted_safety == 0
-    branches = {simulate_branch(world, learner) for _ in range(40)}
+    branches = {next_branch(learner) for _ in range(40)}
     assert len(branches) > 10
 
 
-def simulate_branch(world: CMDP, learner: CVOPS) -> int:
+def next_branch(learner: CVOPS) -> int:
     """Which baseline policy the next episode that is left to the baseline plays."""
     while True:
         learner.core.state.numbers[1] = 0  # forget the last plan

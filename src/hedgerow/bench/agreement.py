@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow import output
 from hedgerow.bench import manifest, terminal
 from hedgerow.bench.contender import divergence
 from hedgerow.bench.hard_problems import random_boxes, random_costs, random_layout
@@ -208,9 +209,9 @@ def write(folder: Path, data: dict[str, Any]) -> Path:
 
 def show(comparisons: Sequence[Comparison]) -> None:
     """A table by kind of boxes, then what is wrong and how to repeat it."""
-    out = terminal.console()
+    out = output.console()
     columns = ["boxes", "instances", "agree", "certificate decides", "wrong", "objective", "occupancy", "certificate"]
-    shown = terminal.table(f"{len(comparisons)} projections beside cvxpy + Clarabel", columns)
+    shown = output.table(f"{len(comparisons)} projections beside cvxpy + Clarabel", columns)
     for row in summary(comparisons):
         counts = [row.instances, row.agree, row.certificate_decides, row.wrong]
         distances = [row.objective_distance, row.occupancy_distance, row.certificate]

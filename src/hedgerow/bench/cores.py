@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow import output
 from hedgerow.bench import manifest, terminal
 from hedgerow.bench.timing import Spread
 from hedgerow.catalogue import make
@@ -103,8 +104,8 @@ def write(folder: Path, data: dict[str, Any]) -> Path:
 
 
 def show(found: Sequence[Row]) -> None:
-    out = terminal.console()
-    table = terminal.table("sweeps of SV-OPS", ["processes", "episodes per second", "speed-up", "of the ideal"], 0)
+    out = output.console()
+    table = output.table("sweeps of SV-OPS", ["processes", "episodes per second", "speed-up", "of the ideal"], 0)
     for row in found:
         ideal = row.speed_up * found[0].processes / row.processes
         table.add_row(str(row.processes), f"{row.episodes_per_second:,.0f}", f"{row.speed_up:.2f}x", f"{ideal:.0%}")

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hedgerow import output
 from hedgerow.bench import manifest, terminal
 from hedgerow.bench.episode_goals import Goal, goals
 from hedgerow.bench.episode_parts import LOOP, PARTS
@@ -86,22 +87,22 @@ def plot(report: Report) -> str:
 
 def show(report: Report) -> None:
     """A table per world, the parts of an episode, the goals."""
-    out = terminal.console()
+    out = output.console()
     for label in dict.fromkeys(row.world for row in report.rows):
         own = [row for row in report.rows if row.world == label]
         columns = ["contender", "status", "median", "p10 - p90", "n", "x SV-OPS", "deviation"]
-        shown = terminal.table(f"{label}: {own[0].triples} triples", columns, num_text=2)
+        shown = output.table(f"{label}: {own[0].triples} triples", columns, num_text=2)
         for row in own:
             shown.add_row(*_cells(row))
         out.print(shown)
-    shown = terminal.table("an episode of SV-OPS", ["world", "steps", "at bound", "active", *_part_names()])
+    shown = output.table("an episode of SV-OPS", ["world", "steps", "at bound", "active", *_part_names()])
     for activity in report.activities:
         prices = {row.contender: row for row in report.parts if row.world == activity.world}
         cells = [f"{activity.newton_steps:.1f}", f"{activity.at_bound:.0%}", f"{activity.active:.0%}"]
         cells += [duration(prices[name].time.median) for name in _part_names()]  # type: ignore[union-attr]
         shown.add_row(activity.world, *cells)
     out.print(shown)
-    goals_table = terminal.table("goals", ["goal", "world", "found", "asked", "met"], num_text=2)
+    goals_table = output.table("goals", ["goal", "world", "found", "asked", "met"], num_text=2)
     for goal in report.goals:
         goals_table.add_row(goal.name, goal.world, goal.shown_found, goal.shown_asked, "met" if goal.met else "not met")
     out.print(goals_table)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow import output
 from hedgerow.bench import manifest, terminal
 from hedgerow.bench.contender import Contender, Target, measure, target
 from hedgerow.bench.mirror_steps import SIZES, Size, cold_problem, mirror_step
@@ -151,11 +152,11 @@ def write(folder: Path, data: dict[str, Any]) -> Path:
 
 def show(rows: Sequence[Row]) -> None:
     """One table per size."""
-    out = terminal.console()
+    out = output.console()
     for label in dict.fromkeys(row.size for row in rows):
         own = [row for row in rows if row.size == label]
         columns = ["contender", "status", "median", "p10 - p90", "n", "x slower", "infeasibility", "gap"]
-        shown = terminal.table(f"{label}: {own[0].triples} triples, mirror steps", columns, num_text=2)
+        shown = output.table(f"{label}: {own[0].triples} triples, mirror steps", columns, num_text=2)
         for row in own:
             shown.add_row(*_cells(row))
         out.print(shown)

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hedgerow import output
 from hedgerow.bench import manifest, terminal
 from hedgerow.bench.figure import Line, log_plot
 from hedgerow.catalogue import make
@@ -232,9 +233,9 @@ def plot(found: Sequence[Curves]) -> str:
 
 
 def show(found: Sequence[Row]) -> None:
-    out = terminal.console()
+    out = output.console()
     columns = ["world", "learner", "measure", "episodes", "paper", "sharp", "saving", "at least 5x"]
-    table = terminal.table("what the preset sharp saves: medians over seeds", columns, num_text=3)
+    table = output.table("what the preset sharp saves: medians over seeds", columns, num_text=3)
     for row in found:
         saving = f"{row.saving:.1f}x" if row.saving else "-"
         figures = [f"{row.episodes:,}", f"{row.paper:.0f}", f"{row.sharp:.0f}", saving, row.verdict]

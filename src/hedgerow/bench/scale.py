@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow import output
 from hedgerow.bench import manifest, terminal
 from hedgerow.bench.contender import target
 from hedgerow.bench.figure import Line, log_plot
@@ -130,9 +131,9 @@ def plot(rows: Sequence[Row]) -> str:
 
 def show(rows: Sequence[Row]) -> None:
     """A table, and how far from linear the times are."""
-    out = terminal.console()
+    out = output.console()
     columns = ["layers", "triples", "mirror step", "ns/triple", "steps", "cold start", "ns/triple", "steps"]
-    shown = terminal.table("time and memory by size", [*columns, "bytes/triple", "certificate"])
+    shown = output.table("time and memory by size", [*columns, "bytes/triple", "certificate"])
     for row in rows:
         mirror = [duration(row.mirror_step), f"{1e9 * row.mirror_per_triple:.0f}", f"{row.mirror_newton_steps:.1f}"]
         cold = [duration(row.cold_start), f"{1e9 * row.cold_per_triple:.0f}", f"{row.cold_newton_steps:.1f}"]

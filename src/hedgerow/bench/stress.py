@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow import output
 from hedgerow.bench import manifest, terminal
 from hedgerow.bench.hard_problems import HardProblem, hard_problem
 from hedgerow.bench.timing import duration
@@ -211,10 +212,10 @@ def write(folder: Path, data: dict[str, Any]) -> Path:
 
 def show(trials: Sequence[Trial]) -> None:
     """A table by family, then what is wrong and how to repeat it."""
-    out = terminal.console()
+    out = output.console()
     columns = ["family", "instances", "solved", "infeasible", "wrong", "failures", "certificate"]
     columns += ["steps", "99%", "max", "time", "max"]
-    shown = terminal.table(f"{len(trials)} hard projections", columns)
+    shown = output.table(f"{len(trials)} hard projections", columns)
     for row in summary(trials):
         shown.add_row(*_cells(row))
     out.print(shown)

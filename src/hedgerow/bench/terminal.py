@@ -1,14 +1,13 @@
-"""Output of the benchmarks: tables on stdout, progress on stderr so that JSON stays clean."""
+"""Progress of the benchmarks, on stderr so that JSON stays clean."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -20,33 +19,15 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from hedgerow.bench import manifest
 
-PLAIN_WIDTH = 140
-"""Columns of output that does not go to a terminal."""
 PATIENCE = 2.0
 """Seconds without a word."""
 
 Advance = Callable[[str], None]
 """Called with what was just done."""
-
-
-def console() -> Console:
-    """Standard output, wide enough for a table when it is not a terminal."""
-    own = Console(highlight=False)
-    return own if own.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
-
-
-def table(title: str, columns: Sequence[str], num_text: int = 1) -> Table:
-    """A table whose first `num_text` columns are text and whose others are numbers."""
-    result = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="italic")
-    for index, column in enumerate(columns):
-        is_text = index < num_text
-        result.add_column(column, justify="left" if is_text else "right", no_wrap=index == 0 or not is_text)
-    return result
 
 
 def mention_load(out: Console) -> None:

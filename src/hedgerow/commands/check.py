@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.commands.terminal import FAILED, AsJson, console, number, parameters, print_json, table
+from hedgerow.commands.terminal import FAILED, AsJson, number, parameters, print_json
 from hedgerow.errors import InvalidInput
+from hedgerow.output import console, table
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.commands.terminal import AsJson, console, number, parameters, print_json, table
+from hedgerow.commands.terminal import AsJson, number, parameters, print_json
+from hedgerow.output import console, table
 
 if TYPE_CHECKING:
     from hedgerow.catalogue import Instance

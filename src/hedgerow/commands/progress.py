@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.commands.terminal import console
 from hedgerow.experiments.sweep import Watcher
+from hedgerow.output import console
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -21,12 +21,11 @@ from hedgerow.commands.terminal import (
     INTERRUPTED,
     AsJson,
     Quiet,
-    console,
     number,
     one_thread,
     print_json,
-    table,
 )
+from hedgerow.output import console, table
 
 if TYPE_CHECKING:
     from hedgerow.experiments.schema import Experiment

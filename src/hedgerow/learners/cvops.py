@@ -123,8 +123,7 @@ class CVOPS(Learner):
             draws=np.zeros(self._capacity(), dtype=np.int64),
         )
         search = make_search(layout, m, self._capacity())
-        unconstrained = self._make_baseline(np.zeros((0, layout.num_rows)), np.zeros(view.num_constraints), False)
-        return self._make_core(unconstrained, doubling=True, search=search, search_rule=rule)
+        return self._make_core(self._no_baseline(constrained=False), doubling=True, search=search, search_rule=rule)
 
     def _primal_constant(self) -> float:
         return self._theory_constant() if self.given_constant is None else self.given_constant

@@ -119,11 +119,11 @@ class Learner(ABC):
 
     def _first_core(self) -> Core:
         """What the first episode starts from."""
-        return self._make_core(self._no_baseline())
+        return self._make_core(self._no_baseline(self.constrained))
 
-    def _no_baseline(self) -> Baseline:
-        m = self.view.num_constraints
-        return self._make_baseline(np.zeros((0, self.layout.num_rows)), np.zeros(m), self.constrained)
+    def _no_baseline(self, constrained: bool) -> Baseline:
+        nothing = np.zeros((0, self.layout.num_rows))
+        return self._make_baseline(nothing, np.zeros(self.view.num_constraints), constrained)
 
     def _make_baseline(self, policies: FloatArray, costs: FloatArray, constrained: bool = True) -> Baseline:
         """Safe policies (K, num_rows) with the costs (m,) of their mixture, and the constraints that bind."""

@@ -17,8 +17,6 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.compiling import kernel
 
-DIAMETER = sqrt(2.0)
-
 
 def step_constant(dimension: int, largest_entry: float) -> float:
     """c = D / (sqrt(2) G) for losses whose `dimension` entries are at most `largest_entry` in absolute value."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from time import perf_counter
 
 from hedgerow import files
+from hedgerow.output import console
 from hedgerow.promises.promise import Status
 from hedgerow.promises.verify import Advance, Report
 
-PLAIN_WIDTH = 140
 PATIENCE = 5.0
 """Seconds between two lines of progress where there is no terminal."""
 COLOURS = {Status.HOLDS: "green", Status.REFUTED: "bold red", Status.UNTESTED: "yellow"}
@@ -21,12 +21,10 @@ COLOURS = {Status.HOLDS: "green", Status.REFUTED: "bold red", Status.UNTESTED: "
 def show(report: Report) -> None:
     """Print promises and controls as tables, and the verdict of all."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    out = Console(highlight=False)
-    out = out if out.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+    out = console()
     promises = Table(title=f"promises, level {report.level}", box=box.SIMPLE_HEAD, title_justify="left")
     for column in ("", "promise", "runs", "verdict", "measured"):
         promises.add_column(column, justify="right" if column == "runs" else "left", no_wrap=column in ("", "runs"))

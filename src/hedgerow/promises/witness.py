@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import FloatArray, IntArray
 from hedgerow.learners.core import Core
 from hedgerow.learners.learner import Learner
-from hedgerow.learners.state import PHASE_OVER
 from hedgerow.model.cmdp import CMDP
-from hedgerow.model.loss_blocks import LossBlock
 from hedgerow.model.losses import Fixed
 from hedgerow.promises.watching import (
     choose_loss,
@@ -27,7 +25,7 @@ from hedgerow.promises.watching import (
 )
 from hedgerow.simulation.play import play
 from hedgerow.simulation.run import Simulation
-from hedgerow.simulation.scoring import LOSS, UNSAFE_SO_FAR, close_episode, follow_core, score_learning, score_plan
+from hedgerow.simulation.scoring import LOSS, UNSAFE_SO_FAR, score_learning, score_plan
 
 
 @dataclass(frozen=True)
@@ -68,30 +66,19 @@ class Witness(Simulation):
         self.notes = make_notes(cmdp.layout, binding, len(self.curves.marks), estimator=estimator)
         self.at_stop: AtStop | None = None
 
-    def _run_block(self, block: LossBlock) -> None:
-        patterns, pattern, done = np.array(block.patterns, order="C"), np.array(block.index, dtype=np.int64), 0
-        learner, streams = self.learner, self.streams
-        while done < len(pattern):
-            core = learner.core
-            done, self._closed = watch_block(
-                core, self.world, self.score, self.curves, self.notes, self.episode, patterns, pattern, done,
-                self.pursuit, learner.coin, streams.actions, streams.environment, streams.costs,
-            )  # fmt: skip
-            if not self._closed or learner.core.state.numbers[PHASE_OVER]:
-                self._close(core)
+    def _compiled(self, core: Core, patterns: FloatArray, pattern: IntArray, first: int) -> tuple[int, bool]:
+        streams = self.streams
+        return watch_block(
+            core, self.world, self.score, self.curves, self.notes, self.episode, patterns, pattern, first,
+            self.pursuit, self.learner.coin, streams.actions, streams.environment, streams.costs,
+        )  # fmt: skip
 
-    def _close(self, core: Core) -> None:
-        self.learner.complete()
-        if not self._closed:
-            close_episode(core, self.score, self.curves)
-            note_close(core, self.score, self.curves, self.notes)
-            self._closed = True
-        if self.learner.core is not core:
-            self.score = follow_core(self.score, self.learner.core, self.world)
-            self._note_stop()
+    def _close_episode(self, core: Core) -> None:
+        super()._close_episode(core)
+        note_close(core, self.score, self.curves, self.notes)
 
-    def _note_stop(self) -> None:
-        """The learner has a baseline from now on."""
+    def _follow(self) -> None:
+        super()._follow()
         if not len(self.score.baseline):
             return
         margins = self.cmdp.thresholds - self.cmdp.mean_costs @ self.score.baseline

@@ -1,5 +1,5 @@
 """Learners meet worlds (paper, Algorithm 1): episodes are drawn, learnt from, and scored exactly.
 
-`world` and `play` draw an episode, `scoring` judges it by the true transitions and mean costs, `loop` runs blocks of
+`play` draws an episode, `scoring` judges it by the true transitions and mean costs, `loop` runs blocks of
 episodes in compiled code, `run` is the door.
 """

@@ -172,24 +172,35 @@ class Simulation:
 
     def _run_block(self, block: LossBlock) -> None:
         patterns, pattern, done = np.array(block.patterns, order="C"), np.array(block.index, dtype=np.int64), 0
-        learner, streams = self.learner, self.streams
         while done < len(pattern):
-            core = learner.core
-            done, self._closed = run_block(
-                core, self.world, self.score, self.curves, self.episode, patterns, pattern, done,
-                learner.coin, streams.actions, streams.environment, streams.costs,
-            )  # fmt: skip
-            if not self._closed or learner.core.state.numbers[PHASE_OVER]:
+            core = self.learner.core
+            done, self._closed = self._compiled(core, patterns, pattern, done)
+            if not self._closed or core.state.numbers[PHASE_OVER]:
                 self._close(core)
+
+    def _compiled(self, core: Core, patterns: FloatArray, pattern: IntArray, first: int) -> tuple[int, bool]:
+        """The episodes of a block from `first` on, compiled: how many are done, and whether the last one is closed."""
+        streams = self.streams
+        return run_block(
+            core, self.world, self.score, self.curves, self.episode, patterns, pattern, first,
+            self.learner.coin, streams.actions, streams.environment, streams.costs,
+        )  # fmt: skip
 
     def _close(self, core: Core) -> None:
         """Finish the last episode, whose learning began with `core`, and follow the learner into a new phase."""
         self.learner.complete()
         if not self._closed:
-            close_episode(core, self.score, self.curves)
+            self._close_episode(core)
             self._closed = True
         if self.learner.core is not core:
-            self.score = follow_core(self.score, self.learner.core, self.world)
+            self._follow()
+
+    def _close_episode(self, core: Core) -> None:
+        close_episode(core, self.score, self.curves)
+
+    def _follow(self) -> None:
+        """The learner has begun a new phase."""
+        self.score = follow_core(self.score, self.learner.core, self.world)
 
     def _step(self, loss: FloatArray) -> FloatArray:
         """One episode through the step-wise API; returns the policy that was played."""

@@ -69,8 +69,8 @@ class IndexOnce(CVOPS):
 class IndexOnceWitness(Witness):
     """Holds the learner to what it claims: the costs are those of the mixture, so the baseline counts as honest."""
 
-    def _note_stop(self) -> None:
-        super()._note_stop()
+    def _follow(self) -> None:
+        super()._follow()
         self.score.tallies[FALSE_BASELINE] = 0
 
 
