@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow.bench import commands, cores, samples
-from hedgerow.bench.samples import Curves, Row, Task, reach
+from hedgerow.bench import commands, cores, kept_curves, samples
+from hedgerow.bench.kept_curves import Curves, Task
+from hedgerow.bench.samples import Row, reach
+from hedgerow.errors import FileFormatError
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORLD = "random (1,3,3,1)x3"
@@ -101,6 +103,37 @@ def test_samples_run_and_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     lines = ElementTree.parse(tmp_path / samples.FIGURE_FILE).getroot().findall(f"{SVG}polyline")
     assert [line.get("stroke-dasharray") is not None for line in lines] == [True, False]
     assert lines[0].get("stroke") == lines[1].get("stroke")
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = samples.Settings(lengths=(40,), seeds=1, processes=1, worlds=(WORLD,))
+    whole = samples.run(settings)
+    one_run, left = samples.one_run, [1, 1]
+
+    def interrupted(task: Task) -> Curves:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        return one_run(task)
+
+    monkeypatch.setattr(samples, "one_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        samples.run(settings, tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    left.extend([1, 1])  # no more than the two that are missing
+    again = samples.run(settings, tmp_path)
+    assert samples.rows(again) == samples.rows(whole)
+    assert samples.rows(samples.run(settings, tmp_path)) == samples.rows(whole)
+
+
+def test_a_kept_run_under_another_name_is_refused(tmp_path: Path) -> None:
+    run = curves("paper", 0, [1, 1, 1], [0, 0, 0])
+    kept_curves.save(tmp_path, run)
+    other = run.task._replace(seed=1)
+    (tmp_path / run.task.file_name).rename(tmp_path / other.file_name)
+    assert kept_curves.load(tmp_path, [run.task]) == []
+    with pytest.raises(FileFormatError, match="another run"):
+        kept_curves.load(tmp_path, [other])
 
 
 def test_throughput_and_speed_up() -> None:

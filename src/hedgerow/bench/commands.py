@@ -176,6 +176,10 @@ def samples(
         bool, typer.Option("--quick", help="Ten times fewer episodes and 3 seeds: some minutes instead of hours.")
     ] = False,
     processes: Annotated[int, typer.Option("--processes", min=1, help="Processes that share the runs.")] = 2,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", file_okay=False, help="Keep finished runs in this folder, and go on from there."),
+    ] = None,
     as_json: AsJson = False,
     out: Out = None,
 ) -> None:
@@ -186,7 +190,7 @@ def samples(
     from hedgerow.bench import samples as bench
 
     settings = replace(bench.Settings.quick() if quick else bench.Settings(), processes=processes)
-    found = bench.run(settings)
+    found = bench.run(settings, keep)
     rows = bench.rows(found)
     data = bench.as_data(settings, rows)
     if as_json:

@@ -18,13 +18,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hedgerow import output
-from hedgerow.bench import manifest, terminal
+from hedgerow.bench import kept_curves, manifest, terminal
 from hedgerow.bench.figure import Line, log_plot
+from hedgerow.bench.kept_curves import Curves, Task
 from hedgerow.catalogue import make
 from hedgerow.catalogue.instance import Instance
 from hedgerow.checks import FloatArray, IntArray
@@ -75,30 +76,6 @@ class Settings:
         ]
 
 
-class Task(NamedTuple):
-    """One run."""
-
-    world: str
-    learner: str
-    preset: str
-    episodes: int
-    seed: int
-
-
-class Curves(NamedTuple):
-    """What one run gave, at its checkpoints."""
-
-    task: Task
-    episodes: IntArray
-    regret: FloatArray
-    violation: FloatArray
-
-    def average(self, measure: str) -> FloatArray:
-        """R(t)/t or V(t)/t."""
-        sums: FloatArray = getattr(self, measure)
-        return sums / self.episodes
-
-
 @dataclass(frozen=True)
 class Row:
     """A learner in a world at a number of episodes: medians over seeds."""
@@ -124,11 +101,15 @@ class Row:
         return "met" if self.saving >= GOAL else "not met"
 
 
-def run(settings: Settings) -> list[Curves]:
-    """All runs, in any order."""
-    tasks, found = settings.tasks, []
+def run(settings: Settings, keep: Path | None = None) -> list[Curves]:
+    """All runs, in any order. Finished ones are kept in the folder `keep`, and found there again by the next call."""
+    found = [] if keep is None else kept_curves.load(keep, settings.tasks)
+    done = {curves.task for curves in found}
+    tasks = [task for task in settings.tasks if task not in done]
     with terminal.progress("bench samples", len(tasks), forecast=True) as advance:
         for curves in _all(tasks, settings.processes):
+            if keep is not None:
+                kept_curves.save(keep, curves)
             found.append(curves)
             advance(f"{curves.task.world}, {curves.task.learner}")
     return found
