@@ -127,8 +127,8 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
     )
     return Buffers(
         problem=problem,
-        # Newton's method remembers the active bounds: they decide the last bits, so that they belong to the state.
-        newton=make_workspace(layout, len(binding))._replace(bound=state.bound),
+        # Newton's method remembers active bounds and its last system, which decide the last bits: they are state.
+        newton=make_workspace(layout, len(binding))._replace(bound=state.bound, **state.system._asdict()),
         v=np.zeros(layout.num_states),
         costs=np.zeros(len(binding)),
         columns=make_columns(layout),

@@ -25,9 +25,10 @@ from hedgerow.learners.uobreps import UOBREPS
 from hedgerow.model.cmdp import View
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_policy
+from hedgerow.projection.workspace import NO_SYSTEM
 
 FILE_KIND = "learner"
-FILE_VERSION = 2
+FILE_VERSION = 3
 LEARNERS: dict[str, type[Learner]] = {cls.kind: cls for cls in (SVOPS, SOPS, CVOPS, UOBREPS)}
 
 
@@ -137,6 +138,9 @@ def _restore_state(learner: Learner, arrays: dict[str, NDArray[Any]]) -> None:
     branch, episode = int(arrays["numbers"][BRANCH]), int(arrays["numbers"][EPISODE])
     if not 0 <= branch <= len(learner.core.baseline.policies) or episode < 0:  # kernels look these up unchecked
         raise InvalidInput(f"there is no branch {branch} or no episode {episode}")
+    candidates, count = arrays["system.candidate"], int(arrays["system.num_candidates"][0])
+    if not NO_SYSTEM <= count <= candidates.size or np.any((candidates < 0) | (candidates >= candidates.size)):
+        raise InvalidInput("the system of the last projection names a constraint that does not exist")
     for name, array in arrays.items():
         own[name][...] = array
     prepare(learner.core)

@@ -18,6 +18,7 @@ from hedgerow.learners.state import (
     ITERATIONS,
     LAST_ITERATIONS,
     LOG_FLOOR,
+    MOVED,
     PROJECTED,
     RELAXED,
     SUSPECT,
@@ -29,13 +30,14 @@ from hedgerow.projection.newton import SOLVED
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
 from hedgerow.projection.solve import project
+from hedgerow.projection.workspace import NO_SYSTEM
 
 RELAXATION = 1e-6
 
 
 def project_now(layout: Layout, core: Core) -> None:
     """Project the weights in the state, whatever it takes, and settle."""
-    if project_weights(core) == SOLVED:
+    if project_weights(core, core.buffers.all_rows) == SOLVED:
         settle(core, PROJECTED)
     else:
         rescue(layout, core)
@@ -82,3 +84,5 @@ def _adopt(layout: Layout, core: Core, result: ProjectionResult) -> None:
     state.conditional[:] = np.exp(np.maximum(log_q - log_w[layout.row_of_triple], LOG_FLOOR))
     state.policy[:] = result.policy
     state.multipliers[:] = result.theta
+    state.numbers[MOVED] = 1
+    state.system.num_candidates[0] = NO_SYSTEM  # it belongs to the attempt that failed

@@ -20,6 +20,7 @@ from hedgerow.estimates.boxes import Boxes, make_boxes
 from hedgerow.estimates.counts import Counts, make_counts
 from hedgerow.learners.safe_search import Search, make_search
 from hedgerow.model.layout import Layout
+from hedgerow.projection.workspace import make_workspace
 
 # Places in `numbers`.
 EPISODE = 0  # episodes observed so far
@@ -37,7 +38,8 @@ EPOCHS = 11  # how often the boxes were rebuilt as a whole
 OPEN = 12  # 1 while the projection of the last episode is still to be found
 PHASE_OVER = 13  # 1 when the search of CV-OPS has found what it looked for
 STALE = 14  # 1 when the cached bounds of the baselines are to be computed anew
-NUM_NUMBERS = 15
+MOVED = 15  # 1 when more than the visited rows may have left their boxes since the last projection
+NUM_NUMBERS = 16
 
 # Places in `reals`.
 ETA = 0
@@ -52,6 +54,17 @@ PROJECTED, RELAXED, UNSOLVED = 0, 1, 2
 LOG_FLOOR = -600.0
 
 
+class System(NamedTuple):
+    """The Newton system that the last projection built last: arrays of the workspace, see there."""
+
+    diagonal: FloatArray
+    coupling: FloatArray
+    border: FloatArray
+    schur: FloatArray
+    candidate: IntArray
+    num_candidates: IntArray
+
+
 class State(NamedTuple):
     """The arrays; kernels modify them in place."""
 
@@ -61,6 +74,8 @@ class State(NamedTuple):
     """(num_triples,): P of q_hat, positive"""
     bound: NDArray[np.int8]
     """(num_triples,): at which bounds of their boxes the conditionals are; the next projection starts from there"""
+    system: System
+    """What the next projection takes its first step with"""
     policy: FloatArray
     """(num_rows,)"""
     counts: Counts
@@ -94,11 +109,13 @@ def make_state(
     search: Search | None = None,
 ) -> State:
     """Before the first episode: no data, no weights; `uniform_weights` and a projection make a policy of it."""
+    workspace = make_workspace(layout, num_active)
     cached = layout.num_rows if num_baselines > 1 else 0
     return State(
         log_weight=np.zeros(layout.num_rows),
         conditional=np.zeros(layout.num_triples),
         bound=np.zeros(layout.num_triples, dtype=np.int8),
+        system=System(*(getattr(workspace, name) for name in System._fields)),
         policy=np.full(layout.num_rows, 1.0 / layout.num_actions),
         counts=make_counts(layout, num_constraints),
         boxes=make_boxes(layout, num_constraints, clip_costs=clip_costs, transitions=transitions),
@@ -117,7 +134,7 @@ def flat_arrays(state: State) -> dict[str, NDArray[Any]]:
     """The arrays by name; those of bundles as `counts.num_visits` and so on. They are not copies."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, value in state._asdict().items():
-        if isinstance(value, Counts | Boxes | Search):
+        if isinstance(value, System | Counts | Boxes | Search):
             arrays |= {f"{name}.{part}": array for part, array in value._asdict().items()}
         else:
             arrays[name] = value

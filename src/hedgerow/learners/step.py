@@ -38,6 +38,7 @@ from hedgerow.learners.state import (
     LAST_STATUS,
     LOG_FLOOR,
     MIXING,
+    MOVED,
     OPEN,
     PENDING,
     PHASE_OVER,
@@ -46,8 +47,9 @@ from hedgerow.learners.state import (
     SEGMENT_END,
 )
 from hedgerow.model.index import Index
-from hedgerow.projection.newton import SOLVED, maximise_dual
+from hedgerow.projection.newton import SOLVED, maximise_from_base
 from hedgerow.projection.repair import recover
+from hedgerow.projection.rows import count_bounds
 
 SMALLEST_CONDITIONAL = exp(LOG_FLOOR)
 
@@ -79,7 +81,7 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
         numbers[PHASE_OVER] = 1
     if core.rule.doubling and numbers[EPISODE] == numbers[SEGMENT_END]:
         start_segment(core)
-    code = project_weights(core)
+    code = project_weights(core, core.buffers.all_rows if numbers[MOVED] else rows)
     if code == SOLVED:
         settle(core, PROJECTED)
     return code
@@ -113,6 +115,7 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
         for r in range(len(counts.num_visits)):
             core.state.epoch_visits[r] = counts.num_visits[r]
         core.state.numbers[EPOCHS] += 1
+        core.state.numbers[MOVED] = 1
         refresh_all(core.index, counts, core.rule.box, boxes)
         _copy_optimistic(boxes.cost_lower, core.baseline.binding, core.buffers.all_rows, optimistic)
 
@@ -126,14 +129,17 @@ def _copy_optimistic(cost_lower: FloatArray, binding: IntArray, rows: IntArray, 
 
 
 @inlined_kernel
-def project_weights(core: Core) -> int:
-    """Replace the weights by their projection and read off the policy; nothing changes unless the code is SOLVED."""
+def project_weights(core: Core, rows: IntArray) -> int:
+    """Replace the weights, changed in `rows` since the last time, by their projection, and read off the policy.
+
+    Unless the code is SOLVED, weights and policy stay.
+    """
     index, problem, newton = core.index, core.buffers.problem, core.buffers.newton
-    v, theta, costs = core.buffers.v, core.state.multipliers, core.buffers.costs
-    # The base is the last projection with L rows changed, so the multipliers are increments: start at 0.
-    v[:] = 0.0
-    theta[:] = 0.0
-    outcome = maximise_dual(index, problem, v, theta, newton, core.rule.tol, SUSPECT_THETA, SUSPECT_ITERATIONS)
+    theta, costs = core.state.multipliers, core.buffers.costs
+    # The base is the last projection with L rows changed, so the multipliers are increments: it starts at 0.
+    outcome = maximise_from_base(
+        index, problem, rows, core.buffers.v, theta, newton, core.rule.tol, SUSPECT_THETA, SUSPECT_ITERATIONS
+    )
     core.state.numbers[ITERATIONS] += outcome.iterations
     core.state.numbers[LAST_ITERATIONS] = outcome.iterations
     if outcome.code == SOLVED:
@@ -143,6 +149,7 @@ def project_weights(core: Core) -> int:
             residual = max(residual, costs[i] - problem.thresholds[i])
         core.state.reals[COST_RESIDUAL] = residual
         _copy_floored(newton.p, SMALLEST_CONDITIONAL, core.state.conditional)  # no sum of a row notices 10^-261
+        core.state.numbers[MOVED] = 0
     return outcome.code
 
 
@@ -171,6 +178,7 @@ def prepare(core: Core) -> None:
     """Rebuild all that follows from the state: after a start, and after a file was read."""
     boxes = core.state.boxes
     _copy_optimistic(boxes.cost_lower, core.baseline.binding, core.buffers.all_rows, core.buffers.problem.costs)
+    count_bounds(core.index.row_start, core.state.bound, core.buffers.newton.num_bound)
     load_columns(core.index, boxes.lower, boxes.upper, core.state.policy, core.buffers.columns)
     if len(core.baseline.policies) > 0:
         bound_costs(core)
@@ -201,6 +209,7 @@ def set_rates(core: Core, episodes: float, log_inverse_delta: float) -> None:
 def uniform_weights(core: Core) -> None:
     """Equal weights for all triples of a layer, of sum 1; with full support the paper's q_hat_1, a valid flow."""
     index, state = core.index, core.state
+    state.numbers[MOVED] = 1
     for k in range(len(index.state_start) - 2):
         first, last = index.state_start[k] * index.num_actions, index.state_start[k + 1] * index.num_actions
         num_triples = index.row_start[last] - index.row_start[first]

@@ -28,70 +28,89 @@ CANCELLED = 1e-4
 @inlined_kernel
 def newton_direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> float:
     """Write step_v and step_theta at the point of the last `evaluate` and `gradient`; return the slope along them."""
-    m = len(theta)
+    build_system(index, problem, theta, ws)
+    return direction(index, problem, theta, ws)
+
+
+@inlined_kernel
+def build_system(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> None:
+    """Factor the Newton system of the point of the last `evaluate` and `gradient`; it may serve nearby points too."""
     count = 0
-    for i in range(m):
-        ws.step_theta[i] = 0.0
-        if theta[i] > -problem.absorbed[i] or ws.gradient_theta[i] > 0.0:
+    for i in range(len(theta)):
+        if moves(problem, theta, ws, i):
             ws.candidate[count] = i
             count += 1
+    ws.num_candidates[0] = count
     assemble(index, problem, count, ws)
     factor(index, ws)
-    num_states = len(ws.gradient_v)
-    rhs = ws.step_v
-    for x in range(num_states):
-        rhs[x] = ws.gradient_v[x]
-    solve_forward(index, ws, rhs)
     for i in range(count):
         solve_forward(index, ws, ws.border[i])
     if count > 0:
-        _reduce(index, problem, count, theta, num_states, ws)
-        if count == 1:
-            ws.small[0, 0] = max(ws.small[1, 0] / ws.schur[0, 0], ws.small[2, 0])
-        else:
-            maximise_quadratic(ws.schur, ws.small, count)
-        border = ws.border
-        for i in range(count):
-            step = ws.small[0, i]
-            ws.step_theta[ws.candidate[i]] = step
-            for x in range(num_states):
-                rhs[x] -= step * border[i, x]
+        _reduce(index, problem, count, ws)
+
+
+@inlined_kernel
+def moves(problem: KernelProblem, theta: FloatArray, ws: Workspace, i: int) -> bool:
+    """Whether multiplier i can change to first order: it is positive, or its constraint is violated."""
+    return bool(theta[i] > -problem.absorbed[i] or ws.gradient_theta[i] > 0.0)
+
+
+@inlined_kernel
+def direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> float:
+    """The direction of the last `gradient` by the system that was built last, and the slope along it.
+
+    If that was built elsewhere this is a simplified Newton step. H and S are positive definite in any case, so that it
+    ascends.
+    """
+    num_states = len(ws.gradient_v)
+    rhs, border, gradient_v, count = ws.step_v, ws.border, ws.gradient_v, ws.num_candidates[0]
+    for x in range(num_states):
+        rhs[x] = gradient_v[x]
+    solve_forward(index, ws, rhs)
+    for i in range(len(theta)):
+        ws.step_theta[i] = 0.0
+    for i in range(count):
+        total = ws.gradient_theta[ws.candidate[i]]
+        for x in range(num_states):
+            total -= border[i, x] * rhs[x]
+        ws.small[1, i] = total
+        ws.small[2, i] = -(theta[ws.candidate[i]] + problem.absorbed[ws.candidate[i]])
+    if count == 1:
+        ws.small[0, 0] = max(ws.small[1, 0] / ws.schur[0, 0], ws.small[2, 0])
+    elif count > 1:
+        maximise_quadratic(ws.schur, ws.small, count)
+    for i in range(count):
+        step = ws.small[0, i]
+        ws.step_theta[ws.candidate[i]] = step
+        for x in range(num_states):
+            rhs[x] -= step * border[i, x]
     solve_backward(index, ws, rhs)
     slope = 0.0
-    gradient_v = ws.gradient_v
     for x in range(num_states):
         slope += gradient_v[x] * rhs[x]
-    for i in range(m):
+    for i in range(len(theta)):
         slope += ws.gradient_theta[i] * ws.step_theta[i]
     return slope
 
 
 @inlined_kernel
-def _reduce(
-    index: Index, problem: KernelProblem, count: int, theta: FloatArray, num_states: int, ws: Workspace
-) -> None:
-    """S into `schur`, r into small[1] and the least steps -theta into small[2]; borders are U^{-T} B on entry."""
+def _reduce(index: Index, problem: KernelProblem, count: int, ws: Workspace) -> None:
+    """S into `schur`, which holds the corner on entry; borders are U^{-T} B."""
     cancelled = False
-    border, step_v = ws.border, ws.step_v
+    border, schur = ws.border, ws.schur
     for i in range(count):
-        corner = ws.schur[i, i]
+        corner = schur[i, i]
         for j in range(i + 1):
-            total = ws.schur[i, j]
-            for x in range(num_states):
+            total = schur[i, j]
+            for x in range(border.shape[1]):
                 total -= border[i, x] * border[j, x]
-            ws.schur[i, j] = total
-            ws.schur[j, i] = total
-        cancelled |= ws.schur[i, i] < CANCELLED * corner
-    for i in range(count):
-        total = ws.gradient_theta[ws.candidate[i]]
-        for x in range(num_states):
-            total -= border[i, x] * step_v[x]
-        ws.small[1, i] = total
+            schur[i, j] = total
+            schur[j, i] = total
+        cancelled |= schur[i, i] < CANCELLED * corner
     if cancelled:
         _curvature(index, problem, count, ws)
     for i in range(count):
-        ws.schur[i, i] = max(ws.schur[i, i], 0.0) * (1.0 + RIDGE) + SMALLEST_CURVATURE
-        ws.small[2, i] = -(theta[ws.candidate[i]] + problem.absorbed[ws.candidate[i]])
+        schur[i, i] = max(schur[i, i], 0.0) * (1.0 + RIDGE) + SMALLEST_CURVATURE
 
 
 @kernel

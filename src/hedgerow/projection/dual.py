@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.model.index import Index
@@ -60,7 +61,7 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
     num_layers = len(index.state_start) - 2
     ws.least_base[0] = _least(problem.conditional)
     ws.noted[:] = 0
-    guess_bounds(problem.conditional, problem.lower, problem.upper, ws.bound)
+    guess_bounds(problem.conditional, problem.lower, problem.upper, 0, len(ws.bound), ws.bound)
     for k in range(num_layers):
         _solve_layer(
             index.row_start, index.successor, index.num_actions,
@@ -76,6 +77,70 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
         for x in range(index.state_start[k], index.state_start[k + 1]):
             v[x] += shift
     return _value(num_layers, v, theta, problem.thresholds)
+
+
+@inlined_kernel
+def evaluate_base(index: Index, problem: KernelProblem, rows: IntArray, v: FloatArray, ws: Workspace) -> float:
+    """`evaluate` at theta = 0 and v = 0 (modified), where all rows but `rows` have their base within their boxes.
+
+    Those have p = pt and h = 0, and the bounds of `ws.bound` and `ws.num_bound`: a learner's base is its last
+    projection, which was changed in the rows that an episode visited.
+    """
+    base, log_weight, p, log_w, scaled = problem.conditional, problem.log_weight, ws.p, ws.log_w, ws.scaled
+    ws.least_base[0] = _least(base)
+    ws.noted[:] = 0
+    copy_into(base, p)
+    copy_into(log_weight, log_w)
+    for x in range(len(v)):
+        scaled[x] = 1.0
+        v[x] = 0.0
+    for r in rows:
+        log_w[r] -= _solve_at_base(
+            index.successor, base, problem.log_conditional, problem.lower, problem.upper, v, scaled, r,
+            index.row_start[r], index.row_start[r + 1], p, ws.bound, ws.num_bound,
+        )  # fmt: skip
+    num_layers = len(index.state_start) - 2
+    for k in range(num_layers):
+        _normalise_layer(index, k, ws)
+    shift = 0.0
+    for k in range(num_layers - 1, -1, -1):
+        shift -= ws.log_mass[k]
+        for x in range(index.state_start[k], index.state_start[k + 1]):
+            v[x] = shift
+    return float(v[0] - num_layers)
+
+
+@kernel
+def _solve_at_base(
+    successor: NDArray[np.int32],
+    base: FloatArray,
+    log_base: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    v: FloatArray,
+    scaled: FloatArray,
+    row: int,
+    start: int,
+    stop: int,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+    num_bound: IntArray,
+) -> float:
+    """h of a row at v = 0, whose bounds are guessed from its base."""
+    if stop - start == 1:
+        p[start] = 1.0
+        return 0.0
+    guess_bounds(base, lower, upper, start, stop, bound)
+    scale, rest, count = settle_row(base, scaled, successor, lower, upper, start, stop, p, bound)
+    if scale < 0.0:
+        h, num_bound[row] = _solve_row(successor, base, log_base, lower, upper, v, scaled, 0.0, start, stop, p, bound)
+        return float(h)
+    num_bound[row] = count
+    h = rest * np.log(scale)
+    for j in range(start, stop):
+        if bound[j] != 0 and p[j] > 0.0:
+            h += p[j] * np.log(p[j] / base[j])
+    return float(h)
 
 
 @inlined_kernel
@@ -186,28 +251,70 @@ def log_masses(index: Index, log_m: FloatArray, ws: Workspace) -> None:
 @inlined_kernel
 def mass_direction(index: Index, problem: KernelProblem, ws: Workspace) -> None:
     """How ln m changes along (step_v, step_theta): step_v(x) - sum_a pi(a|x) [ p . step_v + c^T step_theta ]."""
-    num_actions, row_start, successor, costs = index.num_actions, index.row_start, index.successor, problem.costs
-    p, w, step_v, step_theta = ws.p, ws.w, ws.step_v, ws.step_theta
-    for x in range(index.state_start[len(index.state_start) - 2]):
-        change = 0.0
-        total = 0.0
-        for r in range(x * num_actions, (x + 1) * num_actions):
-            weight = w[r]
-            inner = 0.0
-            for j in range(np.uint64(row_start[r]), np.uint64(row_start[r + 1])):
-                inner += p[j] * step_v[np.uint64(successor[j])]
-            for i in range(len(step_theta)):
-                inner += costs[r, i] * step_theta[i]
-            change += weight * inner
-            total += weight
-        step = ws.step_v[x] - change / total if total > 0.0 else 0.0
+    num_layers, step_m = len(index.state_start) - 2, ws.step_m
+    for k in range(num_layers):
+        _change_of_layer(
+            index.row_start, index.successor, index.num_actions,
+            index.state_start[k], index.state_start[k + 1], index.state_start[k + 2] - index.state_start[k + 1],
+            k < num_layers - 1, problem.costs, ws.w, ws.p, ws.flow, ws.coupling_start[k], ws.step_v, ws.step_theta,
+            step_m,
+        )  # fmt: skip
+    for x in range(index.state_start[num_layers]):
+        step = ws.step_v[x] - step_m[x] / ws.outflow[x] if ws.outflow[x] > 0.0 else 0.0
         step = min(max(step, -LONGEST), LONGEST)
         # Far from balance a Newton step moves a mass by a factor e or so; the ratio of its flows says how far to go.
         if ws.inflow[x] < 0.1 * ws.outflow[x]:
             step = min(step, 0.5 * (np.log(max(ws.inflow[x], 1e-300)) - ws.log_m[x]))
         elif ws.outflow[x] < 0.1 * ws.inflow[x]:
             step = max(step, 0.5 * (np.log(ws.inflow[x]) - ws.log_m[x]))
-        ws.step_m[x] = step
+        step_m[x] = step
+
+
+@kernel
+def _change_of_layer(
+    row_start: IntArray,
+    successor: NDArray[np.int32],
+    num_actions: int,
+    here: int,
+    first: int,
+    width: int,
+    is_inner: bool,
+    costs: FloatArray,
+    w: FloatArray,
+    p: FloatArray,
+    flow: FloatArray,
+    block: int,
+    step_v: FloatArray,
+    step_theta: FloatArray,
+    change: FloatArray,
+) -> None:
+    """change(x) = sum_a w [ p . step_v + c^T step_theta ] for the states here..first-1; step_v(x_L) is 0."""
+    full = is_full(row_start, here * num_actions, first * num_actions, width)
+    for x in range(here, first):
+        total = 0.0
+        if is_inner and full:
+            source, there = np.uint64(block + (x - here) * width), np.uint64(first)
+            for j in range(np.uint64(width)):
+                total += flow[source + j] * step_v[there + j]
+        elif is_inner:
+            for r in range(x * num_actions, (x + 1) * num_actions):
+                inner = 0.0
+                for j in range(np.uint64(row_start[r]), np.uint64(row_start[r + 1])):
+                    inner += p[j] * step_v[np.uint64(successor[j])]
+                total += w[r] * inner
+        for i in range(len(step_theta)):
+            if step_theta[i] != 0.0:
+                inner = 0.0
+                for r in range(x * num_actions, (x + 1) * num_actions):
+                    inner += w[r] * costs[r, i]
+                total += inner * step_theta[i]
+        change[x] = total
+
+
+@inlined_kernel
+def is_full(row_start: IntArray, first_row: int, last_row: int, width: int) -> bool:
+    """Whether each of these rows leads to all `width` states of the next layer, in order."""
+    return bool(row_start[last_row] - row_start[first_row] == (last_row - first_row) * width)
 
 
 @inlined_kernel
@@ -326,10 +433,10 @@ def _normalise_layer(index: Index, k: int, ws: Workspace) -> None:
 
 @inlined_kernel
 def gradient(index: Index, problem: KernelProblem, ws: Workspace) -> None:
-    """Flows and gradient at the point of the last `evaluate`; leaves sum_a w p per pair of states in `coupling`."""
+    """Flows and gradient at the point of the last `evaluate`; leaves sum_a w p per pair of states in `flow`."""
     _flow_pass(
         index.row_start, index.successor, index.state_start, index.num_actions, problem.costs, problem.thresholds,
-        ws.w, ws.p, ws.inflow, ws.outflow, ws.coupling, ws.coupling_start, ws.gradient_v, ws.gradient_theta,
+        ws.w, ws.p, ws.inflow, ws.outflow, ws.flow, ws.coupling_start, ws.gradient_v, ws.gradient_theta,
     )  # fmt: skip
 
 
@@ -345,8 +452,8 @@ def _flow_pass(
     p: FloatArray,
     inflow: FloatArray,
     outflow: FloatArray,
-    coupling: FloatArray,
-    coupling_start: IntArray,
+    flow: FloatArray,
+    flow_start: IntArray,
     gradient_v: FloatArray,
     gradient_theta: FloatArray,
 ) -> None:
@@ -357,26 +464,26 @@ def _flow_pass(
     for i in range(m):
         gradient_theta[i] = -thresholds[i]
     for k in range(num_layers):
-        first, width = state_start[k + 1], state_start[k + 2] - state_start[k + 1]
+        here, first, width = state_start[k], state_start[k + 1], state_start[k + 2] - state_start[k + 1]
         is_inner = k < num_layers - 1
-        for x in range(state_start[k], first):
-            block = coupling_start[k] + (x - state_start[k]) * width
-            if is_inner:
-                for j in range(width):
-                    coupling[block + j] = 0.0
+        full = is_inner and is_full(row_start, here * num_actions, first * num_actions, width)
+        for x in range(here, first):
+            block = flow_start[k] + (x - here) * width
+            if full:
+                for j in range(np.uint64(block), np.uint64(block + width)):
+                    flow[j] = 0.0
             total = 0.0
             for r in range(x * num_actions, (x + 1) * num_actions):
                 total += w[r]
                 for i in range(m):
                     gradient_theta[i] += w[r] * costs[r, i]
-                if is_inner:
-                    if row_start[r + 1] - row_start[r] == width:
-                        add_multiple(coupling, block, w[r], p, row_start[r], width)
-                    else:
-                        for j in range(row_start[r], row_start[r + 1]):
-                            coupling[block + successor[j] - first] += w[r] * p[j]
+                if full:
+                    add_multiple(flow, block, w[r], p, row_start[r], width)
+                elif is_inner:
+                    for j in range(np.uint64(row_start[r]), np.uint64(row_start[r + 1])):
+                        inflow[np.uint64(successor[j])] += w[r] * p[j]
             outflow[x] = total
-            if is_inner:
-                add_multiple(inflow, first, 1.0, coupling, block, width)
+            if full:
+                add_multiple(inflow, first, 1.0, flow, block, width)
     for x in range(state_start[num_layers]):
         gradient_v[x] = inflow[x] - outflow[x]

@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.model.index import Index
-from hedgerow.projection.dual import KernelProblem
+from hedgerow.projection.dual import KernelProblem, is_full
 from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import Workspace
 
 
 @inlined_kernel
 def assemble(index: Index, problem: KernelProblem, num_candidates: int, ws: Workspace) -> None:
-    """Write `diagonal` (upper triangles), `border` (rows of the candidate constraints) and `schur` (the corner)."""
+    """Write `diagonal` (upper triangles), `coupling`, `border` (rows of the candidates) and `schur` (the corner)."""
     _assemble_pass(
         index.row_start, index.successor, index.state_start, index.num_actions, problem.costs, num_candidates,
         ws.candidate, ws.w, ws.p, ws.bound, ws.num_bound, ws.row_scratch, ws.held, ws.inflow, ws.outflow, ws.diagonal,
-        ws.diagonal_start, ws.border, ws.schur,
+        ws.diagonal_start, ws.flow, ws.coupling, ws.coupling_start, ws.border, ws.schur,
     )  # fmt: skip
 
 
@@ -50,6 +50,9 @@ def _assemble_pass(
     outflow: FloatArray,
     diagonal: FloatArray,
     diagonal_start: IntArray,
+    flow: FloatArray,
+    coupling: FloatArray,
+    coupling_start: IntArray,
     border: FloatArray,
     schur: FloatArray,
 ) -> None:
@@ -76,11 +79,39 @@ def _assemble_pass(
             )  # fmt: skip
             for x in range(width):
                 diagonal[block + x * width + x] += outflow[first + x] + (inflow[first + x] - held[first + x])
+            if is_full(row_start, here * num_actions, first * num_actions, width):
+                for j in range(coupling_start[k], coupling_start[k + 1]):
+                    coupling[j] = flow[j]
+            else:
+                _couple_sparse(row_start, successor, num_actions, here, first, width, w, p, coupling, coupling_start[k])
         for i in range(num_candidates):
             _border_of_layer(
                 row_start, successor, num_actions, here, first, last, k < num_layers - 1,
                 costs, candidate, i, w, p, border, schur,
             )  # fmt: skip
+
+
+@kernel
+def _couple_sparse(
+    row_start: IntArray,
+    successor: NDArray[np.int32],
+    num_actions: int,
+    here: int,
+    first: int,
+    width: int,
+    w: FloatArray,
+    p: FloatArray,
+    coupling: FloatArray,
+    block: int,
+) -> None:
+    """sum_a w p of the states here..first-1, of which each row leads to some successors only."""
+    for j in range(block, block + (first - here) * width):
+        coupling[j] = 0.0
+    for x in range(here, first):
+        row = block + (x - here) * width - first
+        for r in range(x * num_actions, (x + 1) * num_actions):
+            for j in range(row_start[r], row_start[r + 1]):
+                coupling[row + successor[j]] += w[r] * p[j]
 
 
 @inlined_kernel

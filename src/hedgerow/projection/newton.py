@@ -3,6 +3,8 @@
     y = (v, theta) <- start
     repeat: evaluate; stop if the residuals are small; Newton direction; longest step of 1, 1/2, 1/4, ... that ascends
 
+A system that was factored at an earlier point is used again where that saves more than it costs (`_is_good_enough`):
+for the first step from a learner's base, and for a last one.
 The direction is that of (v, theta); the step is taken in the masses of the states, from which v follows.
 Ends as SOLVED, or as SUSPECT when the multipliers or the iterations grow so much that the caller should look for a
 certificate of infeasibility before it goes on, or as STALLED when no step ascends although the residuals are not small.
@@ -14,16 +16,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.model.index import Index
-from hedgerow.projection.direction import newton_direction
-from hedgerow.projection.dual import KernelProblem, evaluate, evaluate_masses, gradient, log_masses, mass_direction
-from hedgerow.projection.workspace import Workspace
+from hedgerow.projection.direction import build_system, direction, moves
+from hedgerow.projection.dual import (
+    KernelProblem,
+    evaluate,
+    evaluate_base,
+    evaluate_masses,
+    gradient,
+    log_masses,
+    mass_direction,
+)
+from hedgerow.projection.workspace import NO_SYSTEM, Workspace
 
 SOLVED, SUSPECT, STALLED = 0, 1, 2
 FAR = 0.5
 """A start that misplaces more mass than this is compared with one of equal masses."""
+AT_ONCE = 0.5
+"""How far below the tolerance a step with an old system must be expected to end."""
 GROWTH = 8.0
 """The most by which a multiplier may grow in one step, relative to 1 + the sum of all."""
 
@@ -55,8 +67,50 @@ def maximise_dual(
     suspect_iterations: int,
 ) -> Outcome:
     """Improve (v, theta), both modified, until the residuals are <= tol; `ws` then holds p and w of the solution."""
-    value = _start(index, problem, v, theta, ws)
+    ws.num_candidates[0] = NO_SYSTEM
+    value = evaluate(index, problem, v, theta, ws)
+    return _climb(index, problem, v, theta, value, ws, tol, suspect_theta, suspect_iterations)
+
+
+@kernel
+def maximise_from_base(
+    index: Index,
+    problem: KernelProblem,
+    rows: IntArray,
+    v: FloatArray,
+    theta: FloatArray,
+    ws: Workspace,
+    tol: float,
+    suspect_theta: float,
+    suspect_iterations: int,
+) -> Outcome:
+    """`maximise_dual` from v = 0 and theta = 0, for a base that only `rows` may take out of its boxes.
+
+    The first step uses the system that `ws` has kept from the solve before, if there is one: that of a base which
+    differed in a few rows.
+    """
+    for i in range(len(theta)):
+        theta[i] = 0.0
+    value = evaluate_base(index, problem, rows, v, ws)
+    return _climb(index, problem, v, theta, value, ws, tol, suspect_theta, suspect_iterations)
+
+
+@inlined_kernel
+def _climb(
+    index: Index,
+    problem: KernelProblem,
+    v: FloatArray,
+    theta: FloatArray,
+    start_value: float,
+    ws: Workspace,
+    tol: float,
+    suspect_theta: float,
+    suspect_iterations: int,
+) -> Outcome:
+    """The loop, from a point that was just evaluated."""
+    value = _start(index, problem, v, theta, start_value, ws)
     iterations = 0
+    before_last = np.inf
     while True:
         flow, cost, complementarity = _residuals(problem, theta, ws)
         total = np.sum(theta) + np.sum(problem.absorbed)
@@ -65,30 +119,70 @@ def maximise_dual(
             return Outcome(SOLVED, iterations, value, flow, cost, complementarity)
         if iterations >= suspect_iterations or total > suspect_theta:
             return Outcome(SUSPECT, iterations, value, flow, cost, complementarity)
-        slope = newton_direction(index, problem, theta, ws)
+        worst = max(flow, cost, complementarity)
+        old = _is_good_enough(problem, theta, worst, before_last, iterations, tol, ws)
+        slope = direction(index, problem, theta, ws) if old else 0.0
+        if not slope > 0.0:
+            old = False
+            build_system(index, problem, theta, ws)
+            slope = direction(index, problem, theta, ws)
         mass_direction(index, problem, ws)
         iterations += 1
-        before = value
+        before, before_last = value, worst
         value = _search(index, problem, v, theta, before, slope, ws)
         if value == -np.inf:
-            return Outcome(STALLED, iterations, before, flow, cost, complementarity)
-        for x in range(len(v)):
-            ws.log_m[x] = ws.log_m_trial[x]
-        for i in range(len(theta)):
-            theta[i] = ws.theta_trial[i]
+            if not old:
+                return Outcome(STALLED, iterations, before, flow, cost, complementarity)
+            ws.num_candidates[0] = NO_SYSTEM
+            value = evaluate_masses(index, problem, ws.log_m, theta, v, ws)
+        else:
+            for x in range(len(v)):
+                ws.log_m[x] = ws.log_m_trial[x]
+            for i in range(len(theta)):
+                theta[i] = ws.theta_trial[i]
         gradient(index, problem, ws)
 
 
 @inlined_kernel
-def _start(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, ws: Workspace) -> float:
-    """Evaluate (v, theta), or the point of equal masses if that is better and the given one is far off."""
-    value = evaluate(index, problem, v, theta, ws)
+def _is_good_enough(
+    problem: KernelProblem,
+    theta: FloatArray,
+    worst: float,
+    before_last: float,
+    iterations: int,
+    tol: float,
+    ws: Workspace,
+) -> bool:
+    """Whether the system that was built last will do for the next step.
+
+    At the start it does, because a step starts with an error of its own. Later on a step with an old system must be the
+    last one: as good as the step before it, it reaches the tolerance.
+    """
+    if ws.num_candidates[0] == NO_SYSTEM or (iterations > 0 and worst * worst > AT_ONCE * tol * before_last):
+        return False
+    for i in range(len(theta)):
+        if moves(problem, theta, ws, i):
+            known = False
+            for j in range(ws.num_candidates[0]):
+                known |= ws.candidate[j] == i
+            if not known:
+                return False
+    return True
+
+
+@inlined_kernel
+def _start(
+    index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, start_value: float, ws: Workspace
+) -> float:
+    """Complete the point that was evaluated, or take that of equal masses if it is better and the given one far off."""
+    value = start_value
     gradient(index, problem, ws)
     log_masses(index, ws.log_m, ws)
     far = False
     for x in range(len(v)):
         far |= abs(ws.gradient_v[x]) > FAR
     if far:
+        ws.num_candidates[0] = NO_SYSTEM
         ws.log_m_trial[:] = 0.0
         if evaluate_masses(index, problem, ws.log_m_trial, theta, v, ws) > value:
             for x in range(len(v)):

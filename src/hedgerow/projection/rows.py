@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 
 TIE = 1e-12
@@ -31,16 +31,27 @@ QUICKLY = 6
 
 
 @kernel
-def guess_bounds(base: FloatArray, lower: FloatArray, upper: FloatArray, bound: NDArray[np.int8]) -> None:
-    """The bounds that the base is at or beyond, for all triples: what a solve starts from.
+def guess_bounds(
+    base: FloatArray, lower: FloatArray, upper: FloatArray, start: int, stop: int, bound: NDArray[np.int8]
+) -> None:
+    """The bounds that the base is at or beyond, for the triples start..stop-1: what a solve starts from.
 
     The base of a learner is its last projection, so these are the bounds that were active there. They depend on nothing
     but the problem: a solve has the same result, bit by bit, whatever the workspace was used for before.
     """
-    for j in range(np.uint64(len(base))):
+    for j in range(np.uint64(start), np.uint64(stop)):
         at_upper = base[j] >= upper[j] * (1.0 - TIE)
         at_lower = (base[j] <= lower[j] * (1.0 + TIE)) & (not at_upper)
         bound[j] = np.int8(at_upper) - np.int8(at_lower)
+
+
+@kernel
+def count_bounds(row_start: IntArray, bound: NDArray[np.int8], num_bound: IntArray) -> None:
+    """How many triples of each row are at a bound."""
+    for r in range(len(num_bound)):
+        num_bound[r] = 0
+        for j in range(row_start[r], row_start[r + 1]):
+            num_bound[r] += int(bound[j] != 0)
 
 
 @inlined_kernel

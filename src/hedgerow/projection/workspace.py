@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.model.layout import Layout
 
+NO_SYSTEM = -1
+"""In place of the number of candidates."""
+
 
 class Workspace(NamedTuple):
     """Kernel state. n_k = |X_k|; `diagonal` and `coupling` hold one matrix per layer, flat, one after the other."""
@@ -48,12 +51,14 @@ class Workspace(NamedTuple):
     """(sum n_k^2,): D_k, then its factor"""
     diagonal_start: IntArray
     """(L + 1,)"""
+    flow: FloatArray
+    """(sum n_k n_{k+1},): sum_a w p of each pair of states (the negative of the block O); only of full layers"""
     coupling: FloatArray
-    """(sum n_k n_{k+1},): sum_a w p (the negative of the block O), then the solved block"""
+    """(sum n_k n_{k+1},): the solved block U^{-T} flow"""
     coupling_start: IntArray
-    """(L + 1,)"""
+    """(L + 1,): where the blocks of a layer begin in `flow` and in `coupling`"""
     border: FloatArray
-    """(m + 1, num_states): columns of the constraints, then the right-hand side in the last row"""
+    """(m, num_states): columns of the candidates, then U^{-T} of them"""
     solved: FloatArray
     """(m, num_states): H^{-1} B_i, only when the curvature is computed without cancellation"""
     held: FloatArray
@@ -61,11 +66,13 @@ class Workspace(NamedTuple):
     row_scratch: FloatArray
     """Twice as long as the widest row"""
     schur: FloatArray
-    """(m, m)"""
+    """(m, m): S of the candidates"""
     small: FloatArray
     """(m + 4, m + 1): the small quadratic program, see `direction`"""
     candidate: IntArray
     """(m,): the constraints that take part in a Newton step"""
+    num_candidates: IntArray
+    """(1,): how many these are; NO_SYSTEM if no system was built"""
     # Steps
     log_m: FloatArray
     """(num_states,): ln of the state masses"""
@@ -100,15 +107,17 @@ def make_workspace(layout: Layout, num_constraints: int) -> Workspace:
         gradient_theta=np.zeros(m),
         diagonal=np.zeros(int(diagonal_start[-1])),
         diagonal_start=diagonal_start,
+        flow=np.zeros(int(coupling_start[-1])),
         coupling=np.zeros(int(coupling_start[-1])),
         coupling_start=coupling_start,
-        border=np.zeros((m + 1, states)),
+        border=np.zeros((m, states)),
         solved=np.zeros((m, states)),
         held=np.zeros(states),
         row_scratch=np.zeros(2 * int(np.diff(layout.row_start).max())),
         schur=np.zeros((m, m)),
         small=np.zeros((m + 4, m + 1)),
         candidate=np.zeros(m, dtype=np.int64),
+        num_candidates=np.full(1, NO_SYSTEM, dtype=np.int64),
         log_m=np.zeros(states),
         log_m_trial=np.zeros(states),
         theta_trial=np.zeros(m),
