@@ -18,7 +18,7 @@ from projection_cases import random_dual_point, random_problem
 from hedgerow.compiling import kernel
 from hedgerow.estimates.robust import least_cost, robust_scratch, row_mass_of_least_cost
 from hedgerow.projection.direction import newton_direction
-from hedgerow.projection.dual import evaluate, evaluate_masses, gradient, log_masses, mass_direction
+from hedgerow.projection.dual import evaluate, evaluate_masses, gradient, mass_direction
 from hedgerow.projection.newton import maximise_dual
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.repair import recover
@@ -93,7 +93,6 @@ def test_the_steps_of_newton_allocate_nothing(problem: ProjectionProblem) -> Non
     assert allocations(gradient, index, kernel_problem, ws) == 0
     assert allocations(newton_direction, index, kernel_problem, theta, ws) == 0
     assert allocations(mass_direction, index, kernel_problem, ws) == 0
-    assert allocations(log_masses, index, ws.log_m, ws) == 0
     assert allocations(evaluate_masses, index, kernel_problem, ws.log_m, theta, v, ws) == 0
 
 

@@ -6,21 +6,21 @@ import naive_projection as naive
 import numpy as np
 import pytest
 
-from hedgerow.projection.rows import bound_value, clip_row, clip_row_wide, find_bounds, settle_row
+from hedgerow.projection.rows import bound_value, clip_row, clip_row_wide, find_bounds, settle_full_row, settle_row
 
 TOL = 1e-12
 TOL_SUM = 1e-15
 TOL_SUM_WIDE = 1e-13
 """exp(a) of an exponent with |a| = 600 is known to 600 units of rounding."""
 KINDS = ("wide", "narrow", "points", "edges", "corner")
-WAYS = ("settled", "from scratch", "log domain", "log domain, logs taken")
+WAYS = ("settled", "settled by lanes", "from scratch", "log domain", "log domain, logs taken")
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
 def random_row(seed: int, spread: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(log_base, v, lower, upper), all (n,); the conditionals span up to e^spread."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(2, 10))
+    n = int(rng.integers(2, 20))  # more than two pieces of eight lanes
     log_base = -spread * rng.random(n) ** rng.choice([0.3, 1.0, 3.0])
     log_base -= np.logaddexp.reduce(log_base)
     center = rng.exponential(size=n) ** rng.choice([1.0, 3.0])
@@ -71,9 +71,12 @@ def as_row(log_base: np.ndarray, v: np.ndarray, lower: np.ndarray, upper: np.nda
     return Row(*padded, successor, np.concatenate((np.full(first, np.nan), v)), shift)
 
 
-def settle(row: Row, p: np.ndarray, bound: np.ndarray) -> tuple[float, float, int]:
-    """`settle_row` of the weights of `row`; writes p and bound."""
+def settle(row: Row, p: np.ndarray, bound: np.ndarray, full: bool = False) -> tuple[float, float, int]:
+    """`settle_row` or `settle_full_row` of the weights of `row`; writes p and bound."""
     scaled = np.ones(len(row.v))
+    if full:
+        first, width = int(row.successor[row.start]), row.stop - row.start
+        return settle_full_row(row.weights, scaled, row.lower, row.upper, row.start, first, width, p, bound)
     return settle_row(row.weights, scaled, row.successor, *row.box(), p, bound)
 
 
@@ -88,13 +91,15 @@ def clip(
         logs = row.log_base if way == "log domain" else np.zeros(0)
         h, count = clip_row_wide(row.base, logs, row.lower, row.upper, row.successor, row.v, *where)
     else:
-        if way == "settled":  # from no bounds, and from scratch if that does not settle: as `evaluate` does
+        if way.startswith("settled"):  # from no bounds, and from scratch if that does not settle: as `evaluate` does
             bound[row.start :] = 0
-            scale, rest, count = settle(row, p, bound)
+            full = way == "settled by lanes"
+            scale, rest, count = settle(row, p, bound, full)
             if scale > 0.0:
                 ratio, noted = np.full(row.stop, np.nan), np.zeros(row.stop, dtype=np.int8)
                 ratio[row.start :] = 0.0
-                held = (row.base, row.successor, row.v, *where, ratio, noted)
+                box = (row.lower, row.upper, row.successor, row.v, row.start, row.stop)
+                held = (row.base, *box, full, p, bound, ratio, noted)
                 h = rest * (np.log(scale) + row.shift) + bound_value(*held)
                 assert rest * (np.log(scale) + row.shift) + bound_value(*held) == h  # logarithms are remembered
                 np.testing.assert_array_equal(noted[row.start :], bound[row.start :])

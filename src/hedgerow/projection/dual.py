@@ -20,9 +20,17 @@ from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.model.index import Index
-from hedgerow.projection.rows import bound_value, clip_row, clip_row_wide, find_bounds, guess_bounds, settle_row
+from hedgerow.projection.rows import (
+    bound_value,
+    clip_row,
+    clip_row_wide,
+    find_bounds,
+    guess_bounds,
+    settle_full_row,
+    settle_row,
+)
 from hedgerow.projection.short_vectors import add_multiple
-from hedgerow.projection.workspace import Workspace
+from hedgerow.projection.workspace import FAINT, Workspace
 
 
 class KernelProblem(NamedTuple):
@@ -48,13 +56,14 @@ class KernelProblem(NamedTuple):
 
 LONGEST = 30.0
 """The most by which the Newton direction may change ln of a mass in one step."""
+ONE = np.uint64(1)
 SMALLEST_WEIGHT = 1e-290
 """Below this a product of a conditional and exp(-v) may lose digits, and the row is redone in the log domain."""
 
 
 @inlined_kernel
 def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, ws: Workspace) -> float:
-    """g(v, theta) - sum wt after renormalising `v` (modified); writes scaled, p, bound, num_bound, log_w, w of `ws`.
+    """g(v, theta) - sum wt after renormalising `v` (modified); writes p, bound, num_bound, w, masses, log_m of `ws`.
 
     The first evaluation of a problem must be this one: it also notes what depends on the base alone.
     """
@@ -68,14 +77,18 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
             index.state_start[k], index.state_start[k + 1], index.state_start[k + 2],
             problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper,
             problem.costs, v, theta, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_ratio, ws.noted,
-            ws.log_w, ws.least_base[0],
+            ws.log_w, ws.factor, ws.least_base[0],
         )  # fmt: skip
+        for x in range(index.state_start[k], index.state_start[k + 1]):
+            for r in range(x * index.num_actions, (x + 1) * index.num_actions):
+                ws.log_w[r] += v[x] + np.log(ws.factor[r])
         _normalise_layer(index, k, ws)
     shift = 0.0
     for k in range(num_layers - 1, -1, -1):
         shift -= ws.log_mass[k]
         for x in range(index.state_start[k], index.state_start[k + 1]):
             v[x] += shift
+    _find_masses(index, ws)
     return _value(num_layers, v, theta, problem.thresholds)
 
 
@@ -107,6 +120,7 @@ def evaluate_base(index: Index, problem: KernelProblem, rows: IntArray, v: Float
         shift -= ws.log_mass[k]
         for x in range(index.state_start[k], index.state_start[k + 1]):
             v[x] = shift
+    _find_masses(index, ws)
     return float(v[0] - num_layers)
 
 
@@ -164,8 +178,8 @@ def evaluate_masses(
     _masses_pass(
         index.row_start, index.successor, index.state_start, index.num_actions,
         problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper, problem.costs,
-        log_m, theta, v, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_ratio, ws.noted, ws.log_w, ws.w,
-        ws.least_base[0],
+        log_m, theta, v, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_ratio, ws.noted, ws.log_w, ws.factor,
+        ws.w, ws.masses, ws.least_base[0],
     )  # fmt: skip
     return _value(len(index.state_start) - 2, v, theta, problem.thresholds)
 
@@ -192,60 +206,76 @@ def _masses_pass(
     log_ratio: FloatArray,
     noted: NDArray[np.int8],
     log_w: FloatArray,
+    factor: FloatArray,
     w: FloatArray,
+    masses: FloatArray,
     least_base: float,
 ) -> None:
     """The pass of `evaluate_masses`, on plain arrays: a bundle read in an inner loop costs more than the loop."""
     for k in range(len(state_start) - 3, -1, -1):
         first, last = state_start[k], state_start[k + 1]
-        _normalise_logs(log_m, first, last)
-        for x in range(first, last):
-            v[x] = 0.0
+        _normalise_masses(log_m, first, last, masses)
         _solve_layer(
             row_start, successor, num_actions, first, last, state_start[k + 2],
             log_weight, base, log_base, lower, upper, costs, v, theta, scaled, p, bound, num_bound, log_ratio, noted,
-            log_w, least_base,
+            log_w, factor, least_base,
         )  # fmt: skip
-        for x in range(first, last):
+        end = np.uint64(first * num_actions)
+        for x in range(np.uint64(first), np.uint64(last)):
+            begin, end = end, end + np.uint64(num_actions)
             largest = -np.inf
-            for r in range(x * num_actions, (x + 1) * num_actions):
+            for r in range(begin, end):
                 largest = max(largest, log_w[r])
             total = 0.0
-            for r in range(x * num_actions, (x + 1) * num_actions):
-                w[r] = np.exp(log_w[r] - largest)
+            for r in range(begin, end):
+                w[r] = factor[r] * np.exp(log_w[r] - largest)
                 total += w[r]
             v[x] = log_m[x] - largest - np.log(total)
-            share = np.exp(log_m[x]) / total
-            for r in range(x * num_actions, (x + 1) * num_actions):
-                w[r] *= share
-                log_w[r] += v[x]
+            mass = masses[x] / total
+            faint = masses[x] < 1e10 * FAINT
+            for r in range(begin, end):
+                if faint | (w[r] < 1e10 * FAINT * total):
+                    log_w[r] += np.log(factor[r]) + v[x]
+                w[r] *= mass
 
 
 @inlined_kernel
-def _normalise_logs(log_m: FloatArray, first: int, last: int) -> None:
-    """Shift log_m[first:last] so that its exponentials sum to 1."""
+def _normalise_masses(log_m: FloatArray, first: int, last: int, masses: FloatArray) -> None:
+    """Shift log_m[first:last] so that its exponentials, `masses`, sum to 1."""
+    begin, end = np.uint64(first), np.uint64(last)
     largest = -np.inf
-    for x in range(first, last):
+    for x in range(begin, end):
         largest = max(largest, log_m[x])
     total = 0.0
-    for x in range(first, last):
-        total += np.exp(log_m[x] - largest)
+    for x in range(begin, end):
+        masses[x] = np.exp(log_m[x] - largest)
+        total += masses[x]
     shift = largest + np.log(total)
-    for x in range(first, last):
+    for x in range(begin, end):
         log_m[x] -= shift
+        masses[x] /= total
 
 
 @inlined_kernel
-def log_masses(index: Index, log_m: FloatArray, ws: Workspace) -> None:
-    """ln sum_a w(x,a) of the point evaluated last, into log_m (num_states,)."""
+def _find_masses(index: Index, ws: Workspace) -> None:
+    """The masses of the states, and their logarithms log_m, from w and log_w of all rows."""
+    masses, w, log_w = ws.masses, ws.w, ws.log_w
     for x in range(index.state_start[len(index.state_start) - 2]):
-        largest = -np.inf
-        for r in range(x * index.num_actions, (x + 1) * index.num_actions):
-            largest = max(largest, ws.log_w[r])
+        begin, end = np.uint64(x * index.num_actions), np.uint64((x + 1) * index.num_actions)
         total = 0.0
-        for r in range(x * index.num_actions, (x + 1) * index.num_actions):
-            total += np.exp(ws.log_w[r] - largest)
-        log_m[x] = largest + np.log(total)
+        for r in range(begin, end):
+            total += w[r]
+        masses[x] = total
+        if total < FAINT:
+            largest = -np.inf
+            for r in range(begin, end):
+                largest = max(largest, log_w[r])
+            relative = 0.0
+            for r in range(begin, end):
+                relative += np.exp(log_w[r] - largest)
+            ws.log_m[x] = largest + np.log(relative)
+        else:
+            ws.log_m[x] = np.log(total)
 
 
 @inlined_kernel
@@ -340,37 +370,52 @@ def _solve_layer(
     log_ratio: FloatArray,
     noted: NDArray[np.int8],
     log_w: FloatArray,
+    factor: FloatArray,
     least_base: float,
 ) -> None:
-    """p and unnormalised log w of the rows of the states here..first-1, whose successors are first..last-1."""
+    """p and w = factor exp(log_w), without its v, of the rows of the states here..first-1, which lead to first..last-1.
+
+    Of rows without active bounds e^-h is known, and h would cost a logarithm.
+    """
     lowest, highest = v[first], v[first]
-    for y in range(first + 1, last):
+    for y in range(np.uint64(first + 1), np.uint64(last)):
         lowest, highest = min(lowest, v[y]), max(highest, v[y])
-    for y in range(first, last):
+    for y in range(np.uint64(first), np.uint64(last)):
         scaled[y] = np.exp(lowest - v[y])
+    width = last - first
     ordinary = least_base * np.exp(lowest - highest) >= SMALLEST_WEIGHT
-    for x in range(here, first):
-        for r in range(x * num_actions, (x + 1) * num_actions):
-            start, stop = row_start[r], row_start[r + 1]
-            if stop - start == 1:
-                p[start] = 1.0
-                h = v[successor[start]]
-            else:
-                scale = -1.0
-                if ordinary:
+    for r in range(np.uint64(here * num_actions), np.uint64(first * num_actions)):
+        start, stop = row_start[r], row_start[r + ONE]
+        whole = 1.0
+        if stop - start == 1:
+            p[start] = 1.0
+            h = v[successor[start]]
+        else:
+            scale = -1.0
+            if ordinary:
+                full = stop - start == width
+                if full:
+                    scale, rest, count = settle_full_row(base, scaled, lower, upper, start, first, width, p, bound)
+                else:
                     scale, rest, count = settle_row(base, scaled, successor, lower, upper, start, stop, p, bound)
-                    h = rest * (np.log(scale) + lowest)
-                    if count > 0:
-                        h += bound_value(base, successor, v, start, stop, p, bound, log_ratio, noted)
-                    num_bound[r] = count
-                if scale < 0.0:
-                    h, num_bound[r] = _solve_row(
-                        successor, base, log_base, lower, upper, v, scaled, lowest, start, stop, p, bound
+                if count > 0:
+                    h = rest * (np.log(scale) + lowest) + bound_value(
+                        base, lower, upper, successor, v, start, stop, full, p, bound, log_ratio, noted
                     )
-            total = log_weight[r] + v[x] - h
-            for i in range(len(theta)):
-                total -= theta[i] * costs[r, i]
-            log_w[r] = total
+                else:  # e^-h is known without a logarithm
+                    h = lowest
+                    whole = 1.0 / scale
+                num_bound[r] = count
+            if scale < 0.0:
+                whole = 1.0
+                h, num_bound[r] = _solve_row(
+                    successor, base, log_base, lower, upper, v, scaled, lowest, start, stop, p, bound
+                )
+        total = log_weight[r] - h
+        for i in range(len(theta)):
+            total -= theta[i] * costs[r, i]
+        log_w[r] = total
+        factor[r] = whole
 
 
 @kernel

@@ -26,7 +26,6 @@ from hedgerow.projection.dual import (
     evaluate_base,
     evaluate_masses,
     gradient,
-    log_masses,
     mass_direction,
 )
 from hedgerow.projection.workspace import NO_SYSTEM, Workspace
@@ -155,11 +154,17 @@ def _is_good_enough(
 ) -> bool:
     """Whether the system that was built last will do for the next step.
 
-    At the start it does, because a step starts with an error of its own. Later on a step with an old system must be the
-    last one: as good as the step before it, it reaches the tolerance.
+    At the start it does: the first step has an error of its own anyway. Later on a step with an old system must be the
+    last one, supposed that it gains as much as the step before; or one of the last few if a new system is dear.
     """
-    if ws.num_candidates[0] == NO_SYSTEM or (iterations > 0 and worst * worst > AT_ONCE * tol * before_last):
+    if ws.num_candidates[0] == NO_SYSTEM:
         return False
+    if iterations > 0:
+        expected = worst
+        for _ in range(1 + ws.patience[0]):
+            expected *= worst / before_last
+        if not expected <= AT_ONCE * tol:
+            return False
     for i in range(len(theta)):
         if moves(problem, theta, ws, i):
             known = False
@@ -177,7 +182,6 @@ def _start(
     """Complete the point that was evaluated, or take that of equal masses if it is better and the given one far off."""
     value = start_value
     gradient(index, problem, ws)
-    log_masses(index, ws.log_m, ws)
     far = False
     for x in range(len(v)):
         far |= abs(ws.gradient_v[x]) > FAR

@@ -19,13 +19,8 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.projection.row_vectors import LANES, TIE, clip, held_value, weigh
 
-TIE = 1e-12
-"""A successor leaves the bound that it is at only if it is this much inside, relatively.
-
-The base is the last projection, whose active bounds hold with equality: without this, rounding would decide about each.
-The row still sums to 1 within its box, and is the solution for a v that differs by as much.
-"""
 QUICKLY = 6
 """Rounds after which the settling of bounds is left to the method that cannot cycle."""
 
@@ -104,12 +99,51 @@ def settle_row(
 
 
 @inlined_kernel
+def settle_full_row(
+    base: FloatArray,
+    scaled: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    start: int,
+    first: int,
+    width: int,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+) -> tuple[float, float, int]:
+    """`settle_row` for a row that leads to all states first..first+width-1 of the next layer."""
+    for _ in range(QUICKLY):
+        total = 0.0
+        rest = 1.0
+        for i in range(0, width, LANES):
+            at, to, count = np.uint64(start + i), np.uint64(first + i), np.uint64(min(LANES, width - i))
+            free, held = weigh(base, scaled, lower, upper, bound, at, to, count)
+            total += free
+            rest -= held
+        if not (rest > 0.0 and total > 0.0):
+            break
+        scale = rest / total
+        num_bound = 0
+        changed = 0
+        for i in range(0, width, LANES):
+            at, to, count = np.uint64(start + i), np.uint64(first + i), np.uint64(min(LANES, width - i))
+            at_bound, new = clip(base, scaled, lower, upper, bound, p, scale, at, to, count)
+            num_bound += at_bound
+            changed += new
+        if changed == 0:
+            return scale, rest, num_bound
+    return -1.0, 0.0, 0
+
+
+@inlined_kernel
 def bound_value(
     base: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
     successor: NDArray[np.int32],
     v: FloatArray,
     start: int,
     stop: int,
+    is_full: bool,
     p: FloatArray,
     bound: NDArray[np.int8],
     log_ratio: FloatArray,
@@ -119,22 +153,44 @@ def bound_value(
 
     A logarithm is taken once per base and side: log_ratio[j] belongs to the side noted[j].
     """
-    missing = 0
     value = 0.0
-    for j in range(np.uint64(start), np.uint64(stop)):
-        side, term = bound[j], p[j] * (v[np.uint64(successor[j])] + log_ratio[j])
-        missing |= side ^ noted[j] if side != 0 else 0
-        value += term if side != 0 else 0.0
-    if missing != 0:
+    for _ in range(2):
+        missing = 0
         value = 0.0
-        for j in range(start, stop):
-            if bound[j] != 0:
-                if bound[j] != noted[j]:
-                    # 0 ln 0 = 0; equal when a bound of the previous projection is still in force
-                    log_ratio[j] = 0.0 if p[j] == base[j] or p[j] == 0.0 else np.log(p[j] / base[j])
-                    noted[j] = bound[j]
-                value += p[j] * (v[successor[j]] + log_ratio[j])
+        if is_full:
+            first = successor[start]
+            for i in range(0, stop - start, LANES):
+                at, to, count = np.uint64(start + i), np.uint64(first + i), np.uint64(min(LANES, stop - start - i))
+                term, lacking = held_value(lower, upper, bound, noted, log_ratio, v, at, to, count)
+                value += term
+                missing |= lacking
+        else:
+            for j in range(np.uint64(start), np.uint64(stop)):
+                side, term = bound[j], p[j] * (v[np.uint64(successor[j])] + log_ratio[j])
+                missing |= side ^ noted[j] if side != 0 else 0
+                value += term if side != 0 else 0.0
+        if missing == 0:
+            break
+        _take_logarithms(base, start, stop, p, bound, log_ratio, noted)
     return value
+
+
+@kernel
+def _take_logarithms(
+    base: FloatArray,
+    start: int,
+    stop: int,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+    log_ratio: FloatArray,
+    noted: NDArray[np.int8],
+) -> None:
+    """Note ln(p/pt) of the successors at a bound that it is missing of."""
+    for j in range(np.uint64(start), np.uint64(stop)):
+        if bound[j] != 0 and bound[j] != noted[j]:
+            # 0 ln 0 = 0; equal when a bound of the previous projection is still in force
+            log_ratio[j] = 0.0 if p[j] == base[j] or p[j] == 0.0 else np.log(p[j] / base[j])
+            noted[j] = bound[j]
 
 
 @kernel

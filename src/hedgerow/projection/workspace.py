@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.model.layout import Layout
 
+FAINT = 1e-250
+"""Smaller shares of a state, and smaller states, are known by their logarithms only."""
 NO_SYSTEM = -1
 """In place of the number of candidates."""
 
@@ -33,9 +35,13 @@ class Workspace(NamedTuple):
     least_base: FloatArray
     """(1,): the smallest conditional of the base, at most 1"""
     log_w: FloatArray
-    """(num_rows,)"""
+    """(num_rows,): ln w of rows whose share of their state, or whose state, is FAINT; of others anything"""
+    factor: FloatArray
+    """(num_rows,): what log_w lacks while a layer is evaluated"""
     w: FloatArray
     """(num_rows,): optimal row weights, layers normalised to mass 1"""
+    masses: FloatArray
+    """(num_states,): sum_a w"""
     log_mass: FloatArray
     """(L,): log of the layer masses before normalisation"""
     outflow: FloatArray
@@ -73,6 +79,8 @@ class Workspace(NamedTuple):
     """(m,): the constraints that take part in a Newton step"""
     num_candidates: IntArray
     """(1,): how many these are; NO_SYSTEM if no system was built"""
+    patience: IntArray
+    """(1,): how many evaluations a factorisation is worth"""
     # Steps
     log_m: FloatArray
     """(num_states,): ln of the state masses"""
@@ -99,7 +107,9 @@ def make_workspace(layout: Layout, num_constraints: int) -> Workspace:
         noted=np.zeros(triples, dtype=np.int8),
         least_base=np.ones(1),
         log_w=np.zeros(rows),
+        factor=np.ones(rows),
         w=np.zeros(rows),
+        masses=np.zeros(states),
         log_mass=np.zeros(layout.horizon),
         outflow=np.zeros(states),
         inflow=np.zeros(states),
@@ -118,6 +128,7 @@ def make_workspace(layout: Layout, num_constraints: int) -> Workspace:
         small=np.zeros((m + 4, m + 1)),
         candidate=np.zeros(m, dtype=np.int64),
         num_candidates=np.full(1, NO_SYSTEM, dtype=np.int64),
+        patience=np.array([_patience(layout)], dtype=np.int64),
         log_m=np.zeros(states),
         log_m_trial=np.zeros(states),
         theta_trial=np.zeros(m),
@@ -125,3 +136,14 @@ def make_workspace(layout: Layout, num_constraints: int) -> Workspace:
         step_v=np.zeros(states),
         step_theta=np.zeros(m),
     )
+
+
+def _patience(layout: Layout) -> int:
+    """How many evaluations take as long as a factorisation: many in wide layers with few transitions, else none.
+
+    In nanoseconds, roughly: 8 per triple and 20 per row against a quarter per multiplication.
+    """
+    evaluation = 8.0 * layout.num_triples + 20.0 * layout.num_rows
+    sizes = np.array(layout.layer_sizes[:-1], dtype=np.float64)
+    ahead = np.append(sizes[1:], 0.0)
+    return int(0.25 * np.sum(sizes**3 / 3.0 + sizes**2 * ahead + sizes * ahead**2 / 2.0) / evaluation)
