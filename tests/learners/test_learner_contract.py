@@ -244,6 +244,8 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path) -> None:
         (lambda meta, arrays: arrays.update({"state.policy": np.full(12, 0.7)}), "sum to"),
         (lambda meta, arrays: arrays.update({"state.policy": np.full(12, np.nan)}), "not a finite number"),
         (lambda meta, arrays: arrays.update({"state.policy": np.zeros(3)}), "policy must be float64 of shape"),
+        (lambda meta, arrays: arrays["state.system.candidate"].fill(5), "a constraint that does not exist"),
+        (lambda meta, arrays: arrays["state.system.num_candidates"].fill(7), "a constraint that does not exist"),
     ]:
         data = files.unpack(blob)
         change(data.meta, data.arrays)

@@ -20,6 +20,7 @@ from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.model.index import Index
+from hedgerow.projection.elementary import exponentials, logarithms
 from hedgerow.projection.rows import (
     bound_value,
     clip_row,
@@ -54,8 +55,6 @@ class KernelProblem(NamedTuple):
     """(m,): multipliers that the base contains already; theta counts from there, so theta >= -absorbed"""
 
 
-LONGEST = 30.0
-"""The most by which the Newton direction may change ln of a mass in one step."""
 ONE = np.uint64(1)
 SMALLEST_WEIGHT = 1e-290
 """Below this a product of a conditional and exp(-v) may lose digits, and the row is redone in the log domain."""
@@ -72,7 +71,7 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
     ws.noted[:] = 0
     guess_bounds(problem.conditional, problem.lower, problem.upper, 0, len(ws.bound), ws.bound)
     for k in range(num_layers):
-        _solve_layer(
+        solve_layer(
             index.row_start, index.successor, index.num_actions,
             index.state_start[k], index.state_start[k + 1], index.state_start[k + 2],
             problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper,
@@ -89,7 +88,7 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
         for x in range(index.state_start[k], index.state_start[k + 1]):
             v[x] += shift
     _find_masses(index, ws)
-    return _value(num_layers, v, theta, problem.thresholds)
+    return dual_value(num_layers, v, theta, problem.thresholds)
 
 
 @inlined_kernel
@@ -158,7 +157,7 @@ def _solve_at_base(
 
 
 @inlined_kernel
-def _value(num_layers: int, v: FloatArray, theta: FloatArray, thresholds: FloatArray) -> float:
+def dual_value(num_layers: int, v: FloatArray, theta: FloatArray, thresholds: FloatArray) -> float:
     """g - sum wt when every layer has mass 1."""
     value = v[0] - float(num_layers)
     for i in range(len(theta)):
@@ -167,178 +166,37 @@ def _value(num_layers: int, v: FloatArray, theta: FloatArray, thresholds: FloatA
 
 
 @inlined_kernel
-def evaluate_masses(
-    index: Index, problem: KernelProblem, log_m: FloatArray, theta: FloatArray, v: FloatArray, ws: Workspace
-) -> float:
-    """g - sum wt at the point whose states carry the masses exp(log_m), normalised per layer (modified); writes `v`.
-
-    Backwards through the layers, v(x) = ln m(x) - ln sum_a wt e^{-h - theta^T c} makes the outflow of x equal m(x).
-    Masses are the better coordinates for long steps: v follows theta by itself, however large theta is.
-    """
-    _masses_pass(
-        index.row_start, index.successor, index.state_start, index.num_actions,
-        problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper, problem.costs,
-        log_m, theta, v, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_ratio, ws.noted, ws.log_w, ws.factor,
-        ws.w, ws.masses, ws.least_base[0],
-    )  # fmt: skip
-    return _value(len(index.state_start) - 2, v, theta, problem.thresholds)
-
-
-@kernel
-def _masses_pass(
-    row_start: IntArray,
-    successor: NDArray[np.int32],
-    state_start: IntArray,
-    num_actions: int,
-    log_weight: FloatArray,
-    base: FloatArray,
-    log_base: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    costs: FloatArray,
-    log_m: FloatArray,
-    theta: FloatArray,
-    v: FloatArray,
-    scaled: FloatArray,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-    num_bound: IntArray,
-    log_ratio: FloatArray,
-    noted: NDArray[np.int8],
-    log_w: FloatArray,
-    factor: FloatArray,
-    w: FloatArray,
-    masses: FloatArray,
-    least_base: float,
-) -> None:
-    """The pass of `evaluate_masses`, on plain arrays: a bundle read in an inner loop costs more than the loop."""
-    for k in range(len(state_start) - 3, -1, -1):
-        first, last = state_start[k], state_start[k + 1]
-        _normalise_masses(log_m, first, last, masses)
-        _solve_layer(
-            row_start, successor, num_actions, first, last, state_start[k + 2],
-            log_weight, base, log_base, lower, upper, costs, v, theta, scaled, p, bound, num_bound, log_ratio, noted,
-            log_w, factor, least_base,
-        )  # fmt: skip
-        end = np.uint64(first * num_actions)
-        for x in range(np.uint64(first), np.uint64(last)):
-            begin, end = end, end + np.uint64(num_actions)
-            largest = -np.inf
-            for r in range(begin, end):
-                largest = max(largest, log_w[r])
-            total = 0.0
-            for r in range(begin, end):
-                w[r] = factor[r] * np.exp(log_w[r] - largest)
-                total += w[r]
-            v[x] = log_m[x] - largest - np.log(total)
-            mass = masses[x] / total
-            faint = masses[x] < 1e10 * FAINT
-            for r in range(begin, end):
-                if faint | (w[r] < 1e10 * FAINT * total):
-                    log_w[r] += np.log(factor[r]) + v[x]
-                w[r] *= mass
-
-
-@inlined_kernel
-def _normalise_masses(log_m: FloatArray, first: int, last: int, masses: FloatArray) -> None:
-    """Shift log_m[first:last] so that its exponentials, `masses`, sum to 1."""
-    begin, end = np.uint64(first), np.uint64(last)
-    largest = -np.inf
-    for x in range(begin, end):
-        largest = max(largest, log_m[x])
-    total = 0.0
-    for x in range(begin, end):
-        masses[x] = np.exp(log_m[x] - largest)
-        total += masses[x]
-    shift = largest + np.log(total)
-    for x in range(begin, end):
-        log_m[x] -= shift
-        masses[x] /= total
-
-
-@inlined_kernel
 def _find_masses(index: Index, ws: Workspace) -> None:
     """The masses of the states, and their logarithms log_m, from w and log_w of all rows."""
-    masses, w, log_w = ws.masses, ws.w, ws.log_w
-    for x in range(index.state_start[len(index.state_start) - 2]):
-        begin, end = np.uint64(x * index.num_actions), np.uint64((x + 1) * index.num_actions)
+    masses, log_m, w, log_w = ws.masses, ws.log_m, ws.w, ws.log_w
+    num_states, actions, begin = (
+        index.state_start[len(index.state_start) - 2],
+        np.uint64(index.num_actions),
+        np.uint64(0),
+    )
+    for x in range(np.uint64(num_states)):
         total = 0.0
-        for r in range(begin, end):
+        for r in range(begin, begin + actions):
             total += w[r]
         masses[x] = total
-        if total < FAINT:
-            largest = -np.inf
-            for r in range(begin, end):
-                largest = max(largest, log_w[r])
-            relative = 0.0
-            for r in range(begin, end):
-                relative += np.exp(log_w[r] - largest)
-            ws.log_m[x] = largest + np.log(relative)
-        else:
-            ws.log_m[x] = np.log(total)
-
-
-@inlined_kernel
-def mass_direction(index: Index, problem: KernelProblem, ws: Workspace) -> None:
-    """How ln m changes along (step_v, step_theta): step_v(x) - sum_a pi(a|x) [ p . step_v + c^T step_theta ]."""
-    num_layers, step_m = len(index.state_start) - 2, ws.step_m
-    for k in range(num_layers):
-        _change_of_layer(
-            index.row_start, index.successor, index.num_actions,
-            index.state_start[k], index.state_start[k + 1], index.state_start[k + 2] - index.state_start[k + 1],
-            k < num_layers - 1, problem.costs, ws.w, ws.p, ws.flow, ws.coupling_start[k], ws.step_v, ws.step_theta,
-            step_m,
-        )  # fmt: skip
-    for x in range(index.state_start[num_layers]):
-        step = ws.step_v[x] - step_m[x] / ws.outflow[x] if ws.outflow[x] > 0.0 else 0.0
-        step = min(max(step, -LONGEST), LONGEST)
-        # Far from balance a Newton step moves a mass by a factor e or so; the ratio of its flows says how far to go.
-        if ws.inflow[x] < 0.1 * ws.outflow[x]:
-            step = min(step, 0.5 * (np.log(max(ws.inflow[x], 1e-300)) - ws.log_m[x]))
-        elif ws.outflow[x] < 0.1 * ws.inflow[x]:
-            step = max(step, 0.5 * (np.log(ws.inflow[x]) - ws.log_m[x]))
-        step_m[x] = step
+        log_m[x] = total
+        begin += actions
+    logarithms(log_m, 0, num_states)
+    for x in range(num_states):
+        if masses[x] < FAINT:
+            log_m[x] = log_sum(log_w, x * index.num_actions, (x + 1) * index.num_actions)
 
 
 @kernel
-def _change_of_layer(
-    row_start: IntArray,
-    successor: NDArray[np.int32],
-    num_actions: int,
-    here: int,
-    first: int,
-    width: int,
-    is_inner: bool,
-    costs: FloatArray,
-    w: FloatArray,
-    p: FloatArray,
-    flow: FloatArray,
-    block: int,
-    step_v: FloatArray,
-    step_theta: FloatArray,
-    change: FloatArray,
-) -> None:
-    """change(x) = sum_a w [ p . step_v + c^T step_theta ] for the states here..first-1; step_v(x_L) is 0."""
-    full = is_full(row_start, here * num_actions, first * num_actions, width)
-    for x in range(here, first):
-        total = 0.0
-        if is_inner and full:
-            source, there = np.uint64(block + (x - here) * width), np.uint64(first)
-            for j in range(np.uint64(width)):
-                total += flow[source + j] * step_v[there + j]
-        elif is_inner:
-            for r in range(x * num_actions, (x + 1) * num_actions):
-                inner = 0.0
-                for j in range(np.uint64(row_start[r]), np.uint64(row_start[r + 1])):
-                    inner += p[j] * step_v[np.uint64(successor[j])]
-                total += w[r] * inner
-        for i in range(len(step_theta)):
-            if step_theta[i] != 0.0:
-                inner = 0.0
-                for r in range(x * num_actions, (x + 1) * num_actions):
-                    inner += w[r] * costs[r, i]
-                total += inner * step_theta[i]
-        change[x] = total
+def log_sum(values: FloatArray, first: int, last: int) -> float:
+    """ln of the sum of the exponentials of values[first:last]."""
+    largest = -np.inf
+    for i in range(first, last):
+        largest = max(largest, values[i])
+    total = 0.0
+    for i in range(first, last):
+        total += np.exp(values[i] - largest)
+    return float(largest + np.log(total))
 
 
 @inlined_kernel
@@ -348,7 +206,7 @@ def is_full(row_start: IntArray, first_row: int, last_row: int, width: int) -> b
 
 
 @inlined_kernel
-def _solve_layer(
+def solve_layer(
     row_start: IntArray,
     successor: NDArray[np.int32],
     num_actions: int,
@@ -381,7 +239,8 @@ def _solve_layer(
     for y in range(np.uint64(first + 1), np.uint64(last)):
         lowest, highest = min(lowest, v[y]), max(highest, v[y])
     for y in range(np.uint64(first), np.uint64(last)):
-        scaled[y] = np.exp(lowest - v[y])
+        scaled[y] = lowest - v[y]
+    exponentials(scaled, first, last)
     width = last - first
     ordinary = least_base * np.exp(lowest - highest) >= SMALLEST_WEIGHT
     for r in range(np.uint64(here * num_actions), np.uint64(first * num_actions)):
@@ -462,18 +321,21 @@ def _least(values: FloatArray) -> float:
 def _normalise_layer(index: Index, k: int, ws: Workspace) -> None:
     """w of layer k with mass 1; remembers the log of the mass that it had."""
     first, last = index.state_start[k] * index.num_actions, index.state_start[k + 1] * index.num_actions
-    log_w, w = ws.log_w, ws.w
+    begin, end, log_w, w = np.uint64(first), np.uint64(last), ws.log_w, ws.w
     largest = -np.inf
-    for r in range(first, last):
+    for r in range(begin, end):
         largest = max(largest, log_w[r])
+    for r in range(begin, end):
+        w[r] = log_w[r] - largest
+    exponentials(w, first, last)
     total = 0.0
-    for r in range(first, last):
-        w[r] = np.exp(log_w[r] - largest)
+    for r in range(begin, end):
         total += w[r]
-    ws.log_mass[k] = largest + np.log(total)
-    for r in range(first, last):
+    log_mass = largest + np.log(total)
+    ws.log_mass[k] = log_mass
+    for r in range(begin, end):
         w[r] /= total
-        log_w[r] -= ws.log_mass[k]
+        log_w[r] -= log_mass
 
 
 @inlined_kernel

@@ -20,14 +20,8 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.direction import build_system, direction, moves
-from hedgerow.projection.dual import (
-    KernelProblem,
-    evaluate,
-    evaluate_base,
-    evaluate_masses,
-    gradient,
-    mass_direction,
-)
+from hedgerow.projection.dual import KernelProblem, evaluate, evaluate_base, gradient
+from hedgerow.projection.masses import evaluate_masses, mass_direction
 from hedgerow.projection.workspace import NO_SYSTEM, Workspace
 
 SOLVED, SUSPECT, STALLED = 0, 1, 2

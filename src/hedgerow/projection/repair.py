@@ -12,6 +12,7 @@ from hedgerow.checks import FloatArray
 from hedgerow.compiling import kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.dual import KernelProblem
+from hedgerow.projection.elementary import logarithms
 from hedgerow.projection.workspace import FAINT, Workspace
 
 
@@ -20,30 +21,33 @@ def recover(
     index: Index, problem: KernelProblem, ws: Workspace, policy: FloatArray, log_w: FloatArray, costs: FloatArray
 ) -> None:
     """Write pi(a|x) and ln q(x,a) (num_rows,) and the costs c_i^T q (m,); p stays in `ws.p`."""
-    num_decision_states = index.state_start[len(index.state_start) - 2]
-    reach, p, w, successor, row_start = ws.inflow, ws.p, ws.w, index.successor, index.row_start
+    num_states, actions, begin = (
+        index.state_start[len(index.state_start) - 2],
+        np.uint64(index.num_actions),
+        np.uint64(0),
+    )
+    reach, log_reach, p, w, successor, row_start = ws.inflow, ws.step_m, ws.p, ws.w, index.successor, index.row_start
+    masses, log_m, m = ws.masses, ws.log_m, len(costs)
     reach[:] = 0.0
     reach[0] = 1.0
     costs[:] = 0.0
-    end = np.uint64(0)
-    for x in range(np.uint64(num_decision_states)):
-        begin, end = end, end + np.uint64(index.num_actions)
-        mass = ws.masses[x]
-        if mass >= FAINT:
-            for r in range(begin, end):
-                policy[r] = w[r] / mass
-        else:
-            for r in range(begin, end):
-                policy[r] = np.exp(ws.log_w[r] - ws.log_m[x])
-        # A state that nothing reaches in floating point keeps the mass that the dual gave it.
-        log_reach = np.log(reach[x]) if reach[x] > 1e-300 else ws.log_m[x]
-        for r in range(begin, end):
-            if policy[r] >= FAINT:
-                log_w[r] = np.log(policy[r]) + log_reach
-            else:
-                log_w[r] = ws.log_w[r] + (log_reach - ws.log_m[x])
+    for x in range(np.uint64(num_states)):
+        for r in range(begin, begin + actions):
+            policy[r] = w[r] / masses[x] if masses[x] >= FAINT else np.exp(ws.log_w[r] - log_m[x])
+            log_w[r] = policy[r]
             mass = reach[x] * policy[r]
-            for i in range(len(costs)):
+            for i in range(m):
                 costs[i] += mass * problem.costs[r, i]
             for j in range(np.uint64(row_start[r]), np.uint64(row_start[r + np.uint64(1)])):
                 reach[np.uint64(successor[j])] += mass * p[j]
+        log_reach[x] = reach[x]
+        begin += actions
+    logarithms(log_w, 0, len(log_w))
+    logarithms(log_reach, 0, num_states)
+    begin = np.uint64(0)
+    for x in range(np.uint64(num_states)):
+        # A state that nothing reaches in floating point keeps the mass that the dual gave it.
+        log_mass = log_reach[x] if reach[x] > 1e-300 else log_m[x]
+        for r in range(begin, begin + actions):
+            log_w[r] = log_mass + (log_w[r] if policy[r] >= FAINT else ws.log_w[r] - log_m[x])
+        begin += actions

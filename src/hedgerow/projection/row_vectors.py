@@ -10,20 +10,16 @@ A *lane mask* keeps what lies beyond the row from being read or written.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
-from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray
+from hedgerow.projection.lanes import PLAIN, Lanes, ir
 
-ir: Any = import_module("llvmlite.ir")  # has no types
-
-LANES = 8
 PAIR, NUMBERS = (cast(Any, types.UniTuple)(kind, 2) for kind in (types.float64, types.int64))
 MIXED = cast(Any, types.Tuple)([types.float64, types.int64])
 TIE = 1e-12
@@ -35,81 +31,13 @@ The row still sums to 1 within its box, and is the solution for a v that differs
 Bounds = NDArray[np.int8]
 
 
-class _Lanes:
-    """Writes vector code: LANES doubles or bytes, of which the first `count` are in use."""
-
-    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any, count: Any) -> None:
-        self.context, self.builder, self.signature, self.arguments = context, builder, signature, arguments
-        self.double, self.byte, self.bit = (
-            ir.VectorType(kind, LANES) for kind in (ir.DoubleType(), ir.IntType(8), ir.IntType(1))
-        )
-        number = ir.VectorType(ir.IntType(64), LANES)
-        self.mask = builder.icmp_unsigned("<", ir.Constant(number, list(range(LANES))), self.spread(count, number))
-
-    def spread(self, value: Any, kind: Any) -> Any:
-        """The same value in all lanes."""
-        none = ir.Constant(kind, ir.Undefined)
-        one = self.builder.insert_element(none, value, ir.IntType(32)(0))
-        return self.builder.shuffle_vector(one, none, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
-
-    def load(self, array: int, offset: Any, kind: Any) -> Any:
-        """Lanes of the argument number `array` from `offset` on; 0 in those that are not in use."""
-        load = self._function("load", kind, kind, [self.mask.type, kind])
-        return self.builder.call(
-            load, [self._place(array, offset, kind), self._alignment(kind), self.mask, ir.Constant(kind, None)]
-        )
-
-    def store(self, value: Any, array: int, offset: Any) -> None:
-        kind = value.type
-        store = self._function("store", kind, ir.VoidType(), [self.mask.type], first=[kind])
-        self.builder.call(store, [value, self._place(array, offset, kind), self._alignment(kind), self.mask])
-
-    def total(self, vector: Any) -> Any:
-        """The sum of all lanes: halves, quarters, eighths."""
-        builder, width = self.builder, LANES
-        none = ir.Constant(vector.type, ir.Undefined)
-        while width > 1:
-            width //= 2
-            places = ir.VectorType(ir.IntType(32), width)
-            low = builder.shuffle_vector(vector, none, ir.Constant(places, list(range(width))))
-            high = builder.shuffle_vector(vector, none, ir.Constant(places, list(range(width, 2 * width))))
-            vector = builder.fadd(low, high)
-            none = ir.Constant(vector.type, ir.Undefined)
-        return builder.extract_element(vector, ir.IntType(32)(0))
-
-    def number(self, bits: Any) -> Any:
-        """How many lanes are set, as a 64-bit integer."""
-        builder = self.builder
-        packed = builder.zext(builder.bitcast(bits, ir.IntType(LANES)), ir.IntType(64))
-        return builder.ctpop(packed)
-
-    def constant(self, value: float) -> Any:
-        return ir.Constant(self.double, [value] * LANES)
-
-    def _place(self, array: int, offset: Any, kind: Any) -> Any:
-        made = self.context.make_array(self.signature.args[array])
-        data = made(self.context, self.builder, self.arguments[array]).data
-        return self.builder.bitcast(self.builder.gep(data, [offset]), kind.as_pointer())
-
-    @staticmethod
-    def _alignment(kind: Any) -> Any:
-        return ir.IntType(32)(8 if isinstance(kind.element, ir.DoubleType) else 1)
-
-    def _function(self, name: str, kind: Any, result: Any, last: list[Any], first: list[Any] | None = None) -> Any:
-        suffix = "v8f64" if isinstance(kind.element, ir.DoubleType) else "v8i8"
-        arguments = [*(first or []), kind.as_pointer(), ir.IntType(32), *last]
-        return self.builder.module.declare_intrinsic(
-            f"llvm.masked.{name}.{suffix}.p0", fnty=ir.FunctionType(result, arguments)
-        )
-
-
 def _weigh_intrinsic() -> Any:
     def typed(
         context: Any, base: Any, scaled: Any, lower: Any, upper: Any, bound: Any, at: Any, to: Any, count: Any
     ) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             at, to, count = arguments[5:]
-            lanes = _Lanes(context, builder, signature, arguments, count)
+            lanes = Lanes(context, builder, signature, arguments, count)
             weight = builder.fmul(lanes.load(0, at, lanes.double), lanes.load(1, to, lanes.double))
             least, most = lanes.load(2, at, lanes.double), lanes.load(3, at, lanes.double)
             side, none, zero = lanes.load(4, at, lanes.byte), ir.Constant(lanes.byte, None), lanes.constant(0.0)
@@ -130,7 +58,7 @@ def _clip_intrinsic() -> Any:
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             scale, at, to, count = arguments[6:]
-            lanes = _Lanes(context, builder, signature, arguments, count)
+            lanes = Lanes(context, builder, signature, arguments, count)
             weight = builder.fmul(lanes.load(0, at, lanes.double), lanes.load(1, to, lanes.double))
             least, most = lanes.load(2, at, lanes.double), lanes.load(3, at, lanes.double)
             last, none = lanes.load(4, at, lanes.byte), ir.Constant(lanes.byte, None)
@@ -161,7 +89,7 @@ def _held_intrinsic() -> Any:
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             at, to, count = arguments[6:]
-            lanes = _Lanes(context, builder, signature, arguments, count)
+            lanes = Lanes(context, builder, signature, arguments, count)
             least, most = lanes.load(0, at, lanes.double), lanes.load(1, at, lanes.double)
             side, none, zero = lanes.load(2, at, lanes.byte), ir.Constant(lanes.byte, None), lanes.constant(0.0)
             held = builder.icmp_signed("!=", side, none)
@@ -232,7 +160,6 @@ def _clip_plainly(
     return int(np.count_nonzero(above | below)), int(np.count_nonzero(bound[here] != last))
 
 
-PLAIN: bool = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
 weigh = _weigh_plainly if PLAIN else _weigh_intrinsic()
 """(base, scaled, lower, upper, bound, at, to, count): of `count` successors from triple `at` and state `to` on, the sum
 of the weights base * scaled of those that are free, and the sum of the bounds that the others are at.

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
-from hedgerow.projection.row_vectors import LANES, TIE, clip, held_value, weigh
+from hedgerow.projection.lanes import LANES
+from hedgerow.projection.row_vectors import TIE, clip, held_value, weigh
 
 QUICKLY = 6
 """Rounds after which the settling of bounds is left to the method that cannot cycle."""

@@ -9,25 +9,22 @@ plain loop, bit by bit. Offsets are unsigned: a signed one may be negative, whic
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling import inlined_kernel
-
-ir: Any = import_module("llvmlite.ir")  # has no types
+from hedgerow.projection.lanes import PLAIN, ir
 
 TWO, FOUR = np.uint64(2), np.uint64(4)
 
 
 def _adding(width: int) -> Callable[[FloatArray, np.uint64, float, FloatArray, np.uint64], None]:
     """The function that adds a multiple of `width` entries to as many others, in one vector operation."""
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if PLAIN:
 
         def add(target: FloatArray, to: np.uint64, factor: float, source: FloatArray, at: np.uint64) -> None:
             target[to : to + np.uint64(width)] += factor * source[at : at + np.uint64(width)]

@@ -80,7 +80,7 @@ class Workspace(NamedTuple):
     num_candidates: IntArray
     """(1,): how many these are; NO_SYSTEM if no system was built"""
     patience: IntArray
-    """(1,): how many evaluations a factorisation is worth"""
+    """(1,): how many steps a new system is worth"""
     # Steps
     log_m: FloatArray
     """(num_states,): ln of the state masses"""
@@ -139,11 +139,11 @@ def make_workspace(layout: Layout, num_constraints: int) -> Workspace:
 
 
 def _patience(layout: Layout) -> int:
-    """How many evaluations take as long as a factorisation: many in wide layers with few transitions, else none.
+    """How many steps with an old system take as long as a new system: some in wide layers with few transitions.
 
-    In nanoseconds, roughly: 8 per triple and 20 per row against a quarter per multiplication.
+    In nanoseconds, roughly: 20 per triple, 40 per row and 1 per entry of a block, against 1/4 per multiplication.
     """
-    evaluation = 8.0 * layout.num_triples + 20.0 * layout.num_rows
     sizes = np.array(layout.layer_sizes[:-1], dtype=np.float64)
     ahead = np.append(sizes[1:], 0.0)
-    return int(0.25 * np.sum(sizes**3 / 3.0 + sizes**2 * ahead + sizes * ahead**2 / 2.0) / evaluation)
+    step = 20.0 * layout.num_triples + 40.0 * layout.num_rows + np.sum(sizes**2 + sizes * ahead)
+    return int(0.25 * np.sum(sizes**3 / 3.0 + sizes**2 * ahead + sizes * ahead**2 / 2.0) / step)

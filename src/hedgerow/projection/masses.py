@@ -1,0 +1,203 @@
+"""The dual in other coordinates: the masses that leave the states, from which v follows.
+
+    v(x) = ln m(x) - ln sum_a wt e^{-h - theta^T c}      backwards through the layers: the outflow of x is m(x)
+
+Masses are the better coordinates for long steps: v follows theta by itself, however large theta is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.model.index import Index
+from hedgerow.projection.dual import ONE, KernelProblem, dual_value, is_full, solve_layer
+from hedgerow.projection.elementary import exponentials, logarithms
+from hedgerow.projection.workspace import FAINT, Workspace
+
+LONGEST = 30.0
+"""The most by which the Newton direction may change ln of a mass in one step."""
+
+
+@inlined_kernel
+def evaluate_masses(
+    index: Index, problem: KernelProblem, log_m: FloatArray, theta: FloatArray, v: FloatArray, ws: Workspace
+) -> float:
+    """g - sum wt at the point whose states carry the masses exp(log_m), normalised per layer (modified); writes `v`."""
+    _masses_pass(
+        index.row_start, index.successor, index.state_start, index.num_actions,
+        problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper, problem.costs,
+        log_m, theta, v, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_ratio, ws.noted, ws.log_w, ws.factor,
+        ws.w, ws.masses, ws.least_base[0],
+    )  # fmt: skip
+    return dual_value(len(index.state_start) - 2, v, theta, problem.thresholds)
+
+
+@kernel
+def _masses_pass(
+    row_start: IntArray,
+    successor: NDArray[np.int32],
+    state_start: IntArray,
+    num_actions: int,
+    log_weight: FloatArray,
+    base: FloatArray,
+    log_base: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    costs: FloatArray,
+    log_m: FloatArray,
+    theta: FloatArray,
+    v: FloatArray,
+    scaled: FloatArray,
+    p: FloatArray,
+    bound: NDArray[np.int8],
+    num_bound: IntArray,
+    log_ratio: FloatArray,
+    noted: NDArray[np.int8],
+    log_w: FloatArray,
+    factor: FloatArray,
+    w: FloatArray,
+    masses: FloatArray,
+    least_base: float,
+) -> None:
+    """The pass of `evaluate_masses`, on plain arrays: a bundle read in an inner loop costs more than the loop."""
+    for k in range(len(state_start) - 3, -1, -1):
+        first, last = state_start[k], state_start[k + 1]
+        _normalise_masses(log_m, first, last, masses)
+        solve_layer(
+            row_start, successor, num_actions, first, last, state_start[k + 2],
+            log_weight, base, log_base, lower, upper, costs, v, theta, scaled, p, bound, num_bound, log_ratio, noted,
+            log_w, factor, least_base,
+        )  # fmt: skip
+        _share_masses(num_actions, first, last, log_m, masses, v, scaled, log_w, factor, w)
+
+
+@inlined_kernel
+def _normalise_masses(log_m: FloatArray, first: int, last: int, masses: FloatArray) -> None:
+    """Shift log_m[first:last] so that its exponentials, `masses`, sum to 1."""
+    begin, end = np.uint64(first), np.uint64(last)
+    largest = -np.inf
+    for x in range(begin, end):
+        largest = max(largest, log_m[x])
+    total = 0.0
+    for x in range(begin, end):
+        masses[x] = log_m[x] - largest
+    exponentials(masses, first, last)
+    for x in range(begin, end):
+        total += masses[x]
+    shift = largest + np.log(total)
+    for x in range(begin, end):
+        log_m[x] -= shift
+        masses[x] /= total
+
+
+@inlined_kernel
+def _share_masses(
+    num_actions: int,
+    first: int,
+    last: int,
+    log_m: FloatArray,
+    masses: FloatArray,
+    v: FloatArray,
+    largest: FloatArray,
+    log_w: FloatArray,
+    factor: FloatArray,
+    w: FloatArray,
+) -> None:
+    """w and v of the states first..last-1 from their masses and the relative weights factor exp(log_w) of their rows.
+
+    `largest` is scratch.
+    """
+    actions, begin_layer = np.uint64(num_actions), np.uint64(first * num_actions)
+    begin = begin_layer
+    for x in range(np.uint64(first), np.uint64(last)):
+        most = -np.inf
+        for r in range(begin, begin + actions):
+            most = max(most, log_w[r])
+        for r in range(begin, begin + actions):
+            w[r] = log_w[r] - most
+        largest[x] = most
+        begin += actions
+    exponentials(w, first * num_actions, last * num_actions)
+    begin = begin_layer
+    for x in range(np.uint64(first), np.uint64(last)):
+        total = 0.0
+        for r in range(begin, begin + actions):
+            w[r] *= factor[r]
+            total += w[r]
+        v[x] = total
+        mass = masses[x] / total
+        faint = masses[x] < 1e10 * FAINT
+        for r in range(begin, begin + actions):
+            if faint | (w[r] < 1e10 * FAINT * total):
+                log_w[r] += np.log(factor[r]) + log_m[x] - largest[x] - np.log(total)
+            w[r] *= mass
+        begin += actions
+    logarithms(v, first, last)
+    for x in range(np.uint64(first), np.uint64(last)):
+        v[x] = log_m[x] - largest[x] - v[x]
+
+
+@inlined_kernel
+def mass_direction(index: Index, problem: KernelProblem, ws: Workspace) -> None:
+    """How ln m changes along (step_v, step_theta): step_v(x) - sum_a pi(a|x) [ p . step_v + c^T step_theta ]."""
+    step_m, step_v, inflow, outflow, log_m = ws.step_m, ws.step_v, ws.inflow, ws.outflow, ws.log_m
+    _change_pass(
+        index.row_start, index.successor, index.state_start, index.num_actions, problem.costs, ws.w, ws.p, ws.flow,
+        ws.coupling_start, step_v, ws.step_theta, step_m,
+    )  # fmt: skip
+    for x in range(np.uint64(index.state_start[len(index.state_start) - 2])):
+        step = step_v[x] - step_m[x] / outflow[x] if outflow[x] > 0.0 else 0.0
+        step = min(max(step, -LONGEST), LONGEST)
+        # Far from balance a Newton step moves a mass by a factor e or so; the ratio of its flows says how far to go.
+        if inflow[x] < 0.1 * outflow[x]:
+            step = min(step, 0.5 * (np.log(max(inflow[x], 1e-300)) - log_m[x]))
+        elif outflow[x] < 0.1 * inflow[x]:
+            step = max(step, 0.5 * (np.log(inflow[x]) - log_m[x]))
+        step_m[x] = step
+
+
+@kernel
+def _change_pass(
+    row_start: IntArray,
+    successor: NDArray[np.int32],
+    state_start: IntArray,
+    num_actions: int,
+    costs: FloatArray,
+    w: FloatArray,
+    p: FloatArray,
+    flow: FloatArray,
+    flow_start: IntArray,
+    step_v: FloatArray,
+    step_theta: FloatArray,
+    change: FloatArray,
+) -> None:
+    """change(x) = sum_a w [ p . step_v + c^T step_theta ]; step_v(x_L) is 0."""
+    num_layers, actions, begin = len(state_start) - 2, np.uint64(num_actions), np.uint64(0)
+    for k in range(num_layers):
+        here, first, width = state_start[k], state_start[k + 1], state_start[k + 2] - state_start[k + 1]
+        is_inner = k < num_layers - 1
+        full = is_full(row_start, here * num_actions, first * num_actions, width)
+        source, there = np.uint64(flow_start[k]), np.uint64(first)
+        for x in range(np.uint64(here), np.uint64(first)):
+            total = 0.0
+            if is_inner and full:
+                for j in range(np.uint64(width)):
+                    total += flow[source + j] * step_v[there + j]
+                source += np.uint64(width)
+            elif is_inner:
+                for r in range(begin, begin + actions):
+                    inner = 0.0
+                    for j in range(np.uint64(row_start[r]), np.uint64(row_start[r + ONE])):
+                        inner += p[j] * step_v[np.uint64(successor[j])]
+                    total += w[r] * inner
+            for i in range(len(step_theta)):
+                if step_theta[i] != 0.0:
+                    inner = 0.0
+                    for r in range(begin, begin + actions):
+                        inner += w[r] * costs[r, i]
+                    total += inner * step_theta[i]
+            change[x] = total
+            begin += actions
