@@ -1,7 +1,8 @@
 """What an episode of SV-OPS is made of, and its floor: the loop with one evaluation pass in place of the projection.
 
 One compiled loop runs any selection of the parts over recorded episodes; a part alone, minus the empty loop, is its
-price. The weights are put back after each evaluation, so that policy and iterate stay what they were at the start.
+price. The evaluation is the pass that Newton's method repeats. The weights are put back after each, so that policy and
+iterate stay what they were at the start.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from hedgerow.learners.learner import Learner
 from hedgerow.learners.state import EPISODE, ETA, GAMMA
 from hedgerow.model.cmdp import CMDP
 from hedgerow.projection.dual import evaluate
+from hedgerow.projection.masses import evaluate_masses
 from hedgerow.simulation.loop import Episode, make_episode
 from hedgerow.simulation.play import World, make_streams, make_world, play
 from hedgerow.simulation.scoring import (
@@ -88,7 +90,10 @@ def run_parts(
     rows, triples, losses, costs = episode.rows, episode.triples, episode.losses, episode.costs
     log_weight, binding = core.state.log_weight, core.baseline.binding
     eta, gamma = core.state.reals[ETA], core.state.reals[GAMMA]
-    total = 0.0
+    v, theta, newton = core.buffers.v, core.state.multipliers, core.buffers.newton
+    v[:] = 0.0
+    theta[:] = 0.0
+    total = evaluate(index, problem, v, theta, newton)
     for number in range(count):
         e = number % len(recorded_rows)
         if parts & SCORING:
@@ -118,9 +123,7 @@ def run_parts(
         if parts & EVALUATION:
             for k in range(len(rows)):
                 log_weight[rows[k]] -= eta * trace.estimate[k]
-            core.buffers.v[:] = 0.0
-            core.state.multipliers[:] = 0.0
-            total += evaluate(index, problem, core.buffers.v, core.state.multipliers, core.buffers.newton)
+            total += evaluate_masses(index, problem, newton.log_m, theta, v, newton)
             for k in range(len(rows)):
                 log_weight[rows[k]] += eta * trace.estimate[k]
         if parts & BOUNDS:
