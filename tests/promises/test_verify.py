@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from hedgerow import cli
 from hedgerow.errors import InvalidInput
+from hedgerow.log_plots import Line, log_plot
 from hedgerow.promises import levels, verify
 from hedgerow.promises.controls import CONTROLS
 from hedgerow.promises.figures import draw
 from hedgerow.promises.levels import Level, make_level
-from hedgerow.promises.plot import Curve, log_plot
 from hedgerow.promises.promise import Status
 from hedgerow.promises.specs import RunSpec
 from hedgerow.promises.store import Store
@@ -149,7 +149,7 @@ def test_figures_are_drawn_from_what_is_there(tmp_path: Path) -> None:
 
 
 def test_plots_place_points_logarithmically() -> None:
-    svg = log_plot("a < b", "x", "y", [Curve("one", [(1.0, 1.0), (10.0, 10.0), (100.0, 100.0), (5.0, -1.0)])])
+    svg = log_plot("a < b", "x", "y", [Line("one", [(1.0, 1.0), (10.0, 10.0), (100.0, 100.0), (5.0, -1.0)])])
     root = ElementTree.fromstring(svg)
     circles = [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in root.iter("{http://www.w3.org/2000/svg}circle")]
     assert len(circles) == 3

@@ -93,7 +93,8 @@ def run_parts(
     v, theta, newton = core.buffers.v, core.state.multipliers, core.buffers.newton
     v[:] = 0.0
     theta[:] = 0.0
-    total = evaluate(index, problem, v, theta, newton)
+    evaluate(index, problem, v, theta, newton)
+    total = 0.0
     for number in range(count):
         e = number % len(recorded_rows)
         if parts & SCORING:

@@ -24,7 +24,6 @@ import numpy as np
 
 from hedgerow import output
 from hedgerow.bench import kept_curves, manifest, terminal
-from hedgerow.bench.figure import Line, log_plot
 from hedgerow.bench.kept_curves import Curves, Task
 from hedgerow.catalogue import make
 from hedgerow.catalogue.instance import Instance
@@ -32,6 +31,7 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.sops import SOPS
 from hedgerow.learners.svops import SVOPS
+from hedgerow.log_plots import Line, log_plot
 from hedgerow.model import offline
 from hedgerow.simulation.run import simulate
 
@@ -66,13 +66,14 @@ class Settings:
 
     @property
     def tasks(self) -> list[Task]:
+        """Seed by seed: an interrupted run has all cells of the table, of fewer seeds."""
         return [
             Task(world, learner, preset, length, seed)
-            for length in sorted(self.lengths, reverse=True)  # the long ones first: nobody waits at the end
+            for length in self.lengths
+            for seed in range(self.seeds)
             for world in self.worlds
             for learner in LEARNERS
             for preset in PRESETS
-            for seed in range(self.seeds)
         ]
 
 

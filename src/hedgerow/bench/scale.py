@@ -16,10 +16,10 @@ import numpy as np
 from hedgerow import output
 from hedgerow.bench import manifest, terminal
 from hedgerow.bench.contender import target
-from hedgerow.bench.figure import Line, log_plot
 from hedgerow.bench.mirror_steps import Size, cold_problem, mirror_step
 from hedgerow.bench.ours import Ours
 from hedgerow.bench.timing import duration
+from hedgerow.log_plots import Line, log_plot
 from hedgerow.projection.problem import ProjectionProblem
 
 SIZES = (

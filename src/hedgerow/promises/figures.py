@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from hedgerow.log_plots import Line, log_plot
 from hedgerow.promises.constant import longest_search
 from hedgerow.promises.growth import Measure, by_horizon
 from hedgerow.promises.levels import Level
 from hedgerow.promises.lower import least_regret, margin_of
 from hedgerow.promises.machinery import theory
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.plot import Curve, log_plot
 from hedgerow.promises.soft import split
 from hedgerow.promises.specs import RunSpec
 from hedgerow.promises.store import Store
@@ -48,26 +48,26 @@ def _means(some: Sequence[Observation], measure: Measure) -> list[tuple[float, f
     return [(float(T), float(np.mean(values))) for T, values in by_horizon(some, measure).items()]
 
 
-def _root(points: Sequence[tuple[float, float]], name: str = "slope 1/2") -> Curve:
+def _root(points: Sequence[tuple[float, float]], name: str = "slope 1/2") -> Line:
     """sqrt(T) through the last point."""
     (first, _), (last, value) = points[0], points[-1]
-    return Curve(name, [(first, value * sqrt(first / last)), (last, value)], dashed=True)
+    return Line(name, [(first, value * sqrt(first / last)), (last, value)], reference=True)
 
 
-def _line(points: Sequence[tuple[float, float]]) -> Curve:
+def _line(points: Sequence[tuple[float, float]]) -> Line:
     """T through the first point."""
     (first, value), (last, _) = points[0], points[-1]
-    return Curve("slope 1", [(first, value), (last, value * last / first)], dashed=True)
+    return Line("slope 1", [(first, value), (last, value * last / first)], reference=True)
 
 
 def _soft(seen: Seen) -> str:
     curves = [
-        Curve(f"V, {_short(some[0])}", _means(some, lambda one: one["violation"]))
+        Line(f"V, {_short(some[0])}", _means(some, lambda one: one["violation"]))
         for _, some in split(seen.get("soft-violation", []))
     ]
     noisy = [one for one in seen.get("soft-regret", []) if one.spec.adversary == "noisy"]
     if noisy:
-        curves.append(Curve("R, lower-bound-2", _means(noisy, lambda one: one["regret"])))
+        curves.append(Line("R, lower-bound-2", _means(noisy, lambda one: one["regret"])))
     if not curves:
         return ""
     references = [_line(curves[0].points), _root(curves[0].points)]
@@ -77,8 +77,8 @@ def _soft(seen: Seen) -> str:
 def _safe(seen: Seen) -> str:
     curves = []
     for _, some in split(seen.get("safe-growth", [])):
-        curves.append(Curve(f"sum of weights, {some[0].spec.preset}", _means(some, lambda one: one["mixing"])))
-        curves.append(Curve(f"regret, {some[0].spec.preset}", _means(some, lambda one: one["regret"])))
+        curves.append(Line(f"sum of weights, {some[0].spec.preset}", _means(some, lambda one: one["mixing"])))
+        curves.append(Line(f"regret, {some[0].spec.preset}", _means(some, lambda one: one["regret"])))
     if not curves:
         return ""
     references = [_line(curves[0].points), _root(curves[0].points)]
@@ -90,9 +90,9 @@ def _constant(seen: Seen) -> str:
     if not some:
         return ""
     curves = [
-        Curve("violation V", _means(some, lambda one: one["violation"])),
-        Curve("end of the search", _means(some, lambda one: one["t_bar"])),
-        Curve("regret after it", _means(some, lambda one: one["regret_after"])),
+        Line("violation V", _means(some, lambda one: one["violation"])),
+        Line("end of the search", _means(some, lambda one: one["t_bar"])),
+        Line("regret after it", _means(some, lambda one: one["regret_after"])),
     ]
     return log_plot(
         "CV-OPS: constant violation", EPISODES, "mean over seeds", [*curves, _root(curves[-1].points)]
@@ -111,9 +111,9 @@ def _lower(seen: Seen) -> str:
     curves = []
     for rho in margins:
         some = [one for one in second if margin_of(one) == rho]
-        curves.append(Curve(f"rho = {rho:g}", _means(some, lambda one: one["regret"])))
+        curves.append(Line(f"rho = {rho:g}", _means(some, lambda one: one["regret"])))
     tight = [one for one in second if margin_of(one) == margins[0]]
-    bound = Curve(f"bound, rho = {margins[0]:g}", _means(tight, least_regret), dashed=True)
+    bound = Line(f"bound, rho = {margins[0]:g}", _means(tight, least_regret), reference=True)
     return log_plot("S-OPS on the lower-bound pair: regret on instance 2", EPISODES, "mean regret", [*curves, bound])
 
 
@@ -127,13 +127,13 @@ def _margin(seen: Seen) -> str:
             (1.0 / rho, float(np.mean([o["regret"] for o in second if o.spec.episodes == T and margin_of(o) == rho])))
             for rho in reversed(margins)
         ]
-        curves.append(Curve(f"T = {T:,}", points))
+        curves.append(Line(f"T = {T:,}", points))
     return log_plot("The price of a small margin", "1 / rho", "mean regret", [*curves, _line(curves[-1].points)])
 
 
 def _adversaries(seen: Seen) -> str:
     curves = [
-        Curve(some[0].spec.adversary, _means(some, lambda one: one["regret"]))
+        Line(some[0].spec.adversary, _means(some, lambda one: one["regret"]))
         for _, some in split(seen.get("soft-regret", []))
     ]
     if not curves:

@@ -1,10 +1,10 @@
-"""A line plot on two logarithmic axes as SVG text: no browser, no plotting package, equal bytes for equal data."""
+"""Line plots on two logarithmic axes as SVG text: no browser, no plotting package, equal bytes for equal data."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 WIDTH, HEIGHT = 720, 420
@@ -23,13 +23,15 @@ MARGIN = 0.12
 
 @dataclass(frozen=True)
 class Line:
-    """Points (x, y), all positive, under one name."""
+    """Points (x, y) under one name; those that are not positive have no place on a plot and are left out."""
 
     name: str
     points: Sequence[tuple[float, float]]
     dashed: bool = False
     colour: int | None = None
     """Which of the colours; by default every line has its own"""
+    reference: bool = False
+    """Something to compare with: dashed, in the colour of the axes, without marks"""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class LogAxis:
 
 def log_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line]) -> str:
     """The plot as one SVG document; the names stand in rows above it."""
+    lines = [replace(line, points=[p for p in line.points if p[0] > 0.0 and p[1] > 0.0]) for line in lines]
+    lines = [line for line in lines if line.points]
     names = _places(lines)
     top = TOP + names[-1][1]
     height = HEIGHT + names[-1][1]
@@ -86,7 +90,8 @@ def log_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line]) -> s
     parts.append(f'<g transform="rotate(-90 20 {middle:g})">{_text(20, middle, y_label)}</g>')
     for number, line in enumerate(lines):
         chosen = number if line.colour is None else line.colour
-        parts += _drawn(line, COLOURS[chosen % len(COLOURS)], names[number], x, y)
+        colour = INK if line.reference else COLOURS[chosen % len(COLOURS)]
+        parts += _drawn(line, colour, names[number], x, y)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -105,8 +110,8 @@ def _places(lines: Sequence[Line]) -> list[tuple[int, int]]:
 def _drawn(line: Line, colour: str, name: tuple[int, int], x: LogAxis, y: LogAxis) -> list[str]:
     places = [(x.place(a), y.place(b)) for a, b in line.points]
     path = " ".join(f"{a:g},{b:g}" for a, b in places)
-    dashes = ' stroke-dasharray="7 5"' if line.dashed else ""
-    radius = 3.5 if len(places) <= FEW_POINTS else 0.0
+    dashes = ' stroke-dasharray="7 5"' if line.dashed or line.reference else ""
+    radius = 3.5 if len(places) <= FEW_POINTS and not line.reference else 0.0
     return [
         f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>',
         *[f'<circle cx="{a:g}" cy="{b:g}" r="{radius}" fill="{colour}"/>' for a, b in places if radius],
