@@ -37,8 +37,8 @@ docs: $(VENV)/.dev  ## check the docs: links, names, examples
 verify: $(VENV)/.dev  ## every promise of the paper on running code, some minutes
 	@$(VENV)/bin/hedgerow verify --figures -j $(WORKERS)
 
-bench: $(VENV)/.dev  ## measure the speed of the projection
-	@$(VENV)/bin/hedgerow bench projection --quick
+bench: $(VENV)/.dev  ## measure speed and scale, quickly; `hedgerow bench --help` for the whole
+	@for what in projection episode scale cores; do $(VENV)/bin/hedgerow bench $$what --quick || exit 1; done
 
 constraints:  ## look for newer versions and rewrite constraints.txt (use the oldest supported Python)
 	@$(PYTHON) tools/write_constraints.py

@@ -114,11 +114,13 @@ def _climb(
             return Outcome(SUSPECT, iterations, value, flow, cost, complementarity)
         worst = max(flow, cost, complementarity)
         old = _is_good_enough(problem, theta, worst, before_last, iterations, tol, ws)
-        slope = direction(index, problem, theta, ws) if old else 0.0
-        if not slope > 0.0:
-            old = False
-            build_system(index, problem, theta, ws)
+        while True:
+            if not old:
+                build_system(index, problem, theta, ws)
             slope = direction(index, problem, theta, ws)
+            if slope > 0.0 or not old:
+                break
+            old = False
         mass_direction(index, problem, ws)
         iterations += 1
         before, before_last = value, worst
