@@ -176,6 +176,7 @@ def samples(
         bool, typer.Option("--quick", help="Ten times fewer episodes and 3 seeds: some minutes instead of hours.")
     ] = False,
     processes: Annotated[int, typer.Option("--processes", min=1, help="Processes that share the runs.")] = 2,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Runs per cell of the table.")] = None,
     keep: Annotated[
         Path | None,
         typer.Option("--keep", file_okay=False, help="Keep finished runs in this folder, and go on from there."),
@@ -190,6 +191,8 @@ def samples(
     from hedgerow.bench import samples as bench
 
     settings = replace(bench.Settings.quick() if quick else bench.Settings(), processes=processes)
+    if seeds is not None:
+        settings = replace(settings, seeds=seeds)
     found = bench.run(settings, keep)
     rows = bench.rows(found)
     data = bench.as_data(settings, rows)
