@@ -25,6 +25,8 @@ from hedgerow.bench.timing import duration
 from hedgerow.errors import InvalidInput
 
 PAGE, FIGURES = "benchmarks.md", "figures"
+BEFORE_FILE = "episode-speed-before.json"
+"""What `bench episode` measured before the projection was made faster; kept to be compared with."""
 UNUSUAL = ("inexact", "no answer", "stopped early", "infeasible", "suspect", "failed")
 """What a status may say that belongs beside a time."""
 _MARKED = re.compile(r"<!-- table: ([\w-]+) -->.*?<!-- end -->", re.DOTALL)
@@ -56,9 +58,9 @@ def replaced(text: str, contents: Mapping[str, str]) -> str:
 
 def tables(figures: Path) -> dict[str, str]:
     """All tables by name, as Markdown."""
-    episode, sample, core = (
+    before, episode, sample, core = (
         json.loads((figures / name).read_text(encoding="utf-8"))
-        for name in (episode_report.JSON_FILE, samples.JSON_FILE, cores.FILE)
+        for name in (BEFORE_FILE, episode_report.JSON_FILE, samples.JSON_FILE, cores.FILE)
     )
     makers: dict[str, tuple[Callable[[Data], str], Data]] = {
         "contenders": (contenders, episode),
@@ -71,7 +73,7 @@ def tables(figures: Path) -> dict[str, str]:
             for name, data in (("episode", episode), ("samples", sample), ("cores", core))
         },
     }
-    return {name: make(data) for name, (make, data) in makers.items()}
+    return {name: make(data) for name, (make, data) in makers.items()} | {"before-and-after": progress(before, episode)}
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -132,6 +134,27 @@ def parts(data: Data) -> str:
         for row in data["activity"]
     ]
     return markdown(["world", "Newton steps", "at a bound", "cost active", *names], rows)
+
+
+COMPARED = ("projection", "bounds", "boxes", "evaluation", "scoring")
+
+
+def progress(before: Data, after: Data) -> str:
+    """Two runs of `bench episode` on the same worlds: the whole episode of SV-OPS and its larger parts."""
+
+    def prices(data: Data) -> dict[tuple[str, str], float]:
+        rows = [row for row in data["figures"] if row["contender"] == "SV-OPS"] + data["parts"]
+        return {(row["world"], row["contender"]): row["time"]["median"] for row in rows}
+
+    old, new = prices(before), prices(after)
+    steps = [{row["world"]: row["newton_steps"] for row in data["activity"]} for data in (before, after)]
+    rows = []
+    for world in steps[1]:
+        pairs = [(old[world, name], new[world, name]) for name in ("SV-OPS", *COMPARED)]
+        times = [f"{duration(first)} -> {duration(second)}" for first, second in pairs]
+        whole = pairs[0][0] / pairs[0][1]
+        rows.append([world, times[0], f"{whole:.1f}x", f"{steps[0][world]:.1f} -> {steps[1][world]:.1f}", *times[1:]])
+    return markdown(["world", "SV-OPS", "faster", "Newton steps", *COMPARED], rows)
 
 
 def goals(data: Data) -> str:
