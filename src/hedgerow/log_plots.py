@@ -9,12 +9,12 @@ from html import escape
 
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 76, 24, 64, 56
-KEY_WIDTH, KEY_HEIGHT = 130, 17
+KEY_WIDTH, KEY_HEIGHT = 160, 17
 INK, FAINT = "#222222", "#d9d9d9"
 COLOURS = ("#1b6ca8", "#c4572e", "#3a7d44", "#7a4fa3", "#a8871b", "#2e9c9c", "#b03a6e", "#6b6b6b", "#8c5a2b")
 FONT = 'font-family="Helvetica, Arial, sans-serif" font-size="13"'
-KEY_LETTERS = 18
-"""Letters of a name that fit into one KEY_WIDTH."""
+KEY_STROKE, KEY_LETTER = 30, 7.8
+"""Pixels that the piece of line before a name takes, and a letter of it."""
 FEW_POINTS = 20
 """Up to so many points of a line are marked."""
 MARGIN = 0.12
@@ -65,7 +65,7 @@ class LogAxis:
 
 
 def log_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line]) -> str:
-    """The plot as one SVG document; the names stand in rows above it."""
+    """The plot as one SVG document; the names stand in rows above it, each after a piece of its line."""
     lines = [replace(line, points=[p for p in line.points if p[0] > 0.0 and p[1] > 0.0]) for line in lines]
     lines = [line for line in lines if line.points]
     names = _places(lines)
@@ -96,10 +96,10 @@ def log_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line]) -> s
 
 
 def _places(lines: Sequence[Line]) -> list[tuple[int, int]]:
-    """Where each name stands: (pixels from the left, pixels below the first row)."""
+    """Where each name stands, in columns of KEY_WIDTH: (pixels from the left, pixels below the first row)."""
     places, left, row = [], LEFT, 0
     for line in lines:
-        width = KEY_WIDTH * math.ceil(len(line.name) / KEY_LETTERS)
+        width = KEY_WIDTH * math.ceil((KEY_STROKE + KEY_LETTER * len(line.name)) / KEY_WIDTH)
         if left + width > WIDTH and left > LEFT:
             left, row = LEFT, row + 1
         places.append((left, KEY_HEIGHT * row))
@@ -112,10 +112,12 @@ def _drawn(line: Line, colour: str, name: tuple[int, int], x: LogAxis, y: LogAxi
     path = " ".join(f"{a:g},{b:g}" for a, b in places)
     dashes = ' stroke-dasharray="7 5"' if line.dashed or line.reference else ""
     radius = 3.5 if len(places) <= FEW_POINTS and not line.reference else 0.0
+    left, base = name[0], TOP - 12 + name[1]
+    strokes = (path, f"{left},{base - 4} {left + KEY_STROKE - 6},{base - 4}")
     return [
-        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>',
+        *[f'<polyline points="{s}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>' for s in strokes],
         *[f'<circle cx="{a:g}" cy="{b:g}" r="{radius}" fill="{colour}"/>' for a, b in places if radius],
-        _text(name[0], TOP - 12 + name[1], line.name, anchor="start", colour=colour),
+        _text(left + KEY_STROKE, base, line.name, anchor="start", colour=colour),
     ]
 
 

@@ -36,6 +36,8 @@ from hedgerow.model import offline
 from hedgerow.simulation.run import simulate
 
 JSON_FILE, FIGURE_FILE = "samples.json", "samples.svg"
+SHOWN = 1_000
+"""The plot begins at this fraction of the longest run."""
 DELTA = 0.01
 GOAL = 5.0
 WORLDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -201,7 +203,10 @@ def write(folder: Path, data: dict[str, Any], found: Sequence[Curves]) -> tuple[
 
 
 def plot(found: Sequence[Curves]) -> str:
-    """Regret of S-OPS over episodes, the mean over seeds of the longest runs; `paper` dashed."""
+    """Regret of S-OPS over the last decades, the mean over seeds of the longest runs; `paper` dashed.
+
+    Before them a safe learner plays its baseline, and all lines are one.
+    """
     longest = max(curves.task.episodes for curves in found)
     lines = []
     for number, world in enumerate(dict.fromkeys(task.world for task in sorted((c.task for c in found), key=_place))):
@@ -209,7 +214,8 @@ def plot(found: Sequence[Curves]) -> str:
             wanted = (world, "S-OPS", preset, longest)
             own = [curves for curves in found if curves.task[:4] == wanted]
             mean = np.mean([curves.regret for curves in own], axis=0)
-            points = [(float(t), float(r)) for t, r in zip(own[0].episodes, mean, strict=True) if r > 0.0]
+            shown = zip(own[0].episodes, mean, strict=True)
+            points = [(float(t), float(r)) for t, r in shown if t * SHOWN >= longest and r > 0.0]
             lines.append(Line(f"{world}, {preset}", points, dashed=preset == "paper", colour=number))
     return log_plot("Regret of S-OPS, mean over seeds", "episodes", "regret", lines)
 

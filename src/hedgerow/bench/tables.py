@@ -27,6 +27,8 @@ from hedgerow.errors import InvalidInput
 PAGE, FIGURES = "benchmarks.md", "figures"
 BEFORE_FILE = "episode-speed-before.json"
 """What `bench episode` measured before the projection was made faster; kept to be compared with."""
+PROGRESS_FILE = "episode-progress.json"
+"""The same two versions by turns, from tools/compare_episode.py."""
 UNUSUAL = ("inexact", "no answer", "stopped early", "infeasible", "suspect", "failed")
 """What a status may say that belongs beside a time."""
 _MARKED = re.compile(r"<!-- table: ([\w-]+) -->.*?<!-- end -->", re.DOTALL)
@@ -58,13 +60,15 @@ def replaced(text: str, contents: Mapping[str, str]) -> str:
 
 def tables(figures: Path) -> dict[str, str]:
     """All tables by name, as Markdown."""
-    before, episode, sample, core = (
+    before, turns, episode, sample, core = (
         json.loads((figures / name).read_text(encoding="utf-8"))
-        for name in (BEFORE_FILE, episode_report.JSON_FILE, samples.JSON_FILE, cores.FILE)
+        for name in (BEFORE_FILE, PROGRESS_FILE, episode_report.JSON_FILE, samples.JSON_FILE, cores.FILE)
     )
     makers: dict[str, tuple[Callable[[Data], str], Data]] = {
         "contenders": (contenders, episode),
         "parts": (parts, episode),
+        "parts-before": (parts, before),
+        "progress": (progress, turns),
         "goals": (goals, episode),
         "samples": (savings, sample),
         "cores": (throughput, core),
@@ -73,7 +77,7 @@ def tables(figures: Path) -> dict[str, str]:
             for name, data in (("episode", episode), ("samples", sample), ("cores", core))
         },
     }
-    return {name: make(data) for name, (make, data) in makers.items()} | {"before-and-after": progress(before, episode)}
+    return {name: make(data) for name, (make, data) in makers.items()}
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -136,25 +140,16 @@ def parts(data: Data) -> str:
     return markdown(["world", "Newton steps", "at a bound", "cost active", *names], rows)
 
 
-COMPARED = ("projection", "bounds", "boxes", "evaluation", "scoring")
-
-
-def progress(before: Data, after: Data) -> str:
-    """Two runs of `bench episode` on the same worlds: the whole episode of SV-OPS and its larger parts."""
-
-    def prices(data: Data) -> dict[tuple[str, str], float]:
-        rows = [row for row in data["figures"] if row["contender"] == "SV-OPS"] + data["parts"]
-        return {(row["world"], row["contender"]): row["time"]["median"] for row in rows}
-
-    old, new = prices(before), prices(after)
-    steps = [{row["world"]: row["newton_steps"] for row in data["activity"]} for data in (before, after)]
+def progress(data: Data) -> str:
+    """Two versions by turns: learners down, worlds across; before, after, how many times as fast."""
+    cells = {(row["learner"], row["world"]): row for row in data["figures"]}
+    worlds = dict.fromkeys(world for _, world in cells)
     rows = []
-    for world in steps[1]:
-        pairs = [(old[world, name], new[world, name]) for name in ("SV-OPS", *COMPARED)]
-        times = [f"{duration(first)} -> {duration(second)}" for first, second in pairs]
-        whole = pairs[0][0] / pairs[0][1]
-        rows.append([world, times[0], f"{whole:.1f}x", f"{steps[0][world]:.1f} -> {steps[1][world]:.1f}", *times[1:]])
-    return markdown(["world", "SV-OPS", "faster", "Newton steps", *COMPARED], rows)
+    for name in dict.fromkeys(name for name, _ in cells):
+        own = [cells[name, world] for world in worlds]
+        times = [f"{duration(row['before'])} -> {duration(row['after'])}, {row['faster']:.2f}x" for row in own]
+        rows.append([name, *times])
+    return markdown(["learner", *worlds], rows)
 
 
 def goals(data: Data) -> str:

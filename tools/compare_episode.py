@@ -1,0 +1,93 @@
+"""Two versions of the package by turns: microseconds per episode of each learner in every world of `bench episode`.
+
+    git worktree add out/old some-commit
+    python tools/compare_episode.py out/old/src src out/progress.json
+
+One process for each version keeps warm learners and waits while the other one is timed, so that a machine that becomes
+slower or faster meanwhile does so for both. Prints a table and saves it as JSON. Takes four minutes, and two more for
+each version whose kernels have to be compiled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from hedgerow.bench import manifest
+
+TURNS = 30
+SECONDS = 0.02
+
+
+class Version:
+    """A process that times episodes of the package in a folder."""
+
+    def __init__(self, source: str) -> None:
+        environment = os.environ | {"PYTHONPATH": str(Path(source).resolve())}
+        command = [sys.executable, __file__, "--worker"]
+        self.process = subprocess.Popen(
+            command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def ask(self, *words: object) -> str:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(*words, sep="\t", file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit("a version ended early; its error is above")
+        return answer.strip()
+
+
+def compare(old: str, new: str, out: Path) -> None:
+    versions = Version(old), Version(new)
+    labels = json.loads(versions[1].ask("worlds"))
+    rows = []
+    for label in labels:
+        names = [json.loads(version.ask("open", label)) for version in versions]
+        times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in names[1] if name in names[0]}
+        for turn in range(TURNS):
+            for name, pair in times.items():
+                for which in (0, 1) if turn % 2 else (1, 0):
+                    pair[which].append(float(versions[which].ask("turn", name)))
+        for name, (before, after) in times.items():
+            row = {"world": label, "learner": name, "before": statistics.median(before)}
+            row |= {"after": statistics.median(after)}
+            row["faster"] = statistics.median(a / b for a, b in zip(before, after, strict=True))
+            rows.append(row)
+            print(f"{label:22} {name:18} {row['before'] * 1e6:10.2f} {row['after'] * 1e6:10.2f} {row['faster']:6.2f}x")
+    data = manifest.report("progress", {"turns": TURNS, "turn": SECONDS}, rows)
+    manifest.write(out.parent, out.name, manifest.as_json(data))
+
+
+def work() -> None:
+    """Answer questions: which worlds there are, open one and name its learners, time a turn of one of them."""
+    from hedgerow.bench import episode
+    from hedgerow.bench.episode_worlds import LABELS
+
+    settings = episode.Settings(turn=SECONDS)
+    contenders = {}
+    for line in sys.stdin:
+        command, *rest = line.rstrip("\n").split("\t")
+        if command == "worlds":
+            print(json.dumps(list(LABELS)), flush=True)
+        elif command == "open":
+            world = LABELS[rest[0]]()
+            learners = episode.our_learners(world, settings.horizon)
+            contenders = {name: episode._warmed(world, name, each, settings) for name, each in learners.items()}
+            print(json.dumps(list(contenders)), flush=True)
+        else:
+            print(contenders[rest[0]].turn(), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--worker"]:
+        work()
+    elif len(sys.argv) == 4:
+        compare(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    else:
+        sys.exit(__doc__)
