@@ -113,9 +113,10 @@ def _drawn(line: Line, colour: str, name: tuple[int, int], x: LogAxis, y: LogAxi
     dashes = ' stroke-dasharray="7 5"' if line.dashed or line.reference else ""
     radius = 3.5 if len(places) <= FEW_POINTS and not line.reference else 0.0
     left, base = name[0], TOP - 12 + name[1]
-    strokes = (path, f"{left},{base - 4} {left + KEY_STROKE - 6},{base - 4}")
+    stroke = f'stroke="{colour}" stroke-width="2"{dashes}'
     return [
-        *[f'<polyline points="{s}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>' for s in strokes],
+        f'<polyline points="{path}" fill="none" {stroke}/>',
+        f'<line x1="{left}" y1="{base - 4}" x2="{left + KEY_STROKE - 6}" y2="{base - 4}" {stroke}/>',
         *[f'<circle cx="{a:g}" cy="{b:g}" r="{radius}" fill="{colour}"/>' for a, b in places if radius],
         _text(left + KEY_STROKE, base, line.name, anchor="start", colour=colour),
     ]

@@ -71,7 +71,7 @@ class CvxpyAsWritten(_Parametrised):
     def __init__(self, layout: Layout, num_constraints: int, time_limit: float) -> None:
         super().__init__(layout, num_constraints, time_limit, np.arange(layout.num_triples))
         multiply, row = self.cp.multiply, layout.row_of_triple
-        of_row, leaving, arriving, source = _incidences(layout)
+        of_row, leaving, arriving, source = incidences(layout)
         w = of_row @ self.q
         self.state(
             [
@@ -94,7 +94,7 @@ class CvxpyRows(_Parametrised):
         boxed = np.flatnonzero((np.diff(layout.row_start) > 1)[row])
         super().__init__(layout, num_constraints, time_limit, boxed)
         multiply, w = self.cp.multiply, self.cp.Variable(layout.num_rows)
-        of_row, leaving, arriving, source = _incidences(layout)
+        of_row, leaving, arriving, source = incidences(layout)
         self.state(
             [
                 w == of_row @ self.q,
@@ -128,7 +128,7 @@ class CvxpyAnew:
         return solution.status, solution.occupancy
 
 
-def _incidences(layout: Layout) -> tuple[Any, Any, Any, FloatArray]:
+def incidences(layout: Layout) -> tuple[Any, Any, Any, FloatArray]:
     """Triples of a row, rows of a state, triples that lead to a state, and the mass that enters it."""
     from scipy import sparse
 

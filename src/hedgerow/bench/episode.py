@@ -26,6 +26,7 @@ from hedgerow.bench.episode_report import Activity, Report, Row
 from hedgerow.bench.episode_worlds import LABELS, BenchWorld
 from hedgerow.bench.mirror_steps import SIZES
 from hedgerow.bench.plain_learners import OptimisticLP, PlainLearner, PlainOREPS, PlainSVOPS
+from hedgerow.bench.pynol_peer import PyNOLHedge
 from hedgerow.bench.timing import Spread
 from hedgerow.estimates.counts import find_triple
 from hedgerow.learners.cvops import CVOPS
@@ -40,7 +41,6 @@ from hedgerow.simulation.run import Simulation
 DELTA = 0.01
 OURS = "SV-OPS"
 FLOOR_NAME = "floor of SV-OPS"
-PYNOL = "PyNOL, O-REPS"
 AT_BOUND = 1e-9
 LEAST_PARTS, MOST_PARTS = 20, 2_000
 """Episodes of a turn that only consists of parts."""
@@ -178,23 +178,16 @@ def _plain_learners(world: BenchWorld, own: Learner, recorded: Recorded) -> tupl
         PlainSVOPS.name: (lambda: PlainSVOPS(own), True),
         OptimisticLP.name: (lambda: OptimisticLP(own, world.loss), False),
         PlainOREPS.name: (lambda: PlainOREPS(own, world.cmdp.transitions, world.loss), False),
+        PyNOLHedge.name: (lambda: PyNOLHedge(own, world.cmdp.transitions, world.loss), False),
     }
-    able, missing = [], {PYNOL: pynol_status()}
+    able: list[Plain] = []
+    missing: dict[str, str] = {}
     for name, (make, follows) in makers.items():
         try:
             able.append(Plain(name, make(), recorded, follows))
         except ImportError as error:
             missing[name] = f"not installed ({error.name})"
     return able, missing
-
-
-def pynol_status() -> str:
-    """Why PyNOL's O-REPS is not timed."""
-    from importlib.util import find_spec
-
-    if find_spec("pynol") is None:
-        return "not installed (pynol)"
-    return "not run: its O-REPS is an example in its repository, not part of the package"
 
 
 def _take_turns(able: Sequence[Contender], settings: Settings, advance: Callable[[], None]) -> dict[str, list[float]]:
