@@ -11,7 +11,10 @@ WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 76, 24, 64, 56
 KEY_WIDTH, KEY_HEIGHT = 160, 17
 INK, FAINT = "#222222", "#d9d9d9"
-COLOURS = ("#1b6ca8", "#c4572e", "#3a7d44", "#7a4fa3", "#a8871b", "#2e9c9c", "#b03a6e", "#6b6b6b", "#8c5a2b")
+COLOURS = (
+    *("#1b6ca8", "#c4572e", "#3a7d44", "#7a4fa3", "#a8871b"),
+    *("#2e9c9c", "#b03a6e", "#6b6b6b", "#8c5a2b", "#141a4d"),
+)
 FONT = 'font-family="Helvetica, Arial, sans-serif" font-size="13"'
 KEY_STROKE, KEY_LETTER = 30, 7.8
 """Pixels that the piece of line before a name takes, and a letter of it."""
