@@ -133,13 +133,17 @@ def _margin(seen: Seen) -> str:
 
 def _adversaries(seen: Seen) -> str:
     curves = [
-        Line(some[0].spec.adversary, _means(some, lambda one: one["regret"]))
+        Line(_opponent(some[0].spec), _means(some, lambda one: one["regret"]))
         for _, some in split(seen.get("soft-regret", []))
     ]
     if not curves:
         return ""
     drawn = [curve for curve in curves if curve.points[-1][1] > 0.0]
     return log_plot("SV-OPS against five adversaries", EPISODES, "mean regret", [*curves, _root(drawn[0].points)])
+
+
+def _opponent(spec: RunSpec) -> str:
+    return spec.adversary if spec.world == "lower-bound-2" else f"{spec.adversary}, {spec.world}"
 
 
 def _short(one: Observation) -> str:

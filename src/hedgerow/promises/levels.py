@@ -42,6 +42,7 @@ class Scale:
     soft_paper: tuple[tuple[int, ...], int]
     soft_layered: tuple[tuple[int, ...], int]
     regret: tuple[tuple[int, ...], int]
+    regret_binding: tuple[tuple[int, ...], int]
     safe: tuple[tuple[int, ...], int]
     safe_paper: tuple[tuple[int, ...], int]
     width: tuple[tuple[int, ...], int]
@@ -62,6 +63,7 @@ SCALES = {
         soft_paper=NONE,
         soft_layered=NONE,
         regret=((2**8, 2**10, 2**12), 6),
+        regret_binding=NONE,
         safe=((2**10, 2**12, 2**14), 4),
         safe_paper=NONE,
         width=((2**8, 2**10, 2**12), 3),
@@ -78,6 +80,7 @@ SCALES = {
         soft_paper=(tuple(2**k for k in (12, 14, 16, 18)), 3),
         soft_layered=(tuple(2**k for k in (12, 14, 16)), 3),
         regret=(tuple(2**k for k in (10, 12, 14, 16)), 6),
+        regret_binding=NONE,
         safe=(tuple(2**k for k in (10, 12, 14, 16, 18)), 4),
         safe_paper=(tuple(2**k for k in (12, 14, 16, 18)), 3),
         width=(tuple(2**k for k in (10, 12, 14, 16)), 3),
@@ -94,11 +97,12 @@ SCALES = {
         soft_paper=((*(2**k for k in range(12, 21, 2)), 10**7), 4),
         soft_layered=(tuple(2**k for k in (12, 14, 16, 18, 20)), 4),
         regret=(tuple(2**k for k in (10, 12, 14, 16, 18, 20)), 6),
+        regret_binding=((*(2**k for k in range(12, 21, 2)), 10**7), 20),
         safe=((*(2**k for k in range(10, 21, 2)), 10**7), 4),
         safe_paper=((*(2**k for k in range(12, 21, 2)), 10**7), 4),
         width=(tuple(2**k for k in (10, 12, 14, 16, 18)), 6),
         search=(5_000, 1_000),
-        constant=(tuple(2**k for k in range(11, 20)), 8),
+        constant=((2**11, *(2**k for k in range(12, 21, 2)), 10**7), 12),
         oracle=(10_000, 200),
         pair=((4_000, 16_000, 64_000, 256_000), (0.05, 0.1, 0.25, 0.5), 8),
         estimator=(4_000, 400),
@@ -129,7 +133,7 @@ def _groups(scale: Scale) -> dict[str, list[RunSpec]]:
         "deterministic": deterministic(*scale.deterministic),
         "confidence": confidence(*scale.confidence),
         "soft-violation": _soft(scale),
-        "soft-regret": _regret(*scale.regret),
+        "soft-regret": [*_regret(*scale.regret), *_regret_binding(*scale.regret_binding)],
         "safe-growth": _safe(scale),
         "safe-width": _width(*scale.width),
         "search": _search(*scale.search),
@@ -182,6 +186,12 @@ def _regret(horizons: Sequence[int], seeds: int) -> list[RunSpec]:
     base = RunSpec("soft-regret", "lower-bound-2", "sv-ops", 0)
     kinds = ("noisy", "turning", *ADVERSARIES)
     return spread(base, range(seeds), episodes=horizons, adversaries=kinds)
+
+
+def _regret_binding(horizons: Sequence[int], seeds: int) -> list[RunSpec]:
+    """Where the constraint binds, against the adversary that leaves the least to gain from violating it."""
+    base = RunSpec("soft-regret", "two-actions", "sv-ops", 0, adversary="pursuit")
+    return _horizons(base, (horizons, seeds))
 
 
 def _safe(scale: Scale) -> list[RunSpec]:
