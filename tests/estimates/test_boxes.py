@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 import naive_estimates as naive
 import numpy as np
 import pytest
@@ -84,7 +86,7 @@ def test_no_box_is_empty_whatever_the_rounding(kind: str, scale: float) -> None:
         assert (boxes.upper <= 1.0).all()
         assert (boxes.lower <= boxes.upper).all()
         for r, row in enumerate(naive.rows_of(layout)):
-            assert sum(boxes.lower[row].tolist()) <= 1.0 <= sum(boxes.upper[row].tolist())
+            assert fsum(boxes.lower[row].tolist()) <= 1.0 <= fsum(boxes.upper[row].tolist())
             if counts.num_visits[r] > 0 and row.stop - row.start > 1:
                 p_hat = counts.num_moves[row] / counts.num_visits[r]
                 assert (boxes.lower[row] <= p_hat).all()

@@ -162,15 +162,18 @@ def _refresh_transitions(
 
 @kernel
 def _make_room(start: int, stop: int, lower: FloatArray, upper: FloatArray) -> None:
-    """Undo what rounding may have done: sum lo > 1 or sum hi < 1, by a few units in the last place."""
+    """Undo what rounding may have done: sum lo > 1 or sum hi < 1, by a few units in the last place.
+
+    The sums are rounded too: where they are as near to 1 as that, there is room to be made as well.
+    """
     sum_lower = sum_upper = 0.0
     for j in range(start, stop):
         sum_lower += lower[j]
         sum_upper += upper[j]
     slack = 2.0 * (stop - start) * MACHINE_EPSILON
-    if sum_lower > 1.0:
+    if sum_lower > 1.0 - slack:
         for j in range(start, stop):
             lower[j] *= (1.0 - slack) / sum_lower
-    if sum_upper < 1.0:
+    if sum_upper < 1.0 + slack:
         for j in range(start, stop):
             upper[j] = min(1.0, upper[j] * (1.0 + slack) / sum_upper)
