@@ -1,8 +1,7 @@
 """Robust value iteration against a linear program over Delta(P), and against all vertices in tiny worlds."""
 
-from itertools import pairwise
-
 import naive_boxes as naive
+import naive_estimates
 import numpy as np
 import pytest
 
@@ -14,24 +13,10 @@ from hedgerow.model.layout import Layout
 TOL = 1e-12
 
 
-def random_layout(seed: int) -> Layout:
-    rng = np.random.default_rng(seed)
-    sizes = (1, *rng.integers(1, 5, size=rng.integers(0, 4)).tolist(), 1)
-    actions = int(rng.integers(1, 4))
-    if seed % 2 == 0:
-        return Layout(sizes, actions)
-    support = []
-    for here, there in pairwise(sizes):
-        block = rng.random((here, actions, there)) < 0.4
-        block[rng.integers(here, size=there), rng.integers(actions, size=there), np.arange(there)] = True
-        block[..., 0] |= ~block.any(axis=2)
-        support.append(block)
-    return Layout.from_support(support)
-
-
 def random_case(seed: int) -> tuple[Layout, np.ndarray, np.ndarray, np.ndarray]:
     """Layout, boxes, and a cost per row that may be negative."""
-    layout, rng = random_layout(seed), np.random.default_rng(1_000 + seed)
+    rng = np.random.default_rng(1_000 + seed)
+    layout = naive_estimates.some_layout(rng, full=seed % 2 == 0)
     return layout, *naive.boxes_of(rng, layout), rng.uniform(-0.5, 1.0, layout.num_rows)
 
 

@@ -12,6 +12,7 @@ hedgerow bench samples --quick        how many episodes the preset `sharp` saves
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -43,18 +44,12 @@ def projection(
     ] = None,
 ) -> None:
     """The projection beside general solvers, interleaved on the same problems."""
-    from hedgerow.bench import manifest
     from hedgerow.bench import projection as bench
 
     settings = bench.Settings.quick(sizes or 2) if quick else bench.Settings(num_sizes=sizes or 4)
     rows = bench.run(settings)
     data = bench.as_data(settings, rows)
-    if as_json:
-        print(manifest.as_json(data), end="")
-    else:
-        bench.show(rows)
-    if out is not None:
-        _say_written(bench.write(out, data))
+    _tell(data, as_json, out, lambda: bench.show(rows), lambda folder: bench.write(folder, data))
 
 
 @app.command()
@@ -67,18 +62,12 @@ def scale(
     ] = None,
 ) -> None:
     """Time and memory per triple, from 10^2 to 10^6 triples."""
-    from hedgerow.bench import manifest
     from hedgerow.bench import scale as bench
 
     settings = bench.Settings.quick(sizes or 5) if quick else bench.Settings(num_sizes=sizes or 9)
     rows = bench.run(settings)
     data = bench.as_data(settings, rows)
-    if as_json:
-        print(manifest.as_json(data), end="")
-    else:
-        bench.show(rows)
-    if out is not None:
-        _say_written(*bench.write(out, data, rows))
+    _tell(data, as_json, out, lambda: bench.show(rows), lambda folder: bench.write(folder, data, rows))
 
 
 @app.command()
@@ -90,18 +79,12 @@ def stress(
     out: Out = None,
 ) -> None:
     """Hard projections against a known truth; ends with 1 if an answer is wrong."""
-    from hedgerow.bench import manifest
     from hedgerow.bench import stress as bench
 
     settings = bench.Settings(count, first, processes)
     trials = bench.run(settings)
     data = bench.as_data(settings, trials)
-    if as_json:
-        print(manifest.as_json(data), end="")
-    else:
-        bench.show(trials)
-    if out is not None:
-        _say_written(bench.write(out, data))
+    _tell(data, as_json, out, lambda: bench.show(trials), lambda folder: bench.write(folder, data))
     if bench.offenders(trials):
         raise typer.Exit(1)
 
@@ -110,17 +93,11 @@ def stress(
 def agree(count: Count = 500, first: First = 0, as_json: AsJson = False, out: Out = None) -> None:
     """Moderate projections beside cvxpy + Clarabel; ends with 1 if an answer is wrong."""
     from hedgerow.bench import agreement as bench
-    from hedgerow.bench import manifest
 
     settings = bench.Settings(count, first)
     comparisons = bench.run(settings)
     data = bench.as_data(settings, comparisons)
-    if as_json:
-        print(manifest.as_json(data), end="")
-    else:
-        bench.show(comparisons)
-    if out is not None:
-        _say_written(bench.write(out, data))
+    _tell(data, as_json, out, lambda: bench.show(comparisons), lambda folder: bench.write(folder, data))
     if bench.offenders(comparisons):
         raise typer.Exit(1)
 
@@ -138,36 +115,31 @@ def episode(
     from dataclasses import asdict, replace
 
     from hedgerow.bench import episode as bench
-    from hedgerow.bench import episode_report, manifest
+    from hedgerow.bench import episode_report
 
     settings = bench.Settings.quick() if quick else bench.Settings()
     if worlds is not None:
         settings = replace(settings, worlds=bench.Settings().worlds[:worlds])
     report = bench.run(settings)
     data = episode_report.as_data(asdict(settings), report)
-    if as_json:
-        print(manifest.as_json(data), end="")
-    else:
-        episode_report.show(report)
-    if out is not None:
-        _say_written(*episode_report.write(out, data, report))
+    _tell(
+        data,
+        as_json,
+        out,
+        lambda: episode_report.show(report),
+        lambda folder: episode_report.write(folder, data, report),
+    )
 
 
 @app.command()
 def cores(quick: Quick = False, as_json: AsJson = False, out: Out = None) -> None:
     """Episodes per second of a sweep on one and on two processes."""
     from hedgerow.bench import cores as bench
-    from hedgerow.bench import manifest
 
     settings = bench.Settings.quick() if quick else bench.Settings()
     rows = bench.run(settings)
     data = bench.as_data(settings, rows)
-    if as_json:
-        print(manifest.as_json(data), end="")
-    else:
-        bench.show(rows)
-    if out is not None:
-        _say_written(bench.write(out, data))
+    _tell(data, as_json, out, lambda: bench.show(rows), lambda folder: bench.write(folder, data))
 
 
 @app.command()
@@ -187,7 +159,6 @@ def samples(
     """Regret and violation under the presets `paper` and `sharp`, and how many episodes `sharp` saves."""
     from dataclasses import replace
 
-    from hedgerow.bench import manifest
     from hedgerow.bench import samples as bench
 
     settings = replace(bench.Settings.quick() if quick else bench.Settings(), processes=processes)
@@ -196,14 +167,24 @@ def samples(
     found = bench.run(settings, keep)
     rows = bench.rows(found)
     data = bench.as_data(settings, rows)
+    _tell(data, as_json, out, lambda: bench.show(rows), lambda folder: bench.write(folder, data, found))
+
+
+def _tell(
+    data: object,
+    as_json: bool,
+    out: Path | None,
+    show: Callable[[], None],
+    write: Callable[[Path], Path | tuple[Path, ...]],
+) -> None:
+    """Print the report, as JSON or as tables, and write its figures where they are wanted."""
+    from hedgerow.bench import manifest
+
     if as_json:
         print(manifest.as_json(data), end="")
     else:
-        bench.show(rows)
+        show()
     if out is not None:
-        _say_written(*bench.write(out, data, found))
-
-
-def _say_written(*paths: Path) -> None:
-    """On stderr: stdout may be JSON."""
-    typer.echo("written: " + ", ".join(map(str, paths)), err=True)
+        written = write(out)
+        paths = written if isinstance(written, tuple) else (written,)
+        typer.echo("written: " + ", ".join(map(str, paths)), err=True)  # stdout may be JSON
