@@ -80,14 +80,16 @@ def test_manifest_says_where_figures_come_from(projection_run: tuple[str, dict[s
 
 def test_scale_prints_json_and_writes_a_figure(tmp_path: Path) -> None:
     data = json.loads(invoke("scale", "--quick", "--sizes", "2", "--json", "--out", str(tmp_path)))
-    assert [row["triples"] for row in data["figures"]] == [120, 340]
+    assert [(row["triples"], row["sparse"]) for row in data["figures"]] == [(120, False), (340, False), (80, True)]
     for row in data["figures"]:
+        assert row["episode"] > 0.0
+        assert row["learner_bytes_per_triple"] < 500.0
         assert row["unsolved"] == 0
         assert row["certificate"] <= 1e-9
         assert row["bytes_per_triple"] < 100.0
     assert json.loads((tmp_path / scale.JSON_FILE).read_text())["figures"] == data["figures"]
     lines = ElementTree.parse(tmp_path / scale.FIGURE_FILE).getroot().findall(f"{SVG}polyline")
-    assert [len(line.get("points", "").split()) for line in lines] == [2, 2]
+    assert [len(line.get("points", "").split()) for line in lines] == [2, 2, 2, 1, 1, 1]
 
 
 def test_what_could_not_run_stays_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,10 +21,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.model.layout import Layout
@@ -43,22 +44,35 @@ MOST_DRAWS = 200
 
 @dataclass(frozen=True)
 class Size:
-    """A dense layout and a number of constraints."""
+    """A layout and a number of constraints."""
 
     layers: tuple[int, ...]
     actions: int
     constraints: int
+    successors: int | None = None
+    """Of the rows between inner layers, which lie on rings: neighbours, another stretch of them for each action.
+    None: all states"""
 
     @cached_property
     def layout(self) -> Layout:
-        return Layout(self.layers, self.actions)
+        if self.successors is None:
+            return Layout(self.layers, self.actions)
+        return Layout.from_support([self._block(here, there) for here, there in pairwise(self.layers)])
+
+    def _block(self, here: int, there: int) -> NDArray[np.bool_]:
+        """Who follows whom, (here, actions, there)."""
+        if self.successors is None or 1 in (here, there):
+            return np.ones((here, self.actions, there), dtype=np.bool_)
+        steps = np.arange(there) - np.arange(here)[:, np.newaxis, np.newaxis] - np.arange(self.actions)[:, np.newaxis]
+        return np.asarray(steps % there < self.successors)
 
     @property
     def label(self) -> str:
         """`(1,5^9,1)x4, m=2`: four or more equal layers are written as a power."""
         runs = [(size, len(list(run))) for size, run in groupby(self.layers)]
         parts = [f"{size}^{length}" if length > 3 else ",".join([str(size)] * length) for size, length in runs]
-        return f"({','.join(parts)})x{self.actions}, m={self.constraints}"
+        few = "" if self.successors is None else f" to {self.successors}"
+        return f"({','.join(parts)})x{self.actions}{few}, m={self.constraints}"
 
 
 SIZES = (
@@ -161,6 +175,8 @@ def share_at_bound(problem: ProjectionProblem, result: ProjectionResult) -> floa
 
 def _generator(size: Size, seed: int, kind: int) -> Generator:
     key = (seed, kind, *size.layers, size.actions, size.constraints)
+    if size.successors is not None:
+        key += (size.successors,)
     return np.random.default_rng(np.random.SeedSequence(20_270_000, spawn_key=key))
 
 

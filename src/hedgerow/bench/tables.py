@@ -1,6 +1,6 @@
 """The tables of docs/benchmarks.md, written from the JSON files of the benchmarks beside it, so that both say the same.
 
-hedgerow bench episode --out docs/figures       (and cores, samples)
+hedgerow bench episode --out docs/figures       (and cores, samples, scale)
 python -m hedgerow.bench.tables docs            rewrites what stands between `<!-- table: name -->` and `<!-- end -->`
 
 >>> in_one_unit(37.24e-6, 35.1e-6, 0.0791e-3)
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow import files
-from hedgerow.bench import cores, episode_report, samples
+from hedgerow.bench import cores, episode_report, samples, scale
 from hedgerow.bench.episode_goals import Goal
 from hedgerow.bench.timing import duration
 from hedgerow.errors import InvalidInput
@@ -60,9 +60,9 @@ def replaced(text: str, contents: Mapping[str, str]) -> str:
 
 def tables(figures: Path) -> dict[str, str]:
     """All tables by name, as Markdown."""
-    before, turns, episode, sample, core = (
-        json.loads((figures / name).read_text(encoding="utf-8"))
-        for name in (BEFORE_FILE, PROGRESS_FILE, episode_report.JSON_FILE, samples.JSON_FILE, cores.FILE)
+    names = (BEFORE_FILE, PROGRESS_FILE, episode_report.JSON_FILE, samples.JSON_FILE, cores.FILE, scale.JSON_FILE)
+    before, turns, episode, sample, core, large = (
+        json.loads((figures / name).read_text(encoding="utf-8")) for name in names
     )
     makers: dict[str, tuple[Callable[[Data], str], Data]] = {
         "contenders": (contenders, episode),
@@ -72,9 +72,10 @@ def tables(figures: Path) -> dict[str, str]:
         "goals": (goals, episode),
         "samples": (savings, sample),
         "cores": (throughput, core),
+        "scale": (growth, large),
         **{
             f"{name}-setup": (setup, data)
-            for name, data in (("episode", episode), ("samples", sample), ("cores", core))
+            for name, data in (("episode", episode), ("samples", sample), ("cores", core), ("scale", large))
         },
     }
     return {name: make(data) for name, (make, data) in makers.items()}
@@ -171,6 +172,19 @@ def savings(data: Data) -> str:
         figures = [f"{row['episodes']:,}", f"{row['paper']:.0f}", f"{row['sharp']:.0f}", saving + row["verdict"]]
         rows.append([row["world"], row["learner"], row["measure"], *figures])
     return markdown(["world", "learner", "measure", "episodes", "paper", "sharp", "saving"], rows)
+
+
+def growth(data: Data) -> str:
+    """Time and memory by size."""
+    rows = []
+    for row in data["figures"]:
+        per_triple = [f"{1e9 * row[name] / row['triples']:.0f} ns" for name in ("mirror_step", "cold_start", "episode")]
+        times = [duration(row["mirror_step"]), duration(row["cold_start"]), duration(row["episode"])]
+        cells = [f"{time}, {each}" for time, each in zip(times, per_triple, strict=True)]
+        memory = [f"{row['bytes_per_triple']:.0f}", f"{row['learner_bytes_per_triple']:.0f}"]
+        rows.append([row["size"], f"{row['triples']:,}", *cells, *memory])
+    head = ["world", "triples", "mirror step, per triple", "cold start", "episode of SV-OPS"]
+    return markdown([*head, "bytes per triple, projection", "learner"], rows)
 
 
 def throughput(data: Data) -> str:
