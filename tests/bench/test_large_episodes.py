@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hedgerow.bench.large_episodes import VISITS, _informed, _world, num_bytes, whole_episode
+from hedgerow.arrays import num_bytes
+from hedgerow.bench.large_episodes import VISITS, _informed, _world, whole_episode
 from hedgerow.bench.mirror_steps import Size, mirror_step
 from hedgerow.simulation.run import Simulation
 

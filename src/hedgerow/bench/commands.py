@@ -58,7 +58,7 @@ def scale(
     as_json: AsJson = False,
     out: Out = None,
     sizes: Annotated[
-        int | None, typer.Option("--sizes", min=1, max=9, help="Only the smallest so many of the nine sizes.")
+        int | None, typer.Option("--sizes", min=1, max=9, help="Only the smallest so many of the nine dense sizes.")
     ] = None,
 ) -> None:
     """Time and memory per triple, from 10^2 to 10^6 triples."""

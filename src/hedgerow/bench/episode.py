@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -30,7 +28,7 @@ from hedgerow.bench.pynol_peer import PyNOLHedge
 from hedgerow.bench.timing import Spread
 from hedgerow.estimates.counts import find_triple
 from hedgerow.learners.cvops import CVOPS
-from hedgerow.learners.files import load
+from hedgerow.learners.files import copied
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.sops import SOPS
 from hedgerow.learners.svops import SVOPS
@@ -93,9 +91,9 @@ def _one_world(world: BenchWorld, settings: Settings, advance: terminal.Advance)
         _warmed(world, name, learner, settings) for name, learner in our_learners(world, settings.horizon).items()
     ]
     own = compiled[0].simulation.learner
-    recorded, activity = record(world, _copy(own), settings)
+    recorded, activity = record(world, copied(own), settings)
     selected = [
-        _selected(name, which, Parts(world.cmdp, _copy(own), world.loss, recorded), settings)
+        _selected(name, which, Parts(world.cmdp, copied(own), world.loss, recorded), settings)
         for name, which in {FLOOR_NAME: FLOOR, LOOP: NOTHING, **PARTS}.items()
     ]
     plain, missing = _plain_learners(world, own, recorded)
@@ -136,13 +134,6 @@ def _selected(name: str, which: int, parts: Parts, settings: Settings) -> Select
     parts.run(which, 1)  # compiles, if need be
     price = max(1e-9, parts.seconds(which, LEAST_PARTS))
     return Selected(name, parts, which, int(np.clip(settings.turn / price, LEAST_PARTS, MOST_PARTS)))
-
-
-def _copy(learner: Learner) -> Learner:
-    """An equal learner with arrays of its own."""
-    with TemporaryDirectory() as folder:
-        learner.save(Path(folder) / "learner")
-        return load(Path(folder) / "learner")
 
 
 def record(world: BenchWorld, learner: Learner, settings: Settings) -> tuple[Recorded, Activity]:

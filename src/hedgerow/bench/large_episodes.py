@@ -7,17 +7,15 @@ uniform play costs.
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import process_time
-from typing import Any
 
 import numpy as np
 
+from hedgerow.arrays import num_bytes
 from hedgerow.bench.mirror_steps import Size
 from hedgerow.checks import FloatArray
 from hedgerow.estimates.boxes import refresh_all
-from hedgerow.learners.files import load
+from hedgerow.learners.files import copied
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.svops import SVOPS
 from hedgerow.model.cmdp import CMDP
@@ -58,7 +56,7 @@ def _world(size: Size, seed: int) -> tuple[CMDP, FloatArray]:
 
 
 def _informed(world: CMDP) -> Learner:
-    """A learner with VISITS visits of every row; saved and loaded, so that its buffers follow from its state."""
+    """A learner with VISITS visits of every row; copied, so that its buffers follow from its state."""
     learner, first = SVOPS(world.view(), EPISODES, DELTA, "sharp"), world.layout.row_start[:-1]
     counts = learner.core.state.counts
     moves = np.floor(VISITS * world.transitions).astype(np.int64)
@@ -67,17 +65,4 @@ def _informed(world: CMDP) -> Learner:
     counts.num_moves[:] = moves
     counts.cost_sums[:] = VISITS * world.mean_costs.T
     refresh_all(learner.core.index, counts, learner.core.rule.box, learner.core.state.boxes)
-    with TemporaryDirectory() as folder:
-        learner.save(Path(folder) / "learner")
-        return load(Path(folder) / "learner")
-
-
-def num_bytes(bundle: Any) -> int:
-    """Of all arrays in a bundle of bundles.
-
-    >>> num_bytes((np.zeros(3), 1.0, (np.zeros(2),)))
-    40
-    """
-    if isinstance(bundle, np.ndarray):
-        return bundle.nbytes
-    return sum(map(num_bytes, bundle)) if isinstance(bundle, tuple) else 0
+    return copied(learner)

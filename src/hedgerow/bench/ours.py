@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hedgerow.arrays import num_bytes
 from hedgerow.bench.contender import Run
 from hedgerow.checks import FloatArray
 from hedgerow.compiling import kernel
@@ -98,7 +99,7 @@ class Ours:
     @property
     def num_bytes(self) -> int:
         """Memory beyond the problem itself."""
-        return sum(int(array.nbytes) for array in (*self.workspace, *self.buffers))
+        return num_bytes((self.workspace, self.buffers))
 
     def run(self, problem: ProjectionProblem) -> Run:
         """Time one problem, repeated in a compiled loop."""

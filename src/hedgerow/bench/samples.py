@@ -205,7 +205,7 @@ def write(folder: Path, data: dict[str, Any], found: Sequence[Curves]) -> tuple[
 def plot(found: Sequence[Curves]) -> str:
     """Regret of S-OPS over the last decades, the mean over seeds of the longest runs; `paper` dashed.
 
-    Before them a safe learner plays its baseline, and all lines are one.
+    Before them the presets hardly differ.
     """
     longest = max(curves.task.episodes for curves in found)
     lines = []

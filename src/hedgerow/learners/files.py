@@ -42,6 +42,11 @@ def load(path: str | os.PathLike[str]) -> Learner:
     return from_file(files.load(path, FILE_KIND), str(path))
 
 
+def copied(learner: Learner) -> Learner:
+    """An equal learner with arrays of its own, whose buffers follow from its state."""
+    return from_file(files.unpack(to_bytes(learner)))
+
+
 def to_bytes(learner: Learner) -> bytes:
     """The content of the file; equal for equal learners."""
     layout, view = learner.layout, learner.view

@@ -169,11 +169,8 @@ def dual_value(num_layers: int, v: FloatArray, theta: FloatArray, thresholds: Fl
 def _find_masses(index: Index, ws: Workspace) -> None:
     """The masses of the states, and their logarithms log_m, from w and log_w of all rows."""
     masses, log_m, w, log_w = ws.masses, ws.log_m, ws.w, ws.log_w
-    num_states, actions, begin = (
-        index.state_start[len(index.state_start) - 2],
-        np.uint64(index.num_actions),
-        np.uint64(0),
-    )
+    num_states = index.state_start[len(index.state_start) - 2]
+    actions, begin = np.uint64(index.num_actions), np.uint64(0)
     for x in range(np.uint64(num_states)):
         total = 0.0
         for r in range(begin, begin + actions):

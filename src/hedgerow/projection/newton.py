@@ -114,7 +114,7 @@ def _climb(
             return Outcome(SUSPECT, iterations, value, flow, cost, complementarity)
         worst = max(flow, cost, complementarity)
         old = _is_good_enough(problem, theta, worst, before_last, iterations, tol, ws)
-        while True:
+        while True:  # twice at most; written once, because `direction` is inlined
             if not old:
                 build_system(index, problem, theta, ws)
             slope = direction(index, problem, theta, ws)

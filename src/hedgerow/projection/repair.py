@@ -21,11 +21,8 @@ def recover(
     index: Index, problem: KernelProblem, ws: Workspace, policy: FloatArray, log_w: FloatArray, costs: FloatArray
 ) -> None:
     """Write pi(a|x) and ln q(x,a) (num_rows,) and the costs c_i^T q (m,); p stays in `ws.p`."""
-    num_states, actions, begin = (
-        index.state_start[len(index.state_start) - 2],
-        np.uint64(index.num_actions),
-        np.uint64(0),
-    )
+    num_states = index.state_start[len(index.state_start) - 2]
+    actions, begin = np.uint64(index.num_actions), np.uint64(0)
     reach, log_reach, p, w, successor, row_start = ws.inflow, ws.step_m, ws.p, ws.w, index.successor, index.row_start
     masses, log_m, m = ws.masses, ws.log_m, len(costs)
     reach[:] = 0.0
