@@ -135,3 +135,32 @@ def some_episode(rng: Generator, layout: Layout, p: np.ndarray, pi: np.ndarray) 
         triples.append(j)
         x = int(layout.successor[j])
     return rows, triples
+
+
+def caps(layout: Layout, lower: np.ndarray, upper: np.ndarray, pi: np.ndarray) -> np.ndarray:
+    """How much mass each state can hold at most, layer by layer, by a linear program per state."""
+    result = np.ones(layout.num_states)
+    for k in range(layout.horizon):
+        here, after = layout.states(k), layout.states(k + 1)
+        for y in range(after.start, after.stop):
+            most = [sum(pi[r] * _most(layout, lower, upper, r, y) for r in _rows_of(layout, x)) for x in _range(here)]
+            caps_here = [(0.0, float(cap)) for cap in result[here]]
+            program = linprog([-c for c in most], A_eq=[[1.0] * len(most)], b_eq=[1.0], bounds=caps_here)
+            assert program.status == 0, program.message
+            result[y] = -program.fun
+    return result
+
+
+def _range(states: slice) -> range:
+    return range(states.start, states.stop)
+
+
+def _rows_of(layout: Layout, x: int) -> range:
+    return range(x * layout.num_actions, (x + 1) * layout.num_actions)
+
+
+def _most(layout: Layout, lower: np.ndarray, upper: np.ndarray, r: int, y: int) -> float:
+    """max p(y) in the box of a row."""
+    row = slice(int(layout.row_start[r]), int(layout.row_start[r + 1]))
+    f = [float(state == y) for state in layout.successor[row]]
+    return greedy(f, lower[row].tolist(), upper[row].tolist())

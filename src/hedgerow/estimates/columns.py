@@ -71,6 +71,8 @@ class Columns(NamedTuple):
     """(size of the largest layer,): their values"""
     states: IntArray
     """(num_states,): 0, 1, ...: all targets"""
+    caps: FloatArray
+    """(num_states,): how much mass each state can hold at most, see `caps.py`"""
     spare: FloatArray
     """(1,): a single result"""
 
@@ -95,6 +97,7 @@ def make_columns(layout: Layout) -> Columns:
         order=np.zeros(widest, dtype=np.int64),
         key=np.zeros(widest),
         states=np.arange(states, dtype=np.int64),
+        caps=np.ones(states),
         spare=np.zeros(1),
     )
 
@@ -167,6 +170,13 @@ def sort_above(values: FloatArray, first: int, last: int, order: IntArray, key: 
             order[count] = y
             key[count] = values[y]
             count += 1
+    sort_by_key(order, key, count)
+    return phi, count
+
+
+@kernel
+def sort_by_key(order: IntArray, key: FloatArray, count: int) -> None:
+    """Sort order[:count] and key[:count] together, the largest key first."""
     gap = 1  # shell sort; an insertion sort for fewer than 18 states
     while gap < count // 9:
         gap = 3 * gap + 1
@@ -178,7 +188,6 @@ def sort_above(values: FloatArray, first: int, last: int, order: IntArray, key: 
                 j -= gap
             order[j], key[j] = state, value
         gap //= 3
-    return phi, count
 
 
 @kernel

@@ -65,3 +65,15 @@ def find_triple(index: Index, row: int, state: int) -> int:
     if low < index.row_start[row + 1] and index.successor[low] == state:
         return int(low)
     return -1
+
+
+@kernel
+def find_path(index: Index, rows: IntArray, triples: IntArray) -> int:
+    """The triples (L,) between the rows (L,) of a path, one per layer; returns the first step that is none, or -1."""
+    terminal = index.state_start[len(index.state_start) - 1] - 1
+    for k in range(len(rows)):
+        state = rows[k + 1] // index.num_actions if k + 1 < len(rows) else terminal
+        triples[k] = find_triple(index, rows[k], state)
+        if triples[k] < 0:
+            return k
+    return -1

@@ -7,6 +7,10 @@ Rows choose their p independently, so the backward pass is exact. Every target s
 pass per state (its actions share it), and the bounds of a layer may add up to more than 1. With trivial boxes every
 state is reached surely: u(x,a) = pi(a|x). A mixture of policies has no such recursion; average the bounds instead.
 
+A pass goes back through at most WINDOW layers, so that the bounds of a path cost a multiple of L and not of L^2. What
+lies before is bounded by the caps of `caps.py`: f(x_0) <= max { q . f : q <= cap, sum q = 1 } on the layer where the pass
+ends. Worlds of up to WINDOW layers, and longer ones with two states in a layer, have the bounds of COMP-UOB itself.
+
 The step of the pass is in `columns.py`. `load_columns` is the only part that looks at boxes and policy: after it,
 `reach_of_states` may be called for any targets, as often as needed.
 """
@@ -15,17 +19,31 @@ from __future__ import annotations
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
+from hedgerow.estimates.caps import fill_caps, fill_to_caps
 from hedgerow.estimates.columns import Columns, average_actions, fill_layer, load_columns, sort_above
 from hedgerow.model.index import Index
+
+WINDOW = 64
+"""Departs from COMP-UOB: states that lie deeper are bounded through the caps of the layer so far before them."""
 
 
 @kernel
 def reach_of_states(index: Index, columns: Columns, targets: IntArray, num_targets: int, reach: FloatArray) -> None:
     """reach[i] = largest Pr[visit targets[i]] for i < num_targets, for the boxes and the policy in `columns`."""
+    reach_within(index, columns, targets, num_targets, WINDOW, reach)
+
+
+@kernel
+def reach_within(
+    index: Index, columns: Columns, targets: IntArray, num_targets: int, window: int, reach: FloatArray
+) -> None:
+    """`reach_of_states` by passes through at most `window` >= 1 layers."""
     state_start, first_slot = index.state_start, columns.first_slot
     values, order, key, left, gain = columns.values, columns.order, columns.key, columns.left, columns.gain
     start, stop, slot, lower, width = columns.start, columns.stop, columns.slot, columns.lower, columns.width
     weight, rest = columns.weight, columns.rest
+    if len(state_start) - 2 > window:
+        fill_caps(index, columns, len(state_start) - 3 - window)
     k = 0
     for i in range(num_targets):
         target = targets[i]
@@ -36,14 +54,19 @@ def reach_of_states(index: Index, columns: Columns, targets: IntArray, num_targe
         for y in range(state_start[k], state_start[k + 1]):
             values[y] = 0.0
         values[target] = 1.0
-        for h in range(k - 1, -1, -1):
+        end = max(k - window, 0)
+        for h in range(k - 1, end - 1, -1):
             first, last = state_start[h], state_start[h + 1]
             phi, count = sort_above(values, last, state_start[h + 2], order, key)
             base = first_slot[first]
             num_slots = first_slot[last] - base
             fill_layer(phi, order, key, count, start, stop, slot, lower, width, rest, base, num_slots, left, gain)
             average_actions(first, last, phi, first_slot, weight, gain, values)
-        reach[i] = min(values[0], 1.0)
+        bound = values[0]
+        if end > 0:
+            phi, count = sort_above(values, state_start[end], state_start[end + 1], order, key)
+            bound = fill_to_caps(columns.caps, order, key, count, phi)
+        reach[i] = min(bound, 1.0)
 
 
 @kernel

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, real_number, whole_number, within
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import BoxRule
-from hedgerow.estimates.counts import find_triple
+from hedgerow.estimates.counts import find_path
 from hedgerow.learners.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.ledger import Budget, Ledger
 from hedgerow.learners.mixing import cost_bounds, played_policy, toss
@@ -253,24 +253,27 @@ class Learner(ABC):
                 f"a trajectory is an array of {layout.horizon} rows (x, a), one per layer, as whole numbers; "
                 f"this one has shape {rows.shape} and type {rows.dtype}"
             )
-        triples = np.zeros(layout.horizon, dtype=np.int64)
-        for k, row in enumerate(rows.tolist()):
-            own = layout.rows(k)
-            if not own.start <= row < own.stop:
-                raise InvalidInput(
-                    f"step {k} of the trajectory is row {row}; layer {k} has the rows {own.start} to {own.stop - 1}"
-                )
-            if not policy[row] > 0.0:
-                raise InvalidInput(
-                    f"step {k} of the trajectory, {layout.describe_row(row)}, has probability 0 under the plan"
-                )
-            target = int(rows[k + 1]) // layout.num_actions if k + 1 < layout.horizon else layout.num_states - 1
-            triples[k] = find_triple(self.core.index, row, target) if 0 <= target < layout.num_states else -1
-            if triples[k] < 0:
-                raise InvalidInput(
-                    f"the trajectory is no path: {layout.describe_row(row)} cannot lead to state {target}"
-                )
-        return rows.astype(np.int64), triples
+        first = layout.state_start[: layout.horizon + 1] * layout.num_actions
+        strays = np.flatnonzero((rows < first[:-1]) | (rows >= first[1:]))
+        if strays.size:
+            k = int(strays[0])
+            raise InvalidInput(
+                f"step {k} of the trajectory is row {rows[k]}; layer {k} has the rows {first[k]} to {first[k + 1] - 1}"
+            )
+        rows, triples = rows.astype(np.int64), np.zeros(layout.horizon, dtype=np.int64)
+        unplayed = np.flatnonzero(~(policy[rows] > 0.0))
+        if unplayed.size:
+            k = int(unplayed[0])
+            raise InvalidInput(
+                f"step {k} of the trajectory, {layout.describe_row(int(rows[k]))}, has probability 0 under the plan"
+            )
+        broken = find_path(self.core.index, rows, triples)
+        if broken >= 0:
+            target = int(rows[broken + 1]) // layout.num_actions
+            raise InvalidInput(
+                f"the trajectory is no path: {layout.describe_row(int(rows[broken]))} cannot lead to state {target}"
+            )
+        return rows, triples
 
     # What it knows ---------------------------------------------------------------------------------------------------
 
