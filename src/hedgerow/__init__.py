@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hedgerow import catalogue, errors, results
-    from hedgerow.errors import CertificateError, FileFormatError, HedgerowError, InfeasibleError, InvalidInput
+    from hedgerow.errors import (
+        CertificateError,
+        FileFormatError,
+        HedgerowError,
+        InfeasibleError,
+        InfeasibleWarning,
+        InvalidInput,
+    )
     from hedgerow.learners.cvops import CVOPS
     from hedgerow.learners.learner import Learner
     from hedgerow.learners.sops import SOPS
@@ -52,6 +59,7 @@ __all__ = [
     "FileFormatError",
     "HedgerowError",
     "InfeasibleError",
+    "InfeasibleWarning",
     "InvalidInput",
     "Layout",
     "ProjectionProblem",
@@ -84,7 +92,14 @@ _MODULES = {
 }
 
 _HOME = {
-    "hedgerow.errors": ("CertificateError", "FileFormatError", "HedgerowError", "InfeasibleError", "InvalidInput"),
+    "hedgerow.errors": (
+        "CertificateError",
+        "FileFormatError",
+        "HedgerowError",
+        "InfeasibleError",
+        "InfeasibleWarning",
+        "InvalidInput",
+    ),
     "hedgerow.learners.cvops": ("CVOPS",),
     "hedgerow.learners.sops": ("SOPS",),
     "hedgerow.learners.svops": ("SVOPS",),

@@ -35,3 +35,7 @@ class InfeasibleError(HedgerowError):
         self.least_violation = least_violation
         self.constraints = tuple(constraints)
         self.multipliers = tuple(multipliers)
+
+
+class InfeasibleWarning(UserWarning):
+    """No policy that the observations allow can meet the thresholds; a learner goes on with raised ones."""

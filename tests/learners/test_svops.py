@@ -135,6 +135,7 @@ def test_known_transitions_give_exact_occupancy_bounds() -> None:
         np.testing.assert_allclose(learner.core.buffers.trace.u, w[path], rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")
 def test_an_impossible_projection_is_relaxed_counted_and_survived() -> None:
     layout = Layout((1, 2, 1), 2)
     world = CMDP(layout, [0.5] * 4 + [1.0] * 4, DeterministicCosts(np.full((1, 6), 0.9)), [0.5])

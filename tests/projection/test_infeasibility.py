@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from projection_cases import random_problem
 
+from hedgerow.model.index import index_of
 from hedgerow.projection.certificate import proves_infeasible
-from hedgerow.projection.infeasibility import LeastViolation, least_violation, violation_of
+from hedgerow.projection.infeasibility import LeastViolation, least_violation, make_cutting_planes, support
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.reference import least_violation_by_lp
 
@@ -47,9 +48,10 @@ def test_no_multiplier_proves_more(seed: int) -> None:
     problem = moved(seed, 3, -0.1)
     best = solve(problem)
     rng = np.random.default_rng(seed)
-    arrays = (problem.layout, problem.lower, problem.upper, problem.costs, problem.thresholds)
+    arrays = (problem.lower.copy(), problem.upper.copy(), problem.costs.T.copy(), problem.thresholds.copy())
+    planes = make_cutting_planes(problem.layout, 3, 1, np.zeros(3))
     for theta in rng.dirichlet(np.ones(3), size=20):
-        value = violation_of(*arrays, theta)
+        value = support(index_of(problem.layout), *arrays, theta, planes)
         assert value <= best.value + TOL
         assert value == pytest.approx(proves_infeasible(problem, theta), abs=1e-12)
 

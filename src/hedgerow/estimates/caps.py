@@ -7,9 +7,10 @@ By induction every P in the boxes has q^{P,pi}(y) <= cap(y): the masses of X_k l
 state sends more than c_y(x) of its mass to y. The maximum fills greedily, the best predecessor first.
 
 Caps are the upper occupancy bounds of COMP-UOB if no layer has more than two states (the masses of a layer are then any
-that the caps allow) or if the transitions are known. Else they are larger, by the same first order: with w(x,a,y) the
-width of a box, both bounds of a layer exceed the occupancies of P by at most sum q(x,a) w(x,a,y) over the layers before.
-All caps together cost one pass over the triples, where COMP-UOB takes one pass for every state.
+that the caps allow) or if the transitions are known. Else they are larger, but not in their order: with w(x,a,y) the
+width of a box, either kind of bound exceeds the occupancies of P, summed over a layer, by sum q(x,a) w(x,a,y) over the
+layers before, up to terms of second order in w. All caps together cost one pass over the triples, where COMP-UOB takes
+one pass for every state.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def fill_caps(index: Index, columns: Columns, last_layer: int) -> None:
                     order[count] = x
                     key[count] = 0.0
                     count += 1
-                key[count - 1] += columns.weight[s] * (columns.lower[entry] + min(columns.width[entry], columns.rest[s]))
+                key[count - 1] += columns.weight[s] * (
+                    columns.lower[entry] + min(columns.width[entry], columns.rest[s])
+                )
             sort_by_key(order, key, count)
             caps[y] = min(fill_to_caps(caps, order, key, count, 0.0), 1.0)
 

@@ -14,12 +14,19 @@ from hedgerow.learners.state import State
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.dual import KernelProblem
+from hedgerow.projection.infeasibility import CuttingPlanes, make_cutting_planes
 from hedgerow.projection.workspace import Workspace, make_workspace
 
 MIXTURE, REALISED, DISCARD = 0, 1, 2
 MIXTURE_BOUNDS = {"mixture": MIXTURE, "realised": REALISED, "discard": DISCARD}
 SUSPECT_THETA = 1e3
 SUSPECT_ITERATIONS = 40
+RELAXED_THETA = 1e5
+"""In place of SUSPECT_THETA where the thresholds were raised: that they can be met is known."""
+RELAXED_FLOOR = -23.0
+"""Of ln q~ in such episodes: the least violating policy may change, and to revive what is next to 0 is hard."""
+MOST_CUTS = 64
+"""How many rounds the search for the least violation may take in one episode; about ten are needed."""
 
 
 class Rule(NamedTuple):
@@ -77,6 +84,8 @@ class Buffers(NamedTuple):
 
     problem: KernelProblem
     """The projection; its weights, conditionals and boxes are those of the state, its costs are `optimistic`"""
+    planes: CuttingPlanes
+    """The search for the least violation; theta is the certificate of the state"""
     newton: Workspace
     v: FloatArray
     """(num_states,)"""
@@ -127,6 +136,7 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
     )
     return Buffers(
         problem=problem,
+        planes=make_cutting_planes(layout, len(binding), MOST_CUTS, state.certificate),
         # Newton's method remembers active bounds and its last system, which decide the last bits: they are state.
         newton=make_workspace(layout, len(binding))._replace(bound=state.bound, **state.system._asdict()),
         v=np.zeros(layout.num_states),

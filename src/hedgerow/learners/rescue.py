@@ -1,18 +1,24 @@
 """Projections that Newton's method did not finish at once: proved infeasible and relaxed, or solved the slow way.
 
-On the clean event a projection always has a solution (Lemma feasibility). Without one, thresholds are raised by the
-least violation s* that makes them attainable and by 10^-6 more, so that the iterate is the least violating choice and
-stays a projection of its predecessor (the paper allows any occupancy there; a restart would forget what was learnt).
+Cutting planes decide which of the two it is, with proof. Where no occupancy meets the thresholds, they are raised by
+the least violation and some room (`relaxing.py`). Where one does, the slow solver finds the projection; it is given a
+limited number of steps, so that an episode never takes long. A projection that is not found within these, or within the
+room, is taken with four times the room, and so on: the thresholds are then raised by more than needed, which `failed`
+counts where they could have been met.
 """
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
-from hedgerow.checks import FloatArray
+from hedgerow.errors import InfeasibleWarning
 from hedgerow.learners.core import SUSPECT_ITERATIONS, SUSPECT_THETA, Core
+from hedgerow.learners.relaxing import LEAST_ROOM, TOL_INFEASIBLE, bracket_violation, least_room, meet
 from hedgerow.learners.state import (
     COST_RESIDUAL,
+    EPISODE,
     FAILED,
     INFEASIBLE,
     ITERATIONS,
@@ -21,6 +27,8 @@ from hedgerow.learners.state import (
     MOVED,
     PROJECTED,
     RELAXED,
+    ROOM,
+    SLACK,
     SUSPECT,
     UNSOLVED,
 )
@@ -28,11 +36,14 @@ from hedgerow.learners.step import project_weights, settle
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
+from hedgerow.projection.result import ProjectionResult, ProjectionSettings
 from hedgerow.projection.solve import project
 from hedgerow.projection.workspace import NO_SYSTEM
 
-RELAXATION = 1e-6
+MOST_ITERATIONS = 400
+"""Newton steps of the slow solver in one episode."""
+WIDENING = 4.0
+"""The factor from one room to the next."""
 
 
 def project_now(layout: Layout, core: Core) -> None:
@@ -45,33 +56,68 @@ def project_now(layout: Layout, core: Core) -> None:
 
 def rescue(layout: Layout, core: Core) -> None:
     """Finish an episode that `learn` left with a code other than SOLVED."""
+    core.state.numbers[SUSPECT] += 1
+    first = core.state.numbers[INFEASIBLE] == 0
+    meet(core, 0.0)
+    violation = bracket_violation(core, 0.0).lower if len(core.baseline.binding) else -np.inf
+    if violation > TOL_INFEASIBLE:
+        _relax(core, violation, max(core.state.reals[ROOM], least_room(violation)), RELAXED)
+        if first:
+            _warn(core, violation)
+    elif not _solve_slowly(layout, core):
+        core.state.numbers[FAILED] += 1
+        _relax(core, max(violation, 0.0), LEAST_ROOM, UNSOLVED)
+        core.state.reals[COST_RESIDUAL] += core.state.reals[SLACK]
+        meet(core, 0.0)
+
+
+def _relax(core: Core, violation: float, room: float, status: int) -> None:
+    """Raise the thresholds until the projection is found: at the latest when they do not bind any more."""
+    while True:
+        core.state.reals[ROOM] = room
+        meet(core, violation + 0.5 * room)
+        core.state.system.num_candidates[0] = NO_SYSTEM  # it belongs to the attempt that failed
+        if project_weights(core, core.buffers.all_rows) == SOLVED:
+            settle(core, status)
+            return
+        room *= WIDENING
+
+
+def _solve_slowly(layout: Layout, core: Core) -> bool:
+    """Project by the solver that never gives up, except after so many steps; whether it has."""
     state, numbers = core.state, core.state.numbers
-    settings = ProjectionSettings(tol=core.rule.tol, suspect_theta=SUSPECT_THETA, suspect_iterations=SUSPECT_ITERATIONS)
-    thresholds = core.buffers.problem.thresholds
-    result = project(_problem(layout, core, thresholds), settings)
-    status, iterations = PROJECTED, result.iterations
-    numbers[SUSPECT] += 1
-    if result.status is ProjectionStatus.INFEASIBLE:
-        numbers[INFEASIBLE] += 1
-        status = RELAXED
-        result = project(_problem(layout, core, thresholds + result.least_violation + RELAXATION), settings)
-        iterations += result.iterations
+    settings = ProjectionSettings(
+        tol=core.rule.tol,
+        suspect_theta=SUSPECT_THETA,
+        suspect_iterations=SUSPECT_ITERATIONS,
+        max_iterations=MOST_ITERATIONS,
+    )
+    result = project(_problem(layout, core), settings)
+    numbers[ITERATIONS] += result.iterations
+    numbers[LAST_ITERATIONS] += result.iterations
     if not result.solved:
-        numbers[FAILED] += 1
-        # Its occupancy obeys everything but the costs; a learner with a baseline plays that instead.
-        status = UNSOLVED
-    numbers[ITERATIONS] += iterations
-    numbers[LAST_ITERATIONS] += iterations
+        return False
     _adopt(layout, core, result)
     state.reals[COST_RESIDUAL] = result.residuals.cost
-    settle(core, status)
+    settle(core, PROJECTED)
+    return True
 
 
-def _problem(layout: Layout, core: Core, thresholds: FloatArray) -> ProjectionProblem:
-    state = core.state
+def _warn(core: Core, violation: float) -> None:
+    warnings.warn(
+        f"after {core.state.numbers[EPISODE]} episodes no policy meets the thresholds any more, whatever transitions "
+        f"and costs the confidence sets allow: some cost exceeds its threshold by {violation:.3g} or more. The "
+        "learner goes on with raised thresholds, and `diagnostics` counts such episodes; are the thresholds right?",
+        InfeasibleWarning,
+        stacklevel=2,
+    )
+
+
+def _problem(layout: Layout, core: Core) -> ProjectionProblem:
+    state, problem = core.state, core.buffers.problem
     log_base = state.log_weight[layout.row_of_triple] + np.log(state.conditional)
     return ProjectionProblem(
-        layout, log_base, state.boxes.lower, state.boxes.upper, core.buffers.problem.costs.T, thresholds
+        layout, log_base, state.boxes.lower, state.boxes.upper, problem.costs.T, problem.thresholds
     )
 
 

@@ -46,7 +46,9 @@ ETA = 0
 GAMMA = 1
 MIXING = 2  # lambda, the probability of the baseline in the next episode
 COST_RESIDUAL = 3  # of the last projection, after the repair of its flow
-NUM_REALS = 4
+SLACK = 4  # by how much the thresholds are raised, because nothing meets them; else 0
+ROOM = 5  # how much of it is beyond the least violation, at most
+NUM_REALS = 6
 
 # Values of LAST_STATUS.
 PROJECTED, RELAXED, UNSOLVED = 0, 1, 2
@@ -84,6 +86,8 @@ class State(NamedTuple):
     """(num_rows,): N when the boxes were last rebuilt as a whole"""
     multipliers: FloatArray
     """(constraints that bind,): theta of the last projection"""
+    certificate: FloatArray
+    """(constraints that bind,): in the simplex; proves the least violation while there is a slack"""
     bounds: FloatArray
     """(m,): U, upper bounds of the costs of `policy`; kept by learners with a baseline"""
     baseline_u: FloatArray
@@ -121,6 +125,7 @@ def make_state(
         boxes=make_boxes(layout, num_constraints, clip_costs=clip_costs, transitions=transitions),
         epoch_visits=np.zeros(layout.num_rows, dtype=np.int64),
         multipliers=np.zeros(num_active),
+        certificate=np.full(num_active, 1.0 / max(1, num_active)),
         bounds=np.full(num_constraints, float(layout.horizon)),
         baseline_u=np.zeros(cached),
         baseline_visits=np.zeros(cached, dtype=np.int64),

@@ -8,6 +8,8 @@ After episode t, with u the upper occupancy bounds and P_{t-1} the boxes before 
     ln q~      = ln q_hat_t - eta l_hat
     q_hat_{t+1} = argmin { D(q || q~) : q in Delta(P_t), LCB^T q <= alpha },   pi_{t+1} = its policy
 
+While no occupancy meets alpha, `relaxing.py` raises it.
+
 `learn` does all of it, or stops before the last line with a code other than SOLVED when Newton's method met something
 unusual: the weights then still hold q~, `rescue.py` finds q_hat_{t+1}, and `settle` completes the episode. While CV-OPS
 searches for a safe policy, weighted costs take the place of the losses (`safe_search.py`).
@@ -23,8 +25,9 @@ from hedgerow.estimates.boxes import refresh_all, refresh_rows
 from hedgerow.estimates.columns import Columns, load_columns
 from hedgerow.estimates.counts import record
 from hedgerow.estimates.upper_occupancy import reach_of_states
-from hedgerow.learners.core import DISCARD, SUSPECT_ITERATIONS, SUSPECT_THETA, Core, Trace
+from hedgerow.learners.core import DISCARD, RELAXED_FLOOR, RELAXED_THETA, SUSPECT_ITERATIONS, SUSPECT_THETA, Core, Trace
 from hedgerow.learners.mixing import bound_costs, bound_mixture, mixing_weight, watch_cached_bounds
+from hedgerow.learners.relaxing import follow_violation, meet
 from hedgerow.learners.safe_search import mix_costs, search_step
 from hedgerow.learners.state import (
     BRANCH,
@@ -33,6 +36,7 @@ from hedgerow.learners.state import (
     EPOCHS,
     ETA,
     GAMMA,
+    INFEASIBLE,
     ITERATIONS,
     LAST_ITERATIONS,
     LAST_STATUS,
@@ -43,13 +47,16 @@ from hedgerow.learners.state import (
     PENDING,
     PHASE_OVER,
     PROJECTED,
+    RELAXED,
     SEGMENT,
     SEGMENT_END,
+    SLACK,
 )
 from hedgerow.model.index import Index
 from hedgerow.projection.newton import SOLVED, maximise_from_base
 from hedgerow.projection.repair import recover
 from hedgerow.projection.rows import count_bounds
+from hedgerow.projection.workspace import NO_SYSTEM
 
 SMALLEST_CONDITIONAL = exp(LOG_FLOOR)
 
@@ -81,9 +88,18 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
         numbers[PHASE_OVER] = 1
     if core.rule.doubling and numbers[EPISODE] == numbers[SEGMENT_END]:
         start_segment(core)
-    code = project_weights(core, core.buffers.all_rows if numbers[MOVED] else rows)
+    follow_violation(core)
+    relaxed = reals[SLACK] > 0.0
+    if relaxed:
+        _copy_floored(log_weight, RELAXED_FLOOR, log_weight)
+    while True:  # written once, because it is inlined
+        code = project_weights(core, core.buffers.all_rows if numbers[MOVED] else rows)
+        if code == SOLVED or not relaxed or numbers[MOVED]:
+            break
+        numbers[MOVED] = 1  # raised thresholds have a solution: once more, without what was kept of the last one
+        core.state.system.num_candidates[0] = NO_SYSTEM
     if code == SOLVED:
-        settle(core, PROJECTED)
+        settle(core, RELAXED if relaxed else PROJECTED)
     return code
 
 
@@ -137,8 +153,9 @@ def project_weights(core: Core, rows: IntArray) -> int:
     index, problem, newton = core.index, core.buffers.problem, core.buffers.newton
     theta, costs = core.state.multipliers, core.buffers.costs
     # The base is the last projection with L rows changed, so the multipliers are increments: it starts at 0.
+    suspect_theta = SUSPECT_THETA if core.state.reals[SLACK] == 0.0 else RELAXED_THETA
     outcome = maximise_from_base(
-        index, problem, rows, core.buffers.v, theta, newton, core.rule.tol, SUSPECT_THETA, SUSPECT_ITERATIONS
+        index, problem, rows, core.buffers.v, theta, newton, core.rule.tol, suspect_theta, SUSPECT_ITERATIONS
     )
     core.state.numbers[ITERATIONS] += outcome.iterations
     core.state.numbers[LAST_ITERATIONS] = outcome.iterations
@@ -165,6 +182,8 @@ def settle(core: Core, status: int) -> None:
     _copy_floored(core.state.log_weight, LOG_FLOOR, core.state.log_weight)
     core.state.numbers[LAST_STATUS] = status
     core.state.numbers[OPEN] = 0
+    if status == RELAXED:
+        core.state.numbers[INFEASIBLE] += 1
     load_columns(
         core.index, core.state.boxes.lower, core.state.boxes.upper, core.state.policy, core.buffers.columns
     )  # fmt: skip
@@ -177,6 +196,7 @@ def settle(core: Core, status: int) -> None:
 def prepare(core: Core) -> None:
     """Rebuild all that follows from the state: after a start, and after a file was read."""
     boxes = core.state.boxes
+    meet(core, core.state.reals[SLACK])
     _copy_optimistic(boxes.cost_lower, core.baseline.binding, core.buffers.all_rows, core.buffers.problem.costs)
     count_bounds(core.index.row_start, core.state.bound, core.buffers.newton.num_bound)
     load_columns(core.index, boxes.lower, boxes.upper, core.state.policy, core.buffers.columns)

@@ -4,7 +4,7 @@
 
 F(theta) > 0 proves infeasibility; s* is the least violation: thresholds + s* is feasible and nothing smaller is.
 F is concave and piecewise linear, and robust value iteration gives F together with the supergradient C q_theta - alpha.
-One constraint needs one sweep; more need cutting planes, a linear program in m + 1 variables per round.
+One constraint needs one sweep; more need cutting planes, a matrix game (`game.py`) per round.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from hedgerow.checks import FloatArray
+from hedgerow.compiling import kernel
 from hedgerow.errors import CertificateError
 from hedgerow.estimates.robust import RobustScratch, least_cost, robust_scratch, row_mass_of_least_cost
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
+from hedgerow.projection.game import solve_game
 
 TOL_CUT = 1e-11
 MAX_ROUNDS = 2_000
@@ -35,71 +37,141 @@ class LeastViolation(NamedTuple):
     rounds: int
 
 
+class CuttingPlanes(NamedTuple):
+    """Where the search for s* is, and its buffers. Allocated once per layout and number of constraints."""
+
+    theta: FloatArray
+    """(m,): in the simplex; where the search starts and what it finds"""
+    trial: FloatArray
+    """(m,)"""
+    cuts: FloatArray
+    """(most rounds, m): supergradients"""
+    tableau: FloatArray
+    cost: FloatArray
+    """(num_rows,): theta^T C"""
+    w: FloatArray
+    """(num_rows,): mass of the rows under q_theta"""
+    robust: RobustScratch
+
+
+class Bracket(NamedTuple):
+    """lower <= s* <= upper after so many rounds."""
+
+    lower: float
+    upper: float
+    rounds: int
+
+
+def make_cutting_planes(layout: Layout, num_constraints: int, max_rounds: int, theta: FloatArray) -> CuttingPlanes:
+    """Buffers for so many rounds; `theta` (m,) is kept and modified."""
+    m = num_constraints
+    return CuttingPlanes(
+        theta=theta,
+        trial=np.zeros(m),
+        cuts=np.zeros((max_rounds, m)),
+        tableau=np.zeros((m + 1, max_rounds + m + 1)),
+        cost=np.zeros(layout.num_rows),
+        w=np.zeros(layout.num_rows),
+        robust=robust_scratch(layout),
+    )
+
+
 def least_violation(
     layout: Layout, lower: FloatArray, upper: FloatArray, costs: FloatArray, thresholds: FloatArray
 ) -> LeastViolation:
     """The least violation of `costs` (m, num_rows) over the boxes; m >= 1."""
-    index, scratch = index_of(layout), robust_scratch(layout)
     m = len(thresholds)
-    w = np.zeros(layout.num_rows)
-    theta = np.full(m, 1.0 / m)
-    cuts: list[FloatArray] = []
-    best, best_theta, bound = -np.inf, theta, np.inf
-    for round_number in range(1, MAX_ROUNDS + 1):
-        value, cut = _support(index, lower, upper, costs, thresholds, theta, scratch, w)
-        # A cut that is there already means that the master program is solved as exactly as its solver can.
-        known = any(np.max(np.abs(cut - other)) <= TOL_CUT for other in cuts)
-        cuts.append(cut)
+    planes = make_cutting_planes(layout, m, MAX_ROUNDS if m > 1 else 1, np.full(m, 1.0 / m))
+    # Writable copies: compiled code exists once, for writable arrays, as the learners have them.
+    boxes = lower.copy(), upper.copy()
+    found = cut_to(index_of(layout), *boxes, costs.T.copy(), np.array(thresholds), 0.0, planes)
+    if found.rounds == MAX_ROUNDS:
+        raise CertificateError(
+            f"cutting planes did not close the gap in {MAX_ROUNDS} rounds: {found.lower} to {found.upper}"
+        )
+    return LeastViolation(found.lower, found.upper, planes.theta, found.rounds)
+
+
+@kernel
+def cut_to(
+    index: Index,
+    lower: FloatArray,
+    upper: FloatArray,
+    costs: FloatArray,
+    thresholds: FloatArray,
+    gap: float,
+    planes: CuttingPlanes,
+) -> Bracket:
+    """Bracket s* of `costs` (num_rows, m) to a width of `gap`, or as exactly as possible if that is 0.
+
+    The search goes from planes.theta to the best theta found.
+    """
+    m, theta, trial, cuts = len(thresholds), planes.theta, planes.trial, planes.cuts
+    best, bound, rounds = -np.inf, np.inf, 0
+    for i in range(m):
+        trial[i] = theta[i]
+    while rounds < len(cuts):
+        value = support(index, lower, upper, costs, thresholds, trial, planes)
+        row_mass_of_least_cost(index, planes.robust, planes.w)
+        for i in range(m):
+            cuts[rounds, i] = -thresholds[i]
+        for r in range(len(planes.w)):
+            if planes.w[r] > 0.0:
+                for i in range(m):
+                    cuts[rounds, i] += planes.w[r] * costs[r, i]
+        rounds += 1
         if value > best:
-            best, best_theta = value, theta
-        if known:
-            return LeastViolation(best, max(best, bound), best_theta, round_number)
-        theta, bound = (theta, value) if m == 1 else _master(np.array(cuts))
-        if bound - best <= TOL_CUT * (1.0 + np.abs(cuts[0]).max()):
-            return LeastViolation(best, max(best, bound), best_theta, round_number)
-    raise CertificateError(f"cutting planes did not close the gap in {MAX_ROUNDS} rounds: {best} to {bound}")
+            best = value
+            for i in range(m):
+                theta[i] = trial[i]
+        # A cut that is there already means that the master program is solved as exactly as its solver can.
+        if _is_known(cuts, rounds - 1):
+            break
+        bound = value if m == 1 else solve_game(cuts, rounds, planes.tableau, trial)
+        if bound - best <= max(gap, TOL_CUT * (1.0 + _largest(cuts[0]))):
+            break
+    return Bracket(best, max(best, bound), rounds)
 
 
-def violation_of(
-    layout: Layout, lower: FloatArray, upper: FloatArray, costs: FloatArray, thresholds: FloatArray, theta: FloatArray
-) -> float:
-    """F(theta): positive values prove that the constraints cannot be met."""
-    scratch = robust_scratch(layout)
-    return float(least_cost(index_of(layout), lower, upper, theta @ costs, scratch) - theta @ thresholds)
-
-
-def _support(
+@kernel
+def support(
     index: Index,
     lower: FloatArray,
     upper: FloatArray,
     costs: FloatArray,
     thresholds: FloatArray,
     theta: FloatArray,
-    scratch: RobustScratch,
-    w: FloatArray,
-) -> tuple[float, FloatArray]:
-    """F(theta) and the supergradient C q_theta - alpha."""
-    value = least_cost(index, lower, upper, theta @ costs, scratch) - theta @ thresholds
-    row_mass_of_least_cost(index, scratch, w)
-    return float(value), costs @ w - thresholds
+    planes: CuttingPlanes,
+) -> float:
+    """F(theta) for costs (num_rows, m): positive values prove that the constraints cannot be met."""
+    cost = planes.cost
+    for r in range(len(cost)):
+        total = 0.0
+        for i in range(len(theta)):
+            total += theta[i] * costs[r, i]
+        cost[r] = total
+    value = least_cost(index, lower, upper, cost, planes.robust)
+    for i in range(len(theta)):
+        value -= theta[i] * thresholds[i]
+    return value
 
 
-def _master(cuts: FloatArray) -> tuple[FloatArray, float]:
-    """max { t : t <= cut . theta for all cuts, theta in the simplex }."""
-    from scipy.optimize import linprog
+@kernel
+def _is_known(cuts: FloatArray, last: int) -> bool:
+    """Whether the cut number `last` equals an earlier one."""
+    for j in range(last):
+        distance = 0.0
+        for i in range(cuts.shape[1]):
+            distance = max(distance, abs(cuts[j, i] - cuts[last, i]))
+        if distance <= TOL_CUT:
+            return True
+    return False
 
-    count, m = cuts.shape
-    result = linprog(
-        np.append(np.zeros(m), -1.0),
-        A_ub=np.hstack([-cuts, np.ones((count, 1))]),
-        b_ub=np.zeros(count),
-        A_eq=np.append(np.ones(m), 0.0)[None, :],
-        b_eq=[1.0],
-        bounds=[(0.0, 1.0)] * m + [(None, None)],
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    if result.x is None:
-        raise CertificateError(f"the master program of the cutting planes failed: {result.message}")
-    theta = np.maximum(result.x[:m], 0.0)
-    return theta / theta.sum(), float(result.x[m])
+
+@kernel
+def _largest(cut: FloatArray) -> float:
+    """max |entry|."""
+    largest = 0.0
+    for i in range(len(cut)):
+        largest = max(largest, abs(cut[i]))
+    return largest

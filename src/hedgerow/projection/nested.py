@@ -80,12 +80,12 @@ def maximise_nested(
     solved = point.within(settings.tol)
     while not solved and iterations <= settings.max_iterations:
         step, step_v = _outer_step(layout, point, ws)
-        found = _search(layout, point, step, step_v, settings, free)
+        found, spent = _search(layout, point, step, step_v, settings, free, settings.max_iterations - iterations)
+        iterations += spent + 1
         if found is None:
             solved = point.within(SLOPPY * settings.tol)
             break
         point = found
-        iterations += point.iterations + 1
         solved = point.within(settings.tol)
     v[:], theta[:] = point.v, point.theta
     evaluate(index_of(layout), point.problem, np.zeros_like(v), np.zeros_like(theta), ws)
@@ -139,21 +139,26 @@ def _search(
     step_v: FloatArray,
     settings: ProjectionSettings,
     free: Workspace,
-) -> Point | None:
-    """A step to where the slope of the concave phi has fallen clearly, and not far beyond 0; None if there is none.
+    most: int,
+) -> tuple[Point | None, int]:
+    """A step to where the slope of the concave phi has fallen clearly, and not far beyond 0; None if there is none
+    within about `most` inner steps. Also how many there were.
 
     Far from the solution phi is almost piecewise linear, so a step that overshoots is followed by a search for the
     kink: the bracket [low, high] shrinks by the secant rule, safeguarded by bisection.
     """
     slope = float(step @ point.slack)
     if not slope > 0.0:
-        return None
-    low, slope_low, best = 0.0, slope, None
+        return None, 0
+    low, slope_low, best, spent = 0.0, slope, None, 0
     high, slope_high = np.inf, -np.inf
     length = 1.0
     for round_number in range(60):
+        if spent > most:
+            break
         change = np.maximum(length * step, -point.theta)
         trial = _solve_inner(layout, point, np.clip(length * step_v, -1e3, 1e3), change, settings, free)
+        spent += trial.iterations
         slope_there = float(step @ trial.slack)
         # A slope that is still upwards proves ascent, because phi is concave; an overshoot must show it in the value.
         rounding = 1e-12 * (1.0 + abs(point.value) + float(trial.theta @ np.abs(trial.problem.thresholds)))
@@ -162,11 +167,11 @@ def _search(
             best = trial
             low, slope_low = length, slope_there
             if high == np.inf or slope_there <= 0.5 * slope:
-                return best
+                return best, spent
         else:
             high, slope_high = length, slope_there
         if high - low < 1e-12 * high:
-            return best
+            break
         share = slope_low / (slope_low - slope_high) if round_number % 3 else 0.5
         length = low + (high - low) * min(max(share, 0.02), 0.98)
-    return best
+    return best, spent
