@@ -196,3 +196,62 @@ def test_the_proof_of_infeasibility_is_the_value_of_a_linear_program(seed: int) 
 def test_negative_multipliers_prove_nothing() -> None:
     problem = random_problem(1, m=2)
     assert proves_infeasible(problem, [-1.0, 2.0]) == -np.inf
+
+
+def with_tiny_upper_bounds(seed: int) -> ProjectionProblem:
+    """Some successors may have a share of 10^-300 to 10^-200 at most."""
+    rng, problem = np.random.default_rng(seed), random_problem(seed, boxes="free")
+    layout, upper = problem.layout, np.array(problem.upper)
+    for start, stop in zip(layout.row_start[:-1], layout.row_start[1:], strict=True):
+        chosen = np.flatnonzero(rng.random(stop - start) < 0.5)[: stop - start - 1]
+        upper[start + 1 + chosen[chosen < stop - start - 1]] = 10.0 ** rng.uniform(-300.0, -200.0)
+    return ProjectionProblem(layout, problem.log_base, problem.lower, upper, problem.costs, problem.thresholds)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_solutions_with_upper_bounds_next_to_zero_pass(seed: int) -> None:
+    problem = with_tiny_upper_bounds(seed)
+    result = project(problem)
+    if result.solved:
+        assert certify(problem, result).worst <= TOL
+    else:
+        assert proves_infeasible(problem, result.theta) > 0.0
+
+
+def test_some_of_them_are_tiny_and_bind() -> None:
+    """Else the test above would say nothing."""
+    bound = 0
+    for seed in range(20):
+        problem = with_tiny_upper_bounds(seed)
+        result = project(problem)
+        share = result.log_occupancy - np.logaddexp.reduceat(
+            result.log_occupancy, problem.layout.row_start[:-1]
+        )[problem.layout.row_of_triple]  # fmt: skip
+        tiny = (problem.upper < 1e-150) & result.solved
+        bound += int(np.sum(np.abs(share[tiny] - np.log(problem.upper[tiny])) < 1e-9))
+    assert bound > 20
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e5, 9.9e5])
+@pytest.mark.parametrize("seed", ACTIVE)
+def test_large_costs_are_measured_in_their_own_unit(seed: int, scale: float) -> None:
+    small = random_problem(seed, boxes="wide", m=2)
+    large = ProjectionProblem(
+        small.layout, small.log_base, small.lower, small.upper, scale * small.costs, scale * small.thresholds
+    )
+    result = project(large)
+    assert certify(large, result).worst <= TOL
+    np.testing.assert_allclose(result.policy, project(small).policy, atol=1e-7)
+    expensive = dataclasses.replace(result, relaxation=-1e-3)
+    assert certify(large, expensive).worst > 1e-6
+
+
+def test_large_costs_that_are_just_possible_are_not_called_infeasible() -> None:
+    for seed in ACTIVE:
+        small = random_problem(seed, boxes="wide", m=2)
+        arrays = (small.layout, small.log_base, small.lower, small.upper, 9e5 * small.costs)
+        least = project(ProjectionProblem(*arrays, np.zeros(2))).least_violation
+        just = ProjectionProblem(*arrays, np.full(2, least))
+        result = project(just)
+        assert result.solved
+        assert certify(just, result).worst <= TOL

@@ -38,9 +38,10 @@ class Certificate:
     boxes: float
     """max [lo w - q]^+, [q - hi w]^+"""
     costs: float
-    """max [c_i^T w - alpha_i]^+"""
+    """max [c_i^T w - alpha_i]^+ / max(1, max |c_i|)"""
     complementarity: float
-    """max theta_i |c_i^T w - alpha_i| / (1 + sum theta), for the thresholds alpha that the result says it used"""
+    """max theta_i |c_i^T w - alpha_i| / (1 + sum theta_i max(1, max |c_i|)), for the thresholds alpha that the result
+    says it used"""
     stationarity: float
     """max |q - q'| / (1 + max |v|): the point against the exponential form of its own multipliers"""
     gap: float
@@ -65,7 +66,8 @@ def certify(problem: ProjectionProblem, result: ProjectionResult) -> Certificate
     outflow = np.add.reduceat(w, np.arange(0, layout.num_rows, layout.num_actions))
     inflow = np.zeros(layout.num_states)
     np.add.at(inflow, layout.successor, q)
-    thresholds = problem.thresholds + result.relaxation
+    raised = result.relaxation * problem.cost_scales
+    thresholds = problem.thresholds + raised
     slack = problem.costs @ w - thresholds
     theta = np.asarray(result.theta)
     dual_q = np.exp(_large_dual_point(problem, result))
@@ -78,8 +80,8 @@ def certify(problem: ProjectionProblem, result: ProjectionResult) -> Certificate
         mass=float(np.max(np.abs(layer_mass - 1.0))),
         flow=float(np.max(np.abs(inflow[1:-1] - outflow[1:]), initial=0.0)),
         boxes=float(max(0.0, np.max(problem.lower * w[row] - q), np.max(q - problem.upper * w[row]))),
-        costs=float(np.max(slack + result.relaxation, initial=0.0)),
-        complementarity=float(np.max(theta * np.abs(slack), initial=0.0) / (1.0 + theta.sum())),
+        costs=float(np.max((slack + raised) / problem.cost_scales, initial=0.0)),
+        complementarity=float(np.max(theta * np.abs(slack), initial=0.0) / (1.0 + theta @ problem.cost_scales)),
         stationarity=float(np.max(np.abs(q - dual_q)) / (1.0 + np.max(np.abs(result.v)))),
         gap=(divergence - dual_value) / (1.0 + abs(divergence) + float(theta @ np.abs(thresholds))),
         absolute_gap=divergence - dual_value,
@@ -95,11 +97,14 @@ def _large_dual_point(problem: ProjectionProblem, result: ProjectionResult) -> F
     plain = problem.log_base + result.v[state] - result.v[layout.successor] - price[row]
     largest = np.maximum.reduceat(result.log_occupancy, starts)[row]
     share = np.exp(result.log_occupancy - largest)  # within the row, whatever the mass of the row
-    share /= np.add.reduceat(share, starts)[row]
-    at_upper = share >= problem.upper * (1.0 - AT_BOUND)
-    at_lower = share <= problem.lower * (1.0 + AT_BOUND)
+    total = np.add.reduceat(share, starts)[row]
+    share /= total
+    log_share = result.log_occupancy - largest - np.log(total)
     impossible = problem.upper == 0.0  # a+ = infinity costs nothing there: q' = 0
-    known = (share > NOTHING) & ~impossible
+    # By logarithms, because bounds and shares may be far smaller than the distance that counts as none.
+    at_upper = impossible | (log_share >= _log(problem.upper) - AT_BOUND)
+    at_lower = log_share <= _log(problem.lower) + AT_BOUND
+    known = ((share > NOTHING) | at_upper | (at_lower & (problem.lower > 0.0))) & ~impossible
     excess = np.where(known, np.where(known, result.log_occupancy, 0.0) - plain, 0.0)  # = s - a+ + a-, s per row
     free = known & ~at_upper & ~at_lower
     weight = np.where(free, share, 0.0)
@@ -117,6 +122,11 @@ def _large_dual_point(problem: ProjectionProblem, result: ProjectionResult) -> F
     a_minus = np.where(known & at_lower, np.maximum(excess - s, 0.0), 0.0)
     lift = np.add.reduceat(problem.upper * a_plus - problem.lower * a_minus, starts)[row]
     return np.where(impossible, -np.inf, plain - a_plus + a_minus + lift)
+
+
+def _log(bound: FloatArray) -> FloatArray:
+    """ln, minus infinity for 0."""
+    return np.log(bound, where=bound > 0.0, out=np.full(bound.shape, -np.inf))
 
 
 def proves_infeasible(problem: ProjectionProblem, theta: ArrayLike) -> float:

@@ -70,6 +70,12 @@ class ProjectionProblem:
     def num_constraints(self) -> int:
         return len(self.thresholds)
 
+    @property
+    def cost_scales(self) -> FloatArray:
+        """(m,): max(1, max |c_i|), the unit in which a residual of each constraint is measured."""
+        largest: FloatArray = np.max(np.abs(self.costs), axis=1, initial=1.0)
+        return largest
+
     def relaxed(self, amount: float) -> ProjectionProblem:
         """The same problem with all thresholds raised."""
         if amount == 0.0:

@@ -28,7 +28,8 @@ class ProjectionSettings:
     """On flow, cost and complementarity residuals of the dual solution."""
     tol_infeasible: float = 4e-10
     """A least violation above this is infeasible. Up to it, and down to as much slack, there is no room to project
-    into: the thresholds are raised by at most a little more than twice this, and the result says by how much."""
+    into: the thresholds are raised by at most a little more than twice this, and the result says by how much. All in
+    the unit of each constraint, max(1, max |c_i|)."""
     suspect_theta: float = 1e3
     """Sum of multipliers above which infeasibility is examined."""
     suspect_iterations: int = 40
@@ -45,7 +46,10 @@ class ProjectionSettings:
 
 @dataclass(frozen=True)
 class ProjectionResiduals:
-    """Residuals of the dual solution as the solver sees them; `certificate` measures the answer independently."""
+    """Residuals of the dual solution as the solver sees them; `certificate` measures the answer independently.
+
+    Costs count in the unit max(1, max |c_i|) of each constraint.
+    """
 
     flow: float
     cost: float
@@ -80,7 +84,8 @@ class ProjectionResult:
     iterations: int
     least_violation: float = 0.0
     relaxation: float = 0.0
-    """What was added to the thresholds because they are, to rounding, the least possible ones; mostly 0"""
+    """What was added to the thresholds, in the unit max(1, max |c_i|) of each, because they are, to rounding, the least
+    possible ones; mostly 0"""
 
     @property
     def solved(self) -> bool:

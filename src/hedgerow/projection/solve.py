@@ -41,6 +41,8 @@ def project(
 ) -> ProjectionResult:
     """The projection of exp(log_base) onto the occupancies allowed by the boxes and the constraints."""
     settings = settings or ProjectionSettings()
+    if np.any(problem.cost_scales > 1.0):
+        return _project_scaled(problem, settings, warm_start)
     index, kernel_problem = problem.kernel_arguments()
     workspace = make_workspace(problem.layout, problem.num_constraints)
     v, theta = _start(problem, warm_start)
@@ -61,6 +63,25 @@ def project(
     outcome, kernel_problem = maximise_nested(relaxed, settings, v, theta, workspace)
     result = _result(relaxed, kernel_problem, workspace, v, theta, outcome)
     return replace(result, iterations=iterations + outcome.iterations, relaxation=relaxation)
+
+
+def _project_scaled(
+    problem: ProjectionProblem, settings: ProjectionSettings, warm_start: WarmStart | None
+) -> ProjectionResult:
+    """The projection with every constraint in a unit in which its costs are at most 1, as the tolerances expect."""
+    scales = problem.cost_scales
+    scaled = ProjectionProblem(
+        problem.layout, problem.log_base, problem.lower, problem.upper,
+        problem.costs / scales[:, np.newaxis], problem.thresholds / scales,
+    )  # fmt: skip
+    if warm_start is not None:
+        v, theta = _start(problem, warm_start)
+        warm_start = WarmStart(v, theta * scales)
+    result = project(scaled, settings, warm_start)
+    if result.status is not ProjectionStatus.INFEASIBLE:
+        return replace(result, theta=result.theta / scales)
+    least = _least_violation(problem)
+    return replace(result, theta=least.theta, least_violation=least.value)
 
 
 def _start(problem: ProjectionProblem, warm_start: WarmStart | None) -> tuple[FloatArray, FloatArray]:
