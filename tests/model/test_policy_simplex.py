@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from naive_model import random_layout, random_transitions
 
-from hedgerow.errors import InfeasibleError, InvalidInput
+from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model import linear_programs, offline
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
@@ -91,6 +91,16 @@ def test_where_the_search_fails_highs_is_asked(answer: Suggestion | None, monkey
     asked.clear()
     monkeypatch.setattr(PolicySimplex, "least_loss", lambda self, loss: answer)
     assert optima.optimum([0.0, 1.0]).value == pytest.approx(0.5, abs=TOL)
+    assert len(asked) == 1
+
+
+def test_without_a_slater_point_highs_is_asked(monkeypatch, asked: list[int]) -> None:
+    def withheld(cmdp: CMDP) -> None:
+        raise CertificateError("the Slater point failed its check")
+
+    monkeypatch.setattr(offline, "slater", withheld)
+    cmdp = CMDP(Layout((1, 1), 2), [1.0, 1.0], BernoulliCosts([[0.75, 0.25]]), [0.5])
+    assert offline.Optima(cmdp).optimum([0.0, 1.0]).value == pytest.approx(0.5, abs=TOL)
     assert len(asked) == 1
 
 

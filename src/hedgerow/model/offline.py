@@ -119,9 +119,10 @@ class Optima:
     def __init__(self, cmdp: CMDP) -> None:
         self._cmdp = cmdp
         self._simplex: PolicySimplex | None = None
-        safest = slater(cmdp)
-        if safest.margin > TOL_FEASIBLE:
-            self._simplex = PolicySimplex(cmdp, row_occupancy(cmdp.layout, safest.occupancy))
+        with contextlib.suppress(CertificateError):  # the optima may have their proofs all the same
+            safest = slater(cmdp)
+            if safest.margin > TOL_FEASIBLE:
+                self._simplex = PolicySimplex(cmdp, row_occupancy(cmdp.layout, safest.occupancy))
 
     def optimum(self, loss: ArrayLike) -> OfflineSolution:
         """As `hedgerow.model.offline.optimum`; where the search fails, HiGHS is asked."""
