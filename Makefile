@@ -9,7 +9,7 @@ RUN     := $(VENV)/bin/python
 PIP     := $(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs verify bench constraints clean
+.PHONY: help demo test contract lint format docs verify bench constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## list the commands
@@ -21,6 +21,10 @@ demo: $(VENV)/.runtime  ## the learners side by side on a small world: a table a
 test: lint  ## ruff, mypy, pytest (warnings are errors) and `verify --quick`: what the CI runs
 	@$(RUN) -m pytest -n $(WORKERS) --dist worksteal
 	@$(VENV)/bin/hedgerow verify --quick -j $(WORKERS)
+
+contract: $(VENV)/.package  ## only the contract of the catalogue, for a second interpreter (see .ci/run)
+	@$(PIP) pytest
+	@$(RUN) -m pytest tests/catalogue/test_contract.py
 
 lint: $(VENV)/.dev  ## ruff (rules and format) and mypy (strict on src)
 	@$(RUN) -m ruff check
@@ -44,10 +48,11 @@ constraints:  ## look for newer versions and rewrite constraints.txt (use the ol
 	@$(PYTHON) tools/write_constraints.py
 
 clean:  ## remove .venv, caches and build products
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build out
+	rm -rf $(VENV) .venv-system .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# One environment, two stamps: the demo does not wait for the developers' tools. The build backend is installed like any
+# One environment, three stamps: the contract of the catalogue does not wait for compiled kernels, the demo does not wait
+# for the developers' tools. The build backend is installed like any
 # other pinned package and used without an isolated environment, so that its version is pinned as well.
 
 $(RUN):
@@ -58,10 +63,13 @@ $(RUN):
 	  || { rm -rf $(VENV); echo "$(PYTHON) cannot create virtual environments;" \
 	            "on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 
-$(VENV)/.runtime: pyproject.toml constraints.txt | $(RUN)
+$(VENV)/.package: pyproject.toml constraints.txt | $(RUN)
 	@echo "installing hedgerow and what it needs into $(VENV) (once)"
 	@$(PIP) hatchling
 	@$(PIP) --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.runtime: $(VENV)/.package
 	@$(VENV)/bin/hedgerow compile
 	@touch $@
 

@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
-from hedgerow import compiling
+from hedgerow import compiling, kernel_cache
 
 CALLEE = "from probe.compiling import kernel\n\n\n@kernel\ndef inner(x):\n    return x + {number}\n"
 CALLER = (
@@ -37,13 +38,14 @@ def cache_of(package: Path) -> str:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.cache_directory(package / "caller.py")
+    return module.cache_name(package / "caller.py")
 
 
 def run(package: Path, code: str, **environment: str) -> str:
     """What `code` prints in a fresh interpreter that can import the package."""
     settings = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
-    settings |= {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    ours = Path(compiling.__file__).parents[1]
+    settings |= {"PYTHONPATH": f"{package.parent}{os.pathsep}{ours}", "PYTHONDONTWRITEBYTECODE": "1", **environment}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -61,14 +63,19 @@ def test_the_cache_folder_changes_with_every_source_a_kernel_depends_on_and_with
     assert cache_of(package) not in {before, changed}
 
 
-def test_the_cache_folder_follows_the_environment(package: Path, monkeypatch) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(package / "chosen"))
-    assert Path(cache_of(package)).parent == package / "chosen"
+def test_the_cache_folder_follows_the_environment(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "chosen"))
+    assert kernel_cache.usual_root() == tmp_path / "chosen" / "hedgerow"
     monkeypatch.delenv("NUMBA_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(package / "xdg"))
-    assert Path(cache_of(package)).parent == package / "xdg" / "hedgerow"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert kernel_cache.usual_root() == tmp_path / "xdg" / "hedgerow"
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")
+    assert kernel_cache.usual_root() == Path.home() / ".cache" / "hedgerow"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert Path(cache_of(package)).parent == Path.home() / ".cache" / "hedgerow"
+    assert kernel_cache.usual_root() == Path.home() / ".cache" / "hedgerow"
+    monkeypatch.setenv("HOME", "not/absolute")
+    with pytest.raises(OSError, match="there is no home folder"):
+        kernel_cache.usual_root()
 
 
 def test_a_changed_callee_in_another_file_is_not_served_from_the_cache(package: Path) -> None:
@@ -86,12 +93,12 @@ def test_kernels_run_as_plain_python_on_request(package: Path) -> None:
 
 
 def test_compiling_leaves_the_setting_of_others_alone() -> None:
-    before = compiling.config.CACHE_DIR
+    before = numba.config.CACHE_DIR
 
     @compiling.kernel
     def unused(x: float) -> float:
         return x
 
-    after = compiling.config.CACHE_DIR
+    after = numba.config.CACHE_DIR
     assert after == before
     assert unused.__name__ == "unused"

@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 import stat
+import struct
 import zipfile
 
 import numpy as np
@@ -40,6 +41,40 @@ def test_equal_content_gives_equal_bytes_and_other_content_does_not() -> None:
     assert files.pack("example", 1, *reordered) == blob
     assert files.pack("example", 2, META, ARRAYS) != blob
     assert files.pack("example", 1, META, {**ARRAYS, "floats": np.zeros((2, 2))}) != blob
+
+
+def test_the_content_hash_is_that_of_the_content_spelled_out() -> None:
+    """Written once by hand, so that no machine and no release can have another one."""
+    values = np.array([[1.5, -0.0], [2.0, 1e-300]])
+    text = (
+        b'{"kind": "example", "meta": {"name": "gr\\u00f6\\u00dfe"}, "version": 2}\n'
+        b'["flags", "|b1", [2]]\n\x01\x00'
+        b'["values", "<f8", [2, 2]]\n' + struct.pack("<4d", 1.5, -0.0, 2.0, 1e-300)
+    )
+    arrays = {"values": values, "flags": np.array([True, False])}
+    expected = hashlib.sha256(text).hexdigest()
+    assert files.content_hash("example", 2, {"name": "größe"}, arrays) == expected
+    for same in (np.asfortranarray(values), values.astype(">f8"), np.repeat(values, 2, axis=1)[:, ::2]):
+        assert files.content_hash("example", 2, {"name": "größe"}, arrays | {"values": same}) == expected
+
+
+def test_every_part_of_the_content_counts() -> None:
+    x = np.arange(4.0)
+    variants = [
+        ("example", 1, {}, {"x": x}),
+        ("other", 1, {}, {"x": x}),
+        ("example", 2, {}, {"x": x}),
+        ("example", 1, {"note": 1}, {"x": x}),
+        ("example", 1, {}, {"y": x}),
+        ("example", 1, {}, {"x": x.reshape(2, 2)}),
+        ("example", 1, {}, {"x": x.astype(np.float32)}),
+        ("example", 1, {}, {"x": x + 1}),
+        ("example", 1, {}, {"x": x, "y": np.zeros(0)}),
+        ("example", 1, {}, {}),
+    ]
+    assert len({files.content_hash(*variant) for variant in variants}) == len(variants)
+    with pytest.raises(ValueError, match="'x' has the dtype object, which is neither numbers nor text"):
+        files.content_hash("example", 1, {}, {"x": np.array([{}], dtype=object)})
 
 
 def test_numpy_reads_the_arrays_without_us(tmp_path) -> None:

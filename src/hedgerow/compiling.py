@@ -1,8 +1,8 @@
 """`kernel`: the one way a function is compiled here.
 
 Numba's cache notices a change in the file of a kernel, not in the files of the kernels that it calls. Compiled code is
-therefore kept in a folder named after a hash of the module's own source and of every module of this package that it
-imports, directly or not: a change in any of them is a new cache, a change elsewhere is not.
+therefore kept in a folder (`kernel_cache`) named after a hash of the module's own source and of every module of this
+package that it imports, directly or not: a change in any of them is a new cache, a change elsewhere is not.
 
 Kernels own no memory: they work on arrays of their caller, who keeps them alive. Numba's reference counting, which took
 more than half of a small projection, is therefore off (`_nrt=False`), and a kernel that allocates, be it the temporary
@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 import numba
-from numba import config
+
+from hedgerow.kernel_cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,19 +61,12 @@ def sources_of(module: Path) -> tuple[Path, ...]:
 
 
 @cache
-def cache_directory(module: Path) -> str:
-    """Where compiled kernels of exactly these sources are kept."""
+def cache_name(module: Path) -> str:
+    """The folder for compiled kernels of exactly these sources."""
     digest = hashlib.sha256(numba.__version__.encode())
     for source in sources_of(module):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    return str(_cache_root() / f"{module.stem}-{digest.hexdigest()[:16]}")
-
-
-def _cache_root() -> Path:
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(chosen)
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "hedgerow"
+    return f"{module.stem}-{digest.hexdigest()[:16]}"
 
 
 def kernel(function: F) -> F:
@@ -92,13 +85,9 @@ def returning_kernel(function: F) -> F:
 
 
 def _compiled(function: F, inline: Literal["never", "always"], counting: bool) -> F:
-    settings: Any = config
-    previous = settings.CACHE_DIR
-    # Read when caching is enabled, that is, inside the call below.
-    settings.CACHE_DIR = cache_directory(Path(function.__code__.co_filename))
-    try:
-        options: Any = {"inline": inline, "_nrt": counting}
-        compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
-    finally:
-        settings.CACHE_DIR = previous
+    options: Any = {"inline": inline, "_nrt": counting}
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if compiled is not function:  # else kernels run as plain Python
+        # What `cache=True` would do with a cache of numba's. The name is of now, when the sources were read.
+        compiled._cache = KernelCache(function, cache_name(Path(function.__code__.co_filename)))
     return cast(F, compiled)

@@ -3,7 +3,8 @@
 A file is a zip archive that `numpy.load` opens as an ordinary `.npz`: one `.npy` member per array and a `header.json`
 with the kind, the schema version and the metadata. The archive comment ends in the SHA-256 of everything before it, so
 the last 64 bytes of the file decide whether it is intact before a single byte of it is interpreted. Equal content gives
-equal bytes.
+equal bytes with the same release of Python; zip writers of different releases differ, so that what names a content for
+good is `content_hash`, which covers what is in the file and not its container.
 
     >>> blob = pack("example", 1, {"note": "hello"}, {"x": np.arange(3)})
     >>> unpack(blob, "example").arrays["x"].tolist()
@@ -35,6 +36,7 @@ from hedgerow.errors import FileFormatError, InvalidInput
 _HEADER = "header.json"
 _COMMENT = b"hedgerow data file, sha256 of all bytes before it: "
 _DIGEST_LENGTH = 64
+_KINDS = "biufcSU"  # of arrays: numbers and text
 # What the readers of zip, npy and JSON raise on bytes that somebody signed but that are not what they should be.
 _MALFORMED = (
     zipfile.BadZipFile,
@@ -66,7 +68,7 @@ class DataFile:
 
 def pack(kind: str, version: int, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """The bytes of a data file."""
-    header = json.dumps({"kind": kind, "version": version, "meta": meta}, sort_keys=True, allow_nan=False)
+    header = _header(kind, version, meta)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_member(_HEADER), header)
@@ -78,9 +80,29 @@ def pack(kind: str, version: int, meta: Mapping[str, Any], arrays: Mapping[str, 
     return body + hashlib.sha256(body).hexdigest().encode()
 
 
+def content_hash(kind: str, version: int, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of what `pack` would store: header, names, dtypes, shapes and values; the same on every machine.
+
+    Every array is announced by a line of JSON, which says how many bytes follow: values in C order, little-endian.
+    """
+    digest = hashlib.sha256(f"{_header(kind, version, meta)}\n".encode())
+    for name in sorted(arrays):
+        array = np.asarray(arrays[name])
+        if array.dtype.kind not in _KINDS:
+            raise ValueError(f"{name!r} has the dtype {array.dtype}, which is neither numbers nor text")
+        little = array.dtype.newbyteorder("<")
+        digest.update(f"{json.dumps([name, little.str, array.shape])}\n".encode())
+        digest.update(array.astype(little).tobytes(order="C"))
+    return digest.hexdigest()
+
+
+def _header(kind: str, version: int, meta: Mapping[str, Any]) -> str:
+    return json.dumps({"kind": kind, "version": version, "meta": meta}, sort_keys=True, allow_nan=False)
+
+
 def _member(name: str) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name)
-    info.create_system = 3  # else the bytes, and with them every content hash, would depend on the system
+    info.create_system = 3  # else the bytes would depend on the system
     return info
 
 
@@ -130,7 +152,7 @@ def _array(name: str, content: bytes) -> NDArray[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a header that needs interpretation is not one of ours
         shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(stream)
-    if dtype.kind not in "biufcSU" or fortran_order or any(size < 0 for size in shape):
+    if dtype.kind not in _KINDS or fortran_order or any(size < 0 for size in shape):
         raise ValueError(f"{name!r} must be an array of numbers or text in C order")
     if math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
         raise ValueError(f"{name!r} does not have the length that its header states")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hedgerow.experiments.cells import cells_of, experiment_data, streams
 from hedgerow.experiments.parts import Misfit, build_learner, complete_learner
 from hedgerow.experiments.run_cell import run_cell
 from hedgerow.experiments.schema import load
+from hedgerow.model import offline
 from hedgerow.simulation.outcome import Run
 
 
@@ -90,6 +92,22 @@ def test_a_cell_is_what_one_would_write_by_hand() -> None:
         assert np.array_equal(getattr(done.run, name), getattr(expected, name)), name
     assert done.facts["slater"] == pytest.approx(0.25, abs=1e-9)  # the closed form: rho
     assert done.seconds["total"] >= done.seconds["loop"] > 0.0
+
+
+def test_the_slater_point_of_a_world_is_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the baseline, for the record, and to begin the comparators with."""
+    solved: list[tuple[float, ...]] = []
+    real = offline.largest_margin
+
+    def counting(E: Any, C: Any, alpha: Any) -> Any:
+        solved.append(tuple(alpha))
+        return real(E, C, alpha)
+
+    monkeypatch.setattr(offline, "largest_margin", counting)
+    cell = next(cell for cell in cells_of(small()) if cell.spec["learner"]["name"] == "s-ops")
+    run_cell(cell.spec)
+    assert solved
+    assert len(solved) == len(set(solved))
 
 
 def test_progress_is_told() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from learner_cases import KINDS, make_learner, random_world
+
+from hedgerow.paper import NUMBERS
 
 EXPECTED = {
     "sv-ops": {"confidence": 5, "feasibility": 5, "violation": 8, "regret": 10},
@@ -31,7 +35,9 @@ def test_both_presets_make_all_promises(kind: str, preset: str) -> None:
         assert promise.holds == (not waits)
         assert ("phase 1 has not ended in 0 episodes: nothing is protected" in promise.status) == waits
         assert promise.probability == pytest.approx(1 - 0.01 * EXPECTED[kind][promise.name])
-        assert promise.source
+        cited = re.findall(r"(\w+ \d+) \((\w+)\)", promise.source)
+        assert cited or promise.source == "Jin et al. 2020, Theorem 3"
+        assert all(NUMBERS[label] == place for place, label in cited)
     assert "[holds]" in str(ledger)
 
 

@@ -15,7 +15,7 @@ from hedgerow.learners import learner as learner_module
 from hedgerow.learners.files import load
 from hedgerow.learners.rescue import rescue
 from hedgerow.learners.svops import SVOPS
-from hedgerow.model import losses, offline
+from hedgerow.model import linear_programs, losses, offline
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import DeterministicCosts
 from hedgerow.model.layout import Layout
@@ -272,3 +272,27 @@ def test_misuse() -> None:
         simulate(
             world, lambda layout, first, count: np.full((count, layout.num_rows), 2.0), make_learner("sv-ops", world)
         )
+
+
+def test_comparators_of_all_checkpoints_cost_hardly_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optimum of every prefix is exact, but HiGHS is only asked for the whole run and for the Slater point."""
+    world = random_world(5, m=2)
+    expected: list[float] = []
+    run = simulate(world, losses.Switching(period=20, seed=1), make_learner("sv-ops", world, 400), 0, progress=False)
+    for sums, t in zip(run.losses, run.episodes, strict=True):
+        expected.append(float(t) * offline.optimum(world, np.clip(sums / t, 0.0, 1.0)).value)
+    asked: list[int] = []
+    real = linear_programs.linprog
+    monkeypatch.setattr(linear_programs, "linprog", lambda *args, **options: asked.append(1) or real(*args, **options))
+    so_far = run.regret_so_far
+    assert len(asked) <= 1
+    assert len(so_far) > 100
+    np.testing.assert_allclose(so_far, run.loss - np.array(expected), rtol=0.0, atol=1e-9 * 400)
+
+
+def test_regret_against_nobody_is_not_a_number() -> None:
+    world = random_world(5, m=1)
+    nobody = world.with_thresholds([0.0])
+    run = simulate(nobody, losses.IID(seed=1), make_learner("sv-ops", nobody, 20), 0, progress=False)
+    assert np.isnan(run.optimum)
+    assert np.all(np.isnan(run.regret_so_far))

@@ -9,13 +9,11 @@ parameter choices, a `Golden`. Values are losses in [0, L]; `Scale` converts the
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from hedgerow import files
 from hedgerow.checks import FloatArray
 from hedgerow.model.cmdp import CMDP
 
@@ -90,7 +88,5 @@ class Instance:
 
 
 def content_hash(cmdp: CMDP, loss: FloatArray) -> str:
-    """SHA-256 over the world's file and its loss (rows,)."""
-    digest = hashlib.sha256(cmdp.to_bytes())
-    digest.update(np.ascontiguousarray(loss, dtype="<f8").tobytes())
-    return digest.hexdigest()
+    """SHA-256 over the content of the world and its loss (rows,)."""
+    return files.content_hash("instance", 1, {"cmdp": cmdp.content_hash}, {"loss": loss})

@@ -45,7 +45,7 @@ def run_cell(spec: Mapping[str, Any], folder: Path | None = None, tick: Tick | N
     played = time.perf_counter()
     run, rho = simulation.result(), offline.slater(cmdp).margin
     if not options:
-        _ = run.regret_so_far  # a linear program for each checkpoint: its time belongs here
+        _ = run.regret_so_far  # an optimum for each checkpoint: its time belongs here
     scored = time.perf_counter()
     seconds = {"build": built - begun, "loop": played - built, "score": scored - played, "total": scored - begun}
     return CellRun(run, learner, seconds, {"slater": rho})

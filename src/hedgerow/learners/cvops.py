@@ -54,6 +54,7 @@ from hedgerow.learners.state import (
 )
 from hedgerow.model.cmdp import View
 from hedgerow.model.occupancy import checked_policy
+from hedgerow.paper import cite
 
 MEMORY_BUDGET = 256 * 2**20
 CARRIED = (EPISODE, BRANCH, INFEASIBLE, SUSPECT, FAILED, ITERATIONS, EPOCHS)
@@ -270,21 +271,21 @@ class CVOPS(Learner):
             "margin",
             f"the mixture found by phase 1 leaves at least {found} to every threshold",
             max(0.0, 1.0 - (1 + sample) * self.delta),
-            "Lemma rho_hat (with a time-uniform radius)",
+            f"{cite('widehat_rho_leq')}, with a time-uniform radius",
             first_reason(confidence_void(settings), literal, searching),
         )
         half = Promise(
             "half",
             "rho_hat is at least half of the largest margin rho that any policy has",
             max(0.0, 1.0 - (PRIMAL_EVENTS + 3 + sample) * self.delta),
-            "Lemma rho_hat_lower (with a time-uniform radius)",
+            f"{cite('widehat_rho_geq')}, with a time-uniform radius",
             first_reason(confidence_void(settings), stopping_void(settings), self._given_void(), searching),
         )
         safety = Promise(
             "safety",
             "after phase 1 the expected costs of every episode's mixture respect the thresholds",
             self._budget.sure(6 + sample),
-            "Theorem violationhard, with the mixture found by phase 1",
+            f"{cite('violation_hard')}, with the mixture found by phase 1",
             first_reason(confidence_void(settings), literal, searching),
         )
         worst = float(np.max(np.maximum(self.layout.horizon - self.view.thresholds, 0.0)))
@@ -292,7 +293,7 @@ class CVOPS(Learner):
             "violation",
             f"the summed violation is at most t_bar max_i (L - alpha_i) = {worst:.6g} t_bar, however long the run",
             self._budget.sure(6 + sample),
-            "Theorem violation of CV-OPS",
+            cite("const_viol"),
             first_reason(confidence_void(settings), literal, searching),
         )
         rate = regret_statement(self, "L^3 |X| sqrt(|A| T ln(T|X||A|m/delta)) / min(rho_hat, rho_hat^2)")
@@ -300,7 +301,7 @@ class CVOPS(Learner):
             "regret",
             f"the regret is O({rate}) beyond the L t_bar of phase 1",
             self._budget.sure(13 + 1 + sample),
-            "Theorem regret of CV-OPS, in terms of rho_hat",
+            f"{cite('const_reg')}, in terms of rho_hat",
             first_reason(confidence, literal, mixing_void(settings), accuracy, searching),
         )
         shared = (clean_event(self), feasible_projection(self))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.ledger import Promise
 from hedgerow.learners.settings import accuracy_void, confidence_void
+from hedgerow.paper import cite
 
 
 def clean_event(learner: Learner) -> Promise:
@@ -12,7 +13,7 @@ def clean_event(learner: Learner) -> Promise:
         "confidence",
         "in every episode all transitions and mean costs lie within their confidence sets",
         learner._budget.sure(5),
-        "Lemmas gen_confidence and confidenceset",
+        cite("gen_confidence", "confidenceset"),
         confidence_void(learner.settings),
     )
 
@@ -22,7 +23,7 @@ def feasible_projection(learner: Learner) -> Promise:
         "feasibility",
         "every projection has a solution, if some policy satisfies the constraints",
         learner._budget.sure(5),
-        "Lemma feasibility",
+        cite("feasibility"),
         confidence_void(learner.settings),
     )
 

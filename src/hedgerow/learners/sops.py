@@ -22,6 +22,7 @@ from hedgerow.learners.promised import clean_event, feasible_projection, regret_
 from hedgerow.learners.settings import COMMON, confidence_void, mixing_void
 from hedgerow.model.cmdp import View
 from hedgerow.model.occupancy import checked_policy
+from hedgerow.paper import cite
 
 
 class SOPS(Learner):
@@ -80,14 +81,14 @@ class SOPS(Learner):
             "safety",
             "in every episode the expected costs of the mixture respect the thresholds",
             self._budget.sure(5),
-            "Theorem violationhard",
+            cite("violation_hard"),
             confidence_void(self.settings),
         )
         mixing = Promise(
             "mixing",
             f"the weight of the baseline is at most lambda_0 = {self.first_mixing:.6g} while projections are feasible",
             1.0,
-            "Theorem violationhard (proof)",
+            f"{cite('violation_hard')}, proof",
             sigma,
         )
         rate = regret_statement(self, "Psi L^3 |X| sqrt(|A| T ln(T|X||A|m/delta))")
@@ -95,7 +96,7 @@ class SOPS(Learner):
             "regret",
             f"the regret is O({rate}), Psi = max_i 1 / min(alpha_i - beta_i, (alpha_i - beta_i)^2)",
             self._budget.sure(13),
-            "Theorem regrethard",
+            cite("reg_hard"),
             first_reason(confidence, sigma, no_margin, accuracy),
         )
         return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret))

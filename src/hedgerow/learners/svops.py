@@ -24,6 +24,7 @@ import numpy as np  # noqa: F401 - used by the example above
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.promised import clean_event, feasible_projection, regret_reasons, regret_statement
+from hedgerow.paper import cite
 
 
 class SVOPS(Learner):
@@ -38,14 +39,14 @@ class SVOPS(Learner):
             "violation",
             f"the summed positive violation of every constraint is O({rate}), if some policy is feasible",
             self._budget.sure(8),
-            "Theorem violationsoft",
+            cite("violationsoft"),
             first_reason(confidence, accuracy),
         )
         regret = Promise(
             "regret",
             f"the regret against the best feasible policy is O({rate}), whatever the losses",
             self._budget.sure(10),
-            "Theorem regretsoft",
+            cite("regret_soft_unknown"),
             first_reason(confidence, accuracy),
         )
         return Ledger("SV-OPS", (clean_event(self), feasible_projection(self), violation, regret))

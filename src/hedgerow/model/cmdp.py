@@ -6,7 +6,6 @@ the transitions or the cost distribution.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,8 +102,8 @@ class CMDP:
 
     # Files -----------------------------------------------------------------------------------------------------------
 
-    def to_bytes(self) -> bytes:
-        """The content of the file that `save` writes."""
+    def _content(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Metadata and arrays: all that a world is."""
         layout = self.layout
         arrays: dict[str, Any] = {
             "layer_sizes": np.array(layout.layer_sizes, dtype=np.int64),
@@ -121,12 +120,16 @@ class CMDP:
             "state_labels": self.state_labels,
             "action_labels": self.action_labels,
         }
-        return files.pack(FILE_KIND, FILE_VERSION, meta, arrays)
+        return meta, arrays
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes."""
+        return files.pack(FILE_KIND, FILE_VERSION, *self._content())
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of the content: equal exactly for equal worlds."""
-        return hashlib.sha256(self.to_bytes()).hexdigest()
+        """SHA-256 of the content, not of its file: equal exactly for equal worlds, on every machine."""
+        return files.content_hash(FILE_KIND, FILE_VERSION, *self._content())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write one data file, atomically."""

@@ -23,8 +23,10 @@ which backward induction evaluates exactly for any theta. The difference of the 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +39,7 @@ from hedgerow.model.induction import backward_induction
 from hedgerow.model.layout import Layout
 from hedgerow.model.linear_programs import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
 from hedgerow.model.occupancy import ZERO_MASS, checked_loss, occupancy, row_occupancy, uniform_policy
+from hedgerow.model.policy_simplex import PolicySimplex
 
 MANY_ROWS = 5_000
 """Above this, policies are collected one by one (`column_generation`): the program over rows takes too long."""
@@ -46,6 +49,9 @@ TOL_FEASIBLE = 1e-9
 """A problem that misses feasibility by no more than this is solved with thresholds raised by twice as much."""
 TOL_MULTIPLIER = 1e-7
 """A multiplier in the simplex below this is rounding: its constraint is not named as a cause of infeasibility."""
+
+_SLATER_POINTS: WeakKeyDictionary[CMDP, SlaterPoint] = WeakKeyDictionary()
+"""Of the worlds that are in use: a world never changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +113,35 @@ def strictly_feasible(cmdp: CMDP, margin: float, loss: ArrayLike | None = None) 
     return _least_loss(cmdp, checked_loss(cmdp.layout, loss), margin)
 
 
+class Optima:
+    """The optima of many losses in one world, certified like `optimum`: each search starts where the last one ended."""
+
+    def __init__(self, cmdp: CMDP) -> None:
+        self._cmdp = cmdp
+        self._simplex: PolicySimplex | None = None
+        with contextlib.suppress(CertificateError):  # the optima may have their proofs all the same
+            safest = slater(cmdp)
+            if safest.margin > TOL_FEASIBLE:
+                self._simplex = PolicySimplex(cmdp, row_occupancy(cmdp.layout, safest.occupancy))
+
+    def optimum(self, loss: ArrayLike) -> OfflineSolution:
+        """As `hedgerow.model.offline.optimum`; where the search fails, HiGHS is asked."""
+        checked = checked_loss(self._cmdp.layout, loss)
+        answer = self._simplex.least_loss(checked) if self._simplex else None
+        if answer is not None:
+            with contextlib.suppress(CertificateError):
+                return _certified(self._cmdp, checked, answer, self._cmdp.thresholds)
+        return optimum(self._cmdp, checked)
+
+
 def slater(cmdp: CMDP) -> SlaterPoint:
-    """The largest margin rho that all constraints can have at once, and a policy that has it."""
+    """The largest margin rho that all constraints can have at once, and a policy that has it; solved once per world."""
+    if cmdp not in _SLATER_POINTS:
+        _SLATER_POINTS[cmdp] = _slater(cmdp)
+    return _SLATER_POINTS[cmdp]
+
+
+def _slater(cmdp: CMDP) -> SlaterPoint:
     layout, m = cmdp.layout, cmdp.num_constraints
     if m == 0:
         pi = uniform_policy(layout)
@@ -133,6 +166,13 @@ def _least_loss(cmdp: CMDP, loss: FloatArray, margin: float) -> OfflineSolution:
         answer = _suggest_loss(cmdp, loss, alpha + relaxation)
         if isinstance(answer, NoSolution):
             raise CertificateError(f"HiGHS could not solve this feasible linear program: {answer.message}")
+    return _certified(cmdp, loss, answer, alpha, relaxation)
+
+
+def _certified(
+    cmdp: CMDP, loss: FloatArray, answer: Suggestion, alpha: FloatArray, relaxation: float = 0.0
+) -> OfflineSolution:
+    """A suggestion, realised by a policy and with its proof; an error if the proof does not hold."""
     pi, q, costs = _realise(cmdp, answer.y)
     value = float(loss @ row_occupancy(cmdp.layout, q))
     lagrangian = backward_induction(cmdp.layout, cmdp.transitions, loss + answer.theta @ cmdp.mean_costs)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hedgerow.paper import cite
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import Promise, Verdict, largest_delta, never, rate, together
 
@@ -48,7 +49,7 @@ PROMISES = (
     Promise(
         "T1",
         "|g_hat - g| <= xi for all episodes, constraints and pairs",
-        "Lemma gen_confidence",
+        cite("gen_confidence"),
         "1 - delta",
         ("confidence",),
         "lower 99 % bound of the breach rate above delta",
@@ -57,7 +58,7 @@ PROMISES = (
     Promise(
         "T2",
         "the true transitions lie in the boxes P_t in all episodes",
-        "Lemma confidenceset",
+        cite("confidenceset"),
         "1 - 4 delta",
         ("confidence",),
         "lower 99 % bound of the breach rate above 4 delta",
@@ -66,7 +67,7 @@ PROMISES = (
     Promise(
         "T3",
         "every projection has a solution if some policy is feasible",
-        "Lemma feasibility",
+        cite("feasibility"),
         "1 - 5 delta; surely on the clean event",
         ("confidence", "deterministic"),
         "one infeasible projection on the clean event; rate above 5 delta",

@@ -7,6 +7,7 @@ from math import log, sqrt
 
 import numpy as np
 
+from hedgerow.paper import cite
 from hedgerow.promises.growth import by_horizon, growth
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import (
@@ -124,7 +125,7 @@ PROMISES = (
     Promise(
         "T12",
         "CV-OPS: rho_hat <= margin of the found mixture <= rho",
-        "Lemma rho_hat (time-uniform radius)",
+        f"{cite('widehat_rho_leq')}, with a time-uniform radius",
         "1 - delta; the second inequality surely",
         ("search", "constant"),
         "lower 99 % bound of the rate of rho_hat > margin above delta; one margin above rho",
@@ -133,7 +134,7 @@ PROMISES = (
     Promise(
         "T13",
         "CV-OPS: rho_hat >= rho / 2, if the rule waits for the regret of the players",
-        "Lemma rho_hat_lower",
+        cite("widehat_rho_geq"),
         "1 - 3 delta and what the primal player's regret bound fails",
         ("oracle",),
         "lower 99 % bound of the rate of rho_hat < rho/2 above 3 delta",
@@ -142,7 +143,7 @@ PROMISES = (
     Promise(
         "T14",
         "CV-OPS: t_bar <= ((3 C_P + 10 L sqrt(2 ln(1/delta)) + 3 C_D + L) / rho)^4",
-        "Lemma episode_bounds_strictly",
+        cite("episode_bounds_strictly"),
         "as T13",
         ("oracle",),
         "one search beyond the bound",
@@ -151,7 +152,7 @@ PROMISES = (
     Promise(
         "T15",
         "CV-OPS: V_T does not grow once the search has ended",
-        "Theorem const_viol",
+        cite("const_viol"),
         "1 - 6 delta; surely on the clean event and while rho_hat is right",
         ("search", "constant"),
         "one unsafe episode after the search on the clean event; rate of runs that violate afterwards above 6 delta",
@@ -160,7 +161,7 @@ PROMISES = (
     Promise(
         "T16",
         "CV-OPS: R_T - R_t_bar = O~(sqrt(T) / min(rho, rho^2))",
-        "Theorem const_reg",
+        cite("const_reg"),
         "1 - 14 delta",
         ("constant",),
         "exponent above 1/2 and its logarithm, not falling",

@@ -7,6 +7,7 @@ from math import sqrt
 
 import numpy as np
 
+from hedgerow.paper import cite
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import Promise, Verdict, holds, largest_delta, rate, together, untested
 from hedgerow.promises.statistics import exponent
@@ -65,7 +66,7 @@ PROMISES = (
     Promise(
         "T17",
         "V_T = o(sqrt T) on instance 1 implies R_T >= sqrt(2T) / (32 rho) on instance 2",
-        "Theorem lower_bound",
+        cite("lower_bound"),
         "0.646 - 5 delta (the paper's 3/4 rests on half of the divergence)",
         ("lower-bound",),
         "lower 99 % bound of the rate of smaller regrets above 0.354 + 5 delta",

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from hedgerow.learners.regret_constants import primal_constant
+from hedgerow.paper import cite
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import Promise, Verdict, holds, largest_delta, never, rate, together
 from hedgerow.promises.specs import Items
@@ -74,7 +75,7 @@ PROMISES = (
     Promise(
         "T18",
         "sum l_hat^T (q_hat - q*) <= L ln(|X|^2|A|)/eta + eta sum q_hat^T l_hat^2",
-        "Lemma OMD",
+        cite("OMD_jin"),
         "surely while q* is in all sets",
         ("deterministic",),
         "one run in which the left side is larger",
@@ -83,7 +84,7 @@ PROMISES = (
     Promise(
         "T19",
         "sum_t (l_hat - (q/u) l)(x,a) <= ln(|X||A|/delta) / (2 gamma) for all pairs",
-        "Corollary of Lemma alpha",
+        cite("alpha_jin_cor"),
         "1 - delta",
         ("estimator",),
         "lower 99 % bound of the rate above delta",

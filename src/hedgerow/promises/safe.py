@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hedgerow.paper import cite
 from hedgerow.promises.growth import by_horizon, growth, safe_prefix
 from hedgerow.promises.lower import margin_of
 from hedgerow.promises.observation import Observation
@@ -100,7 +101,7 @@ PROMISES = (
     Promise(
         "T7",
         "S-OPS: the expected costs of the mixture respect every threshold in every episode",
-        "Theorem violationhard",
+        cite("violation_hard"),
         "1 - 5 delta; surely on the clean event",
         ("deterministic", "confidence", "safe-growth"),
         "one unsafe episode on the clean event; rate above 5 delta",
@@ -109,7 +110,7 @@ PROMISES = (
     Promise(
         "T8",
         "S-OPS: 0 <= lambda_t <= lambda_0 while projections are feasible",
-        "Theorem violationhard (proof)",
+        f"{cite('violation_hard')}, proof",
         "surely",
         ("deterministic", "confidence", "safe-growth"),
         f"one excess above {TOL_MIXING:g}",
@@ -118,7 +119,7 @@ PROMISES = (
     Promise(
         "T9",
         "S-OPS: lambda_t <= max_i (|u_hat - q|_1 + |q - q_hat|_1 + 2 xi^T u_hat) / (alpha_i - beta_i)",
-        "Theorem regrethard (proof)",
+        f"{cite('reg_hard')}, proof",
         "surely on the clean event",
         ("deterministic",),
         "one episode above the bound",
@@ -127,7 +128,7 @@ PROMISES = (
     Promise(
         "T10",
         "S-OPS: sum lambda = O~(sqrt T), R_T = O~(Psi sqrt T), Psi = max 1 / min(Delta, Delta^2)",
-        "Theorem regrethard",
+        cite("reg_hard"),
         "1 - 11 delta",
         ("safe-growth", "lower-bound"),
         "exponent above 1/2 and its logarithm, not falling; R_T min(Delta, Delta^2) growing as Delta -> 0",
@@ -136,7 +137,7 @@ PROMISES = (
     Promise(
         "T11",
         "S-OPS: sum (1 - lambda) |q - q_hat|_1 = O(L |X| sqrt(|A| T ln))",
-        "Lemma transition_gamma",
+        cite("transition_gamma"),
         "1 - 2 delta",
         ("safe-width",),
         "exponent above 1/2 and its logarithm, not falling",

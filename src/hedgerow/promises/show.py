@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
-from hedgerow import files
+from hedgerow import files, paper
 from hedgerow.output import console
 from hedgerow.promises.promise import Status
 from hedgerow.promises.verify import Advance, Report
@@ -25,14 +25,16 @@ def show(report: Report) -> None:
     from rich.text import Text
 
     out = console()
-    promises = Table(title=f"promises, level {report.level}", box=box.SIMPLE_HEAD, title_justify="left")
+    promises = Table(
+        title=f"promises of arXiv {paper.ARXIV}, level {report.level}", box=box.SIMPLE_HEAD, title_justify="left"
+    )
     for column in ("", "promise", "runs", "verdict", "measured"):
         promises.add_column(column, justify="right" if column == "runs" else "left", no_wrap=column in ("", "runs"))
     for one in report.promises:
         status = one.verdict.status
         promises.add_row(
             one.promise.key,
-            Text(one.promise.statement),
+            Text.assemble(one.promise.statement, "\n", (one.promise.reference, "dim")),
             f"{one.runs:,}",
             Text(status.value, COLOURS[status]),
             Text(one.verdict.sentence),

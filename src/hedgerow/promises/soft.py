@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hedgerow.paper import cite
 from hedgerow.promises.growth import growth, soft_prefix
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import Promise, Verdict, any_of, never, together
@@ -45,7 +46,7 @@ PROMISES = (
     Promise(
         "T5",
         "SV-OPS: V_T = O(L |X| sqrt(|A| T ln(T|X||A|m/delta)))",
-        "Theorem violationsoft",
+        cite("violationsoft"),
         "1 - 8 delta; the bound by widths surely on the clean event",
         ("soft-violation",),
         "a run above sum |q - q_hat| + 2 sum xi^T q_hat + L; exponent above 1/2 and its logarithm, not falling",
@@ -54,7 +55,7 @@ PROMISES = (
     Promise(
         "T6",
         "SV-OPS: R_T = O(L |X| sqrt(|A| T ln(T|X||A|/delta))) against any losses",
-        "Theorem regretsoft",
+        cite("regret_soft_unknown"),
         "1 - 10 delta",
         ("soft-regret",),
         "exponent above 1/2 and its logarithm, not falling, for some adversary",

@@ -135,9 +135,12 @@ class Run:
 
     @cached_property
     def regret_so_far(self) -> FloatArray:
-        """(C,): loss - the optimum of the losses up to each checkpoint, a linear program each; NaN if infeasible"""
-        optima = [_comparator(self.cmdp, sums / t)[0] * t for sums, t in zip(self.losses, self.episodes, strict=True)]
-        return frozen(self.loss - np.array(optima))
+        """(C,): loss - the optimum of the losses up to each checkpoint; NaN if infeasible"""
+        if np.isnan(self.optimum):
+            return frozen(np.full(len(self.episodes), np.nan))
+        optima, means = offline.Optima(self.cmdp), self.losses / self.episodes[:, None]
+        values = np.array([optima.optimum(mean).value for mean in np.clip(means, 0.0, 1.0)])
+        return frozen(self.loss - values * self.episodes)
 
     @property
     def safe(self) -> NDArray[np.bool_]:

@@ -1,0 +1,275 @@
+"""Where compiled kernels are kept: no home, folders of others, damaged files, a full disk, and what nobody uses."""
+
+import errno
+import os
+import pickle
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numba
+import pytest
+
+from hedgerow import compiling, kernel_cache
+from hedgerow.compiling import kernel
+
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+posix = pytest.mark.skipif(os.name != "posix", reason="permissions of other systems differ")
+
+TINY = "from hedgerow.compiling import kernel\n\n\n@kernel\ndef double(x):\n    return x + x\n"
+CALL = "from tiny import double; print(double(2.0), len(double.stats.cache_hits))"
+
+
+def double(x: float) -> float:
+    return x + x
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch) -> Path:
+    """A cache of this test's own, for kernels that are called in this process."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv(kernel_cache.INHERITED, "")  # and what the test makes of it is forgotten afterwards
+    memories = (kernel_cache.root, kernel_cache.remove_unused, kernel_cache._note_use, kernel_cache._say)
+    for memory in memories:
+        memory.cache_clear()
+    yield tmp_path / "hedgerow"
+    for memory in memories:
+        memory.cache_clear()
+
+
+def hits() -> int:
+    """Call a kernel as a new process would: how many compiled versions came from the disk."""
+    compiled = kernel(double)
+    assert compiled(2.0) == 4.0
+    return len(compiled.stats.cache_hits)
+
+
+def files_of(home: Path, ending: str) -> list[Path]:
+    return sorted(home.glob(f"*/*{ending}"))
+
+
+def call(tmp_path: Path, code: str = CALL, before: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `code` in a fresh interpreter with nothing but these settings; its temporary files go to `tmp`."""
+    (tmp_path / "tiny.py").write_text(TINY)
+    (tmp_path / "tmp").mkdir(exist_ok=True)
+    sources = Path(compiling.__file__).parents[1]
+    settings = {"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
+    settings |= {"PYTHONPATH": f"{tmp_path}{os.pathsep}{sources}", **environment}
+    command = [sys.executable, "-c", f"{before}\n{code}"]
+    return subprocess.run(command, env=settings, capture_output=True, text=True, check=True, umask=0)
+
+
+# Folders -------------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_writable_home_kernels_go_to_a_temporary_folder_with_one_line_of_advice(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()  # no folder can be made below it, not even by root
+    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CALL!r}], check=True)"
+    mode = "import os, pathlib; print(oct(pathlib.Path(os.environ['HEDGEROW_PRIVATE_CACHE']).stat().st_mode)[-4:])"
+    done = call(tmp_path, f"{CALL}; print(end='', flush=True); {mode}; print(end='', flush=True); {child}",
+                HOME=str(tmp_path / "file"))  # fmt: skip
+    assert sorted(done.stdout.split("\n")) == ["", "0700", "4.0 0", "4.0 1"]  # the child finds what its parent compiled
+    assert done.stderr.count("\n") == 1
+    assert "hedgerow: compiled kernels are kept for this process only (" in done.stderr
+    assert f"({tmp_path / 'file'}: " in done.stderr
+    assert "set NUMBA_CACHE_DIR or XDG_CACHE_HOME to a folder of your own" in done.stderr
+    assert list((tmp_path / "tmp").iterdir()) == []  # removed at the end
+
+
+def test_without_any_folder_kernels_are_compiled_and_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    before = "import tempfile\ndef fail(*args, **options): raise FileNotFoundError(2, 'none')\ntempfile.mkdtemp = fail"
+    done = call(tmp_path, before=before, XDG_CACHE_HOME=str(tmp_path / "file"))
+    assert done.stdout == "4.0 0\n"
+    assert done.stderr.count("\n") == 1
+    assert "compiled kernels are not kept" in done.stderr
+
+
+def test_a_user_without_a_home_is_advised(tmp_path: Path) -> None:
+    before = "import pathlib\ndef fail(): raise RuntimeError('Could not determine home directory.')\n"
+    done = call(tmp_path, before=f"{before}pathlib.Path.home = fail")
+    assert done.stdout == "4.0 0\n"
+    assert done.stderr.count("\n") == 1
+    assert "(Could not determine home directory.)" in done.stderr
+
+
+@posix
+def test_new_folders_are_for_their_owner_alone(tmp_path: Path) -> None:
+    done = call(tmp_path, XDG_CACHE_HOME=str(tmp_path / "a" / "b"))
+    assert (done.stdout, done.stderr) == ("4.0 0\n", "")
+    made = [tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "hedgerow"]
+    made += (tmp_path / "a" / "b" / "hedgerow").iterdir()
+    assert len(made) == 4
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in made} == {0o700}
+    assert call(tmp_path, XDG_CACHE_HOME=str(tmp_path / "a" / "b")).stdout == "4.0 1\n"
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o770, 0o720, 0o702, 0o777])
+def test_a_folder_that_others_may_write_to_is_refused(home: Path, mode: int, capsys) -> None:
+    home.mkdir()
+    home.chmod(mode)
+    assert hits() == 0
+    assert list(home.iterdir()) == []
+    assert capsys.readouterr().err.startswith(
+        f"hedgerow: compiled kernels are kept for this process only ({home} can be written by others); set NUMBA"
+    )
+
+
+@posix
+def test_a_folder_of_somebody_else_is_refused(home: Path, monkeypatch, capsys) -> None:
+    home.mkdir(0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: home.stat().st_uid + 1)
+    assert hits() == 0
+    assert list(home.iterdir()) == []
+    assert f"({home} belongs to somebody else)" in capsys.readouterr().err
+
+
+@posix
+@pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root can give a link away")
+def test_a_link_of_somebody_else_to_a_folder_of_ours_is_refused(home: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "mine").mkdir(0o700)
+    home.symlink_to(tmp_path / "mine")
+    assert hits() == 0
+    assert len(list((tmp_path / "mine").iterdir())) == 1  # one's own link is followed
+    os.chown(home, 12345, 12345, follow_symlinks=False)
+    kernel_cache.root.cache_clear()
+    assert hits() == 0
+    assert "belongs to somebody else" in capsys.readouterr().err
+
+
+def test_a_folder_on_a_read_only_disk_is_refused(home: Path, monkeypatch, capsys) -> None:
+    def fail(*args: object, **options: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(kernel_cache.tempfile, "TemporaryFile", fail)
+    assert hits() == 0
+    assert f"({home}: {os.strerror(errno.EROFS)})" in capsys.readouterr().err
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+
+class Trap:
+    """Unpickling it leaves a trace."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:-1],
+        lambda content: b"garbage" * 100,
+        lambda content: content[:40] + bytes([content[40] ^ 1]) + content[41:],
+        lambda content: content[:-40] + bytes([content[-40] ^ 1]) + content[-39:],
+        lambda content: pickle.dumps("0.1.0", protocol=-1) + content,
+        lambda content: pickle.dumps((b"stamp", {})),
+    ],
+    ids=["empty", "half", "one byte less", "garbage", "flip near start", "flip near end", "other version", "unsigned"],
+)
+def test_a_damaged_file_is_compiled_again_and_repaired(home: Path, ending: str, damage, capsys) -> None:
+    assert [hits(), hits()] == [0, 1]
+    (file,) = files_of(home, ending)
+    file.write_bytes(damage(file.read_bytes()))
+    assert [hits(), hits()] == [0, 1]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+def test_what_nobody_signed_is_not_unpickled(home: Path, ending: str, tmp_path: Path) -> None:
+    assert hits() == 0
+    (file,) = files_of(home, ending)
+    file.write_bytes(pickle.dumps(Trap(tmp_path / "sprung")) + file.read_bytes())
+    assert hits() == 0
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+def test_a_missing_or_unreadable_file_is_compiled_again(home: Path, ending: str) -> None:
+    assert hits() == 0
+    (file,) = files_of(home, ending)
+    file.unlink()
+    assert [hits(), hits()] == [0, 1]
+    for file in files_of(home, ending):
+        file.unlink()
+    file.mkdir()
+    assert hits() == 0
+
+
+def test_a_full_disk_costs_the_cache_and_not_the_answer(home: Path, monkeypatch, capsys) -> None:
+    def fail(*args: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(kernel_cache._CheckedFiles, "_save_data", fail)
+    assert [hits(), hits()] == [0, 0]
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"cannot be kept ({home}: {os.strerror(errno.ENOSPC)}); the next process compiles them again" in said
+
+
+def test_two_processes_never_give_one_file_to_two_versions(home: Path, monkeypatch) -> None:
+    """Both may read the same index and add to it; what then counts must not point to the code of the other."""
+    assert hits() == 0
+    (index,) = files_of(home, ".nbi")
+    with_one, ours = index.read_bytes(), set(files_of(home, ".nbc"))
+    compiled = kernel(double)
+    assert compiled(2) == 4
+    index.write_bytes(with_one)  # the other process did not know of it
+    compiled = kernel(double)
+    assert compiled(2.0 + 1j) == 4.0 + 2j
+    assert len(set(files_of(home, ".nbc")) - ours) == 2
+    assert kernel(double)(2) == 4
+
+
+# What nobody uses ----------------------------------------------------------------------------------------------------
+
+
+def aged(folder: Path, days: float) -> Path:
+    folder.mkdir()
+    (folder / "content").touch()
+    os.utime(folder, (time.time() - days * 86400.0,) * 2)
+    return folder
+
+
+def test_folders_that_nothing_has_used_for_long_are_removed_when_something_new_is_compiled(home: Path) -> None:
+    assert hits() == 0
+    old, young = aged(home / "double-0123456789abcdef", 31), aged(home / "double-0123456789abcde0", 29)
+    foreign = [aged(home / "notes", 400), aged(home / "double-012345", 400)]
+    kernel_cache.remove_unused.cache_clear()
+    assert hits() == 1  # nothing new, nothing removed
+    assert old.exists()
+    assert kernel(double)(2) == 4
+    assert not old.exists()
+    assert young.exists()
+    assert all(folder.exists() for folder in foreign)
+    assert not [folder for folder in home.iterdir() if folder.name.startswith("unused-")]
+
+
+def test_using_a_folder_keeps_it(home: Path) -> None:
+    assert hits() == 0
+    (folder,) = home.iterdir()
+    os.utime(folder, (time.time() - 29 * 86400.0,) * 2)
+    kernel_cache._note_use.cache_clear()
+    assert hits() == 1
+    assert time.time() - folder.stat().st_mtime < 3600
+
+
+def test_a_cache_that_was_removed_under_a_running_process_is_made_again(home: Path) -> None:
+    assert hits() == 0
+    kernel_cache.shutil.rmtree(home)
+    assert [hits(), hits()] == [0, 1]
+
+
+def test_importing_kernels_touches_no_disk(home: Path) -> None:
+    kernel(double)
+    assert not home.exists()
