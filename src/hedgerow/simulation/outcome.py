@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from math import log
@@ -45,6 +45,13 @@ from hedgerow.simulation.scoring import (
     Curves,
     Score,
 )
+
+CURVES = (
+    *("episodes", "loss", "regret", "costs", "violations", "worst", "mixing", "infeasible", "suspect", "iterations"),
+    *("unclean", "unsafe", "mixing_weight", "branch", "excess", "cost_bounds", "residual", "status", "clean_now"),
+    "losses",
+)
+"""What a `Run` has of every checkpoint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +145,14 @@ class Run:
         """(C,): loss - the optimum of the losses up to each checkpoint, a linear program each; NaN if infeasible"""
         optima = [_comparator(self.cmdp, sums / t)[0] * t for sums, t in zip(self.losses, self.episodes, strict=True)]
         return frozen(self.loss - np.array(optima))
+
+    def at(self, episodes: IntArray) -> Run:
+        """The same run at fewer checkpoints: those of `episodes` (c,), each of which must be one of this run's."""
+        places = np.searchsorted(self.episodes, episodes)
+        changes: dict[str, Any] = {name: frozen(getattr(self, name)[places]) for name in CURVES}
+        # As in `make_run`: the product of some rows need not have the bits of some rows of the product.
+        changes["regret"] = frozen(changes["loss"] - changes["losses"] @ self.comparator)
+        return replace(self, **changes)
 
     @property
     def safe(self) -> NDArray[np.bool_]:
