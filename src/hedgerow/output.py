@@ -123,7 +123,7 @@ class Table:
     def _split(self, width: int) -> Iterator[tuple[list[int], list[int]]]:
         """The columns of each part with their widths; a part has at least one column besides the keys."""
         wanted = [self._wanted(i) for i in range(len(self.columns))]
-        least = [min(needed, self._narrowest(i, width)) for i, (needed, _) in enumerate(wanted)]
+        least = [self._least(*both, i, width) for i, both in enumerate(wanted)]
         keys, rest = list(range(self.num_keys)), list(range(self.num_keys, len(self.columns)))
         while True:
             chosen = [*keys, *rest[:1]]
@@ -145,9 +145,13 @@ class Table:
         words = [*header.split(), *(word for cell in cells for word in (cell.split() if i < self.num_text else [cell]))]
         return max(map(cell_len, words), default=0), max(map(cell_len, [header, *cells]))
 
-    def _narrowest(self, i: int, width: int) -> int:
-        """What column i may ask for at most; numbers get what they need."""
-        return max(NARROWEST_TEXT, width // 2 if i == 0 else 0) if i < self.num_text else width
+    def _least(self, unbroken: int, whole: int, i: int, width: int) -> int:
+        """What column i asks for: numbers all they need, names as well up to half of the width, texts some words."""
+        if i >= self.num_text:
+            return unbroken
+        if i < self.num_keys:
+            return min(whole, max(min(unbroken, width // 2), NARROWEST_TEXT, width // (2 * self.num_keys)))
+        return min(unbroken, NARROWEST_TEXT)
 
 
 def _around(columns: int) -> int:

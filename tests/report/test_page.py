@@ -175,6 +175,20 @@ def test_nothing_is_loaded_from_elsewhere(directory: Path, read: Reader) -> None
     assert b"plotly.js" in gzip.decompress(base64.b64decode(packed))[:200]
 
 
+def test_paper_is_no_phone_and_never_dark(directory: Path) -> None:
+    """A sheet is as narrow as a phone, yet has tables; charts are drawn again, light and as wide as their column."""
+    content = write_report(directory).read_text(encoding="utf-8")
+    style = content.split("<style>")[1].split("</style>")[0]
+    for rule in ("(max-width:760px)", "(prefers-color-scheme:dark)"):
+        assert style.count(rule) == style.count(f"@media screen and {rule}") == 1
+    paper = style.split("@media print{\n")[1]
+    assert ".modebar-container{display:none!important}" in paper
+    assert "figure,tr,.terms div,pre{break-inside:avoid}" in paper
+    width, height = re.findall(r"\.plot\{width:(\d+)px;height:(\d+)px\}", paper)[0]
+    assert f"width: {width}, height: {height}, autosize: false" in content
+    assert all(f'addEventListener("{event}"' in content for event in ("beforeprint", "afterprint"))
+
+
 def test_the_page_is_small_enough_for_a_phone(directory: Path) -> None:
     assert write_report(directory).stat().st_size < 3_000_000
 

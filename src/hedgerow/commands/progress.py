@@ -137,8 +137,8 @@ def _make_bar(to: Any) -> Progress:
         def render(self, task: Task) -> Text:
             return Text("" if not task.speed else f"{task.speed:,.0f}/s", style="progress.data.speed")
 
-    count = TextColumn("{task.completed:,}/{task.total:,} episodes")
-    columns = (name_column(), BarColumn(bar_width=20), count, Rate(), TimeRemainingColumn())
+    count = TextColumn("{task.percentage:>3.0f} %")
+    columns = (name_column(), BarColumn(bar_width=12), count, Rate(), TimeRemainingColumn())
     return Progress(*columns, console=to, transient=True)
 
 

@@ -276,8 +276,8 @@ def _result_table(rows: list[dict[str, Any]]) -> Table:
         "violation",
         "safe",
         "lambda first",
-        "mean",
-        "last",
+        "lambda mean",
+        "lambda last",
         "episodes/s",
     ]
     result = Table(title, columns, num_text=1 + len(names), num_keys=1 + len(names))
