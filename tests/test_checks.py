@@ -43,6 +43,8 @@ def test_numbers_that_pass() -> None:
     assert type(checks.whole_number("n", np.int32(3), 1)) is int
     assert checks.real_number("x", np.float32(0.5), 0, 1) == 0.5
     assert checks.real_number("x", 1, 0, 1) == 1.0
+    assert checks.positive_share("x", 1, below_one=False) == 1.0
+    assert checks.positive_share("x", np.nextafter(1.0, 0.0), below_one=True) < 1.0
     assert checks.distinct_names("names", (name for name in "ab"), 2) == ("a", "b")
     assert checks.within("x", checks.float_array("x", [0.0, 1.0], (2,)), 0.0, 1.0).tolist() == [0.0, 1.0]
 
@@ -73,6 +75,15 @@ BAD = [
     (lambda: checks.real_number("x", float("nan"), 0, 1), r"x is nan; it must lie in \[0, 1\]"),
     (lambda: checks.real_number("x", 10**400, 0, 1), "x is inf; it must lie in"),
     (lambda: checks.real_number("x", -(10**400), 0, 1), "x is -inf; it must lie in"),
+    # Bounds are never printed as another number: what is below 1 is not 1.
+    (lambda: checks.real_number("x", 1.0, 0.0, np.nextafter(1.0, 0.0)), r"must lie in \[0, 0.9999999999999999\]$"),
+    (lambda: checks.within("x", np.ones(1), 0.0, 1.0 - 1e-15), r"must lie in \[0, 0.999999999999999\]$"),
+    (lambda: checks.positive_share("x", 1.0, below_one=True), r"^x is 1.0; it must lie in \(0, 1\)$"),
+    (lambda: checks.positive_share("x", 0, below_one=True), r"^x is 0.0; it must lie in \(0, 1\)$"),
+    (lambda: checks.positive_share("x", 0.0, below_one=False), r"^x is 0.0; it must lie in \(0, 1\]$"),
+    (lambda: checks.positive_share("x", float("nan"), below_one=False), r"^x is nan; it must lie in \(0, 1\]$"),
+    (lambda: checks.positive_share("x", 1e-310, below_one=True), r"\(0, 1\); the smallest number .* is 2.225073858"),
+    (lambda: checks.positive_share("x", "1", below_one=True), "x must be a number, not '1'"),
     (lambda: checks.distinct_names("names", "ab", 2), "names must be a sequence of 2 strings, not 'ab'"),
     (lambda: checks.distinct_names("names", {"a", "b"}, 2), "names must be a sequence of 2 strings"),
     (lambda: checks.distinct_names("names", {"a": 1}, 1), "names must be a sequence of 1 strings"),

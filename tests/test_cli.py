@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow import cli, output
 from hedgerow.commands import check
+from hedgerow.experiments import parts
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
 COMMANDS = ("demo", "run", "resume", "check", "report", "envs", "learners", "compile", "verify", "bench")
@@ -173,8 +174,11 @@ def test_run_and_resume(experiment: Path, tmp_path: Path) -> None:
     assert run("resume", out, "--quiet") == ""
 
 
-def test_a_failed_cell_is_exit_code_1_and_says_how_to_repeat_it(experiment: Path, tmp_path: Path) -> None:
+def test_a_failed_cell_is_exit_code_1_and_says_how_to_repeat_it(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     experiment.write_text(EXPERIMENT + "margin = 0.4\n")
+    monkeypatch.setattr(parts, "check_learner", lambda part, cmdp: None)  # nobody looked before
     out = str(tmp_path / "out")
     result = CliRunner().invoke(cli.app, ["run", str(experiment), "--out", out, "-j", "1", "--quiet"])
     assert result.exit_code == 1
@@ -223,6 +227,20 @@ def test_the_list_and_the_cells(experiment: Path) -> None:
     assert all(cell["hash"][:12] in run("run", str(experiment), "--cells") for cell in cells)
 
 
+def test_the_cells_are_not_listed_if_a_learner_cannot_be_built(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    experiment.write_text(EXPERIMENT + "margin = 0.4\n")
+    assert run_main(monkeypatch, "run", str(experiment), "--cells") == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    words = (
+        "line 11, learner 2, margin: in the world 'lower-bound-1': no policy keeps every cost 0.4 below its threshold"
+    )
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+
+
 def test_run_without_an_experiment() -> None:
     result = CliRunner().invoke(cli.app, ["run"])
     assert result.exit_code == 2
@@ -235,6 +253,23 @@ def test_a_report_is_written(experiment: Path, tmp_path: Path) -> None:
     page = Path(run("report", str(out)).strip())
     assert page.is_file()
     assert "sv-ops-paper" in page.read_text()
+
+
+def test_demo_opens_its_results_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table and the page of `demo` share what was read and fitted."""
+    from hedgerow.experiments import schema, source
+    from hedgerow.results import groups
+
+    tiny = schema.parse(source.Source("demo", 'title = "Small [and] short"\n' + EXPERIMENT, tmp_path))
+    monkeypatch.setattr(schema, "load", lambda name: tiny)
+    opened, fitted = [], []
+    own_open, own_fit = hr.results.open, groups.growth_exponent
+    monkeypatch.setattr(hr.results, "open", lambda path: opened.append(path) or own_open(path))
+    monkeypatch.setattr(groups, "growth_exponent", lambda t, y: fitted.append(t) or own_fit(t, y))
+    text = run("demo", "--out", str(tmp_path / "out"), "-j", "1")
+    assert "s-ops-paper" in text
+    assert (len(opened), len(fitted)) == (1, 2)
+    assert "<h1>Small [and] short</h1>" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Locator = Callable[[int], str]
 """Turns a flat index into words: `layer 2, state 3, action 1`."""
+SMALLEST_SHARE = float(np.finfo(np.float64).tiny)
+"""Numbers below it have fewer digits."""
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -64,7 +66,8 @@ def within(what: str, array: FloatArray, low: float, high: float, where: Locator
     """`array` itself if all its entries lie in [low, high]."""
     bad = (array < low) | (array > high)
     if bad.any():
-        raise InvalidInput(f"{what} is {_entry(array, bad, where)}; every entry must lie in [{low:g}, {high:g}]")
+        ends = f"[{_bound(low)}, {_bound(high)}]"
+        raise InvalidInput(f"{what} is {_entry(array, bad, where)}; every entry must lie in {ends}")
     return array
 
 
@@ -79,15 +82,41 @@ def whole_number(what: str, value: object, least: int) -> int:
 
 def real_number(what: str, value: object, low: float, high: float) -> float:
     """`value` as a finite float in [low, high]."""
+    number = _number(what, value)
+    if not low <= number <= high:  # also catches NaN
+        raise InvalidInput(f"{what} is {number!r}; it must lie in [{_bound(low)}, {_bound(high)}]")
+    return number
+
+
+def positive_share(what: str, value: object, *, below_one: bool) -> float:
+    """`value` as a float in (0, 1], or in (0, 1) if it must be `below_one`; large enough for a normal logarithm."""
+    number = _number(what, value)
+    if not SMALLEST_SHARE <= number <= 1.0 or (below_one and number == 1.0):
+        tiny = f"; the smallest number that counts as positive here is {SMALLEST_SHARE!r}" * (0.0 < number < 1.0)
+        raise InvalidInput(f"{what} is {number!r}; it must lie in (0, 1{')' if below_one else ']'}{tiny}")
+    return number
+
+
+def kind_of(value: object) -> str:
+    """What somebody handed in, in words: `the class SVOPS`, `an object of the class CMDP`."""
+    return (
+        f"the class {value.__name__}" if isinstance(value, type) else f"an object of the class {type(value).__name__}"
+    )
+
+
+def _number(what: str, value: object) -> float:
+    """`value` as a float that may be infinite or NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise InvalidInput(f"{what} must be a number, not {value!r}")
     try:
-        number = float(value)
+        return float(value)
     except OverflowError:
-        number = np.inf if value > 0 else -np.inf
-    if not low <= number <= high:  # also catches NaN
-        raise InvalidInput(f"{what} is {number!r}; it must lie in [{low:g}, {high:g}]")
-    return number
+        return np.inf if value > 0 else -np.inf
+
+
+def _bound(value: float) -> str:
+    """A bound in few digits, unless these would be another number: 1 is not what is below 1."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(float(value))
 
 
 def distinct_names(what: str, names: object, count: int) -> tuple[str, ...]:

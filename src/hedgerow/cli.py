@@ -25,6 +25,7 @@ import typer
 from hedgerow.commands import check, kernels, lists, run
 from hedgerow.commands.terminal import INTERRUPTED, REFUSED
 from hedgerow.errors import HedgerowError
+from hedgerow.output import say
 
 app = typer.Typer(
     name="hedgerow",
@@ -69,7 +70,7 @@ def main() -> None:
     try:
         app()
     except HedgerowError as error:
-        print(f"hedgerow: {error}", file=sys.stderr)
+        say(f"hedgerow: {error}", error=True)
         raise SystemExit(REFUSED) from None
     except BrokenPipeError:  # the reader of our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -77,8 +78,8 @@ def main() -> None:
     except OSError as error:
         if error.filename is None:
             raise
-        print(f"hedgerow: cannot use {error.filename}: {error.strerror}", file=sys.stderr)
+        say(f"hedgerow: cannot use {error.filename}: {error.strerror}", error=True)
         raise SystemExit(REFUSED) from None
     except KeyboardInterrupt:
-        print("hedgerow: interrupted", file=sys.stderr)
+        say("hedgerow: interrupted", error=True)
         raise SystemExit(INTERRUPTED) from None

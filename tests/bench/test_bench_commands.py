@@ -130,7 +130,7 @@ def test_progress_of_many_alike_steps_says_how_fast_and_how_long(
 def test_a_busy_machine_is_mentioned(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for load, mentioned in ((0.1, False), (1e3, True), (None, False)):
         monkeypatch.setattr(manifest, "load", lambda load=load: load)
-        terminal.mention_load(output.console())
+        terminal.mention_load(output.Screen())
         assert ("The machine is busy" in capsys.readouterr().out) == mentioned
 
 

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hedgerow.experiments import parts
 from hedgerow.experiments.schema import Experiment, parse
 from hedgerow.experiments.source import Source
 
@@ -42,6 +45,13 @@ def source(text: str, folder: Path | None = None) -> Source:
 
 def small(text: str = SMALL, folder: Path | None = None) -> Experiment:
     return parse(source(text, folder))
+
+
+def overlooked(text: str) -> Experiment:
+    """An experiment with learners that cannot be built, as if nobody had looked before the run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "check_learner", lambda part, cmdp: None)
+        return small(text)
 
 
 def cell_files(directory: Path) -> dict[str, bytes]:

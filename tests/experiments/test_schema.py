@@ -52,6 +52,14 @@ def test_a_world_from_a_file(tmp_path: Path) -> None:
     assert small(text, tmp_path).instances[0].given == {"name": "file", "file": "world.npz"}
 
 
+def test_a_world_without_a_safe_policy_is_known_before_the_run(tmp_path: Path) -> None:
+    hr.catalogue.make("lower-bound-1").cmdp.with_thresholds([0.2]).save(tmp_path / "world.npz")
+    text = SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "world.npz"')
+    words = r"line 14, learner 2, baseline: in the world 'first': the baseline is not safe: 'cost 1' costs 0.25"
+    with pytest.raises(InvalidInput, match=words):
+        small(text, tmp_path)
+
+
 # (the text, its line if one can be named, words of the message)
 MALFORMED: dict[str, tuple[str, int | None, str]] = {
     "no TOML": ("seeds = \n", 1, "not valid TOML"),
@@ -65,7 +73,8 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
     "a seed twice": (SMALL.replace("seeds = 2", "seeds = [1, 1]"), 1, "names a number twice"),
     "no episodes": (SMALL.replace("[50, 80]", "0"), 2, "is 0; it must be at least 1"),
     "half an episode": (SMALL.replace("[50, 80]", "[50, 1.5]"), 2, "must be a whole number, not 1.5"),
-    "delta of 2": ("delta = 2.0\n" + SMALL, 1, "delta is 2.0; it must lie in"),
+    "delta of 2": ("delta = 2.0\n" + SMALL, 1, "delta is 2.0; it must lie in (0, 1)"),
+    "delta of 1": ("delta = 1.0\n" + SMALL, 1, "delta is 1.0; it must lie in (0, 1)"),
     "title is a number": ("title = 5\n" + SMALL, 1, "must be a text in quotation marks, not 5"),
     "trace is a text": ("trace = 'yes'\n" + SMALL, 1, "must be true or false"),
     "too many cells": (SMALL.replace("seeds = 2", "seeds = 1_000_000_000"), 1, "more than 1,000,000 cells"),
@@ -112,6 +121,27 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
     "unknown baseline": (SMALL + "baseline = 'hope'\n", 18, "the baseline is 'hope'; choose one of slater, margin"),
     "margin without number": (SMALL + "baseline = 'margin'\n", 18, "needs a number: margin = 0.1"),
     "negative margin": (SMALL + "margin = -1\n", 18, "the margin is -1.0; it must lie in"),
+    "margin that no policy has": (
+        SMALL + "margin = 0.4\n",
+        18,
+        "learner 2, margin: in the world 'first': no policy keeps every cost 0.4 below its threshold",
+    ),
+    "margin beyond the horizon": (SMALL + "margin = 1.5\n", 18, "the margin is 1.5; it must lie in [0, 1]"),
+    "no room for policies": (
+        SMALL + '[[learner]]\nname = "cv-ops"\nmemory_budget = 0\n',
+        20,
+        "learner 3, memory_budget: in the world 'first': memory_budget is 0; it must be at least 1",
+    ),
+    "a constant below 0": (
+        SMALL + '[[learner]]\nname = "cv-ops"\nprimal_constant = -1\n',
+        20,
+        "primal_constant is -1.0; it must lie in [0, 1e+300]",
+    ),
+    "too few recorded losses": (
+        SMALL.replace('"switching"\nperiod = 20', '"replay"\ntable = [[0.5, 0.5], [1.0, 0.0]]'),
+        8,
+        "episode 49 was not recorded: the table holds 2",
+    ),
     "twice the same learner": (SMALL + '[[learner]]\nname = "sv-ops"\n', 18, "is called 'sv-ops-paper' like learner 1"),
     "label too long": (SMALL.replace('"first"', f'"{"x" * 99}"'), 6, "must be a text of 1 to 60 characters"),
 }

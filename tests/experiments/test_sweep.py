@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_experiments import NUM_CELLS, SMALL, cell_files, small
+from small_experiments import NUM_CELLS, SMALL, cell_files, overlooked, small
 
 from hedgerow import results
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments import backends, sweep, worker
+from hedgerow.experiments import backends, run_cell, sweep, worker
 from hedgerow.experiments.cells import Cell, cells_of
 from hedgerow.experiments.sweep import Plan, Watcher, stored_experiment
 from hedgerow.experiments.worker import Outcome, Task
+from hedgerow.simulation.run import Simulation
 
 SERIAL, TWO = Plan("serial"), Plan("loky", processes=2)
 UNSAFE = SMALL + "baseline = 'margin'\nmargin = 0.4\n"  # more than rho: every s-ops cell fails
@@ -135,6 +136,25 @@ def test_a_trace_keeps_every_episode(tmp_path: Path) -> None:
     assert curve.column("loss").to_pylist() == [kept[episode] for episode in curve.column("episode").to_pylist()]
 
 
+def test_a_trace_costs_no_second_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: dict[str, bytes]
+) -> None:
+    """One simulation per cell, and the curves have the bits that they have without a trace."""
+    begun: list[int] = []
+
+    class Counted(Simulation):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            begun.append(self.seed)
+
+    monkeypatch.setattr(run_cell, "Simulation", Counted)
+    sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", plan=SERIAL)
+    assert len(begun) == NUM_CELLS
+    found = cell_files(tmp_path / "out")
+    assert {path: content for path, content in found.items() if path.startswith("cells/")} == reference
+    assert len(found) == 2 * NUM_CELLS
+
+
 def test_another_experiment_is_refused(tmp_path: Path) -> None:
     sweep.sweep(small(), tmp_path / "out", plan=SERIAL, only=[cells_of(small())[0].id])
     with pytest.raises(InvalidInput, match="another experiment"):
@@ -142,7 +162,7 @@ def test_another_experiment_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_failed_cell_says_why_and_the_others_go_on(tmp_path: Path) -> None:
-    tally = sweep.sweep(small(UNSAFE), tmp_path / "out", plan=SERIAL)
+    tally = sweep.sweep(overlooked(UNSAFE), tmp_path / "out", plan=SERIAL)
     assert len(tally.failed) == NUM_CELLS // 2 == tally.done
     assert not tally.complete
     assert all("no policy keeps every cost 0.4 below its threshold" in why for why in tally.failed.values())
@@ -150,19 +170,19 @@ def test_a_failed_cell_says_why_and_the_others_go_on(tmp_path: Path) -> None:
     failed = [cell for cell in opened.cells if cell.status == "failed"]
     assert {cell.id for cell in failed} == set(tally.failed)
     assert all("no policy keeps" in cell.error for cell in failed)
-    again = sweep.sweep(small(UNSAFE), tmp_path / "out", plan=SERIAL, resume=True)
+    again = sweep.sweep(overlooked(UNSAFE), tmp_path / "out", plan=SERIAL, resume=True)
     assert (again.skipped, len(again.failed)) == (NUM_CELLS // 2, NUM_CELLS // 2)
 
 
 @pytest.mark.parametrize("plan", [Plan("serial", fail_fast=True), Plan("loky", processes=2, fail_fast=True)])
 def test_fail_fast_stops(plan: Plan, tmp_path: Path) -> None:
-    tally = sweep.sweep(small(UNSAFE.replace("seeds = 2", "seeds = 20")), tmp_path / "out", plan=plan)
+    tally = sweep.sweep(overlooked(UNSAFE.replace("seeds = 2", "seeds = 20")), tmp_path / "out", plan=plan)
     assert len(tally.failed) == 1
     assert tally.done < 20
 
 
 def test_an_unforeseen_error_is_a_failure_with_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> None:
+    def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr(worker, "run_cell", broken)

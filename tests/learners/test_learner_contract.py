@@ -166,8 +166,8 @@ def test_bad_construction(kind: str) -> None:
     for options, message in [
         ({"episodes": 0}, "the number of episodes is 0"),
         ({"episodes": None}, "give the number of episodes, or horizon='doubling'"),
-        ({"delta": 0.0}, "delta is 0.0"),
-        ({"delta": 1.0}, "delta is 1.0"),
+        ({"delta": 0.0}, r"delta is 0.0; it must lie in \(0, 1\)"),
+        ({"delta": 1.0}, r"delta is 1.0; it must lie in \(0, 1\)"),
         ({"seed": -1}, "the seed is -1"),
         ({"preset": "bold"}, "the preset is 'bold'; choose one of paper, sharp"),
         ({"radii": "guess"}, "the radii are 'guess'"),

@@ -7,6 +7,7 @@ import re
 import pytest
 from learner_cases import KINDS, make_learner, random_world
 
+from hedgerow.errors import InvalidInput
 from hedgerow.paper import NUMBERS
 
 EXPECTED = {
@@ -69,3 +70,15 @@ def test_a_coarse_projection_voids_rates_but_not_safety() -> None:
 def test_doubling_names_its_factor() -> None:
     ledger = make_learner("uob-reps", random_world(0), None, horizon="doubling").guarantees()
     assert "3.41" in ledger["regret"].statement
+
+
+def test_a_ledger_is_read_like_a_collection() -> None:
+    ledger = make_learner("s-ops", random_world(0)).guarantees()
+    assert list(ledger) == list(ledger.promises)
+    assert len(ledger) == 5
+    assert "safety" in ledger
+    assert ledger["safety"] in ledger
+    assert "luck" not in ledger
+    assert 0 not in ledger
+    with pytest.raises(InvalidInput, match="S-OPS makes no promise 'luck'; it makes: confidence, feasibility, safety"):
+        ledger["luck"]

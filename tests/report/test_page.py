@@ -20,6 +20,9 @@ from run_cases import made_directory, made_learner, made_run, made_spec
 import hedgerow as hr
 from hedgerow import results
 from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.experiments.schema import parse
+from hedgerow.experiments.source import Source
+from hedgerow.experiments.sweep import Plan, sweep
 from hedgerow.report import page as page_module
 from hedgerow.report.page import page, run_results, write_report, write_run_report
 from hedgerow.report.sections import script_safe
@@ -27,6 +30,7 @@ from hedgerow.report.words import number
 from hedgerow.results import store
 from hedgerow.results.groups import groups
 from hedgerow.results.metrics import interquartile_mean
+from hedgerow.results.record import heading
 
 EVIL = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>"
 
@@ -171,6 +175,20 @@ def test_nothing_is_loaded_from_elsewhere(directory: Path, read: Reader) -> None
     assert b"plotly.js" in gzip.decompress(base64.b64decode(packed))[:200]
 
 
+def test_paper_is_no_phone_and_never_dark(directory: Path) -> None:
+    """A sheet is as narrow as a phone, yet has tables; charts are drawn again, light and as wide as their column."""
+    content = write_report(directory).read_text(encoding="utf-8")
+    style = content.split("<style>")[1].split("</style>")[0]
+    for rule in ("(max-width:760px)", "(prefers-color-scheme:dark)"):
+        assert style.count(rule) == style.count(f"@media screen and {rule}") == 1
+    paper = style.split("@media print{\n")[1]
+    assert ".modebar-container{display:none!important}" in paper
+    assert "figure,tr,.terms div,pre{break-inside:avoid}" in paper
+    width, height = re.findall(r"\.plot\{width:(\d+)px;height:(\d+)px\}", paper)[0]
+    assert f"width: {width}, height: {height}, autosize: false" in content
+    assert all(f'addEventListener("{event}"' in content for event in ("beforeprint", "afterprint"))
+
+
 def test_the_page_is_small_enough_for_a_phone(directory: Path) -> None:
     assert write_report(directory).stat().st_size < 3_000_000
 
@@ -180,7 +198,8 @@ def test_equal_results_give_equal_pages(directory: Path) -> None:
 
 
 def test_names_cannot_break_the_page(tmp_path: Path) -> None:
-    store.create(tmp_path / "out", {"experiment": {"title": EVIL}, "source": EVIL, "command": ["hedgerow", EVIL]})
+    told = {**heading(EVIL, EVIL), "experiment": {}, "source": EVIL, "command": ["hedgerow", EVIL]}
+    store.create(tmp_path / "out", told)
     for seed in (0, 1):
         spec = made_spec(EVIL, seed, EVIL)
         spec["label"]["adversary"] = EVIL
@@ -209,6 +228,28 @@ def test_failed_cells_are_listed(tmp_path: Path) -> None:
     read = Reader(page(results.open(tmp_path / "out")))
     assert ["lost__cell", "failed", "out of memory"] in read.rows
     assert "1 cell without a result" in read.words
+
+
+def test_a_page_has_the_title_and_the_description_of_its_sweep(tmp_path: Path) -> None:
+    """From the file of an experiment, through a real sweep."""
+    text = (
+        'title = "Two & <two>"\ndescription = "What it shows."\nseeds = 1\nepisodes = 20\n[[instance]]\n'
+        'name = "lower-bound-1"\n[[adversary]]\nname = "own"\n[[learner]]\nname = "sv-ops"\n'
+    )
+    sweep(parse(Source("tiny.toml", text, tmp_path)), tmp_path / "out", plan=Plan("serial"))
+    content = write_report(tmp_path / "out").read_text(encoding="utf-8")
+    assert "<title>Two &amp; &lt;two&gt;</title>" in content
+    assert '<h1>Two &amp; &lt;two&gt;</h1><p class="about">What it shows.</p>' in content
+    untitled = text[text.index("seeds") :]
+    sweep(parse(Source("tiny.toml", untitled, tmp_path)), tmp_path / "plain", plan=Plan("serial"))
+    assert results.open(tmp_path / "plain").title == "tiny"
+    assert 'class="about"' not in write_report(tmp_path / "plain").read_text(encoding="utf-8")
+
+
+def test_results_without_a_title_are_called_after_their_directory(tmp_path: Path) -> None:
+    store.create(tmp_path / "out", {"experiment": {}})
+    opened = results.open(tmp_path / "out")
+    assert (opened.title, opened.description) == ("out", "")
 
 
 def test_nothing_finished_nothing_reported(tmp_path: Path) -> None:

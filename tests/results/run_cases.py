@@ -10,6 +10,7 @@ import numpy as np
 
 from hedgerow.learners.ledger import Ledger, Promise
 from hedgerow.results import store
+from hedgerow.results.record import heading
 from hedgerow.simulation.outcome import Run
 
 
@@ -105,7 +106,7 @@ def made_spec(learner: str = "s-ops sharp", seed: int = 0, instance: str = "toy"
 
 def made_directory(path: Path, seeds: int = 4, instances: tuple[str, ...] = ("toy",), **names: Any) -> Path:
     """Two learners on each instance: a safe one of exponent 0.5, one of exponent 0.75 that violates."""
-    store.create(path, {"experiment": {"name": "made up"}, "source": 'title = "made up"\n'})
+    store.create(path, {**heading("made up"), "experiment": {}, "source": 'title = "made up"\n'})
     entries = {}
     for instance in instances:
         for learner, exponent, worst in (("s-ops sharp", 0.5, -0.1), ("sv-ops", 0.75, 0.2)):

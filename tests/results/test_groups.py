@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,12 @@ from run_cases import made_directory, made_learner, made_run, made_spec
 
 from hedgerow import results
 from hedgerow.errors import InvalidInput
+from hedgerow.report.export import paper_plots
+from hedgerow.report.page import write_report
+from hedgerow.results import groups as groups_module
 from hedgerow.results import store
 from hedgerow.results.groups import Setting, groups
+from hedgerow.results.metrics import growth_exponent
 
 
 def test_seeds_come_together(tmp_path: Path) -> None:
@@ -40,6 +45,20 @@ def test_numbers_of_a_group(tmp_path: Path) -> None:
     assert loose.violation == pytest.approx(2.0 * 1000**0.5)  # the second constraint is the worse one
     assert safe.episodes_per_second == 2000.0
     assert (safe.clean, safe.t_bar, safe.rho_hat) == (5, (), ())
+
+
+def test_tables_are_read_and_intervals_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of a command, the page and its figures look at the same groups."""
+    made_directory(tmp_path / "out", seeds=3)
+    fitted, read = [], []
+    monkeypatch.setattr(groups_module, "growth_exponent", lambda t, y: fitted.append(y) or growth_exponent(t, y))
+    opened = results.open(tmp_path / "out")
+    counted = replace(opened, load=lambda name: read.append(name) or opened.load(name))
+    write_report(counted, tmp_path / "page.html")
+    paper_plots(counted)
+    assert [group.summary().seeds for group in counted.groups] == [3, 3]
+    assert len(fitted) == 2
+    assert len(read) == len(set(read)) == 6
 
 
 def test_curves_are_those_of_the_tables(tmp_path: Path) -> None:

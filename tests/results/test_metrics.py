@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,33 @@ def test_the_interval_is_the_same_every_time() -> None:
     values = T ** np.linspace(0.4, 0.7, 12)[:, np.newaxis]
     assert growth_exponent(T, values) == growth_exponent(T, values)
     assert growth_exponent(T, values, seed=1) != growth_exponent(T, values)
+
+
+def test_the_interval_is_that_of_scipy() -> None:
+    """On seeds that leave every resample a slope, where scipy has nothing to warn of."""
+    from scipy.stats import bootstrap
+
+    values = np.exp(np.random.default_rng(5).normal(size=(6, len(T)))) * T**0.6
+    late = T >= 100
+
+    def slope(chosen: np.ndarray) -> float:
+        middle = np.sort(values[chosen], axis=0)[1:5].mean(axis=0)
+        return float(np.polyfit(np.log(T[late]), np.log(middle[late]), 1)[0])
+
+    stream = np.random.default_rng(0)
+    found = bootstrap((np.arange(6),), slope, n_resamples=300, vectorized=False, method="percentile", rng=stream)
+    growth = growth_exponent(T, values, resamples=300)
+    assert (growth.low, growth.high) == pytest.approx(tuple(found.confidence_interval), abs=1e-9)
+
+
+def test_three_seeds_around_zero_warn_of_nothing() -> None:
+    """Some resamples have no positive mean, and no slope: they are left out, and no library complains of them."""
+    values = np.stack([T**0.5, T**0.5, -10.0 + 0.0 * T]) + 3.4
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        growth = growth_exponent(T, values)
+    assert not told
+    assert growth.low <= growth.exponent <= growth.high
 
 
 def test_no_exponent_where_there_is_no_power() -> None:

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from learner_cases import KINDS, assert_same, make_learner, random_world, snapshot, with_costs
 
-from hedgerow.catalogue import make
+from hedgerow import catalogue
 from hedgerow.errors import InvalidInput
 from hedgerow.learners import learner as learner_module
 from hedgerow.learners.files import load
 from hedgerow.learners.rescue import rescue
+from hedgerow.learners.sops import SOPS
 from hedgerow.learners.svops import SVOPS
 from hedgerow.model import linear_programs, losses, offline
 from hedgerow.model.cmdp import CMDP
@@ -73,7 +74,7 @@ def test_an_interrupted_projection_is_finished_by_the_next_call(
     step_wise: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every third call of the slow solver dies: the episode is completed later, and nothing else changes."""
-    entry = make("random-layered", layers=(1, 3, 3, 3, 1), actions=2, constraints=1)
+    entry = catalogue.make("random-layered", layers=(1, 3, 3, 3, 1), actions=2, constraints=1)
     world = entry.cmdp.with_thresholds([0.0])  # next to nothing is allowed: many projections are hard
 
     def simulation() -> Simulation:
@@ -296,3 +297,55 @@ def test_regret_against_nobody_is_not_a_number() -> None:
     run = simulate(nobody, losses.IID(seed=1), make_learner("sv-ops", nobody, 20), 0, progress=False)
     assert np.isnan(run.optimum)
     assert np.all(np.isnan(run.regret_so_far))
+
+
+MIXED_UP: dict[str, tuple[Any, str]] = {
+    "losses and world swapped": (
+        lambda i, loss, learner: (loss, i.cmdp, learner),
+        "first argument .* is a world, a CMDP, not an object of the class IID; the order is simulate\\(cmdp, losses, ",
+    ),
+    "losses and learner swapped": (
+        lambda i, loss, learner: (i.cmdp, learner, loss),
+        "second argument .* is the losses, .*, not an object of the class SVOPS",
+    ),
+    "learner first": (lambda i, loss, learner: (learner, loss, i.cmdp), "a world, a CMDP, not an object of .* SVOPS"),
+    "the world twice": (lambda i, loss, learner: (i.cmdp, i.cmdp, learner), "the losses, .*, not .* CMDP"),
+    "a view": (lambda i, loss, learner: (i.cmdp.view(), loss, learner), "a world, a CMDP, not .* View"),
+    "an entry of the catalogue": (
+        lambda i, loss, learner: (i, loss, learner),
+        "a CMDP, not an object of the class Instance; pass its world, .cmdp; the order",
+    ),
+    "an entry as losses": (
+        lambda i, loss, learner: (i.cmdp, i, learner),
+        "the losses, .*, not an object of the class Instance; pass its own loss, .loss; the order",
+    ),
+    "a class of worlds": (lambda i, loss, learner: (CMDP, loss, learner), "not the class CMDP; make an object of it"),
+    "a class of losses": (
+        lambda i, loss, learner: (i.cmdp, losses.Switching, learner),
+        r"second .*, not the class Switching; make an object of it, Switching\(\.\.\.\); the order",
+    ),
+    "a class of learners": (
+        lambda i, loss, learner: (i.cmdp, loss, SVOPS),
+        r"third .* is a learner, not the class SVOPS; make an object of it, SVOPS\(\.\.\.\)",
+    ),
+    "a name": (lambda i, loss, learner: (i.cmdp, loss, "sv-ops"), "a learner, not an object of the class str"),
+    "nothing": (lambda i, loss, learner: (None, None, None), "a world, a CMDP, not an object of the class NoneType"),
+}
+
+
+@pytest.mark.parametrize(("order", "message"), MIXED_UP.values(), ids=MIXED_UP)
+def test_arguments_that_are_mixed_up_are_named(order: Any, message: str) -> None:
+    entry = catalogue.make("lower-bound-1")
+    learner = make_learner("sv-ops", entry.cmdp, 10)
+    before = snapshot(learner)
+    with pytest.raises(InvalidInput, match=message):
+        simulate(*order(entry, losses.IID(seed=1), learner))
+    assert_same(before, snapshot(learner))
+
+
+@pytest.mark.parametrize("given", [CMDP, None, "world"])
+def test_a_learner_says_what_it_was_built_on(given: Any) -> None:
+    what = "the class CMDP" if given is CMDP else f"an object of the class {type(given).__name__}"
+    for build in (lambda: SVOPS(given, 10, 0.1), lambda: SOPS(given, 10, 0.1, baseline=[], baseline_costs=[])):
+        with pytest.raises(InvalidInput, match=rf"a learner is built on cmdp.view\(\), not on {what}"):
+            build()

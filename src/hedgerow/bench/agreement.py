@@ -209,17 +209,17 @@ def write(folder: Path, data: dict[str, Any]) -> Path:
 
 def show(comparisons: Sequence[Comparison]) -> None:
     """A table by kind of boxes, then what is wrong and how to repeat it."""
-    out = output.console()
+    out = output.Screen()
     columns = ["boxes", "instances", "agree", "certificate decides", "wrong", "objective", "occupancy", "certificate"]
-    shown = output.table(f"{len(comparisons)} projections beside cvxpy + Clarabel", columns)
+    shown = output.Table(f"{len(comparisons)} projections beside cvxpy + Clarabel", columns)
     for row in summary(comparisons):
         counts = [row.instances, row.agree, row.certificate_decides, row.wrong]
         distances = [row.objective_distance, row.occupancy_distance, row.certificate]
         shown.add_row(row.boxes, *map(str, counts), *("-" if d is None else f"{d:.0e}" for d in distances))
-    out.print(shown)
-    out.print("objective and occupancy: the largest distance where Clarabel reached its own tolerances of 1e-12.")
+    out.table(shown)
+    out.line("objective and occupancy: the largest distance where Clarabel reached its own tolerances of 1e-12.")
     wrong = offenders(comparisons)
     for one in wrong[:MOST_LISTED]:
         repeat = f"hedgerow bench agree --first {one.seed} --count 1"
-        out.print(f"seed {one.seed} ({one.boxes}): {one.complaint}; repeat with: {repeat}", markup=False)
-    out.print(f"{len(wrong)} wrong" if wrong else "no disagreement")
+        out.line(f"seed {one.seed} ({one.boxes}): {one.complaint}; repeat with: {repeat}")
+    out.line(f"{len(wrong)} wrong" if wrong else "no disagreement")

@@ -18,6 +18,8 @@ from typing import Annotated
 
 import typer
 
+from hedgerow.output import say
+
 app = typer.Typer(no_args_is_help=True)
 
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer and smaller problems: well under a minute.")]
@@ -187,4 +189,4 @@ def _tell(
     if out is not None:
         written = write(out)
         paths = written if isinstance(written, tuple) else (written,)
-        typer.echo("written: " + ", ".join(map(str, paths)), err=True)  # stdout may be JSON
+        say("written: " + ", ".join(map(str, paths)), error=True)  # stdout may be JSON

@@ -104,10 +104,10 @@ def write(folder: Path, data: dict[str, Any]) -> Path:
 
 
 def show(found: Sequence[Row]) -> None:
-    out = output.console()
-    table = output.table("sweeps of SV-OPS", ["processes", "episodes per second", "speed-up", "of the ideal"], 0)
+    out = output.Screen()
+    table = output.Table("sweeps of SV-OPS", ["processes", "episodes per second", "speed-up", "of the ideal"], 0)
     for row in found:
         ideal = row.speed_up * found[0].processes / row.processes
         table.add_row(str(row.processes), f"{row.episodes_per_second:,.0f}", f"{row.speed_up:.2f}x", f"{ideal:.0%}")
-    out.print(table)
+    out.table(table)
     terminal.mention_load(out)

@@ -87,33 +87,34 @@ def plot(report: Report) -> str:
 
 def show(report: Report) -> None:
     """A table per world, the parts of an episode, the goals."""
-    out = output.console()
+    out = output.Screen()
     for label in dict.fromkeys(row.world for row in report.rows):
         own = [row for row in report.rows if row.world == label]
         columns = ["contender", "status", "median", "p10 - p90", "n", "x SV-OPS", "deviation"]
-        shown = output.table(f"{label}: {own[0].triples} triples", columns, num_text=2)
+        shown = output.Table(f"{label}: {own[0].triples} triples", columns, num_text=2)
         for row in own:
             shown.add_row(*_cells(row))
-        out.print(shown)
-    shown = output.table("an episode of SV-OPS", ["world", "steps", "at bound", "active", *_part_names()])
+        out.table(shown)
+    shown = output.Table("an episode of SV-OPS", ["world", "steps", "at bound", "active", *_part_names()])
     for activity in report.activities:
         prices = {row.contender: row for row in report.parts if row.world == activity.world}
         cells = [f"{activity.newton_steps:.1f}", f"{activity.at_bound:.0%}", f"{activity.active:.0%}"]
         cells += [duration(prices[name].time.median) for name in _part_names()]  # type: ignore[union-attr]
         shown.add_row(activity.world, *cells)
-    out.print(shown)
-    goals_table = output.table("goals", ["goal", "world", "found", "asked", "met"], num_text=2)
+    out.table(shown)
+    goals_table = output.Table("goals", ["goal", "world", "found", "asked", "met"], num_text=2, num_keys=2)
     for goal in report.goals:
         goals_table.add_row(goal.name, goal.world, goal.shown_found, goal.shown_asked, "met" if goal.met else "not met")
-    out.print(goals_table)
+    out.table(goals_table)
     terminal.mention_load(out)
-    out.print(
-        "Ours: the compiled loop with sampling, learning and exact scoring. Others: learning alone, from our data.\n"
-        "floor: the loop with one evaluation of the dual in the place of the projection.\n"
-        "deviation: of q_hat from ours, for contenders that should follow it. steps: of Newton's method.\n"
-        "projection: by difference, the evaluation in it. loop: what is left when all parts are taken out.\n"
-        "at bound: share of the triples at a bound of their box. active: share of the episodes with an active cost."
-    )
+    for words in (
+        "Ours: the compiled loop with sampling, learning and exact scoring. Others: learning alone, from our data.",
+        "floor: the loop with one evaluation of the dual in the place of the projection.",
+        "deviation: of q_hat from ours, for contenders that should follow it. steps: of Newton's method.",
+        "projection: by difference, the evaluation in it. loop: what is left when all parts are taken out.",
+        "at bound: share of the triples at a bound of their box. active: share of the episodes with an active cost.",
+    ):
+        out.line(words)
 
 
 def _part_names() -> list[str]:

@@ -152,20 +152,21 @@ def write(folder: Path, data: dict[str, Any]) -> Path:
 
 def show(rows: Sequence[Row]) -> None:
     """One table per size."""
-    out = output.console()
+    out = output.Screen()
     for label in dict.fromkeys(row.size for row in rows):
         own = [row for row in rows if row.size == label]
         columns = ["contender", "status", "median", "p10 - p90", "n", "x slower", "infeasibility", "gap"]
-        shown = output.table(f"{label}: {own[0].triples} triples, mirror steps", columns, num_text=2)
+        shown = output.Table(f"{label}: {own[0].triples} triples, mirror steps", columns, num_text=2)
         for row in own:
             shown.add_row(*_cells(row))
-        out.print(shown)
+        out.table(shown)
     terminal.mention_load(out)
-    out.print(
-        "hedgerow: Newton kernel and recovery from v = 0, in a compiled loop, as learners call it.\n"
-        "All others: from the problem to the occupancy. Times are of the processor, one thread each.\n"
-        "infeasibility and gap: the worst over the problems, measured alike for all, against the certified dual value."
-    )
+    for words in (
+        "hedgerow: Newton kernel and recovery from v = 0, in a compiled loop, as learners call it.",
+        "All others: from the problem to the occupancy. Times are of the processor, one thread each.",
+        "infeasibility and gap: the worst over the problems, measured alike for all, against the certified dual value.",
+    ):
+        out.line(words)
 
 
 def _cells(row: Row) -> list[str]:

@@ -221,12 +221,12 @@ def plot(found: Sequence[Curves]) -> str:
 
 
 def show(found: Sequence[Row]) -> None:
-    out = output.console()
+    out = output.Screen()
     columns = ["world", "learner", "measure", "episodes", "paper", "sharp", "saving", "at least 5x"]
-    table = output.table("what the preset sharp saves: medians over seeds", columns, num_text=3)
+    table = output.Table("what the preset sharp saves: medians over seeds", columns, num_text=3, num_keys=3)
     for row in found:
         saving = f"{row.saving:.1f}x" if row.saving else "-"
         figures = [f"{row.episodes:,}", f"{row.paper:.0f}", f"{row.sharp:.0f}", saving, row.verdict]
         table.add_row(row.world, row.learner, row.measure, *figures)
-    out.print(table)
-    out.print("saving: episodes of paper / episodes after which sharp has, for good, the same average per episode")
+    out.table(table)
+    out.line("saving: episodes of paper / episodes after which sharp has, for good, the same average per episode")

@@ -163,10 +163,10 @@ def plot(rows: Sequence[Row]) -> str:
 
 def show(rows: Sequence[Row]) -> None:
     """A table, and how far from linear the times are."""
-    out = output.console()
+    out = output.Screen()
     columns = ["layers", "triples", "mirror step", "ns/triple", "steps", "cold start", "ns/triple", "steps"]
-    projections = output.table("projections", [*columns, "bytes/triple", "certificate"])
-    episodes = output.table("whole episodes of SV-OPS", ["layers", "triples", "episode", "ns/triple", "bytes/triple"])
+    projections = output.Table("projections", [*columns, "bytes/triple", "certificate"])
+    episodes = output.Table("whole episodes of SV-OPS", ["layers", "triples", "episode", "ns/triple", "bytes/triple"])
     for row in rows:
         mirror = [duration(row.mirror_step), f"{1e9 * row.mirror_per_triple:.0f}", f"{row.mirror_newton_steps:.1f}"]
         cold = [duration(row.cold_start), f"{1e9 * row.cold_per_triple:.0f}", f"{row.cold_newton_steps:.1f}"]
@@ -174,12 +174,12 @@ def show(rows: Sequence[Row]) -> None:
         projections.add_row(row.size, str(row.triples), *mirror, *cold, f"{row.bytes_per_triple:.0f}", certificate)
         episode = [duration(row.episode), f"{1e9 * row.episode_per_triple:.0f}", f"{row.learner_bytes_per_triple:.0f}"]
         episodes.add_row(row.size, str(row.triples), *episode)
-    out.print(projections)
-    out.print(episodes)
+    out.table(projections)
+    out.table(episodes)
     terminal.mention_load(out)
-    out.print("bytes: of a projection beyond its problem, of a learner with all its buffers")
+    out.line("bytes: of a projection beyond its problem, of a learner with all its buffers")
     for sparse, support in ((False, "dense"), (True, "sparse")):
         for measure, name in MEASURES.items():
             times = [getattr(row, f"{measure}_per_triple") for row in rows if row.sparse == sparse]
             apart = max(times) / min(times)
-            out.print(f"{name}, {support}: the slowest size takes {apart:.1f} times as long per triple as the fastest")
+            out.line(f"{name}, {support}: the slowest size takes {apart:.1f} times as long per triple as the fastest")

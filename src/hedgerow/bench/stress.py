@@ -212,20 +212,20 @@ def write(folder: Path, data: dict[str, Any]) -> Path:
 
 def show(trials: Sequence[Trial]) -> None:
     """A table by family, then what is wrong and how to repeat it."""
-    out = output.console()
+    out = output.Screen()
     columns = ["family", "instances", "solved", "infeasible", "wrong", "failures", "certificate"]
     columns += ["steps", "99%", "max", "time", "max"]
-    shown = output.table(f"{len(trials)} hard projections", columns)
+    shown = output.Table(f"{len(trials)} hard projections", columns)
     for row in summary(trials):
         shown.add_row(*_cells(row))
-    out.print(shown)
+    out.table(shown)
     wrong = offenders(trials)
     for trial in wrong[:MOST_LISTED]:
         repeat = f"hedgerow bench stress --first {trial.seed} --count 1"
-        out.print(f"seed {trial.seed} ({trial.family}): {trial.complaint}; repeat with: {repeat}", markup=False)
+        out.line(f"seed {trial.seed} ({trial.family}): {trial.complaint}; repeat with: {repeat}")
     if len(wrong) > MOST_LISTED:
-        out.print(f"and {len(wrong) - MOST_LISTED} more; --json lists them all")
-    out.print(f"{len(wrong)} wrong" if wrong else "every verdict right, every certificate within its tolerance")
+        out.line(f"and {len(wrong) - MOST_LISTED} more; --json lists them all")
+    out.line(f"{len(wrong)} wrong" if wrong else "every verdict right, every certificate within its tolerance")
 
 
 def _cells(row: Row) -> list[str]:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
     Task,
-    TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
 
+from hedgerow import output
 from hedgerow.bench import manifest
 
 PATIENCE = 2.0
@@ -30,11 +28,11 @@ Advance = Callable[[str], None]
 """Called with what was just done."""
 
 
-def mention_load(out: Console) -> None:
+def mention_load(out: output.Screen) -> None:
     """Say so if something else keeps the machine busy: times are then too long, and their ratios unsteady."""
     load, cores = manifest.load(), os.cpu_count() or 1
     if load is not None and load > 0.75 * cores:
-        out.print(f"The machine is busy (load {load:.1f} on {cores} cores): run again when it is quiet.")
+        out.line(f"The machine is busy (load {load:.1f} on {cores} cores): run again when it is quiet.")
 
 
 class _Rate(ProgressColumn):
@@ -47,13 +45,13 @@ class _Rate(ProgressColumn):
 @contextmanager
 def progress(title: str, total: int, forecast: bool = False) -> Iterator[Advance]:
     """A bar in a terminal, plain lines elsewhere; with the rate and the time left if many alike steps allow it."""
-    own = Console(stderr=True, highlight=False)
+    own = output.Screen(error=True)
     if not own.is_terminal:
         yield _plain(title, total, forecast)
         return
-    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    columns: list[ProgressColumn] = [output.name_column(), BarColumn(), MofNCompleteColumn()]
     columns += [_Rate(), TimeRemainingColumn()] if forecast else [TimeElapsedColumn()]
-    with Progress(*columns, console=own, transient=True) as bar:
+    with Progress(*columns, console=own.rich, transient=True) as bar:
         task = bar.add_task(title, total=total)
 
         def advance(what: str) -> None:
@@ -74,6 +72,6 @@ def _plain(title: str, total: int, forecast: bool) -> Advance:
             spoken = now
             rate = done / (now - start)
             ahead = f", {rate:.1f}/s, {(total - done) / rate:.0f} s left" if forecast else ""
-            print(f"{title} {done}/{total}: {what}, {now - start:.0f} s{ahead}", file=sys.stderr, flush=True)
+            output.say(f"{title} {done}/{total}: {what}, {now - start:.0f} s{ahead}", error=True)
 
     return advance

@@ -16,11 +16,9 @@ import typer
 
 from hedgerow.commands.terminal import FAILED, AsJson, number, parameters, print_json
 from hedgerow.errors import InvalidInput
-from hedgerow.output import console, table
+from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from hedgerow.catalogue import Instance
     from hedgerow.checks import FloatArray
     from hedgerow.model.cmdp import CMDP
@@ -50,7 +48,7 @@ def check(
     if as_json:
         print_json(found)
     else:
-        _print(console(), found)
+        _print(Screen(), found)
     if not found["feasible"]:
         raise typer.Exit(FAILED)
 
@@ -160,22 +158,22 @@ def _finite(value: float) -> float | None:
 # What is printed ------------------------------------------------------------------------------------------------------
 
 
-def _print(out: Console, found: dict[str, Any]) -> None:
+def _print(out: Screen, found: dict[str, Any]) -> None:
     given = parameters(found["parameters"])
     told = f": {found['description']}" * bool(found["description"]) + f" ({given})" * bool(given)
-    out.print(f"\n[bold]{found['problem']}[/bold]{told}", soft_wrap=True)
-    out.print(
+    out.line()
+    out.line(f"{found['problem']}{told}", style="bold")
+    out.line(
         f"layers {found['layers']}: {found['horizon']} steps, {found['states']} states ({found['reachable_states']} "
         f"reachable), {found['actions']} actions, {found['rows']} rows (x, a), {found['triples']} triples (x, a, x')"
-        + ("" if found["full_support"] else ", known sparse support"),
-        markup=False,
-        soft_wrap=True,
+        + ("" if found["full_support"] else ", known sparse support")
     )
     if found["unreachable"]:
-        out.print(f"no policy reaches: {'; '.join(found['unreachable'])}", markup=False, soft_wrap=True)
-    out.print(found["certificate"], markup=False, soft_wrap=True)
+        out.line(f"no policy reaches: {'; '.join(found['unreachable'])}")
+    out.line(found["certificate"])
     if found["rho"] is not None:
-        out.print(f"Slater margin rho = {found['rho']:.6f}\n")
+        out.line(f"Slater margin rho = {found['rho']:.6f}")
+        out.line()
     if found["offline"] is not None:
         _print_offline(out, found)
     if found["thresholds"]:
@@ -187,66 +185,68 @@ def _print(out: Console, found: dict[str, Any]) -> None:
         _print_runs(out, found)
 
 
-def _print_offline(out: Console, found: dict[str, Any]) -> None:
+def _print_offline(out: Screen, found: dict[str, Any]) -> None:
     summary = found["offline"]
     own_scale = summary["unit"] != "loss"
     columns = ["policy", "loss", *([summary["unit"]] if own_scale else []), "worst violation", "gap"]
-    listed = table("best policies under the instance's own loss, per episode", columns)
+    listed = Table("best policies under the instance's own loss, per episode", columns)
     allowed = {entry["name"]: entry["threshold"] for entry in found["thresholds"]}
     for name, policy in summary["policies"].items():
         over = [cost - allowed[constraint] for constraint, cost in policy["costs"].items()]
         source = [number(policy["source_value"])] if own_scale else []
         violation = number(max(0.0, *over)) if over else "-"
         listed.add_row(name, number(policy["loss"]), *source, violation, f"{policy['gap']:.1e}")
-    out.print(listed)
+    out.table(listed)
     if summary["golden"] is not None and "optimum" in summary["policies"]:
         drift = abs(summary["policies"]["optimum"]["loss"] - summary["golden"]["optimum"])
-        out.print(f"golden optimum {summary['golden']['optimum']:.6f}, difference {drift:.1e}")
-    out.print("gap: distance to a bound by backward induction under the multipliers, which needs no LP solver\n")
+        out.line(f"golden optimum {summary['golden']['optimum']:.6f}, difference {drift:.1e}")
+    out.line("gap: distance to a bound by backward induction under the multipliers, which needs no LP solver")
+    out.line()
 
 
-def _print_thresholds(out: Console, found: dict[str, Any]) -> None:
+def _print_thresholds(out: Screen, found: dict[str, Any]) -> None:
     columns = ["constraint", "threshold", "meaning", "from", "to", "least alone", "safest policy", "price"]
-    listed = table("thresholds: they mean something between `from` and `to`", columns)
+    listed = Table("thresholds: they mean something between `from` and `to`", columns)
     safest = (found["strictly_feasible"] or {}).get("costs", {})
     prices = (found["offline"] or {}).get("multipliers", {})
     for entry in found["thresholds"]:
         low = entry["least"] if entry["least_with_others"] is None else entry["least_with_others"]
         values = [low, entry["largest"], entry["least"], safest.get(entry["name"]), prices.get(entry["name"])]
         listed.add_row(entry["name"], number(entry["threshold"]), entry["verdict"], *map(number, values))
-    out.print(listed)
+    out.table(listed)
 
 
-def _print_policy(out: Console, found: dict[str, Any]) -> None:
+def _print_policy(out: Screen, found: dict[str, Any]) -> None:
     """The safest policy, state by state, where it fits."""
     policy, actions = found["strictly_feasible"]["policy"], found["actions"]
     states = len(policy) // actions
     if states > MOST_STATES:
-        out.print(f"a strictly feasible policy exists (--json prints it: {states} states)\n")
+        out.line(f"a strictly feasible policy exists (--json prints it: {states} states)")
+        out.line()
         return
-    listed = table("a strictly feasible policy", ["state", *(f"action {a}" for a in range(actions))])
+    listed = Table("a strictly feasible policy", ["state", *(f"action {a}" for a in range(actions))])
     for x in range(states):
         listed.add_row(str(x), *(number(p, 3) for p in policy[x * actions : (x + 1) * actions]))
-    out.print(listed)
+    out.table(listed)
 
 
-def _print_radii(out: Console, found: dict[str, Any]) -> None:
+def _print_radii(out: Screen, found: dict[str, Any]) -> None:
     names = list(found["informative"][0]["visits"])
     titles = [name.replace("_", " ") for name in names]
     title = (
         f"episodes until the radii say something, actions drawn uniformly (T = {found['episodes']:,}, "
         f"delta = {found['delta']:g})"
     )
-    listed = table(title, ["radii", "a pair", *titles], num_text=2)
+    listed = Table(title, ["radii", "a pair", *titles], num_text=2, num_keys=2)
     for row in found["informative"]:
         listed.add_row(row["radii"], "visits needed", *(f"{row['visits'][name]:,}" for name in names))
         listed.add_row("", "episodes, typical pair", *(f"{row['episodes_typical_pair'][name]:,}" for name in names))
         listed.add_row("", "episodes, rarest pair", *(f"{row['episodes_rarest_pair'][name]:,}" for name in names))
-    out.print(listed)
+    out.table(listed)
 
 
-def _print_runs(out: Console, found: dict[str, Any]) -> None:
-    listed = table(
+def _print_runs(out: Screen, found: dict[str, Any]) -> None:
+    listed = Table(
         f"one run of {found['episodes']:,} episodes on this machine, preset sharp",
         ["learner", "us/episode", "time", "arrays"],
     )
@@ -258,9 +258,9 @@ def _print_runs(out: Console, found: dict[str, Any]) -> None:
         listed.add_row(
             run["learner"], number(run["microseconds_per_episode"], 1), time, f"{run['bytes'] / 1e6:,.2f} MB"
         )
-    out.print(listed)
+    out.table(listed)
     for run in found["runs"]:
         if "refused" in run:
-            out.print(f"{run['learner']}: {run['refused']}", markup=False, soft_wrap=True)
+            out.line(f"{run['learner']}: {run['refused']}")
     if found["process_bytes"]:
-        out.print(f"a process with Python and the compiled kernels takes {found['process_bytes'] / 1e6:,.0f} MB")
+        out.line(f"a process with Python and the compiled kernels takes {found['process_bytes'] / 1e6:,.0f} MB")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from hedgerow.commands.terminal import Quiet, one_thread
+from hedgerow.output import say
 
 if TYPE_CHECKING:
     from hedgerow.model.cmdp import CMDP
@@ -24,10 +25,10 @@ def compile_kernels(quiet: Quiet = False) -> None:
     begun = time.perf_counter()
     for name, work in stages():
         if not quiet:
-            print(f"compiling {name} ...", flush=True)
+            say(f"compiling {name} ...")
         work()
     if not quiet:
-        print(f"compiled and cached in {time.perf_counter() - begun:.0f} s")
+        say(f"compiled and cached in {time.perf_counter() - begun:.0f} s")
 
 
 def stages() -> Iterator[tuple[str, Callable[[], None]]]:

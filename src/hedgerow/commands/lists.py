@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.commands.terminal import AsJson, number, parameters, print_json
-from hedgerow.output import console, table
+from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
     from hedgerow.catalogue import Instance
@@ -21,13 +21,13 @@ def envs(as_json: AsJson = False) -> None:
         print_json(entries)
         return
     columns = ["name", "parameters", "L", "states", "actions", "triples", "m", "optimum", "unconstrained", "margin"]
-    listed = table("catalogue (values: expected loss per episode)", columns, num_text=2)
+    listed = Table("catalogue (values: expected loss per episode)", columns, num_text=2)
     for entry in entries:
         sizes = [entry[key] for key in ("horizon", "states", "actions", "triples", "constraints")]
         golden = entry["golden"] or {}
         values = [number(golden.get(key)) for key in ("optimum", "unconstrained", "slater_margin")]
         listed.add_row(entry["name"], parameters(entry["parameters"]), *map(str, sizes), *values)
-    console().print(listed)
+    Screen().table(listed)
 
 
 def entry_summary(world: Instance) -> dict[str, Any]:
@@ -73,10 +73,10 @@ def learners(as_json: AsJson = False) -> None:
     if as_json:
         print_json(entries)
         return
-    listed = table(
+    listed = Table(
         f"learners (presets: {', '.join(PRESETS)})", ["name", "what it is", "baseline", "switches"], num_text=4
     )
     for entry in entries:
         needed = "needed" if entry["needs_baseline"] else "-"
         listed.add_row(entry["name"], entry["description"], needed, ", ".join(entry["switches"]))
-    console().print(listed)
+    Screen().table(listed)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.experiments.sweep import Watcher
-from hedgerow.output import console
+from hedgerow.output import Screen, name_column, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -42,42 +42,43 @@ class Lines(Watcher):
         self.begun, self.done, self.total = time.monotonic(), 0, 0
 
     def warm(self) -> None:
-        self._say("preparing the compiled kernels (a minute or two on the first run, then cached)")
+        _say("preparing the compiled kernels (a minute or two on the first run, then cached)")
 
     def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
         self.begun, self.done, self.total = time.monotonic(), num_skipped, num_skipped + len(cells)
         if num_skipped:
-            self._say(f"{num_skipped} of {self.total} cells are finished already")
+            _say(f"{num_skipped} of {self.total} cells are finished already")
 
     def finish(self, cell: Cell, outcome: Outcome) -> None:
         self.done += 1
-        self._say(f"[{self.done}/{self.total}] {cell.id}: {summary_line(cell, outcome)}")
+        _say(f"[{self.done}/{self.total}] {cell.id}: {summary_line(cell, outcome)}")
 
     def again(self, ids: Sequence[str]) -> None:
-        self._say(f"a worker process died; running again: {', '.join(ids)}")
+        _say(f"a worker process died; running again: {', '.join(ids)}")
 
-    def _say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+
+def _say(words: str) -> None:
+    say(words, error=True)
 
 
 class Display(Watcher):
     """A live display: all episodes together, and a line for each cell under way."""
 
     def __init__(self) -> None:
-        self.console = console(error=True)
+        self.screen = Screen(error=True)
         self.bar: Progress | None = None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._ended: set[str] = set()
 
     def warm(self) -> None:
-        self.console.print("preparing the compiled kernels (a minute or two on the first run, then cached)")
+        self.screen.line("preparing the compiled kernels (a minute or two on the first run, then cached)")
 
     def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
         self.cells, self.counts = cells, counts
         if num_skipped:
-            self.console.print(f"{num_skipped} of {num_skipped + len(cells)} cells are finished already")
-        self.bar = _make_bar(self.console)
+            self.screen.line(f"{num_skipped} of {num_skipped + len(cells)} cells are finished already")
+        self.bar = _make_bar(self.screen.rich)
         total = sum(cell.spec["episodes"] for cell in cells)
         self.all = self.bar.add_task(f"{len(cells)} cells", total=total)
         self.lines: dict[str, Any] = {}
@@ -89,10 +90,10 @@ class Display(Watcher):
     def finish(self, cell: Cell, outcome: Outcome) -> None:
         self._ended.add(cell.id)
         if outcome.failed:
-            self.console.print(f"[bold red]failed[/bold red] {cell.id}: {outcome.error}", markup=True, soft_wrap=True)
+            self.screen.line(f"failed: {cell.id}: {outcome.error}", style="red")
 
     def again(self, ids: Sequence[str]) -> None:
-        self.console.print(f"a worker process died; running again: {', '.join(ids)}", soft_wrap=True)
+        self.screen.line(f"a worker process died; running again: {', '.join(ids)}")
 
     def stop(self) -> None:
         self._stopped.set()
@@ -136,8 +137,8 @@ def _make_bar(to: Any) -> Progress:
         def render(self, task: Task) -> Text:
             return Text("" if not task.speed else f"{task.speed:,.0f}/s", style="progress.data.speed")
 
-    count = TextColumn("{task.completed:,}/{task.total:,} episodes")
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), count, Rate(), TimeRemainingColumn())
+    count = TextColumn("{task.percentage:>3.0f} %")
+    columns = (name_column(), BarColumn(bar_width=12), count, Rate(), TimeRemainingColumn())
     return Progress(*columns, console=to, transient=True)
 
 

@@ -10,7 +10,6 @@ hedgerow report results                      the page
 from __future__ import annotations
 
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,11 +24,12 @@ from hedgerow.commands.terminal import (
     one_thread,
     print_json,
 )
-from hedgerow.output import console, table
+from hedgerow.output import Screen, Table, say
 
 if TYPE_CHECKING:
     from hedgerow.experiments.schema import Experiment
     from hedgerow.experiments.sweep import Plan, Tally
+    from hedgerow.results.record import Results
 
 FOLDER = Path("out")
 """Results go below this folder unless another one is named."""
@@ -112,7 +112,7 @@ def demo(
 
     loaded = load("demo")
     if not quiet:
-        console(error=True).print(f"{loaded.title}: {loaded.description}", soft_wrap=True)
+        Screen(error=True).line(f"{loaded.title}: {loaded.description}")
     _execute(loaded, out, _plan("loky", processes, "", False), True, [], as_json, quiet, report=True)
 
 
@@ -125,15 +125,17 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write the report of a directory of results: one HTML file that needs no network."""
+    from hedgerow import results
     from hedgerow.report.page import write_report
 
-    written = [write_report(directory, out)]
+    found = results.open(directory)
+    written = [write_report(found, out)]
     if figures is not None:
         from hedgerow.report.export import write_figures
 
-        written += write_figures(directory, figures)
-    if not quiet:
-        print("\n".join(map(str, written)))
+        written += write_figures(found, figures)
+    for path in written if not quiet else []:
+        say(path)
 
 
 # Running --------------------------------------------------------------------------------------------------------------
@@ -161,19 +163,19 @@ def _execute(
 
     _end_like_an_interrupt(signal.SIGTERM)
     tally = sweep(experiment, target, plan=plan, resume=resume, only=only, watch=watcher(quiet))
-    page = _report(target) if report and not tally.interrupted and not tally.failed else None
+    report = report and not tally.interrupted and not tally.failed
+    found = _open(tally) if report or as_json or not quiet else None
+    page = _report(found) if report and found is not None else None
     if as_json:
-        print_json(_as_data(experiment, tally, page))
+        print_json(_as_data(experiment, tally, found, page))
     elif not quiet:
-        _print_tally(tally, page)
+        _print_tally(tally, found, page)
     for name, error in tally.failed.items():
-        print(f"hedgerow: the cell {name} failed: {error}", file=sys.stderr)
-        print(f"    repeat it alone: hedgerow resume {target} --backend serial --only {name}", file=sys.stderr)
+        say(f"hedgerow: the cell {name} failed: {error}", error=True)
+        say(f"    repeat it alone: hedgerow resume {target} --backend serial --only {name}", error=True)
     if tally.interrupted:
         left = tally.total - tally.skipped - tally.done
-        print(
-            f"hedgerow: interrupted with {left} of {tally.total} cells to do: hedgerow resume {target}", file=sys.stderr
-        )
+        say(f"hedgerow: interrupted with {left} of {tally.total} cells to do: hedgerow resume {target}", error=True)
         raise typer.Exit(INTERRUPTED)
     if tally.failed:
         raise typer.Exit(FAILED)
@@ -188,23 +190,29 @@ def _end_like_an_interrupt(number: signal.Signals) -> None:
     signal.signal(number, interrupt)
 
 
-def _report(target: Path) -> Path:
+def _open(tally: Tally) -> Results | None:
+    """What the directory holds now, for the table and the page alike."""
+    if not tally.done + tally.skipped:
+        return None
+    from hedgerow import results
+
+    return results.open(tally.directory)
+
+
+def _report(found: Results) -> Path:
     from hedgerow.report.page import write_report
 
-    path: Path = write_report(target)
+    path: Path = write_report(found)
     return path
 
 
 # What is printed ------------------------------------------------------------------------------------------------------
 
 
-def _groups(target: Path) -> list[dict[str, Any]]:
+def _groups(found: Results | None) -> list[dict[str, Any]]:
     """One entry per learner and setting, seeds together."""
-    from hedgerow import results
-    from hedgerow.results.groups import groups
-
     rows = []
-    for group in groups(results.open(target)):
+    for group in [] if found is None else found.groups:
         numbers = group.summary()
         growth = numbers.regret_growth.exponent
         rows.append(
@@ -227,7 +235,7 @@ def _groups(target: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _as_data(experiment: Experiment, tally: Tally, page: Path | None) -> dict[str, Any]:
+def _as_data(experiment: Experiment, tally: Tally, found: Results | None, page: Path | None) -> dict[str, Any]:
     return {
         "experiment": experiment.name,
         "directory": str(tally.directory),
@@ -235,25 +243,25 @@ def _as_data(experiment: Experiment, tally: Tally, page: Path | None) -> dict[st
         "failed": tally.failed,
         "interrupted": tally.interrupted,
         "seconds": round(tally.seconds, 3),
-        "results": _groups(tally.directory) if tally.done + tally.skipped else [],
+        "results": _groups(found),
         "report": None if page is None else str(page),
     }
 
 
-def _print_tally(tally: Tally, page: Path | None) -> None:
-    out = console()
-    if tally.done + tally.skipped:
-        out.print(_result_table(_groups(tally.directory)))
+def _print_tally(tally: Tally, found: Results | None, page: Path | None) -> None:
+    out = Screen()
+    if found is not None:
+        out.table(_result_table(_groups(found)))
     told = [f"{tally.done} cells run"] + [f"{tally.skipped} finished before"] * bool(tally.skipped)
     told += [f"{len(tally.failed)} failed"] * bool(tally.failed)
-    out.print(f"{', '.join(told)}, {tally.seconds:.1f} s; results in {tally.directory}", soft_wrap=True)
+    out.line(f"{', '.join(told)}, {tally.seconds:.1f} s; results in {tally.directory}", wrap=False)
     if page is not None:
-        out.print(f"report: {page}", soft_wrap=True)
+        out.line(f"report: {page}", wrap=False)
     elif tally.complete:
-        out.print(f"report: hedgerow report {tally.directory}", soft_wrap=True)
+        out.line(f"report: hedgerow report {tally.directory}", wrap=False)
 
 
-def _result_table(rows: list[dict[str, Any]]) -> Any:
+def _result_table(rows: list[dict[str, Any]]) -> Table:
     """Learner by learner; settings are only named where there is more than one of them."""
     names = [key for key in ("instance", "adversary", "episodes") if len({row[key] for row in rows}) > 1]
     common = [str(rows[0][key]) for key in ("instance", "adversary") if key not in names]
@@ -268,11 +276,11 @@ def _result_table(rows: list[dict[str, Any]]) -> Any:
         "violation",
         "safe",
         "lambda first",
-        "mean",
-        "last",
+        "lambda mean",
+        "lambda last",
         "episodes/s",
     ]
-    result = table(title, columns, num_text=1 + len(names))
+    result = Table(title, columns, num_text=1 + len(names), num_keys=1 + len(names))
     for row in rows:
         speed = row["episodes_per_second"]
         result.add_row(
@@ -298,10 +306,10 @@ def _print_shipped(as_json: bool) -> None:
     if as_json:
         print_json(entries)
         return
-    listed = table("experiments that ship with hedgerow: hedgerow run NAME", ["name", "what it shows"], num_text=2)
+    listed = Table("experiments that ship with hedgerow: hedgerow run NAME", ["name", "what it shows"], num_text=2)
     for entry in entries:
         listed.add_row(entry["name"], entry["description"])
-    console().print(listed)
+    Screen().table(listed)
 
 
 def _print_cells(experiment: Experiment, as_json: bool) -> None:
@@ -312,4 +320,4 @@ def _print_cells(experiment: Experiment, as_json: bool) -> None:
         print_json([{"id": cell.id, "hash": cell.hash, "spec": cell.spec} for cell in cells])
         return
     for cell in cells:
-        print(f"{cell.hash[:12]}  {cell.id}")
+        say(f"{cell.hash[:12]}  {cell.id}")

@@ -29,14 +29,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.checks import real_number, whole_number
+from hedgerow.checks import positive_share, whole_number
 from hedgerow.compiling import kernel
 from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
 
 PAPER, TIGHT, ANYTIME = 0, 1, 2
 KINDS = {"paper": PAPER, "tight": TIGHT, "anytime": ANYTIME}
-SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 class RadiusRule(NamedTuple):
@@ -60,13 +59,13 @@ class Radii:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InvalidInput(f"the radii are {self.kind!r}; choose one of {', '.join(KINDS)}")
-        scale = real_number("the confidence scale", self.confidence_scale, SMALLEST, 1.0)
+        scale = positive_share("the confidence scale", self.confidence_scale, below_one=False)
         object.__setattr__(self, "confidence_scale", scale)
 
     def rule(self, layout: Layout, num_constraints: int, delta: float, episodes: int | None = None) -> RadiusRule:
         """The constants for a world, a failure probability delta in (0, 1) and a horizon T (`anytime` needs none)."""
         m = max(1, whole_number("the number of constraints", num_constraints, 0))
-        d = real_number("delta", delta, SMALLEST, float(np.nextafter(1.0, 0.0)))
+        d = positive_share("delta", delta, below_one=True)
         if self.kind == "anytime":
             T = 1
         elif episodes is None:

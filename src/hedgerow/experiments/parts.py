@@ -20,8 +20,10 @@ from hedgerow.catalogue import registry
 from hedgerow.checks import FloatArray, real_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners import settings as switches
+from hedgerow.learners.cvops import CVOPS, MEMORY_BUDGET, checked_arguments
 from hedgerow.learners.files import LEARNERS
 from hedgerow.learners.learner import Learner
+from hedgerow.learners.sops import checked_costs
 from hedgerow.model import losses, offline
 from hedgerow.model.cmdp import CMDP
 
@@ -163,6 +165,23 @@ def build_learner(part: Part, cmdp: CMDP, episodes: int, delta: float, seed: int
         params |= _baseline(part, cmdp)
     learner: Learner = cls(cmdp.view(), episodes, delta, seed=seed, **params)
     return learner
+
+
+def check_learner(part: Part, cmdp: CMDP) -> None:
+    """Refuse a learner that cannot be built in this world; without building it, which takes compiled code."""
+    cls, view = LEARNERS[part["name"]], cmdp.view()
+    if needs_baseline(cls):
+        try:
+            given = _baseline(part, cmdp)
+            checked_costs(view, given["baseline_costs"], given.get("allow_no_margin", False))
+        except HedgerowError as error:
+            raise Misfit("margin" if "margin" in part else "baseline", str(error)) from error
+    elif cls is CVOPS:
+        own = {key: part[key] for key in own_arguments(cls) if key in part}
+        try:
+            checked_arguments(view, own.get("memory_budget", MEMORY_BUDGET), own.get("primal_constant"))
+        except InvalidInput as error:
+            raise Misfit(_named_in(str(error), own), str(error)) from error
 
 
 def _complete_arguments(cls: type[Learner], params: dict[str, Any]) -> Part:

@@ -12,7 +12,7 @@ from hedgerow.experiments.cells import streams
 from hedgerow.learners.learner import Learner
 from hedgerow.model import offline
 from hedgerow.simulation.outcome import Run
-from hedgerow.simulation.run import MOST_EPISODES, Simulation
+from hedgerow.simulation.run import MOST_EPISODES, Simulation, checkpoints
 
 Tick = Callable[[int], None]
 """Called with the number of episodes done."""
@@ -27,25 +27,29 @@ class CellRun(NamedTuple):
     """Wall time: build (world, baseline, learner), loop (episodes), score (comparators), total"""
     facts: dict[str, float]
     """What is known of the world and worth keeping with the curves: slater, its margin rho"""
+    trace: Run | None = None
+    """The same run with every episode as a checkpoint, if it was asked for"""
 
 
-def run_cell(spec: Mapping[str, Any], folder: Path | None = None, tick: Tick | None = None, **options: Any) -> CellRun:
-    """Run one cell; files that it names are looked for in `folder`. `options` go to the simulation."""
+def run_cell(
+    spec: Mapping[str, Any], folder: Path | None = None, tick: Tick | None = None, *, trace: bool = False
+) -> CellRun:
+    """Run one cell; files that it names are looked for in `folder`. A `trace` keeps every single episode as well."""
     begun = time.perf_counter()
     seeds = streams(spec)
     cmdp, own_loss = parts.build_instance(spec["instance"], folder or Path())
     adversary = parts.build_adversary(spec["adversary"], seeds.adversary, own_loss)
     learner = parts.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner)
-    simulation = Simulation(cmdp, adversary, learner, seeds.simulation, **options)
+    simulation = Simulation(cmdp, adversary, learner, seeds.simulation, marks="all" if trace else "log")
     built = time.perf_counter()
     while simulation.done < spec["episodes"]:
         if tick is not None:
             tick(simulation.done)
         simulation.advance(MOST_EPISODES)
     played = time.perf_counter()
-    run, rho = simulation.result(), offline.slater(cmdp).margin
-    if not options:
-        _ = run.regret_so_far  # an optimum for each checkpoint: its time belongs here
+    whole, rho = simulation.result(), offline.slater(cmdp).margin
+    run = whole.at(checkpoints(spec["episodes"])) if trace else whole
+    _ = run.regret_so_far  # an optimum for each checkpoint: its time belongs here
     scored = time.perf_counter()
     seconds = {"build": built - begun, "loop": played - built, "score": scored - played, "total": scored - begun}
-    return CellRun(run, learner, seconds, {"slater": rho})
+    return CellRun(run, learner, seconds, {"slater": rho}, whole if trace else None)

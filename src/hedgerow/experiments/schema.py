@@ -30,12 +30,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.checks import real_number, whole_number
+from hedgerow.checks import positive_share, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import parts
 from hedgerow.experiments.parts import FILE, Misfit, Part
 from hedgerow.experiments.source import Source, Where, find
 from hedgerow.model.loss_blocks import ObliviousLosses
+from hedgerow.model.losses import Replay
+from hedgerow.results.naming import canonical
 
 TOP = ("title", "description", "seed", "seeds", "episodes", "delta", "trace", "instance", "adversary", "learner")
 MOST_CELLS = 1_000_000
@@ -111,7 +113,7 @@ def parse(source: Source) -> Experiment:
         seed=reader.numbers("seed", lambda value: whole_number("the seed", value, 0), 0),
         seeds=reader.numbers("seeds", _seeds),
         horizons=horizons,
-        delta=reader.numbers("delta", lambda value: real_number("delta", value, 1e-300, 1.0 - 1e-15), 0.01),
+        delta=reader.numbers("delta", lambda value: positive_share("delta", value, below_one=True), 0.01),
         trace=reader.numbers("trace", _flag, False),
         instances=reader.ingredients("instance"),
         adversaries=reader.ingredients("adversary"),
@@ -212,26 +214,38 @@ def _check_size(experiment: Experiment) -> None:
 
 
 def _check_parts(experiment: Experiment) -> None:
-    """Build what can be built before anything runs: instances, and adversaries on their layouts."""
-    for learner in experiment.learners:
-        _placed(experiment, learner, parts.complete_learner, learner.given)
+    """Build what can be built before anything runs: worlds, adversaries on their layouts, baselines of learners."""
+    learners = [(item, _placed(experiment, item, parts.complete_learner, item.given)) for item in experiment.learners]
+    worlds: dict[str, Any] = {}  # by their description: most do not depend on the horizon
     for horizon in experiment.horizons:
-        worlds = [_world(experiment, item, horizon) for item in experiment.instances]
+        present = []
+        for item in experiment.instances:
+            part = _placed(experiment, item, parts.complete_instance, item.given, horizon, experiment.folder)
+            key = canonical(part)
+            if key not in worlds:
+                worlds[key] = _placed(experiment, item, parts.build_instance, part, experiment.folder)
+                for learner, description in learners:
+                    _placed(experiment, learner, _try_learner, description, worlds[key][0], item.label)
+            present.append(worlds[key])
         for item in experiment.adversaries:
             part = _placed(experiment, item, parts.complete_adversary, item.given, horizon)
-            for cmdp, loss in worlds:
-                _placed(experiment, item, _try_adversary, part, cmdp, loss)
+            for cmdp, loss in present:
+                _placed(experiment, item, _try_adversary, part, cmdp, loss, horizon)
 
 
-def _world(experiment: Experiment, item: Ingredient, horizon: int) -> Any:
-    part = _placed(experiment, item, parts.complete_instance, item.given, horizon, experiment.folder)
-    return _placed(experiment, item, parts.build_instance, part, experiment.folder)
+def _try_learner(part: Part, cmdp: Any, world: str) -> None:
+    try:
+        parts.check_learner(part, cmdp)
+    except Misfit as error:
+        raise Misfit(error.key, f"in the world {world!r}: {error}") from error
 
 
-def _try_adversary(part: Part, cmdp: Any, loss: Any) -> None:
+def _try_adversary(part: Part, cmdp: Any, loss: Any, horizon: int) -> None:
     adversary = parts.build_adversary(part, 0, loss)
     if isinstance(adversary, ObliviousLosses):
         adversary.block(cmdp.layout, 0, 1)
+    if isinstance(adversary, Replay):  # the only one that may come to an end
+        adversary.block(cmdp.layout, horizon - 1, 1)
 
 
 def _placed(experiment: Experiment, item: Ingredient, action: Callable[..., Any], *arguments: Any) -> Any:

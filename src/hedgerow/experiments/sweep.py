@@ -26,6 +26,7 @@ from hedgerow.experiments.source import Source
 from hedgerow.experiments.worker import Outcome, Task, own_version, perform
 from hedgerow.model.adaptive import Pursuit
 from hedgerow.results import store
+from hedgerow.results.record import heading
 
 WARM_EPISODES = 3
 BETWEEN_NOTES = 1.0
@@ -153,8 +154,7 @@ def _open(experiment: Experiment, cells: tuple[Cell, ...], target: Path, resume:
         )
     entries = {
         "experiment": experiment_data(experiment, cells),
-        "title": experiment.title or experiment.name,
-        "description": experiment.description,
+        **heading(experiment.title or experiment.name, experiment.description),
         "source": experiment.source.text,
         "source_name": experiment.source.name,
         "source_folder": str(experiment.folder.resolve()),

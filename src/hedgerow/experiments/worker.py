@@ -73,9 +73,8 @@ def perform(task: Task) -> Outcome:
     _leave_interrupts_to(task.parent)
     try:
         _check_version(task.version)
-        done = run_cell(task.spec, Path(task.folder), _counter(task))
-        trace = run_cell(task.spec, Path(task.folder), marks="all") if task.trace else None
-        content = _written(task.spec, done, trace)
+        done = run_cell(task.spec, Path(task.folder), _counter(task), trace=task.trace)
+        content = _written(task.spec, done)
         return Outcome(task.id, task.number, content, {**done.seconds, "total": time.perf_counter() - begun}, _here())
     except HedgerowError as error:
         return _failure(task, begun, str(error), "")
@@ -118,13 +117,13 @@ def _counter(task: Task) -> Tick:
     return note
 
 
-def _written(spec: dict[str, Any], done: CellRun, trace: CellRun | None) -> dict[str, bytes]:
+def _written(spec: dict[str, Any], done: CellRun) -> dict[str, bytes]:
     """The files of a finished cell by their path below the directory of results, the cell's own last."""
-    runs = {store.TRACES: trace, store.CELLS: done}
+    runs = {store.TRACES: done.trace, store.CELLS: done.run}
     return {
-        f"{folder}/{cell_id(spec)}.parquet": table_bytes(run_table(spec, made.run, made.learner, made.facts))
-        for folder, made in runs.items()
-        if made is not None
+        f"{folder}/{cell_id(spec)}.parquet": table_bytes(run_table(spec, run, done.learner, done.facts))
+        for folder, run in runs.items()
+        if run is not None
     }
 
 

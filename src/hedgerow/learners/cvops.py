@@ -23,7 +23,7 @@ from hedgerow.checks import FloatArray, frozen, real_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
 from hedgerow.learners.core import Core
-from hedgerow.learners.learner import Learner
+from hedgerow.learners.learner import Learner, checked_view
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.promised import clean_event, feasible_projection, regret_reasons, regret_statement
 from hedgerow.learners.regret_constants import primal_constant
@@ -63,6 +63,17 @@ PRIMAL_EVENTS = 9
 """Of the primal player: its regret bound fails with probability 9 delta."""
 
 
+def checked_arguments(view: View, memory_budget: Any, primal_constant: Any) -> tuple[int, float | None]:
+    """The two numbers of the constructor, if they are sound and there is something to search for in this world."""
+    if not np.any(view.thresholds < view.layout.horizon):
+        raise InvalidInput(
+            "no constraint of this world can be violated, so that there is nothing to be found safe; use UOBREPS"
+        )
+    budget = whole_number("memory_budget", np.asarray(memory_budget).item(), 1)
+    given = None if primal_constant is None else float(np.asarray(primal_constant))
+    return budget, None if given is None else real_number("primal_constant", given, 0.0, 1e300)
+
+
 class CVOPS(Learner):
     """Constant Violation Optimistic Policy Search.
 
@@ -89,15 +100,7 @@ class CVOPS(Learner):
         transitions: ArrayLike | None = None,
         **switches: Any,
     ) -> None:
-        if not isinstance(view, View):
-            raise InvalidInput(f"a learner is built on cmdp.view(), not on {type(view).__name__}")
-        if not np.any(view.thresholds < view.layout.horizon):
-            raise InvalidInput(
-                "no constraint of this world can be violated, so that there is nothing to be found safe; use UOBREPS"
-            )
-        self.memory_budget = whole_number("memory_budget", np.asarray(memory_budget).item(), 1)
-        given = None if primal_constant is None else float(np.asarray(primal_constant))
-        self.given_constant = None if given is None else real_number("primal_constant", given, 0.0, 1e300)
+        self.memory_budget, self.given_constant = checked_arguments(checked_view(view), memory_budget, primal_constant)
         switches.setdefault("mixture_bound", "auto")
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, float_array, frozen, real_number, whole_number, within
+from hedgerow.checks import FloatArray, IntArray, float_array, frozen, kind_of, positive_share, whole_number, within
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.counts import find_path
@@ -55,7 +55,6 @@ from hedgerow.model.cmdp import View, checked_transitions
 
 MOST_CACHED = 1000
 """The most baselines whose bounds are averaged when mixture_bound is `auto`."""
-SMALLEST_DELTA = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +71,13 @@ class Plan:
     """The probability of the baseline before the coin was tossed; 0 for learners without one"""
     cost_bounds: FloatArray
     """(m,): upper bounds of the expected costs of the episode before the coin, valid on the clean event"""
+
+
+def checked_view(view: View) -> View:
+    """`view`, if it is one: what a learner may see of a world."""
+    if not isinstance(view, View):
+        raise InvalidInput(f"a learner is built on cmdp.view(), not on {kind_of(view)}")
+    return view
 
 
 class Learner(ABC):
@@ -93,12 +99,11 @@ class Learner(ABC):
         transitions: ArrayLike | None = None,
         **switches: Any,
     ) -> None:
-        if not isinstance(view, View):
-            raise InvalidInput(f"a learner is built on cmdp.view(), not on {type(view).__name__}")
-        self.view, self.layout = view, view.layout
+        self.view = checked_view(view)
+        self.layout = view.layout
         self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
-        self.delta = real_number("delta", delta, SMALLEST_DELTA, float(np.nextafter(1.0, 0.0)))
+        self.delta = positive_share("delta", delta, below_one=True)
         self.seed = whole_number("the seed", seed, 0)
         self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
         self.coin = Generator(PCG64(SeedSequence(self.seed)))

@@ -6,7 +6,10 @@ truth in all episodes) has 1 - 5 delta, of which 4 delta belong to the transitio
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from hedgerow.errors import InvalidInput
 
 TRANSITION_SHARE = 4
 """Of the delta in each promise that belong to the confidence sets of the transitions."""
@@ -39,13 +42,27 @@ class Promise:
 
 @dataclass(frozen=True)
 class Ledger:
-    """All promises of a learner, in the order of what rests on what."""
+    """All promises of a learner, in the order of what rests on what: `for promise in ledger`, `ledger["safety"]`."""
 
     learner: str
     promises: tuple[Promise, ...]
 
     def __getitem__(self, name: str) -> Promise:
-        return {promise.name: promise for promise in self.promises}[name]
+        for promise in self.promises:
+            if promise.name == name:
+                return promise
+        names = ", ".join(promise.name for promise in self.promises)
+        raise InvalidInput(f"{self.learner} makes no promise {name!r}; it makes: {names}")
+
+    def __iter__(self) -> Iterator[Promise]:
+        return iter(self.promises)
+
+    def __len__(self) -> int:
+        return len(self.promises)
+
+    def __contains__(self, wanted: object) -> bool:
+        """Whether a promise, or one of that name, is in the ledger; void or not."""
+        return any(wanted in (promise, promise.name) for promise in self.promises)
 
     def __str__(self) -> str:
         return "\n".join([self.learner, *(f"  {promise}" for promise in self.promises)])

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import FloatArray, float_array, frozen, within
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.core import Core
-from hedgerow.learners.learner import Learner
+from hedgerow.learners.learner import Learner, checked_view
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.promised import clean_event, feasible_projection, regret_reasons, regret_statement
 from hedgerow.learners.settings import COMMON, confidence_void, mixing_void
@@ -49,10 +49,9 @@ class SOPS(Learner):
         transitions: ArrayLike | None = None,
         **switches: Any,
     ) -> None:
-        if not isinstance(view, View):
-            raise InvalidInput(f"a learner is built on cmdp.view(), not on {type(view).__name__}")
+        view = checked_view(view)
         self.baseline = checked_policy(view.layout, baseline)
-        self.baseline_costs = _checked_costs(view, baseline_costs, bool(allow_no_margin))
+        self.baseline_costs = checked_costs(view, baseline_costs, bool(allow_no_margin))
         self.allow_no_margin = bool(allow_no_margin)
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
 
@@ -108,7 +107,7 @@ def largest_mixing(alpha: FloatArray, beta: FloatArray, horizon: int) -> float:
     return float(max(weights, default=0.0))
 
 
-def _checked_costs(view: View, costs: ArrayLike, allow_no_margin: bool) -> FloatArray:
+def checked_costs(view: View, costs: ArrayLike, allow_no_margin: bool) -> FloatArray:
     """beta (m,) with 0 <= beta_i < alpha_i, or = alpha_i if allowed; no tolerance: this is where safety begins."""
     beta = float_array("the baseline cost", costs, (view.num_constraints,))
     within("the baseline cost", beta, 0.0, float(view.layout.horizon))

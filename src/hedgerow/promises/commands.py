@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.errors import InvalidInput
+from hedgerow.output import say
 
 FAILED = 1
 app = typer.Typer(add_completion=False)
@@ -68,6 +69,6 @@ def verify(
         from hedgerow.promises.figures import draw
 
         written += draw(level, folder)
-    typer.echo("written: " + ", ".join(map(str, written)), err=True)
+    say("written: " + ", ".join(map(str, written)), error=True)
     if not report.passed:
         raise typer.Exit(FAILED)

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from hedgerow import files, paper
-from hedgerow.output import console
+from hedgerow.output import Screen, Table, name_column, say
 from hedgerow.promises.promise import Status
 from hedgerow.promises.verify import Advance, Report
 
@@ -20,41 +20,28 @@ COLOURS = {Status.HOLDS: "green", Status.REFUTED: "bold red", Status.UNTESTED: "
 
 def show(report: Report) -> None:
     """Print promises and controls as tables, and the verdict of all."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    out = console()
-    promises = Table(
-        title=f"promises of arXiv {paper.ARXIV}, level {report.level}", box=box.SIMPLE_HEAD, title_justify="left"
-    )
-    for column in ("", "promise", "runs", "verdict", "measured"):
-        promises.add_column(column, justify="right" if column == "runs" else "left", no_wrap=column in ("", "runs"))
+    out = Screen()
+    columns = ["", "promise", "runs", "verdict", "measured"]
+    promises = Table(f"promises of arXiv {paper.ARXIV}, level {report.level}", columns, num_text=5)
     for one in report.promises:
         status = one.verdict.status
+        verdict = (status.value, COLOURS[status])
         promises.add_row(
             one.promise.key,
-            Text.assemble(one.promise.statement, "\n", (one.promise.reference, "dim")),
+            f"{one.promise.statement} ({one.promise.reference})",
             f"{one.runs:,}",
-            Text(status.value, COLOURS[status]),
-            Text(one.verdict.sentence),
+            verdict,
+            one.verdict.sentence,
         )
-    out.print(promises)
+    out.table(promises)
     if report.controls:
-        controls = Table(title="controls: broken on purpose", box=box.SIMPLE_HEAD, title_justify="left")
-        for column in ("control", "broken", "by", "refuted", "measured"):
-            controls.add_column(column, no_wrap=column in ("control", "by"))
+        controls = Table("controls: broken on purpose", ["control", "broken", "by", "refuted", "measured"], num_text=5)
         for control in report.controls:
-            caught = Text("yes", "green") if control.caught else Text("NO", "bold red")
-            controls.add_row(
-                control.control.name,
-                Text(control.control.broken),
-                control.promise,
-                caught,
-                Text(control.verdict.sentence),
-            )
-        out.print(controls)
-    out.print(summary(report))
+            caught = ("yes", "green") if control.caught else ("NO", "bold red")
+            name, broken = control.control.name, control.control.broken
+            controls.add_row(name, broken, control.promise, caught, control.verdict.sentence)
+        out.table(controls)
+    out.line(summary(report))
 
 
 def summary(report: Report) -> str:
@@ -105,7 +92,6 @@ def progress(quiet: bool = False) -> Iterator[Advance]:
     if not sys.stderr.isatty():
         yield _plain()
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -113,9 +99,9 @@ def progress(quiet: bool = False) -> Iterator[Advance]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.description}"),
+        name_column(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Screen(error=True).rich, transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
 
@@ -128,6 +114,6 @@ def _plain() -> Advance:
         now = perf_counter()
         if now - spoken > PATIENCE or done == total:
             spoken = now
-            print(f"{done}/{total} runs, {now - begun:.0f} s: {what}", file=sys.stderr, flush=True)
+            say(f"{done}/{total} runs, {now - begun:.0f} s: {what}", error=True)
 
     return advance

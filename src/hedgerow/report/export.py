@@ -18,8 +18,8 @@ from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report.colours import pens
 from hedgerow.report.figures import Figure, figures
 from hedgerow.report.sections import by_setting
-from hedgerow.report.words import text
-from hedgerow.results.groups import Setting, groups
+from hedgerow.report.words import plot_text
+from hedgerow.results.groups import Setting
 from hedgerow.results.naming import slug
 from hedgerow.results.record import Results
 from hedgerow.results.store import open as open_results
@@ -31,14 +31,17 @@ PNG_SCALE = 3
 
 
 def write_figures(
-    directory: str | os.PathLike[str], folder: str | os.PathLike[str], formats: Sequence[str] = FORMATS
+    source: Results | str | os.PathLike[str], folder: str | os.PathLike[str], formats: Sequence[str] = FORMATS
 ) -> list[Path]:
-    """Draw all figures of a directory of results into `folder`; older files of the same name are replaced."""
+    """Draw all figures of a directory of results into `folder`; older files of the same name are replaced.
+
+    `source` is the directory, or what `hedgerow.results.open` made of it.
+    """
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown or not formats:
         raise InvalidInput(f"figures are written as {' and '.join(FORMATS)}, not as {', '.join(unknown) or 'nothing'}")
     draw = _drawing()
-    plots = paper_plots(open_results(directory))
+    plots = paper_plots(source if isinstance(source, Results) else open_results(source))
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     jobs = [(plot, target / f"{name}.{kind}", kind) for name, plot in plots.items() for kind in formats]
@@ -48,7 +51,7 @@ def write_figures(
 
 def paper_plots(results: Results) -> dict[str, dict[str, Any]]:
     """What plotly takes, by the name of the file; figures without content are left out."""
-    found = groups(results)
+    found = results.groups
     drawn = pens([(group.learner, group.kind) for group in found])
     return {
         _name(setting, figure): _for_paper(figure)
@@ -66,7 +69,7 @@ def _for_paper(figure: Figure) -> dict[str, Any]:
     """The plot with title and legend."""
     plot = copy.deepcopy(figure.plot) or {}
     plot["layout"] |= {
-        "title": {"text": text(figure.title), "x": 0.02, "xanchor": "left", "y": 0.97, "font": {"size": 15}},
+        "title": {"text": plot_text(figure.title), "x": 0.02, "xanchor": "left", "y": 0.97, "font": {"size": 15}},
         "showlegend": True,
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.01, "yanchor": "bottom", "font": {"size": 12}},
         "margin": {"l": 64, "r": 24, "t": 78, "b": 50},

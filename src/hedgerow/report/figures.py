@@ -17,7 +17,7 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.report.colours import FORBIDDEN, GRID, INK, LIMIT, PAPER, SOFT, Pen
-from hedgerow.report.words import fixed, interval, number, subscripts, text
+from hedgerow.report.words import fixed, interval, number, plot_text, subscripts
 from hedgerow.results.groups import Group
 from hedgerow.results.metrics import REGRET, interquartile_mean
 
@@ -36,10 +36,12 @@ class Figure:
     """Part of file names"""
     title: str
     note: str
-    """What is drawn, below the title; plain text"""
+    """What is drawn, below the title; plain text, in which R_t has a lowered t"""
     plot: dict[str, Any] | None
     empty: str = ""
     """What to say instead of an empty plot"""
+    found: str = ""
+    """What follows the note: numbers beside names of learners, which are left as they are"""
 
 
 def figures(groups: Sequence[Group], pens: Pens) -> list[Figure]:
@@ -86,9 +88,10 @@ def growth_figure(groups: Sequence[Group], pens: Pens) -> Figure:
     return Figure(
         "regret-growth",
         "Regret, both axes logarithmic",
-        f"Dotted: fitted c·t^b over the last decade of episodes. Exponents b with 95 % intervals: {exponents}.",
+        "Dotted: fitted c·t^b over the last decade of episodes. Exponents b with 95 % intervals: ",
         _plot([*traces, *fits], "episodes t", "regret R_t", log_x=True, log_y=True) if traces else None,
         "No learner has a positive regret.",
+        f"{exponents}.",
     )
 
 
@@ -187,7 +190,7 @@ def _curve(
         {
             "type": "scatter",
             "mode": "lines",
-            "name": text(name),  # plotly reads tags in names
+            "name": plot_text(name),
             "x": _list(t),
             "y": _list(line),
             "line": {"width": 2, "color": pen.colour, "dash": pen.dash},
@@ -202,7 +205,7 @@ def _fit_line(name: str, t: FloatArray, values: FloatArray) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": text(f"{name}, fit"),
+        "name": plot_text(f"{name}, fit"),
         "x": _list(t[ends]),
         "y": _list(values[ends]),
         "line": {"width": 1.5, "color": INK, "dash": "dot"},
@@ -228,7 +231,7 @@ def _plot(
             "plot_bgcolor": PAPER,
             "margin": {"l": 60, "r": 24, "t": 24, "b": 46},
             "hovermode": "x unified",
-            "hoverlabel": {"bgcolor": PAPER, "bordercolor": GRID, "font": {"color": INK}},
+            "hoverlabel": {"bgcolor": PAPER, "bordercolor": GRID, "font": {"color": INK}, "namelength": -1},
             "showlegend": False,
             "xaxis": {**_axis(x_label, _numbers(traces, "x"), log_x), "tickformat": "" if log_x else "~s"},
             "yaxis": _axis(y_label, _numbers(traces, "y"), log_y),

@@ -25,8 +25,8 @@ from hedgerow.report import sections
 from hedgerow.report.colours import DARK, Pen, pens
 from hedgerow.report.figures import figures
 from hedgerow.report.words import plural, text, whole
-from hedgerow.results.groups import Group, groups
-from hedgerow.results.record import Cell, Results
+from hedgerow.results.groups import Group
+from hedgerow.results.record import Cell, Results, heading
 from hedgerow.results.store import open as open_results
 from hedgerow.results.surroundings import surroundings
 from hedgerow.results.tables import run_table, table_header
@@ -38,10 +38,14 @@ if TYPE_CHECKING:
 FILE = "report.html"
 
 
-def write_report(directory: str | os.PathLike[str], out: Path | None = None) -> Path:
-    """Write the page of a directory of results, by default into it as report.html; an older page is replaced."""
-    target = Path(directory) / FILE if out is None else Path(out)
-    files.save(target, page(open_results(directory)).encode(), overwrite=True)
+def write_report(source: Results | str | os.PathLike[str], out: Path | None = None) -> Path:
+    """Write the page of a directory of results, by default into it as report.html; an older page is replaced.
+
+    `source` is the directory, or what `hedgerow.results.open` made of it.
+    """
+    results = source if isinstance(source, Results) else open_results(source)
+    target = (results.directory or Path()) / FILE if out is None else Path(out)
+    files.save(target, page(results).encode(), overwrite=True)
     return target
 
 
@@ -76,13 +80,13 @@ def run_results(run: Run, learner: Learner, instance: str = "", adversary: str =
     table = run_table(spec, run, learner)
     cell = Cell.of(table_header(table.schema.metadata, "this run"), {"seconds": {"loop": run.seconds}}, "done")
     about = {key: value for key, value in surroundings().items() if key != "command"}
-    manifest = {"experiment": {"name": f"{name} on {world}"}, **about}
+    manifest = {**heading(f"{name} on {world}"), **about}
     return Results(None, manifest, (cell,), lambda name: table)
 
 
 def page(results: Results) -> str:
     """The whole page as text."""
-    found = groups(results)
+    found = results.groups
     if not found:
         raise InvalidInput(f"{results.directory} has no finished cell, so there is nothing to report")
     drawn = pens([(group.learner, group.kind) for group in found])
@@ -96,7 +100,7 @@ def page(results: Results) -> str:
         body.append(_part("Cells without a result", sections.failures(failed)))
     body.append(_part("Repeat it", sections.repeat(results.manifest)))
     body.append(_part("Where the numbers come from", sections.origin(results.manifest)))
-    return _document(_title(results), "".join(body), drawn)
+    return _document(results.title, "".join(body), drawn)
 
 
 _GUARANTEES = (
@@ -107,15 +111,6 @@ _GUARANTEES = (
 
 def _part(title: str, content: str) -> str:
     return f"<section><h2>{text(title)}</h2>{content}</section>" if content else ""
-
-
-def _title(results: Results) -> str:
-    experiment = results.manifest.get("experiment")
-    if isinstance(experiment, Mapping):
-        for key in ("title", "name"):
-            if experiment.get(key):
-                return str(experiment[key])
-    return results.directory.name if results.directory else "hedgerow"
 
 
 def _header(results: Results, found: Sequence[Group]) -> str:
@@ -130,7 +125,8 @@ def _header(results: Results, found: Sequence[Group]) -> str:
     missing = len(results.cells) - len(results.done)
     if missing:
         counts.append(f'<span class="bad">{plural(missing, "cell")} without a result</span>')
-    return f"<header><h1>{text(_title(results))}</h1><p>{' · '.join(counts)}</p></header>"
+    about = f'<p class="about">{text(results.description)}</p>' if results.description else ""
+    return f"<header><h1>{text(results.title)}</h1>{about}<p>{' · '.join(counts)}</p></header>"
 
 
 def _document(title: str, body: str, drawn: Mapping[str, Pen]) -> str:

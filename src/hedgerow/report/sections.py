@@ -97,8 +97,9 @@ def charts(
             body = f'<p class="empty">{text(figure.empty)}</p>'
         else:
             body = f'<div class="plot" data-figure="s{place}-{text(figure.name)}"></div>' + _data(place, figure)
+        words = subscripts(text(figure.note)) + text(figure.found)
         blocks.append(
-            f"<figure><figcaption><b>{text(figure.title)}</b><span>{subscripts(text(figure.note))}</span></figcaption>{body}</figure>"
+            f"<figure><figcaption><b>{text(figure.title)}</b><span>{words}</span></figcaption>{body}</figure>"
         )
     return (
         f'<section><h2>{setting_title(setting)}</h2><ul class="legend" aria-label="colours">{legend}</ul>'
@@ -285,7 +286,8 @@ def script_safe(content: str) -> str:
 
 
 def _details(title: str, content: str) -> str:
-    return f'<details class="file"><summary>{text(title)}</summary><pre><code>{text(content)}</code></pre></details>'
+    lines = "\n".join(text(line.expandtabs()) for line in content.split("\n"))
+    return f'<details class="file"><summary>{text(title)}</summary><pre><code>{lines}</code></pre></details>'
 
 
 def _with_range(middle: float, quartiles: tuple[float, float], seeds: int) -> str:

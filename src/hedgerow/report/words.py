@@ -14,13 +14,20 @@ import re
 from html import escape
 from math import floor, isfinite, log10
 
+from hedgerow.output import visible
+
 DASH = "–"
 MINUS = "−"
 
 
 def text(value: object) -> str:
-    """Anything as text that is safe between tags and in quoted attributes."""
-    return escape(str(value), quote=True)
+    """Anything as text that is safe between tags and in quoted attributes; nothing in it can turn or hide the rest."""
+    return escape(visible(value), quote=True)
+
+
+def plot_text(value: object) -> str:
+    """Anything as text in a plot: plotly reads tags, but knows of no quotation marks that are written as `&quot;`."""
+    return escape(visible(value), quote=False)
 
 
 def subscripts(words: str) -> str:

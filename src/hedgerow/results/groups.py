@@ -1,6 +1,6 @@
 """Seeds together: the runs of one learner on one instance against one adversary for one horizon.
 
-for group in groups(results):
+for group in results.groups:
     group.learner, group.summary().regret, group.curve("regret").shape     # (seeds, C)
 """
 
@@ -41,7 +41,6 @@ class GroupSummary:
     regret_growth: Growth
     violation: float
     violation_quartiles: tuple[float, float]
-    violation_growth: Growth
     safe: int
     """Seeds that respected every constraint in every episode"""
     worst_excess: float | None
@@ -120,7 +119,6 @@ class Group:
             regret_growth=growth_exponent(self.episodes, self.curve(REGRET)),
             violation=float(interquartile_mean(violation[:, -1])),
             violation_quartiles=_quartiles(violation[:, -1]),
-            violation_growth=growth_exponent(self.episodes, violation),
             safe=int(np.sum(np.all(np.array(worst) <= 0.0, axis=0))) if worst else len(self.cells),
             worst_excess=float(np.max(worst)) if worst else None,
             mixing=float(interquartile_mean(self.curve("mixing")[:, -1])),
@@ -132,7 +130,7 @@ class Group:
 
 
 def groups(results: Results) -> list[Group]:
-    """The finished cells of a sweep, seeds together, ordered by setting, then learner."""
+    """The finished cells of a sweep, seeds together, ordered by setting, then learner; `Results.groups` keeps them."""
     found: dict[tuple[Setting, str], list[Cell]] = {}
     for cell in results.done:
         setting = Setting(cell.label("instance"), cell.label("adversary"), cell.horizon)

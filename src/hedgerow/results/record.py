@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.results.naming import PARTS, label
 from hedgerow.results.tables import arrow
+
+if TYPE_CHECKING:
+    from hedgerow.results.groups import Group
 
 NAME_TYPES = {
     "cell": "string",
@@ -21,6 +25,11 @@ NAME_TYPES = {
     "seed": "int64",
 }
 """The columns that stand in front of every table, with their Arrow types."""
+
+
+def heading(title: str, description: str = "") -> dict[str, str]:
+    """What a sweep is called, as entries of its manifest: `Results.title` and `Results.description` read them."""
+    return {"title": title, "description": description}
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,22 @@ class Results:
     cells: tuple[Cell, ...]
     load: Callable[[str], Any] = field(repr=False)
     """From the id of a finished cell to its table"""
+
+    @property
+    def title(self) -> str:
+        """What the sweep is called; the name of its directory if nobody gave it a title"""
+        return str(self.manifest.get("title") or "") or (self.directory.name if self.directory else "hedgerow")
+
+    @property
+    def description(self) -> str:
+        return str(self.manifest.get("description") or "")
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The finished cells, seeds together; tables are read, and intervals computed, once for all who ask."""
+        from hedgerow.results.groups import groups
+
+        return groups(self)
 
     @property
     def done(self) -> tuple[Cell, ...]:

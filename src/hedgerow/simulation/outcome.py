@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from math import log
@@ -45,6 +45,13 @@ from hedgerow.simulation.scoring import (
     Curves,
     Score,
 )
+
+CURVES = (
+    *("episodes", "loss", "regret", "costs", "violations", "worst", "mixing", "infeasible", "suspect", "iterations"),
+    *("unclean", "unsafe", "mixing_weight", "branch", "excess", "cost_bounds", "residual", "status", "clean_now"),
+    "losses",
+)
+"""What a `Run` has of every checkpoint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +148,14 @@ class Run:
         optima, means = offline.Optima(self.cmdp), self.losses / self.episodes[:, None]
         values = np.array([optima.optimum(mean).value for mean in np.clip(means, 0.0, 1.0)])
         return frozen(self.loss - values * self.episodes)
+
+    def at(self, episodes: IntArray) -> Run:
+        """The same run at fewer checkpoints: those of `episodes` (c,), each of which must be one of this run's."""
+        places = np.searchsorted(self.episodes, episodes)
+        changes: dict[str, Any] = {name: frozen(getattr(self, name)[places]) for name in CURVES}
+        # As in `make_run`: the product of some rows need not have the bits of some rows of the product.
+        changes["regret"] = frozen(changes["loss"] - changes["losses"] @ self.comparator)
+        return replace(self, **changes)
 
     @property
     def safe(self) -> NDArray[np.bool_]:

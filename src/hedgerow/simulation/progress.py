@@ -13,10 +13,11 @@ def progress_bar(total: int, shown: bool) -> Iterator[Callable[[int], None]]:
     if not shown or not sys.stderr.isatty():
         yield lambda done: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from hedgerow.output import Screen
+
     columns = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Screen(error=True).rich, transient=True) as bar:
         task = bar.add_task("episodes", total=total)
         yield lambda done: bar.update(task, completed=done)

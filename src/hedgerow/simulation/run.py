@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, IntArray, whole_number
+from hedgerow.checks import FloatArray, IntArray, kind_of, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.core import Core
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.state import OPEN, PHASE_OVER
 from hedgerow.model.adaptive import AdaptiveLosses
-from hedgerow.model.cmdp import CMDP
+from hedgerow.model.cmdp import CMDP, View
 from hedgerow.model.loss_blocks import LossBlock, ObliviousLosses
 from hedgerow.model.losses import Fixed, checked
 from hedgerow.simulation.loop import make_episode, run_block
@@ -104,6 +104,7 @@ class Simulation:
         marks: str | ArrayLike = "log",
         audit: bool = False,
     ) -> None:
+        _check_kinds(cmdp, losses, learner)
         _check_match(cmdp, learner)
         learner.complete()
         self.cmdp, self.learner, self.seed = cmdp, learner, whole_number("the seed", seed, 0)
@@ -227,6 +228,25 @@ class Simulation:
     def result(self) -> Run:
         """The scores so far."""
         return make_run(self.cmdp, self.learner, self.score, self.curves, self.first, self.seed, self.seconds)
+
+
+def _check_kinds(cmdp: object, losses: object, learner: object) -> None:
+    """Refuse what is mixed up: arguments in another order, a class in the place of an object."""
+    if not isinstance(cmdp, CMDP):
+        inside = "; pass its world, .cmdp" if isinstance(getattr(cmdp, "cmdp", None), CMDP) else ""
+        raise _misplaced("first", "a world, a CMDP", cmdp, inside)
+    if isinstance(losses, type | CMDP | View | Learner) or isinstance(getattr(losses, "cmdp", None), CMDP):
+        inside = "; pass its own loss, .loss" if hasattr(losses, "loss") and hasattr(losses, "cmdp") else ""
+        raise _misplaced("second", "the losses, an adversary of hedgerow.losses or an array", losses, inside)
+    if not isinstance(learner, Learner):
+        raise _misplaced("third", "a learner", learner, "")
+
+
+def _misplaced(place: str, expected: str, given: object, advice: str) -> InvalidInput:
+    if isinstance(given, type):
+        advice = f"; make an object of it, {given.__name__}(...)"
+    order = "the order is simulate(cmdp, losses, learner)"
+    return InvalidInput(f"the {place} argument of a simulation is {expected}, not {kind_of(given)}{advice}; {order}")
 
 
 def _check_match(cmdp: CMDP, learner: Learner) -> None:

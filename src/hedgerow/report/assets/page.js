@@ -20,15 +20,17 @@
     return;
   }
 
+  let printing = false;  // on paper: light, and as wide as a column of it
   const figure = (name) => {
     let text = document.getElementById(name).textContent;
-    if (dark.matches) {
+    if (dark.matches && !printing) {
       for (const [light, other] of Object.entries(darkColours)) text = text.replaceAll(light, other);
     }
     return JSON.parse(text);
   };
   const draw = (plot) => {
     const { data, layout } = figure(plot.dataset.figure);
+    if (printing) Object.assign(layout, { width: 340, height: 260, autosize: false });
     layout.dragmode = coarse.matches ? false : "zoom";
     if (coarse.matches) { layout.xaxis.fixedrange = true; layout.yaxis.fixedrange = true; }
     const file = { format: "svg", filename: plot.dataset.figure };
@@ -45,5 +47,6 @@
   plots.forEach((plot) => near.observe(plot));
   dark.addEventListener("change", () => plots.filter((plot) => plot.dataset.drawn).forEach(draw));
   window.addEventListener("beforeprint", () => document.querySelectorAll(".learner").forEach((part) => { part.open = true; }));
-  window.addEventListener("beforeprint", () => plots.filter((plot) => !plot.dataset.drawn).forEach(draw));
+  window.addEventListener("beforeprint", () => { printing = true; plots.forEach(draw); });
+  window.addEventListener("afterprint", () => { printing = false; plots.forEach(draw); });
 })();

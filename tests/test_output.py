@@ -1,0 +1,157 @@
+"""What is printed: names as they are, whatever is in them, and tables that fit without losing anything."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress
+
+from hedgerow import output
+from hedgerow.output import Screen, Table, name_column, visible
+
+SOURCES = Path(output.__file__).parent
+NAMES = {
+    "sv [sharp]": "sv [sharp]",
+    "sv [/x]": "sv [/x]",
+    "[link=file:///etc/passwd]here[/link]": "[link=file:///etc/passwd]here[/link]",
+    ":smile: <script>": ":smile: <script>",
+    "red \x1b[31m": r"red \x1b[31m",
+    "a\x00b\x07c\x7fd\x9be": r"a\x00b\x07c\x7fd\x9be",
+    "two\nlines\r\ttab": r"two\nlines\r\ttab",
+    "gnp.\u202etxt\u2066!": r"gnp.\u202etxt\u2066!",
+    "para\u2028graph\ufeff\u200b": r"para\u2028graph\ufeff\u200b",
+    "bad\udc80byte": r"bad\udc80byte",
+    "λ = 日本, ½ space\u00a0here": "λ = 日本, ½ space\u00a0here",
+}
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> tuple[Screen, io.StringIO]:
+    return terminal(monkeypatch, 80)
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[Screen, io.StringIO]:
+    """A screen that is a terminal, without colours, and what appears on it."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("LINES", "50")
+    monkeypatch.setenv("TERM", "dumb")
+    paper = io.StringIO()
+    screen = Screen()
+    screen.rich.file = paper
+    monkeypatch.setattr(screen.rich, "_force_terminal", True)
+    screen.rich.width = width
+    return screen, paper
+
+
+@pytest.mark.parametrize(("name", "shown"), NAMES.items())
+def test_names_are_shown_and_never_obeyed(
+    name: str, shown: str, narrow: tuple[Screen, io.StringIO], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert visible(name) == shown
+    screen, paper = narrow
+    screen.line(name)
+    table = Table(name, [name, "value"])
+    table.add_row(name, "1.0")
+    table.add_row((name, "bold red"), "2.0")
+    screen.table(table)
+    assert paper.getvalue().count(shown) == 5
+    assert not re.search(r"[^\n\x20-\x7e\xa0-\u1fff\u2500-\ud7ff]", paper.getvalue())
+    output.say(name, error=True)
+    assert capsys.readouterr().err == f"{shown}\n"
+
+
+def test_names_in_a_progress_display() -> None:
+    paper = io.StringIO()
+    to = Console(file=paper, width=100, force_terminal=True, color_system=None)
+    with Progress(name_column(), console=to) as bar:
+        bar.add_task("sv [/x] \x1b[31m", total=1)
+    assert r"sv [/x] \x1b[31m" in paper.getvalue()
+
+
+COLUMNS = ["name of the row", "parameters", *(f"number {i}" for i in range(12))]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 140, 400])
+def test_a_table_fits_and_loses_nothing(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, paper = terminal(monkeypatch, width)
+    table = Table("a title", COLUMNS, num_text=2)
+    for row in range(3):
+        numbers = [f"{row}{column:02d}.123456" for column in range(12)]
+        table.add_row(f"row-number-{row}", "first=(1,2,3), second=0.5, third=some words", *numbers)
+    screen.table(table)
+    printed = paper.getvalue()
+    assert max(map(len, printed.splitlines())) <= width
+    assert "…" not in printed
+    assert printed.count("a title") == 1
+    for row in range(3):
+        assert f"row-number-{row}" in printed
+        for column in range(12):
+            assert printed.count(f"{row}{column:02d}.123456") == 1
+    for word in ["first=(1,2,3),", "second=0.5,", "third=some", "words"]:
+        assert printed.count(word) == 3
+    assert (printed.count("row-number-0") == 1) == (width == 400)  # else in several parts, each with the names
+
+
+def test_a_name_that_is_longer_than_the_terminal_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, paper = terminal(monkeypatch, 40)
+    table = Table("", ["learner", "regret", "violation"])
+    table.add_row("x" * 60, "123456.7", "0.5")
+    screen.table(table)
+    assert paper.getvalue().count("x") == 2 * 60  # in two parts
+    assert max(map(len, paper.getvalue().splitlines())) <= 40
+    assert "123456.7" in paper.getvalue()
+
+
+def test_the_columns_that_name_a_row_stand_in_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, paper = terminal(monkeypatch, 50)
+    table = Table("", ["radii", "a pair", *(f"quantity {i}" for i in range(6))], num_text=2, num_keys=2)
+    table.add_row("", "rarest", *["1,234,567"] * 6)
+    screen.table(table)
+    assert paper.getvalue().count("rarest") == paper.getvalue().count("a pair") > 1
+    assert paper.getvalue().count("1,234,567") == 6
+
+
+def test_lines_wrap_between_words_and_what_is_copied_stays_whole(narrow: tuple[Screen, io.StringIO]) -> None:
+    screen, paper = narrow
+    path = "/a/very/long/path" * 8
+    screen.line(f"{'word ' * 30}{path}")
+    lines = paper.getvalue().splitlines()
+    assert lines[-1] == path
+    assert all(set(line.split()) == {"word"} for line in lines[:-1])
+    paper.truncate(0)
+    screen.line(f"hedgerow resume {path} --only {path}", wrap=False)
+    assert paper.getvalue().strip("\x00").count("\n") == 1
+
+
+def test_without_a_terminal_lines_are_never_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    Screen().line("word " * 100)
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_nobody_else_prints() -> None:
+    """Consoles, tables and lines of rich are made in one module, so that nothing can print markup from data."""
+    for file in SOURCES.rglob("*.py"):
+        if file.name == "output.py":
+            continue
+        tree = ast.parse(file.read_text())
+        imported = {
+            f"{node.module}.{name.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "rich"
+            for name in node.names
+        }
+        assert not {name for name in imported if not name.startswith(("rich.progress.", "rich.text.Text"))}, file
+        printing = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_print(node)]
+        allowed = {"cli.py": 1, "terminal.py": 1, "freeze.py": 1, "commands.py": 1, "tables.py": 1}
+        assert len(printing) <= allowed.get(file.name, 0), file  # a version, JSON, and tools for developers
+
+
+def _is_print(node: ast.Call) -> bool:
+    return (isinstance(node.func, ast.Name) and node.func.id == "print") or (
+        isinstance(node.func, ast.Attribute) and node.func.attr == "echo"
+    )
