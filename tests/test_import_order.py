@@ -14,6 +14,7 @@ MOST_LINES = 500
 # One group per place in the flow of the data; a module imports from groups further up or from its own folder.
 ORDER = (
     ("errors",),
+    ("disk",),
     ("checks", "compiling", "files", "log_plots", "output"),
     ("arrays",),
     ("model",),

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, float_array, frozen, real_number, whole_number, within
+from hedgerow.checks import FloatArray, IntArray, float_array, frozen, real_number, seed_number, whole_number, within
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.counts import find_triple
@@ -99,7 +99,7 @@ class Learner(ABC):
         self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
         self.delta = real_number("delta", delta, SMALLEST_DELTA, float(np.nextafter(1.0, 0.0)))
-        self.seed = whole_number("the seed", seed, 0)
+        self.seed = seed_number(seed)
         self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
         self.coin = Generator(PCG64(SeedSequence(self.seed)))
         self.core = self._first_core()
