@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_one_of_many_savers_wins_and_the_others_are_told(
     for turn in range(5):
         path = tmp_path / f"{turn}.npz"
         blobs = [bytes([number]) * 50_000 for number in range(24)]  # more than may write at a time
-        ends = together([lambda blob=blob: files.save(path, blob) for blob in blobs])
+        ends = together([partial(files.save, path, blob) for blob in blobs])
         winners = [blob for blob, end in zip(blobs, ends, strict=True) if end is None]
         assert winners == [path.read_bytes()]
         losers = [end for end in ends if end is not None]
@@ -64,7 +65,7 @@ def test_one_of_many_savers_wins_and_the_others_are_told(
 
 def test_savers_that_overwrite_all_succeed(tmp_path: Path) -> None:
     blobs = [bytes([number]) * 50_000 for number in range(24)]
-    ends = together([lambda blob=blob: files.save(tmp_path / "x", blob, overwrite=True) for blob in blobs])
+    ends = together([partial(files.save, tmp_path / "x", blob, overwrite=True) for blob in blobs])
     assert set(ends) == {None}
     assert (tmp_path / "x").read_bytes() in blobs
     assert names(tmp_path) == ["x"]
@@ -176,7 +177,7 @@ def test_a_full_disk_leaves_the_old_file_and_is_named(tmp_path: Path) -> None:
 
 def test_reading_a_fifo_does_not_wait(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(FileFormatError, match="cannot read .*fifo: it is not a regular file"):
+    with pytest.raises(FileFormatError, match=r"cannot read .*fifo: it is not a regular file"):
         files.load(tmp_path / "fifo")
     with pytest.raises(FileFormatError, match="cannot read /dev/zero: it is not a regular file"):
         files.load("/dev/zero")
