@@ -15,7 +15,7 @@ MOST_LINES = 500
 ORDER = (
     ("errors",),
     ("disk",),
-    ("checks", "compiling", "files", "log_plots", "output"),
+    ("checks", "compiling", "files", "log_plots", "output", "streams"),
     ("arrays",),
     ("model",),
     ("catalogue", "estimates"),

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow import disk
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.worker import NOT_BEGUN, Outcome, Task, perform
 
@@ -39,8 +40,9 @@ def counted(tasks: Sequence[Task]) -> Iterator[tuple[list[Task], Counts]]:
     """The tasks with a common file of counters, and a function that reads it."""
     with tempfile.TemporaryDirectory(prefix="hedgerow-") as folder:
         path = Path(folder) / "counters"
-        counters = np.memmap(path, dtype=np.int64, mode="w+", shape=max(1, len(tasks)))
-        counters[:] = NOT_BEGUN
+        # Written, not only mapped: on a full disk that is an error, while a page without a place would end the process.
+        disk.save(path, np.full(max(1, len(tasks)), NOT_BEGUN, dtype=np.int64).tobytes())
+        counters = np.memmap(path, dtype=np.int64, mode="r+")
         numbered = [
             replace(task, number=number, counters=str(path), parent=os.getpid()) for number, task in enumerate(tasks)
         ]

@@ -17,7 +17,7 @@ import numpy as np
 
 from hedgerow import catalogue
 from hedgerow.catalogue import registry
-from hedgerow.checks import FloatArray, real_number
+from hedgerow.checks import FloatArray, real_number, shown
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners import settings as switches
 from hedgerow.learners.files import LEARNERS
@@ -137,12 +137,12 @@ def complete_learner(given: Mapping[str, Any]) -> Part:
         raise Misfit("name", f"unknown learner {name!r}; known: {', '.join(LEARNERS)}")
     cls, preset = LEARNERS[name], params.pop("preset", "paper")
     if preset not in switches.PRESETS:
-        raise Misfit("preset", f"the preset is {preset!r}; choose one of {', '.join(switches.PRESETS)}")
+        raise Misfit("preset", f"the preset is {shown(preset)}; choose one of {', '.join(switches.PRESETS)}")
     extra = _complete_baseline(cls, params) if needs_baseline(cls) else {}
     extra |= _complete_arguments(cls, params)
     known = params.pop("known_transitions", False)
     if not isinstance(known, bool):
-        raise Misfit("known_transitions", f"known_transitions must be true or false, not {known!r}")
+        raise Misfit("known_transitions", f"known_transitions must be true or false, not {shown(known)}")
     chosen: dict[str, Any] = {}
     for key, value in params.items():
         chosen[key] = value
@@ -172,7 +172,7 @@ def _complete_arguments(cls: type[Learner], params: dict[str, Any]) -> Part:
         if key in params:
             result[key] = params.pop(key)
             if isinstance(result[key], bool) or not isinstance(result[key], int | float):
-                raise Misfit(key, f"{key} must be a number, not {result[key]!r}")
+                raise Misfit(key, f"{key} must be a number, not {shown(result[key])}")
     return result
 
 
@@ -191,7 +191,7 @@ def _complete_baseline(cls: type[Learner], params: dict[str, Any]) -> Part:
     """Takes the keys of the baseline out of `params`."""
     kind = params.pop("baseline", "margin" if "margin" in params else "slater")
     if kind not in BASELINES:
-        raise Misfit("baseline", f"the baseline is {kind!r}; choose one of {', '.join(BASELINES)}")
+        raise Misfit("baseline", f"the baseline is {shown(kind)}; choose one of {', '.join(BASELINES)}")
     result: Part = {"baseline": kind}
     if kind == "margin":
         if "margin" not in params:

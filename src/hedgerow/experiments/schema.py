@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.checks import real_number, whole_number
+from hedgerow.checks import real_number, seed_number, shown, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import parts
 from hedgerow.experiments.parts import FILE, Misfit, Part
@@ -108,7 +108,7 @@ def parse(source: Source) -> Experiment:
         source=source,
         title=reader.text("title"),
         description=reader.text("description"),
-        seed=reader.numbers("seed", lambda value: whole_number("the seed", value, 0), 0),
+        seed=reader.numbers("seed", seed_number, 0),
         seeds=reader.numbers("seeds", _seeds),
         horizons=horizons,
         delta=reader.numbers("delta", lambda value: real_number("delta", value, 1e-300, 1.0 - 1e-15), 0.01),
@@ -131,7 +131,7 @@ class _Reader:
     def text(self, key: str) -> str:
         value = self.data.get(key, "")
         if not isinstance(value, str):
-            raise self.source.mistake((key,), f"must be a text in quotation marks, not {value!r}")
+            raise self.source.mistake((key,), f"must be a text in quotation marks, not {shown(value)}")
         return value
 
     def numbers(self, key: str, check: Callable[[Any], Any], default: Any = None) -> Any:
@@ -199,7 +199,7 @@ def _distinct(what: str, values: list[Any], least: int) -> tuple[int, ...]:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidInput(f"must be true or false, not {value!r}")
+        raise InvalidInput(f"must be true or false, not {shown(value)}")
     return value
 
 

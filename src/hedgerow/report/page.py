@@ -41,7 +41,7 @@ FILE = "report.html"
 def write_report(directory: str | os.PathLike[str], out: Path | None = None) -> Path:
     """Write the page of a directory of results, by default into it as report.html; an older page is replaced."""
     target = Path(directory) / FILE if out is None else Path(out)
-    files.save(target, page(open_results(directory)).encode(), overwrite=True)
+    files.save(target, page(open_results(directory)).encode(errors="backslashreplace"), overwrite=True)
     return target
 
 
