@@ -27,6 +27,8 @@ PathLike = str | os.PathLike[str]
 
 MOST_SAVERS = 16
 """Of one target at a time; further ones wait. So few names that a saver can look at all of them without a listing."""
+TEMPORARY = ".hedgerow-"
+"""How the names of temporary files begin."""
 _PAUSE, _PATIENCE = 0.005, 20.0
 """Seconds between two attempts, and of all of them."""
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -134,7 +136,7 @@ def _give_name(temporary: Path, target: Path) -> None:
 def _open_temporary(target: Path) -> tuple[Path, int]:
     """A new file beside `target`, opened and locked; those of savers that were killed are removed."""
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()  # short, however long the name of the target is
-    stem = target.parent / f".hedgerow-{digest[:24]}"
+    stem = target.parent / f"{TEMPORARY}{digest[:24]}"
     names = [Path(f"{stem}-{number}.tmp") for number in range(MOST_SAVERS)]
     for name in names:
         _remove_if_left_behind(name)

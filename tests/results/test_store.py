@@ -241,6 +241,18 @@ def test_create_refuses_what_is_not_ours(tmp_path: Path) -> None:
         store.create(tmp_path / "out", {})
 
 
+def test_create_goes_on_after_a_violent_end(tmp_path: Path) -> None:
+    """Whoever was killed left the manifest and no folders, or only half of a manifest under another name."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".hedgerow-0-0.tmp").write_text("half")
+    store.create(tmp_path / "out", EXPERIMENT)
+    for name in ("cells", "traces"):
+        (tmp_path / "out" / name).rmdir()
+    store.create(tmp_path / "out", EXPERIMENT)
+    store.write_cell(tmp_path / "out", made_spec(), made_run(), made_learner())
+    assert len(results.open(tmp_path / "out").done) == 1
+
+
 def test_create_resumes_the_same_experiment_only(directory: Path) -> None:
     store.write_cell(directory, made_spec(), made_run(), made_learner())
     store.create(directory, EXPERIMENT)

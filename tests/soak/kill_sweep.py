@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -51,12 +52,12 @@ def soak(count: int, rng: random.Random) -> str:
         for number in rounds(count):
             out = folder / f"out{number}"
             processes = "2" if rng.random() < 0.25 else "1"
-            _kill(_start("run", str(file), "--out", str(out), "-j", processes, "-q"), out, rng)
+            while not _kill(_start("run", str(file), "--out", str(out), "-j", processes, "-q"), out, rng):
+                shutil.rmtree(out)  # it was faster
             found["kills"] += 1
             found["cells finished before"] += len(_cells(out))
             if any((out / "cells").glob("*.parquet")) and rng.random() < 0.5:
-                _kill(_start("resume", str(out), "-j", processes, "-q"), out, rng)
-                found["kills"] += 1
+                found["kills"] += _kill(_start("resume", str(out), "-j", processes, "-q"), out, rng)
             found["temporary files left"] += len(list(out.rglob("*.tmp")))
             begun = (out / "manifest.json").exists()
             again = ("resume", str(out)) if begun else ("run", str(file), "--out", str(out))
@@ -81,8 +82,8 @@ def _finish(process: subprocess.Popen[str]) -> None:
         raise Broken(f"{process.args} ended with {process.returncode}: {output}{errors}")
 
 
-def _kill(process: subprocess.Popen[str], out: Path, rng: random.Random) -> None:
-    """Kill it, mostly while cells are written."""
+def _kill(process: subprocess.Popen[str], out: Path, rng: random.Random) -> bool:
+    """Kill it, mostly while cells are written; whether it did not end by itself before."""
     limit = time.monotonic() + PATIENCE
     seen = len(_cells(out))
     target = rng.choice((-1, 0, 1, 2, 4, 7, 10))  # cells to wait for; -1: not even for the manifest
@@ -91,12 +92,13 @@ def _kill(process: subprocess.Popen[str], out: Path, rng: random.Random) -> None
             break
         time.sleep(0.001)
     time.sleep(rng.uniform(0.0, 0.03 if target >= 0 else 2.0))
-    with process:
+    with process, suppress(ProcessLookupError):
         if rng.random() < 0.5:
             process.kill()
         else:  # a machine that is switched off
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate(timeout=PATIENCE)
+    return process.returncode == -signal.SIGKILL
 
 
 def _cells(directory: Path) -> dict[str, bytes]:

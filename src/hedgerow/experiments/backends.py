@@ -145,6 +145,8 @@ def _client(scheduler: str) -> Any:
             f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler` and name the address that it "
             "prints, such as tcp://10.0.0.1:8786"
         ) from error
+    except (TypeError, RuntimeError) as error:  # so distributed speaks of certificates that it has not found
+        raise InvalidInput(f"the Dask scheduler at {scheduler} asks for a TLS configuration: {error}") from error
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:

@@ -55,7 +55,7 @@ def complete_instance(given: Mapping[str, Any], episodes: int, folder: Path) -> 
             raise Misfit(unknown[0] if unknown else "file", "an instance from a file has the one parameter file = PATH")
         return {"name": FILE, "file": params["file"], "content": _load(folder, params["file"]).content_hash}
     if name not in registry.names():
-        raise Misfit("name", f"unknown instance {name!r}; known: {', '.join([*registry.names(), FILE])}")
+        raise Misfit("name", f"unknown instance {shown(name)}; known: {', '.join([*registry.names(), FILE])}")
     entry = registry.find(name)
     for key, value in params.items():
         try:
@@ -92,7 +92,7 @@ def complete_adversary(given: Mapping[str, Any], episodes: int) -> Part:
             raise Misfit(next(iter(params)), "the instance's own loss has no parameters")
         return {"name": OWN}
     if name not in losses._KINDS:
-        raise Misfit("name", f"unknown adversary {name!r}; known: {', '.join([*losses._KINDS, OWN])}")
+        raise Misfit("name", f"unknown adversary {shown(name)}; known: {', '.join([*losses._KINDS, OWN])}")
     known = _parameters(losses._KINDS[name])
     for key in params:
         if key not in known:
@@ -134,9 +134,9 @@ def complete_learner(given: Mapping[str, Any]) -> Part:
     """`given` with its preset and, if it needs one, its baseline; switches are checked one by one."""
     name, params = given["name"], {key: value for key, value in given.items() if key != "name"}
     if name not in LEARNERS:
-        raise Misfit("name", f"unknown learner {name!r}; known: {', '.join(LEARNERS)}")
+        raise Misfit("name", f"unknown learner {shown(name)}; known: {', '.join(LEARNERS)}")
     cls, preset = LEARNERS[name], params.pop("preset", "paper")
-    if preset not in switches.PRESETS:
+    if not isinstance(preset, str) or preset not in switches.PRESETS:
         raise Misfit("preset", f"the preset is {shown(preset)}; choose one of {', '.join(switches.PRESETS)}")
     extra = _complete_baseline(cls, params) if needs_baseline(cls) else {}
     extra |= _complete_arguments(cls, params)

@@ -243,3 +243,5 @@ def _placed(experiment: Experiment, item: Ingredient, action: Callable[..., Any]
         raise experiment.source.mistake(where, str(error)) from error
     except HedgerowError as error:
         raise experiment.source.mistake(item.where, str(error)) from error
+    except (MemoryError, OverflowError, ValueError) as error:  # sizes that no array can have
+        raise experiment.source.mistake(item.where, f"cannot be built: {shown(str(error))}") from error

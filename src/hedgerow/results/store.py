@@ -48,12 +48,14 @@ def create(directory: PathLike, manifest: Mapping[str, Any]) -> None:
     fresh = {**ours, **surroundings(), "cells": {}, "resumed": [], **manifest, **ours}
     if target.exists() and not target.is_dir():
         raise InvalidInput(f"{target} is a file; results need a directory")
-    if target.is_dir() and any(target.iterdir()):
+    # Whoever was killed while the manifest was written left a temporary file, and nothing else.
+    if target.is_dir() and any(not entry.name.startswith(disk.TEMPORARY) for entry in target.iterdir()):
         _resume(target, fresh)
-        return
-    for folder in (target, target / CELLS, target / TRACES):
-        folder.mkdir(parents=True, exist_ok=True)
-    write_manifest(target, fresh)
+    else:
+        target.mkdir(parents=True, exist_ok=True)
+        write_manifest(target, fresh)
+    for folder in (target / CELLS, target / TRACES):
+        folder.mkdir(exist_ok=True)
 
 
 def _resume(target: Path, fresh: Mapping[str, Any]) -> None:
@@ -65,8 +67,6 @@ def _resume(target: Path, fresh: Mapping[str, Any]) -> None:
             f"{target} holds the results of another experiment (hash {old['experiment_hash'][:12]}, "
             f"this one has {fresh['experiment_hash'][:12]}); choose another directory"
         )
-    for folder in (target / CELLS, target / TRACES):
-        folder.mkdir(exist_ok=True)
     note = {key: fresh[key] for key in ("created", "command", "python", "versions", "commit", "machine")}
     hashes = {key: fresh[key] for key in ("hashes",) if key in fresh}
     write_manifest(target, {**old, **hashes, "resumed": [*old.get("resumed", []), note]})
