@@ -184,19 +184,7 @@ STRANGE = (
     f"'{'x' * 500}'",
 )
 PLACES = {
-    "": (
-        "title",
-        "description",
-        "seed",
-        "seeds",
-        "episodes",
-        "delta",
-        "trace",
-        "instance",
-        "adversary",
-        "learner",
-        "x",
-    ),
+    "": (*TOP, "x"),
     "instance": ("name", "label", "layers", "actions", "constraints", "seed", "tightness", "file", "x"),
     "adversary": ("name", "label", "period", "patterns", "seed", "x"),
     "learner": (
