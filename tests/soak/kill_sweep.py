@@ -52,16 +52,22 @@ def soak(count: int, rng: random.Random) -> str:
         for number in rounds(count):
             out = folder / f"out{number}"
             processes = "2" if rng.random() < 0.25 else "1"
-            while not _kill(_start("run", str(file), "--out", str(out), "-j", processes, "-q"), out, rng):
+            command = ("run", str(file), "--out", str(out), "-j", processes, "-q")
+            while not _kill(killed := _start(*command, pipe=subprocess.DEVNULL), out, rng):
                 shutil.rmtree(out)  # it was faster
-            found["kills"] += 1
+            victims = [killed]
             found["cells finished before"] += len(_cells(out))
             if any((out / "cells").glob("*.parquet")) and rng.random() < 0.5:
-                found["kills"] += _kill(_start("resume", str(out), "-j", processes, "-q"), out, rng)
+                killed = _start("resume", str(out), "-j", processes, "-q", pipe=subprocess.DEVNULL)
+                if _kill(killed, out, rng):
+                    victims.append(killed)
+            found["kills"] += len(victims)
             found["temporary files left"] += len(list(out.rglob("*.tmp")))
             begun = (out / "manifest.json").exists()
             again = ("resume", str(out)) if begun else ("run", str(file), "--out", str(out))
             _finish(_start(*again, "-j", processes, "-q"))
+            for killed in victims:
+                _end_group(killed)
             if _cells(out) != calm:
                 raise Broken(f"round {number}: other bytes than those of an undisturbed sweep")
             if list(out.rglob("*.tmp")):
@@ -71,9 +77,9 @@ def soak(count: int, rng: random.Random) -> str:
     return f"{count} sweeps, all bytes identical ({told})"
 
 
-def _start(*arguments: str) -> subprocess.Popen[str]:
+def _start(*arguments: str, pipe: int = subprocess.PIPE) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "hedgerow", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 
 
 def _finish(process: subprocess.Popen[str]) -> None:
@@ -92,13 +98,16 @@ def _kill(process: subprocess.Popen[str], out: Path, rng: random.Random) -> bool
             break
         time.sleep(0.001)
     time.sleep(rng.uniform(0.0, 0.03 if target >= 0 else 2.0))
-    with process, suppress(ProcessLookupError):
-        if rng.random() < 0.5:
-            process.kill()
-        else:  # a machine that is switched off
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=PATIENCE)
-    return process.returncode == -signal.SIGKILL
+    if rng.random() < 0.5:
+        process.kill()  # its workers live on for a while
+    else:  # a machine that is switched off
+        _end_group(process)
+    return process.wait(PATIENCE) == -signal.SIGKILL
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _cells(directory: Path) -> dict[str, bytes]:

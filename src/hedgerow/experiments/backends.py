@@ -133,11 +133,19 @@ def _killer(task: Task, times: int) -> Outcome:
 
 def _client(scheduler: str) -> Any:
     try:
-        from distributed import Client
+        from distributed import Client, Security
 
         connect: Any = Client
+        security: Any = Security
     except ImportError as error:
         raise HedgerowError("a Dask cluster needs the package distributed: pip install 'hedgerow[dask]'") from error
+    ours: dict[str, Any] = security().get_connection_args("client")
+    # A client that finds this out by itself takes a minute to give up.
+    encrypted = scheduler.startswith("tls://")
+    if encrypted and ours["ssl_context"] is None:
+        raise InvalidInput(f"{scheduler} needs a certificate: name ca-file, cert and key in Dask's configuration")
+    if ours["require_encryption"] and not encrypted:
+        raise InvalidInput(f"Dask's configuration requires encryption, and {scheduler} has none: name a tls:// address")
     try:
         client: Any = connect(scheduler, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -145,8 +153,6 @@ def _client(scheduler: str) -> Any:
             f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler` and name the address that it "
             "prints, such as tcp://10.0.0.1:8786"
         ) from error
-    except (TypeError, RuntimeError) as error:  # so distributed speaks of certificates that it has not found
-        raise InvalidInput(f"the Dask scheduler at {scheduler} asks for a TLS configuration: {error}") from error
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:
