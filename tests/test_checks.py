@@ -106,3 +106,32 @@ def test_bad_input_is_refused(make, message: str) -> None:
 def test_an_overflow_in_a_wide_type_is_an_infinite_entry() -> None:
     with pytest.raises(InvalidInput, match="x is inf at index 0"):
         checks.float_array("x", np.array([np.finfo(np.longdouble).max]), (1,))
+
+
+HUGE = (10**400, 1 << 100_000, np.uint64(2**64 - 1))
+
+
+@pytest.mark.parametrize("value", HUGE, ids=["10**400", "too long to print", "numpy"])
+def test_numbers_beyond_all_counting_are_refused_in_one_short_line(value: int) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"the number of episodes is .*; it must be at most 9007199254740992"
+    ) as caught:
+        checks.whole_number("the number of episodes", value, 1)
+    assert len(str(caught.value)) < 160
+    with pytest.raises(InvalidInput, match="it must be at least 1"):
+        checks.whole_number("the number of episodes", -int(value), 1)
+
+
+def test_seeds_may_be_large_but_not_endless() -> None:
+    assert checks.seed_number(2**128 - 1) == 2**128 - 1
+    with pytest.raises(InvalidInput, match="the seed is 1000"):
+        checks.seed_number(10**400)
+
+
+def test_values_in_messages_are_short() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert checks.shown(deep) == "a value of type list"
+    assert checks.shown("x" * 1000) == "'" + "x" * 59 + "..."
+    assert checks.shown(np.zeros((3, 3))).count("\n") == 0

@@ -14,7 +14,8 @@ MOST_LINES = 500
 # One group per place in the flow of the data; a module imports from groups further up or from its own folder.
 ORDER = (
     ("errors", "kernel_cache", "paper"),
-    ("checks", "compiling", "files", "log_plots", "output"),
+    ("disk",),
+    ("checks", "compiling", "files", "log_plots", "output", "streams"),
     ("arrays",),
     ("model",),
     ("catalogue", "estimates"),

@@ -19,6 +19,12 @@ Locator = Callable[[int], str]
 SMALLEST_SHARE = float(np.finfo(np.float64).tiny)
 """Numbers below it have fewer digits."""
 
+LARGEST_COUNT = 2**53
+"""Of anything that is counted: up to here floats hold whole numbers exactly."""
+LARGEST_SEED = 2**128 - 1
+LONGEST_SHOWN = 60
+"""Characters of a value in a message."""
+
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """A C-ordered array that nobody can write to: the argument itself if it is one already, else a copy."""
@@ -71,13 +77,30 @@ def within(what: str, array: FloatArray, low: float, high: float, where: Locator
     return array
 
 
-def whole_number(what: str, value: object, least: int) -> int:
-    """`value` as an int of at least `least`; bools and fractions are refused."""
+def whole_number(what: str, value: object, least: int, most: int = LARGEST_COUNT) -> int:
+    """`value` as an int in least..most; bools and fractions are refused."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InvalidInput(f"{what} must be a whole number, not {value!r}")
+        raise InvalidInput(f"{what} must be a whole number, not {shown(value)}")
     if value < least:
-        raise InvalidInput(f"{what} is {value}; it must be at least {least}")
+        raise InvalidInput(f"{what} is {shown(value)}; it must be at least {least}")
+    if value > most:
+        raise InvalidInput(f"{what} is {shown(value)}; it must be at most {most}")
     return int(value)
+
+
+def seed_number(value: object) -> int:
+    """`value` as the seed of a random stream."""
+    return whole_number("the seed", value, 0, LARGEST_SEED)
+
+
+def shown(value: object) -> str:
+    """`value` for a message of one line, however long or deep it is."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, lists in lists in lists
+        text = f"a value of type {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def real_number(what: str, value: object, low: float, high: float) -> float:
@@ -107,7 +130,7 @@ def kind_of(value: object) -> str:
 def _number(what: str, value: object) -> float:
     """`value` as a float that may be infinite or NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InvalidInput(f"{what} must be a number, not {value!r}")
+        raise InvalidInput(f"{what} must be a number, not {shown(value)}")
     try:
         return float(value)
     except OverflowError:

@@ -14,8 +14,7 @@ says why. 130: interrupted.
 
 from __future__ import annotations
 
-import os
-import sys
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated
@@ -26,6 +25,7 @@ from hedgerow.commands import check, kernels, lists, run
 from hedgerow.commands.terminal import INTERRUPTED, REFUSED
 from hedgerow.errors import HedgerowError
 from hedgerow.output import say
+from hedgerow.streams import OutputLost, safe_streams
 
 app = typer.Typer(
     name="hedgerow",
@@ -66,20 +66,41 @@ for _name, _folder in ELSEWHERE.items():
 
 
 def main() -> None:
-    """Entry point: errors that hedgerow raises on purpose, and those of the file system, become one line."""
+    """Entry point: errors that hedgerow raises on purpose, and those of the system, become one line."""
+    code: int | str | None = REFUSED
+    try:
+        with safe_streams():
+            code = _outcome()
+    except OutputLost as error:  # the last of it, when buffers were emptied
+        code = _refuse(error)
+    raise SystemExit(code)
+
+
+def _outcome() -> int | str | None:
+    """Run the command; its exit code."""
     try:
         app()
+    except SystemExit as stop:
+        return stop.code
     except HedgerowError as error:
-        say(f"hedgerow: {error}", error=True)
-        raise SystemExit(REFUSED) from None
-    except BrokenPipeError:  # the reader of our output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(REFUSED) from None
+        return _refuse(error)
     except OSError as error:
-        if error.filename is None:
-            raise
-        say(f"hedgerow: cannot use {error.filename}: {error.strerror}", error=True)
-        raise SystemExit(REFUSED) from None
+        where = "" if error.filename is None else f"cannot use {error.filename}: "
+        return _refuse(f"{where}{error.strerror or error}")
+    except MemoryError as error:
+        return _refuse(f"the memory is too small for this: {error}")
     except KeyboardInterrupt:
-        say("hedgerow: interrupted", error=True)
-        raise SystemExit(INTERRUPTED) from None
+        _complain("interrupted")
+        return INTERRUPTED
+    return 0
+
+
+def _refuse(reason: object) -> int:
+    if not (isinstance(reason, OutputLost) and reason.reader_left):
+        _complain(reason)
+    return REFUSED
+
+
+def _complain(reason: object) -> None:
+    with suppress(OSError):
+        say(f"hedgerow: {reason}", error=True)

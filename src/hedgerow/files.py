@@ -19,19 +19,19 @@ import json
 import math
 import os
 import struct
-import tempfile
 import tokenize
 import warnings
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.disk import read
+from hedgerow.disk import save as save  # what is packed is saved the one way in which everything is
+from hedgerow.errors import FileFormatError
 
 _HEADER = "header.json"
 _COMMENT = b"hedgerow data file, sha256 of all bytes before it: "
@@ -159,49 +159,12 @@ def _array(name: str, content: bytes) -> NDArray[Any]:
     return np.frombuffer(content, dtype=dtype, offset=stream.tell()).reshape(shape).copy()
 
 
-def save(path: str | os.PathLike[str], blob: bytes, *, overwrite: bool = False) -> None:
-    """Write atomically: a temporary file beside the target, flushed to disk, then renamed."""
-    target = Path(path)
-    if target.exists() and not overwrite:
-        raise InvalidInput(f"{target} exists already; choose another name or pass overwrite=True")
-    if not target.parent.is_dir():
-        raise InvalidInput(f"cannot write {target}: the folder {target.parent} does not exist")
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(blob)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
 def load(path: str | os.PathLike[str], kind: str | None = None) -> DataFile:
     """Read a data file and verify it."""
     try:
-        blob = Path(path).read_bytes()
+        blob = read(path)
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
+    except MemoryError as error:
+        raise FileFormatError(f"cannot read {path}: it is larger than the memory") from error
     return unpack(blob, kind, str(path))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system can."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # a system that does not open folders
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -19,6 +19,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.experiments import backends
 from hedgerow.experiments.sweep import Plan, sweep
 
+dask = pytest.importorskip("dask", reason="needs hedgerow[dask]")
 pytest.importorskip("distributed", reason="needs hedgerow[dask]")
 
 LONGER = SMALL.replace("seeds = 2", "seeds = 4").replace("[50, 80]", "3_000")
@@ -69,6 +70,17 @@ def test_a_worker_that_dies_costs_time_only(cluster: tuple[str, list[subprocess.
     assert "8 cells run" in output
     assert sweep(small(LONGER), tmp_path / "calm", plan=Plan("serial")).complete
     assert cell_files(directory) == cell_files(tmp_path / "calm")
+
+
+def test_encryption_is_asked_for_before_anybody_waits(tmp_path: Path) -> None:
+    plan = Plan("dask", scheduler="tls://127.0.0.1:1")
+    with pytest.raises(InvalidInput, match=r"needs a certificate: name ca-file, cert and key"):
+        sweep(small(), tmp_path / "out", plan=plan)
+    with (
+        dask.config.set({"distributed.comm.require-encryption": True}),
+        pytest.raises(InvalidInput, match=r"requires encryption, and tcp://127\.0\.0\.1:1 has none"),
+    ):
+        sweep(small(), tmp_path / "other", plan=Plan("dask", scheduler="tcp://127.0.0.1:1"))
 
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

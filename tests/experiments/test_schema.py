@@ -12,7 +12,8 @@ from small_experiments import SMALL, small
 import hedgerow as hr
 from hedgerow import cli
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.schema import load
+from hedgerow.experiments.cells import cells_of
+from hedgerow.experiments.schema import TOP, load
 from hedgerow.experiments.source import shipped
 
 
@@ -189,3 +190,75 @@ def test_arrays_may_stand_in_the_file() -> None:
     losses = build_adversary(part, 0, None)
     assert isinstance(losses, hr.losses.Switching)
     assert np.array_equal(losses.patterns, [[0.0, 1.0], [1.0, 0.0]])
+
+
+STRANGE = (
+    "[]",
+    "{}",
+    "''",
+    "'a\\u0000b'",
+    '"a\\u0000b"',
+    "nan",
+    "-inf",
+    "1e400",
+    "-1",
+    "true",
+    "1979-05-27",
+    "[[1, 2], [3]]",
+    "[{a = 1}]",
+    "{T = 'T'}",
+    "'T'",
+    f"{2**63}",
+    f"{2**1000}",
+    f"[{', '.join(['1'] * 2000)}]",
+    f"'{'x' * 500}'",
+)
+PLACES = {
+    "": (*TOP, "x"),
+    "instance": ("name", "label", "layers", "actions", "constraints", "seed", "tightness", "file", "x"),
+    "adversary": ("name", "label", "period", "patterns", "seed", "x"),
+    "learner": (
+        "name",
+        "label",
+        "preset",
+        "baseline",
+        "margin",
+        "allow_no_margin",
+        "known_transitions",
+        "radii",
+        "eta",
+        "memory_budget",
+        "confidence_scale",
+        "stop_scale",
+        "x",
+    ),
+}
+LEGAL = {
+    "": {"seeds": "1", "episodes": "5"},
+    "instance": {"name": "'random-layered'", "layers": "[1, 2, 1]"},
+    "adversary": {"name": "'switching'", "period": "3"},
+    "learner": {"name": "'s-ops'"},
+}
+
+
+@pytest.mark.parametrize("value", STRANGE)
+def test_strange_values_are_taken_or_refused_in_one_line(value: str, tmp_path: Path) -> None:
+    """Whatever stands in whichever place: an experiment, or one line that says what is wrong."""
+    messages = []
+    for table, keys in PLACES.items():
+        for key in keys:
+            entries = {name: dict(given) for name, given in LEGAL.items()}
+            entries[table][key] = value
+            if key == "file":
+                del entries[table]["name"], entries[table]["layers"]
+            text = "".join(
+                (f"[[{name}]]\n" if name else "") + "".join(f"{k} = {v}\n" for k, v in given.items())
+                for name, given in entries.items()
+                if table or name not in entries[""]
+            )
+            try:
+                cells_of(small(text, tmp_path))
+            except InvalidInput as error:
+                messages.append(str(error))
+    assert len(messages) > 20
+    assert not [message for message in messages if "\n" in message or len(message) > 900]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from small_experiments import NUM_CELLS, SMALL, cell_files, overlooked, small
 
 from hedgerow import results
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.experiments import backends, run_cell, sweep, worker
 from hedgerow.experiments.cells import Cell, cells_of
 from hedgerow.experiments.sweep import Plan, Watcher, stored_experiment
@@ -30,7 +30,11 @@ class Ears(Watcher):
     def __init__(self, on_finish: Callable[[Outcome], None] = lambda outcome: None) -> None:
         self.finished: list[str] = []
         self.repeated: list[str] = []
+        self.reasons: Mapping[str, str] = {}
         self.skipped, self.on_finish = -1, on_finish
+
+    def damaged(self, reasons: Mapping[str, str]) -> None:
+        self.reasons = reasons
 
     def start(self, cells: Sequence[Cell], num_skipped: int, counts: backends.Counts) -> None:
         self.skipped = num_skipped
@@ -119,9 +123,27 @@ def test_a_second_call_runs_what_is_missing(tmp_path: Path, reference: dict[str,
 def test_a_damaged_file_is_made_again(tmp_path: Path, reference: dict[str, bytes]) -> None:
     sweep.sweep(small(), tmp_path / "out", plan=SERIAL)
     victim = sorted((tmp_path / "out" / "cells").iterdir())[0]
-    victim.write_bytes(victim.read_bytes()[:-20])
-    tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL, resume=True)
+    blob, ears = bytearray(victim.read_bytes()), Ears()
+    blob[len(blob) // 2] ^= 4
+    victim.write_bytes(blob)
+    tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL, resume=True, watch=ears)
     assert (tally.done, tally.complete) == (1, True)
+    assert list(tally.damaged) == [victim.stem] == ears.finished
+    assert "is corrupt: its checksum does not fit its content" in ears.reasons[victim.stem]
+    assert cell_files(tmp_path / "out") == reference
+
+
+def test_a_cell_of_another_run_with_the_same_name_is_made_again(tmp_path: Path, reference: dict[str, bytes]) -> None:
+    other = small(SMALL.replace("period = 20", "period = 30\nlabel = 'switching-20'"))
+    assert {cell.id for cell in cells_of(other)} == {cell.id for cell in cells_of(small())}
+    sweep.sweep(other, tmp_path / "other", plan=SERIAL)
+    sweep.sweep(small(), tmp_path / "out", plan=SERIAL)
+    victim = sorted((tmp_path / "out" / "cells").iterdir())[0]
+    victim.write_bytes((tmp_path / "other" / "cells" / victim.name).read_bytes())
+    with pytest.raises(FileFormatError, match="holds a run of another experiment"):
+        results.open(tmp_path / "out")
+    tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL, resume=True)
+    assert (list(tally.damaged), tally.done, tally.complete) == ([victim.stem], 1, True)
     assert cell_files(tmp_path / "out") == reference
 
 
@@ -134,6 +156,10 @@ def test_a_trace_keeps_every_episode(tmp_path: Path) -> None:
     assert trace.column("episode").to_pylist() == list(range(1, 51))
     kept = dict(zip(trace.column("episode").to_pylist(), trace.column("loss").to_pylist(), strict=True))
     assert curve.column("loss").to_pylist() == [kept[episode] for episode in curve.column("episode").to_pylist()]
+    (tmp_path / "out" / "traces" / f"{name}.parquet").unlink()
+    again = sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", plan=SERIAL, only=[name], resume=True)
+    assert (list(again.damaged), again.done) == ([name], 1)
+    assert read_table(tmp_path / "out" / "traces" / f"{name}.parquet").equals(trace)
 
 
 def test_a_trace_costs_no_second_run(

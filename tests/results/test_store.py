@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from run_cases import EPISODES, made_directory, made_learner, made_run, made_spec
@@ -14,6 +16,7 @@ from run_cases import EPISODES, made_directory, made_learner, made_run, made_spe
 from hedgerow import results
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.results import store
+from hedgerow.results.naming import cell_hash
 from hedgerow.results.surroundings import commit
 from hedgerow.results.tables import MOST_COMPARATORS
 
@@ -137,22 +140,95 @@ def test_open_says_which_file_is_broken(directory: Path, name: str) -> None:
         results.open(directory)
 
 
-def test_flipped_bits_do_not_change_a_number(directory: Path) -> None:
+def test_every_flipped_bit_is_found(directory: Path) -> None:
     path = store.write_cell(directory, made_spec(), made_run(), made_learner())
-    blob, opened = path.read_bytes(), results.open(directory)
-    curves, facts = opened.curves(), opened.cells[0].facts
-    header = blob.index(b'{"facts"')
-    data = range(4, pq.ParquetFile(path).metadata.row_group(0).column(5).data_page_offset, 13)
-    found = 0
-    for place in [*data, *range(header, header + 400, 13)]:
-        path.write_bytes(blob[:place] + bytes([blob[place] ^ 1]) + blob[place + 1 :])
-        try:
-            opened = results.open(directory)
-            assert opened.cells[0].facts == facts
-            assert opened.curves().equals(curves)
-        except FileFormatError:
-            found += 1
-    assert found > 80
+    blob = path.read_bytes()
+    for place in range(0, len(blob), 7):
+        path.write_bytes(blob[:place] + bytes([blob[place] ^ 1 << place % 8]) + blob[place + 1 :])
+        assert store.finished(directory) == set(), place
+        with pytest.raises(FileFormatError, match=r"seed0\.parquet .*: hedgerow resume") as caught:
+            results.open(directory)
+        assert "\n" not in str(caught.value)
+    path.write_bytes(blob)
+    assert store.finished(directory) == {path.stem}
+
+
+def test_a_run_of_the_same_name_is_not_the_same_run(directory: Path) -> None:
+    spec = made_spec()
+    path = store.write_cell(directory, {**spec, "delta": 0.5}, made_run(), made_learner())
+    asked = {path.stem: cell_hash(spec)}
+    assert store.finished(directory) == {path.stem}
+    found = store.inspect(directory, asked)
+    assert (found.finished, list(found.damaged)) == (set(), [path.stem])
+    assert "holds a run of another experiment (hash " in found.damaged[path.stem]
+    store.create(directory, {**EXPERIMENT, "hashes": asked})
+    with pytest.raises(FileFormatError, match="holds a run of another experiment"):
+        results.open(directory)
+    path.unlink()
+    store.write_cell(directory, spec, made_run(), made_learner())
+    assert store.finished(directory, asked) == {path.stem}
+    assert [cell.hash for cell in results.open(directory).cells] == list(asked.values())
+
+
+def test_a_cell_needs_its_trace_where_there_should_be_one(directory: Path) -> None:
+    path = store.write_cell(directory, made_spec(), made_run(), made_learner(), trace=made_run())
+    trace = directory / "traces" / path.name
+    assert store.inspect(directory, traces=True).finished == {path.stem}
+    trace.write_bytes(trace.read_bytes()[:-1])
+    assert "traces" in store.inspect(directory, traces=True).damaged[path.stem]
+    trace.unlink()
+    assert "No such file" in store.inspect(directory, traces=True).damaged[path.stem]
+    assert store.finished(directory) == {path.stem}
+
+
+def write_unsealed(table: pa.Table, path: Path, metadata: dict[bytes, bytes]) -> None:
+    """Write `table` as earlier releases did."""
+    header = json.loads(metadata[b"hedgerow"]) | {"schema": 1}
+    pq.write_table(table.replace_schema_metadata({b"hedgerow": json.dumps(header).encode()}), path)
+
+
+def test_files_of_earlier_releases_are_read_but_not_trusted(directory: Path) -> None:
+    path = store.write_cell(directory, made_spec(), made_run(), made_learner())
+    table = pq.read_table(path)
+    write_unsealed(table, path, table.schema.metadata)
+    assert results.open(directory).table(path.stem).equals(table)
+    assert "by an earlier release, without a checksum" in store.inspect(directory).damaged[path.stem]
+    renamed = table.rename_columns(["lass" if name == "loss" else name for name in table.schema.names])
+    write_unsealed(renamed, path, table.schema.metadata)
+    with pytest.raises(FileFormatError, match="its columns are not those of a run"):
+        results.open(directory)
+    with pytest.raises(FileFormatError, match="its columns are not those of a run"):
+        store.read_table(path)
+
+
+def test_what_another_program_wrote_again_is_not_ours(directory: Path) -> None:
+    path = store.write_cell(directory, made_spec(), made_run(), made_learner())
+    pq.write_table(pq.read_table(path), path)
+    with pytest.raises(FileFormatError, match="written again by another program: it has no checksum"):
+        results.open(directory)
+
+
+@pytest.mark.parametrize(
+    "raised", [pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, pa.ArrowMemoryError]
+)
+def test_whatever_pyarrow_raises_is_one_line(
+    directory: Path, raised: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise raised("a\nb")
+
+    path = store.write_cell(directory, made_spec(), made_run(), made_learner())
+    monkeypatch.setattr(pq, "read_table", fail)
+    with pytest.raises(FileFormatError, match="is not a Parquet file, or corrupt") as caught:
+        results.open(directory).table(path.stem)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_fifo_among_the_cells_does_not_keep_us_waiting(directory: Path) -> None:
+    os.mkfifo(directory / "cells" / "pipe.parquet")
+    assert store.finished(directory) == set()
+    with pytest.raises(FileFormatError, match="it is not a regular file"):
+        results.open(directory)
 
 
 def test_create_refuses_what_is_not_ours(tmp_path: Path) -> None:
@@ -163,6 +239,18 @@ def test_create_refuses_what_is_not_ours(tmp_path: Path) -> None:
         store.create(tmp_path / "letter.txt", EXPERIMENT)
     with pytest.raises(InvalidInput, match="needs the entry 'experiment'"):
         store.create(tmp_path / "out", {})
+
+
+def test_create_goes_on_after_a_violent_end(tmp_path: Path) -> None:
+    """Whoever was killed left the manifest and no folders, or only half of a manifest under another name."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".hedgerow-0-0.tmp").write_text("half")
+    store.create(tmp_path / "out", EXPERIMENT)
+    for name in ("cells", "traces"):
+        (tmp_path / "out" / name).rmdir()
+    store.create(tmp_path / "out", EXPERIMENT)
+    store.write_cell(tmp_path / "out", made_spec(), made_run(), made_learner())
+    assert len(results.open(tmp_path / "out").done) == 1
 
 
 def test_create_resumes_the_same_experiment_only(directory: Path) -> None:
@@ -200,14 +288,86 @@ def test_manifest_entries_of_cells_are_merged(directory: Path) -> None:
         opened["c"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "other", "experiment_hash": "x"}'])
-def test_other_manifests_are_refused(directory: Path, text: str) -> None:
-    (directory / "manifest.json").write_text(text)
-    with pytest.raises(FileFormatError, match="no manifest of hedgerow results"):
+STRANGE = [
+    b"",
+    b"[]",
+    b"{}",
+    b"7",
+    b"null",
+    b'{"kind": "other", "experiment_hash": "x"}',
+    b'{"kind": {}, "experiment_hash": []}',
+    b"\xff\xfe\x00",
+    b"[" * 200_000,
+    b"1" * 10_000,
+    bytes(range(256)) * 50,
+]
+
+
+@pytest.mark.parametrize("content", STRANGE, ids=range(len(STRANGE)))
+def test_other_manifests_are_refused(directory: Path, content: bytes) -> None:
+    (directory / "manifest.json").write_bytes(content)
+    with pytest.raises(FileFormatError, match="no manifest of hedgerow results") as caught:
         results.open(directory)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
     (directory / "manifest.json").unlink()
     with pytest.raises(FileFormatError, match="holds no results"):
         results.open(directory)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cells", []),
+        ("cells", {"a": 3}),
+        ("cells", {"a": {"status": []}}),
+        ("cells", {"a": {"seconds": {"loop": "long"}}}),
+        ("cells", {"a": {"seconds": {"loop": True}}}),
+        ("cells", {"a": {"seconds": 10**400}}),
+        ("cells", {"a": {"error": ["x"]}}),
+        ("cells", {"a": {"spec": {"seed": 1}}}),
+        ("cells", {"a": {"spec": {"instance": 1, "adversary": 2, "learner": 3, "episodes": 4, "seed": 5}}}),
+        ("experiment", {"name": "edited"}),
+        ("experiment", []),
+        ("hashes", {"a": 1}),
+        ("hashes", "x"),
+        ("resumed", {}),
+        ("title", 3),
+        ("source", None),
+        ("source_folder", []),
+        ("versions", []),
+        ("machine", "fast"),
+        ("command", 1),
+    ],
+)
+def test_a_manifest_with_strange_entries_is_refused(directory: Path, key: str, value: object) -> None:
+    path = directory / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    before = path.read_bytes()
+    for read in (results.open, store.read_manifest, lambda folder: store.update_manifest(folder, {"note": 1})):
+        with pytest.raises(FileFormatError, match=r"no manifest of hedgerow results: .*; restore it from a copy"):
+            read(directory)
+    assert path.read_bytes() == before
+
+
+def test_a_manifest_that_is_huge_or_no_file(directory: Path) -> None:
+    path = directory / "manifest.json"
+    with path.open("ab") as stream:
+        stream.truncate(2**31)
+    with pytest.raises(FileFormatError, match="it has 2,147,483,648 bytes; at most 536,870,912 are read"):
+        results.open(directory)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(FileFormatError, match="it is not a regular file"):
+        results.open(directory)
+    with pytest.raises(FileFormatError, match="it is not a regular file"):
+        store.create(directory, EXPERIMENT)
+
+
+def test_a_directory_that_cannot_be(tmp_path: Path) -> None:
+    for action in (results.open, lambda path: store.create(path, EXPERIMENT)):
+        with pytest.raises(InvalidInput, match="names have no NUL characters"):
+            action(f"{tmp_path}/a\0b")
 
 
 def test_a_manifest_of_a_later_release_is_refused(directory: Path) -> None:

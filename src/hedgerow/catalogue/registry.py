@@ -25,7 +25,7 @@ from importlib import resources
 from typing import Any, NamedTuple, TypeVar
 
 from hedgerow.catalogue.instance import Golden, Ingredients, Instance, content_hash
-from hedgerow.checks import real_number, whole_number
+from hedgerow.checks import LARGEST_SEED, real_number, shown, whole_number
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.model.occupancy import checked_loss
 
@@ -180,11 +180,11 @@ def _like(what: str, value: Any, default: Any) -> Any:
     if isinstance(default, float):
         return real_number(what, value, -sys.float_info.max, sys.float_info.max)
     if isinstance(default, int) and not isinstance(default, bool):
-        return whole_number(what, value, 0)
+        return whole_number(what, value, 0, LARGEST_SEED)  # sizes are checked where they are used
     if isinstance(default, tuple):
         if isinstance(value, str) or not hasattr(value, "__iter__"):
-            raise InvalidInput(f"{what} must be a sequence like {default!r}, not {value!r}")
+            raise InvalidInput(f"{what} must be a sequence like {default!r}, not {shown(value)}")
         return tuple(_like(f"{what}[{i}]", item, default[0]) for i, item in enumerate(value))
     if not isinstance(value, type(default)):
-        raise InvalidInput(f"{what} must be a {type(default).__name__} like {default!r}, not {value!r}")
+        raise InvalidInput(f"{what} must be a {type(default).__name__} like {default!r}, not {shown(value)}")
     return value

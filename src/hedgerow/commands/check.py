@@ -71,12 +71,14 @@ def _find(problem: str, choices: list[str]) -> tuple[Instance | None, CMDP]:
 
 def _parsed(choices: list[str]) -> dict[str, Any]:
     """KEY=VALUE with TOML values."""
+    from hedgerow.checks import shown
+
     found: dict[str, Any] = {}
     for choice in choices:
         try:
             found |= tomllib.loads(choice)
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidInput(f"--set {choice!r} is not KEY=VALUE as in TOML: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"--set {shown(choice)} is not KEY=VALUE as in TOML: {error}") from error
     return found
 
 

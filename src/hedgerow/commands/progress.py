@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.experiments.sweep import Watcher
@@ -31,8 +31,21 @@ MOST_LINES = 16
 def watcher(quiet: bool) -> Watcher:
     """The right one for where the output goes."""
     if quiet:
-        return Watcher()
+        return Quiet()
     return Display() if sys.stderr.isatty() else Lines()
+
+
+def damage_line(reasons: Mapping[str, str]) -> str:
+    """Which files were not what they should be, in one line."""
+    first, more = next(iter(reasons.values())), len(reasons) - 1
+    return first + (f", and {more} more; these cells run again" if more else "; its cell runs again")
+
+
+class Quiet(Watcher):
+    """Tells what nobody expects, and nothing else."""
+
+    def damaged(self, reasons: Mapping[str, str]) -> None:
+        _say(f"hedgerow: {damage_line(reasons)}")
 
 
 class Lines(Watcher):
@@ -43,6 +56,9 @@ class Lines(Watcher):
 
     def warm(self) -> None:
         _say("preparing the compiled kernels (a minute or two on the first run, then cached)")
+
+    def damaged(self, reasons: Mapping[str, str]) -> None:
+        _say(damage_line(reasons))
 
     def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
         self.begun, self.done, self.total = time.monotonic(), num_skipped, num_skipped + len(cells)
@@ -73,6 +89,9 @@ class Display(Watcher):
 
     def warm(self) -> None:
         self.screen.line("preparing the compiled kernels (a minute or two on the first run, then cached)")
+
+    def damaged(self, reasons: Mapping[str, str]) -> None:
+        self.screen.line(damage_line(reasons))
 
     def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
         self.cells, self.counts = cells, counts

@@ -240,6 +240,7 @@ def _as_data(experiment: Experiment, tally: Tally, found: Results | None, page: 
         "experiment": experiment.name,
         "directory": str(tally.directory),
         "cells": {"total": tally.total, "skipped": tally.skipped, "done": tally.done, "failed": len(tally.failed)},
+        "damaged": dict(tally.damaged),
         "failed": tally.failed,
         "interrupted": tally.interrupted,
         "seconds": round(tally.seconds, 3),

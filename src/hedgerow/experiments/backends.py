@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow import disk
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.worker import NOT_BEGUN, Outcome, Task, perform
 
@@ -39,8 +40,9 @@ def counted(tasks: Sequence[Task]) -> Iterator[tuple[list[Task], Counts]]:
     """The tasks with a common file of counters, and a function that reads it."""
     with tempfile.TemporaryDirectory(prefix="hedgerow-") as folder:
         path = Path(folder) / "counters"
-        counters = np.memmap(path, dtype=np.int64, mode="w+", shape=max(1, len(tasks)))
-        counters[:] = NOT_BEGUN
+        # Written, not only mapped: on a full disk that is an error, while a page without a place would end the process.
+        disk.save(path, np.full(max(1, len(tasks)), NOT_BEGUN, dtype=np.int64).tobytes())
+        counters = np.memmap(path, dtype=np.int64, mode="r+")
         numbered = [
             replace(task, number=number, counters=str(path), parent=os.getpid()) for number, task in enumerate(tasks)
         ]
@@ -131,11 +133,19 @@ def _killer(task: Task, times: int) -> Outcome:
 
 def _client(scheduler: str) -> Any:
     try:
-        from distributed import Client
+        from distributed import Client, Security
 
         connect: Any = Client
+        security: Any = Security
     except ImportError as error:
         raise HedgerowError("a Dask cluster needs the package distributed: pip install 'hedgerow[dask]'") from error
+    ours: dict[str, Any] = security().get_connection_args("client")
+    # A client that finds this out by itself takes a minute to give up.
+    encrypted = scheduler.startswith("tls://")
+    if encrypted and ours["ssl_context"] is None:
+        raise InvalidInput(f"{scheduler} needs a certificate: name ca-file, cert and key in Dask's configuration")
+    if ours["require_encryption"] and not encrypted:
+        raise InvalidInput(f"Dask's configuration requires encryption, and {scheduler} has none: name a tls:// address")
     try:
         client: Any = connect(scheduler, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:

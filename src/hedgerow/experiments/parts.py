@@ -17,7 +17,7 @@ import numpy as np
 
 from hedgerow import catalogue
 from hedgerow.catalogue import registry
-from hedgerow.checks import FloatArray, real_number
+from hedgerow.checks import FloatArray, real_number, shown
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners import settings as switches
 from hedgerow.learners.cvops import CVOPS, MEMORY_BUDGET, checked_arguments
@@ -57,7 +57,7 @@ def complete_instance(given: Mapping[str, Any], episodes: int, folder: Path) -> 
             raise Misfit(unknown[0] if unknown else "file", "an instance from a file has the one parameter file = PATH")
         return {"name": FILE, "file": params["file"], "content": _load(folder, params["file"]).content_hash}
     if name not in registry.names():
-        raise Misfit("name", f"unknown instance {name!r}; known: {', '.join([*registry.names(), FILE])}")
+        raise Misfit("name", f"unknown instance {shown(name)}; known: {', '.join([*registry.names(), FILE])}")
     entry = registry.find(name)
     for key, value in params.items():
         try:
@@ -94,7 +94,7 @@ def complete_adversary(given: Mapping[str, Any], episodes: int) -> Part:
             raise Misfit(next(iter(params)), "the instance's own loss has no parameters")
         return {"name": OWN}
     if name not in losses._KINDS:
-        raise Misfit("name", f"unknown adversary {name!r}; known: {', '.join([*losses._KINDS, OWN])}")
+        raise Misfit("name", f"unknown adversary {shown(name)}; known: {', '.join([*losses._KINDS, OWN])}")
     known = _parameters(losses._KINDS[name])
     for key in params:
         if key not in known:
@@ -136,15 +136,15 @@ def complete_learner(given: Mapping[str, Any]) -> Part:
     """`given` with its preset and, if it needs one, its baseline; switches are checked one by one."""
     name, params = given["name"], {key: value for key, value in given.items() if key != "name"}
     if name not in LEARNERS:
-        raise Misfit("name", f"unknown learner {name!r}; known: {', '.join(LEARNERS)}")
+        raise Misfit("name", f"unknown learner {shown(name)}; known: {', '.join(LEARNERS)}")
     cls, preset = LEARNERS[name], params.pop("preset", "paper")
-    if preset not in switches.PRESETS:
-        raise Misfit("preset", f"the preset is {preset!r}; choose one of {', '.join(switches.PRESETS)}")
+    if not isinstance(preset, str) or preset not in switches.PRESETS:
+        raise Misfit("preset", f"the preset is {shown(preset)}; choose one of {', '.join(switches.PRESETS)}")
     extra = _complete_baseline(cls, params) if needs_baseline(cls) else {}
     extra |= _complete_arguments(cls, params)
     known = params.pop("known_transitions", False)
     if not isinstance(known, bool):
-        raise Misfit("known_transitions", f"known_transitions must be true or false, not {known!r}")
+        raise Misfit("known_transitions", f"known_transitions must be true or false, not {shown(known)}")
     chosen: dict[str, Any] = {}
     for key, value in params.items():
         chosen[key] = value
@@ -191,7 +191,7 @@ def _complete_arguments(cls: type[Learner], params: dict[str, Any]) -> Part:
         if key in params:
             result[key] = params.pop(key)
             if isinstance(result[key], bool) or not isinstance(result[key], int | float):
-                raise Misfit(key, f"{key} must be a number, not {result[key]!r}")
+                raise Misfit(key, f"{key} must be a number, not {shown(result[key])}")
     return result
 
 
@@ -210,7 +210,7 @@ def _complete_baseline(cls: type[Learner], params: dict[str, Any]) -> Part:
     """Takes the keys of the baseline out of `params`."""
     kind = params.pop("baseline", "margin" if "margin" in params else "slater")
     if kind not in BASELINES:
-        raise Misfit("baseline", f"the baseline is {kind!r}; choose one of {', '.join(BASELINES)}")
+        raise Misfit("baseline", f"the baseline is {shown(kind)}; choose one of {', '.join(BASELINES)}")
     result: Part = {"baseline": kind}
     if kind == "margin":
         if "margin" not in params:

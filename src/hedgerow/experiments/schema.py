@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.checks import positive_share, whole_number
+from hedgerow.checks import positive_share, seed_number, shown, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import parts
 from hedgerow.experiments.parts import FILE, Misfit, Part
@@ -110,7 +110,7 @@ def parse(source: Source) -> Experiment:
         source=source,
         title=reader.text("title"),
         description=reader.text("description"),
-        seed=reader.numbers("seed", lambda value: whole_number("the seed", value, 0), 0),
+        seed=reader.numbers("seed", seed_number, 0),
         seeds=reader.numbers("seeds", _seeds),
         horizons=horizons,
         delta=reader.numbers("delta", lambda value: positive_share("delta", value, below_one=True), 0.01),
@@ -133,7 +133,7 @@ class _Reader:
     def text(self, key: str) -> str:
         value = self.data.get(key, "")
         if not isinstance(value, str):
-            raise self.source.mistake((key,), f"must be a text in quotation marks, not {value!r}")
+            raise self.source.mistake((key,), f"must be a text in quotation marks, not {shown(value)}")
         return value
 
     def numbers(self, key: str, check: Callable[[Any], Any], default: Any = None) -> Any:
@@ -201,7 +201,7 @@ def _distinct(what: str, values: list[Any], least: int) -> tuple[int, ...]:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidInput(f"must be true or false, not {value!r}")
+        raise InvalidInput(f"must be true or false, not {shown(value)}")
     return value
 
 
@@ -257,3 +257,5 @@ def _placed(experiment: Experiment, item: Ingredient, action: Callable[..., Any]
         raise experiment.source.mistake(where, str(error)) from error
     except HedgerowError as error:
         raise experiment.source.mistake(item.where, str(error)) from error
+    except (MemoryError, OverflowError, ValueError) as error:  # sizes that no array can have
+        raise experiment.source.mistake(item.where, f"cannot be built: {shown(str(error))}") from error

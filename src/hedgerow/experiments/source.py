@@ -14,15 +14,25 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
+from math import log10
 from pathlib import Path
 from typing import Any
 
+from hedgerow import disk
 from hedgerow.errors import InvalidInput
 
 Where = tuple[str | int, ...]
 """A path into the data: keys, and numbers (from 0) of the entries of a list."""
+
+LARGEST = 2**22
+"""Bytes of a file."""
+DEEPEST = 32
+"""Levels of tables and lists in each other."""
+LARGEST_BITS = 1024
+"""Of a whole number: about as large as a float can be."""
 
 _TABLE = re.compile(r"""^\s*(\[\[?)\s*["']?([\w-]+)["']?\s*\]""")
 _KEY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*(?:\.|=)""")
@@ -41,12 +51,24 @@ class Source:
 
     def data(self) -> dict[str, Any]:
         """The TOML as plain data."""
+        for line, content in _lines_of_code(self.text):
+            if any(key.count(".") > DEEPEST for key in content.split("=")[:-1]):
+                raise InvalidInput(f"{self.name}, line {line}: a key has more than {DEEPEST} parts")
         try:
-            return tomllib.loads(self.text)
+            data = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
             last = f"at line {len(self.text.splitlines())}, the end of the file"
-            message = str(error).replace("at end of document", last)
+            message = _cut(str(error).replace("at end of document", last))
             raise InvalidInput(f"{self.name} is not valid TOML: {message}") from error
+        except RecursionError as error:
+            raise InvalidInput(f"{self.name}: tables and lists are nested too deeply") from error
+        except ValueError as error:  # a whole number of thousands of digits
+            raise InvalidInput(f"{self.name} is not valid TOML: {error}") from error
+        for key, value in data.items():
+            problem = _beyond_bounds(value)
+            if problem:
+                raise self.mistake((key,), problem)
+        return data
 
     def mistake(self, where: Where, message: str) -> InvalidInput:
         """An error that says in which line and field."""
@@ -68,7 +90,8 @@ def find(name_or_path: str) -> Source:
         return Source(name_or_path, text, Path())
     path = Path(name_or_path)
     try:
-        return Source(name_or_path, path.read_text(encoding="utf-8"), path.parent)
+        text = disk.read(path, LARGEST).decode().replace("\r\n", "\n")
+        return Source(name_or_path, text, path.parent)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is not a text file in UTF-8: {error.reason} at byte {error.start}") from error
     except OSError as error:
@@ -100,6 +123,29 @@ def line_of(text: str, where: Where) -> int | None:
             elif inside == (table, number) and found[1] == key:
                 return line
     return fallback
+
+
+def _beyond_bounds(value: Any) -> str:
+    """What is too deep or too large in a value, in words; the empty text if nothing is."""
+    level = [value]
+    for _ in range(DEEPEST):
+        if any(isinstance(item, int) and item.bit_length() > LARGEST_BITS for item in level):
+            return f"a whole number has more than {int(LARGEST_BITS * log10(2))} digits"
+        level = [inner for item in level for inner in _inside(item)]
+        if not level:
+            return ""
+    return f"tables and lists are nested more than {DEEPEST} deep"
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _cut(text: str) -> str:
+    """`text` without its middle if it is long: the end says where."""
+    return text if len(text) <= 300 else f"{text[:200]} ... {text[-80:]}"
 
 
 def _lines_of_code(text: str) -> list[tuple[int, str]]:

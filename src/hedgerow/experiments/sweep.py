@@ -1,8 +1,9 @@
 """`sweep`: run the cells of an experiment that have no result yet, and keep the books.
 
-A cell is finished when its file is in the directory, complete and with the right hash; nothing else counts. So a sweep
-may end at any moment, by Ctrl-C or by a power cut, and the next call continues with what is missing. This process alone
-writes into the directory; times, attempts and errors go into the manifest, at most once a second.
+A cell is finished when its file is in the directory, whole to the last bit and that of this very run; nothing else
+counts. A file that is damaged, or that of another run, is made again. So a sweep may end at any moment, by Ctrl-C or by
+a power cut, and the next call continues with what is missing. This process alone writes into the directory; times,
+attempts and errors go into the manifest, at most once a second.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hedgerow import files
+from hedgerow import disk
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import backends
 from hedgerow.experiments.backends import BACKENDS, Counts
@@ -26,6 +27,7 @@ from hedgerow.experiments.source import Source
 from hedgerow.experiments.worker import Outcome, Task, own_version, perform
 from hedgerow.model.adaptive import Pursuit
 from hedgerow.results import store
+from hedgerow.results.manifest import MANIFEST, read_manifest, update_manifest
 from hedgerow.results.record import heading
 
 WARM_EPISODES = 3
@@ -38,6 +40,9 @@ class Watcher:
 
     def warm(self) -> None:
         """Kernels are being compiled or loaded, before the workers start."""
+
+    def damaged(self, reasons: Mapping[str, str]) -> None:
+        """The files of these cells cannot be trusted, for these reasons; they are run again."""
 
     def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
         """These cells are going to run; `counts` tells, at any time, the episodes done by each of them."""
@@ -87,6 +92,8 @@ class Tally:
     """By cell: why"""
     seconds: float
     interrupted: bool = False
+    damaged: Mapping[str, str] = field(default_factory=dict)
+    """By cell whose file was there, but could not be trusted, so that it was run again: why"""
 
     @property
     def complete(self) -> bool:
@@ -111,10 +118,12 @@ def sweep(
     cells = cells_of(experiment)
     chosen = _chosen(cells, only)
     _open(experiment, cells, target, resume)
-    finished = store.finished(target)
-    waiting = [cell for cell in chosen if cell.id not in finished]
+    found = store.inspect(target, {cell.id: cell.hash for cell in chosen}, traces=experiment.trace)
+    waiting = [cell for cell in chosen if cell.id not in found.finished]
     books, interrupted = _Books(target), False
     try:
+        if found.damaged:
+            watch.damaged(found.damaged)
         if waiting:
             _run(experiment, waiting, len(chosen) - len(waiting), plan, watch, books)
     except KeyboardInterrupt:
@@ -122,16 +131,16 @@ def sweep(
     finally:
         watch.stop()
         books.close()
-    done = len(store.finished(target).intersection(cell.id for cell in waiting))
+    done = len(store.finished(target, {cell.id: cell.hash for cell in waiting}))
     skipped, seconds = len(chosen) - len(waiting), time.perf_counter() - begun
-    return Tally(target, len(chosen), skipped, done, books.failed, seconds, interrupted)
+    return Tally(target, len(chosen), skipped, done, books.failed, seconds, interrupted, found.damaged)
 
 
 def stored_experiment(directory: str | os.PathLike[str]) -> Experiment:
     """The experiment whose results a directory holds."""
-    manifest = store.read_manifest(directory)
+    manifest = read_manifest(directory)
     try:
-        source = Source(manifest["source_name"], manifest["source"], Path(manifest["source_folder"]))
+        source = Source(manifest["source_name"], manifest["source"], disk.checked_path(manifest["source_folder"]))
     except KeyError as error:
         raise InvalidInput(f"{directory} was not made by a sweep: its manifest has no entry {error}") from error
     return parse(source)
@@ -147,13 +156,14 @@ def _chosen(cells: Sequence[Cell], only: Sequence[str]) -> Sequence[Cell]:
 
 def _open(experiment: Experiment, cells: tuple[Cell, ...], target: Path, resume: bool) -> None:
     """Make the directory, or make sure that it belongs to this experiment and may be continued."""
-    if not resume and (target / store.MANIFEST).exists():
+    if not resume and (target / MANIFEST).exists():
         raise InvalidInput(
             f"{target} holds results already: {len(store.finished(target))} finished cells; pass --resume (in Python: "
             "resume=True) to run what is missing, or choose another directory"
         )
     entries = {
         "experiment": experiment_data(experiment, cells),
+        "hashes": {cell.id: cell.hash for cell in cells},
         **heading(experiment.title or experiment.name, experiment.description),
         "source": experiment.source.text,
         "source_name": experiment.source.name,
@@ -224,7 +234,7 @@ class _Books:
         """Keep what a cell came to: its files first, then the note."""
         for path, content in outcome.files.items():
             # Whatever stands there is not a finished cell: those were not run.
-            files.save(self.directory / path, content, overwrite=True)
+            disk.save(self.directory / path, content, overwrite=True)
         note: dict[str, Any] = {
             "status": "failed" if outcome.failed else "done",
             "error": outcome.error or None,
@@ -241,5 +251,5 @@ class _Books:
 
     def close(self) -> None:
         if self._notes:
-            store.update_manifest(self.directory, {"cells": self._notes})
+            update_manifest(self.directory, {"cells": self._notes})
         self._notes, self._written = {}, time.monotonic()

@@ -22,7 +22,17 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, float_array, frozen, kind_of, positive_share, whole_number, within
+from hedgerow.checks import (
+    FloatArray,
+    IntArray,
+    float_array,
+    frozen,
+    kind_of,
+    positive_share,
+    seed_number,
+    whole_number,
+    within,
+)
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.counts import find_path
@@ -104,7 +114,7 @@ class Learner(ABC):
         self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
-        self.seed = whole_number("the seed", seed, 0)
+        self.seed = seed_number(seed)
         self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
         self.coin = Generator(PCG64(SeedSequence(self.seed)))
         self.core = self._first_core()

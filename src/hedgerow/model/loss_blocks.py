@@ -20,12 +20,20 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, float_array, frozen, numeric_array, whole_number, within
+from hedgerow.checks import (
+    LARGEST_COUNT,
+    FloatArray,
+    IntArray,
+    float_array,
+    frozen,
+    numeric_array,
+    whole_number,
+    within,
+)
 from hedgerow.errors import InvalidInput
 from hedgerow.model.adaptive import checked_episode
 from hedgerow.model.layout import Layout
 
-_LAST_EPISODE = 2**53
 _OWN_STREAMS = 0x1055
 """Simulations spawn the keys (0,), (1,), ...: with an equal seed, losses must not share a stream with the world."""
 
@@ -62,7 +70,7 @@ class ObliviousLosses(ABC):
     def block(self, layout: Layout, first: int, count: int) -> LossBlock:
         """The losses of the episodes first, ..., first + count - 1 (numbered from 0)."""
         first, count = whole_number("the first episode", first, 0), whole_number("the number of episodes", count, 1)
-        if first + count > _LAST_EPISODE:
+        if first + count > LARGEST_COUNT:
             raise InvalidInput(f"episode {first + count - 1} is too late; episodes are numbered below 2**53")
         block = self._block(layout, first, count)
         for array in block:
@@ -180,14 +188,3 @@ def check_rows(layout: Layout, array: FloatArray) -> FloatArray:
     if array.shape[-1] != layout.num_rows:
         raise InvalidInput(f"losses are given for {array.shape[-1]} rows; the layout has {layout.num_rows}")
     return array
-
-
-def episode_count(what: str, value: object, least: int) -> int:
-    number = whole_number(what, value, least)
-    if number > _LAST_EPISODE:
-        raise InvalidInput(f"{what} is {number}; it must be at most 2**53")
-    return number
-
-
-def checked_seed(value: object) -> int:
-    return whole_number("the seed", value, 0)

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import FloatArray, seed_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.model.adaptive import AdaptiveLosses, CheckedAdaptive, Pursuit
 from hedgerow.model.layout import Layout
@@ -31,8 +31,6 @@ from hedgerow.model.loss_blocks import (
     LossBlock,
     ObliviousLosses,
     check_rows,
-    checked_seed,
-    episode_count,
     from_table,
     loss_stream,
     one_pattern_each,
@@ -87,7 +85,7 @@ class IID(ObliviousLosses):
 
     def __post_init__(self) -> None:
         means = None if self.means is None else unit_array("the mean loss", self.means, 1)
-        self._set(seed=checked_seed(self.seed), means=means)
+        self._set(seed=seed_number(self.seed), means=means)
         if self.noise not in ("bernoulli", "uniform"):
             raise InvalidInput(f"unknown noise {self.noise!r}; known: bernoulli, uniform")
 
@@ -123,10 +121,10 @@ class Switching(ObliviousLosses):
     def __post_init__(self) -> None:
         patterns = self.patterns
         if isinstance(patterns, int | np.integer):
-            patterns = episode_count("the number of patterns", patterns, 2)
+            patterns = whole_number("the number of patterns", patterns, 2)
         else:
             patterns = unit_array("the patterns", patterns, 2)
-        self._set(period=episode_count("the period", self.period, 1), patterns=patterns, seed=checked_seed(self.seed))
+        self._set(period=whole_number("the period", self.period, 1), patterns=patterns, seed=seed_number(self.seed))
 
     def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
         given = self.patterns
@@ -151,7 +149,7 @@ class Drifting(ObliviousLosses):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        self._set(period=episode_count("the period", self.period, 2), seed=checked_seed(self.seed))
+        self._set(period=whole_number("the period", self.period, 2), seed=seed_number(self.seed))
 
     def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
         low, high, phase = loss_stream(self.seed, 0).random((3, layout.num_rows)) * [[0.5], [-0.5], [1.0]]

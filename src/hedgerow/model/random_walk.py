@@ -19,9 +19,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.checks import IntArray, real_number
+from hedgerow.checks import IntArray, real_number, seed_number
 from hedgerow.model.layout import Layout
-from hedgerow.model.loss_blocks import LossBlock, ObliviousLosses, checked_seed, one_pattern_each, uniform_draws
+from hedgerow.model.loss_blocks import LossBlock, ObliviousLosses, one_pattern_each, uniform_draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class RandomWalk(ObliviousLosses):
     _ONE: ClassVar[int] = 2**40
 
     def __post_init__(self) -> None:
-        self._set(step=real_number("the step", self.step, 1e-9, 1.0), seed=checked_seed(self.seed))
+        self._set(step=real_number("the step", self.step, 1e-9, 1.0), seed=seed_number(self.seed))
 
     def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
         rows = layout.num_rows

@@ -45,7 +45,7 @@ def write_report(source: Results | str | os.PathLike[str], out: Path | None = No
     """
     results = source if isinstance(source, Results) else open_results(source)
     target = (results.directory or Path()) / FILE if out is None else Path(out)
-    files.save(target, page(results).encode(), overwrite=True)
+    files.save(target, page(results).encode(errors="backslashreplace"), overwrite=True)
     return target
 
 

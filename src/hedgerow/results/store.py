@@ -4,31 +4,32 @@
     DIR/cells/<id>.parquet       the curves of a finished cell
     DIR/traces/<id>.parquet      optional: every episode of it
 
-Files are written atomically and never overwritten; a cell is finished when its file is there. Cells may be written by
-many processes at once; the manifest belongs to one process at a time.
+Files are written atomically and never overwritten while they are good. A cell is finished when its file is there, is
+whole, and is that of this very run. Cells may be written by many processes at once; the manifest belongs to one process
+at a time.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hedgerow import files
+from hedgerow import disk
 from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.results.manifest import KIND, MANIFEST, SCHEMA, write_manifest
+from hedgerow.results.manifest import read_manifest as read_manifest
+from hedgerow.results.manifest import update_manifest as update_manifest
 from hedgerow.results.naming import fingerprint
 from hedgerow.results.record import Cell, Results
 from hedgerow.results.surroundings import surroundings
-from hedgerow.results.tables import SCHEMA, parquet, run_table, table_bytes, table_header
+from hedgerow.results.tables import UNSEALED, header_in, run_table, table_bytes, table_header, table_in
 
 if TYPE_CHECKING:
     from hedgerow.learners.learner import Learner
     from hedgerow.simulation.outcome import Run
 
-MANIFEST = "manifest.json"
-KIND = "hedgerow sweep"
 CELLS, TRACES = "cells", "traces"
 PathLike = str | os.PathLike[str]
 
@@ -36,27 +37,29 @@ PathLike = str | os.PathLike[str]
 def create(directory: PathLike, manifest: Mapping[str, Any]) -> None:
     """Make `directory` ready for the cells of an experiment, or for more cells of the same one.
 
-    `manifest` holds at least "experiment" (the experiment as data); "source" (its text) and whatever else should be
-    kept may follow. Versions, commit, machine and time are added. A directory that holds something else is refused; one
-    with the same experiment stays as it is, but for a note under "resumed".
+    `manifest` holds at least "experiment" (the experiment as data); "source" (its text), "hashes" (of its cells, by id)
+    and whatever else should be kept may follow. Versions, commit, machine and time are added. A directory that holds
+    something else is refused; one with the same experiment stays as it is, but for a note under "resumed".
     """
-    target = Path(directory)
+    target = disk.checked_path(directory)
     if "experiment" not in manifest:
         raise InvalidInput("a manifest needs the entry 'experiment': the experiment as data")
     ours = {"kind": KIND, "schema": SCHEMA, "experiment_hash": fingerprint(manifest["experiment"])}
     fresh = {**ours, **surroundings(), "cells": {}, "resumed": [], **manifest, **ours}
     if target.exists() and not target.is_dir():
         raise InvalidInput(f"{target} is a file; results need a directory")
-    if target.is_dir() and any(target.iterdir()):
+    # Whoever was killed while the manifest was written left a temporary file, and nothing else.
+    if target.is_dir() and any(not entry.name.startswith(disk.TEMPORARY) for entry in target.iterdir()):
         _resume(target, fresh)
-        return
-    for folder in (target, target / CELLS, target / TRACES):
-        folder.mkdir(parents=True, exist_ok=True)
-    _write_manifest(target, fresh)
+    else:
+        target.mkdir(parents=True, exist_ok=True)
+        write_manifest(target, fresh)
+    for folder in (target / CELLS, target / TRACES):
+        folder.mkdir(exist_ok=True)
 
 
 def _resume(target: Path, fresh: Mapping[str, Any]) -> None:
-    if not (target / MANIFEST).is_file():
+    if not (target / MANIFEST).exists():
         raise InvalidInput(f"{target} is not empty and holds no results of hedgerow; choose another directory")
     old = read_manifest(target)
     if old["experiment_hash"] != fresh["experiment_hash"]:
@@ -64,10 +67,9 @@ def _resume(target: Path, fresh: Mapping[str, Any]) -> None:
             f"{target} holds the results of another experiment (hash {old['experiment_hash'][:12]}, "
             f"this one has {fresh['experiment_hash'][:12]}); choose another directory"
         )
-    for folder in (target / CELLS, target / TRACES):
-        folder.mkdir(exist_ok=True)
     note = {key: fresh[key] for key in ("created", "command", "python", "versions", "commit", "machine")}
-    _write_manifest(target, {**old, "resumed": [*old.get("resumed", []), note]})
+    hashes = {key: fresh[key] for key in ("hashes",) if key in fresh}
+    write_manifest(target, {**old, **hashes, "resumed": [*old.get("resumed", []), note]})
 
 
 def write_cell(
@@ -92,85 +94,88 @@ def write_cell(
         raise InvalidInput(f"{path} exists already; results are never overwritten: remove it or use another directory")
     if trace is not None:
         # An earlier attempt may have ended between the two files; a trace without its cell counts for nothing.
-        files.save(target / TRACES / name, table_bytes(run_table(spec, trace, learner, facts)), overwrite=True)
-    files.save(path, table_bytes(table))
+        disk.save(target / TRACES / name, table_bytes(run_table(spec, trace, learner, facts)), overwrite=True)
+    disk.save(path, table_bytes(table))
     return path
 
 
-def finished(directory: PathLike) -> set[str]:
-    """The ids of the cells whose file is complete and belongs to the cell that it names."""
-    ids = set()
-    for path in sorted((Path(directory) / CELLS).glob("*.parquet")):
+class Inspection(NamedTuple):
+    """What the files of cells are worth."""
+
+    finished: set[str]
+    """Ids of the cells whose files are whole and hold the run that they should"""
+    damaged: dict[str, str]
+    """Ids of those whose files cannot be trusted: why"""
+
+
+def inspect(directory: PathLike, hashes: Mapping[str, str] | None = None, *, traces: bool = False) -> Inspection:
+    """Look at the cells with these `hashes` by id (None: at all files), every byte; `traces`: each must have one."""
+    target, found = Path(directory), Inspection(set(), {})
+    names = hashes if hashes is not None else [path.stem for path in sorted((target / CELLS).glob("*.parquet"))]
+    for name in names:
+        files = [target / folder / f"{name}.parquet" for folder in ((CELLS, TRACES) if traces else (CELLS,))]
+        if not os.path.lexists(files[0]):
+            continue
         try:
-            ids.add(_header(path)["id"])
-        except FileFormatError:
-            continue  # as good as not there: `open` says what is wrong with it
-    return ids
+            for path in files:
+                _check_sealed(path, _header(path, hashes))
+        except FileFormatError as error:
+            found.damaged[name] = str(error)
+        else:
+            found.finished.add(name)
+    return found
 
 
-def update_manifest(directory: PathLike, changes: Mapping[str, Any]) -> None:
-    """Replace entries of the manifest, atomically; "cells" is merged cell by cell, entry by entry."""
-    target = Path(directory)
-    manifest = read_manifest(target)
-    cells = dict(manifest.get("cells", {}))
-    for name, entry in changes.get("cells", {}).items():
-        cells[name] = {**cells.get(name, {}), **entry}
-    _write_manifest(target, {**manifest, **changes, "cells": cells})
-
-
-def read_manifest(directory: PathLike) -> dict[str, Any]:
-    """The manifest of a directory of results."""
-    path = Path(directory) / MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        is_ours = manifest["kind"] == KIND and isinstance(manifest["experiment_hash"], str)
-    except OSError as error:
-        raise FileFormatError(f"{directory} holds no results: cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise FileFormatError(f"{path} is no manifest of hedgerow results: {error}") from error
-    if not is_ours:
-        raise FileFormatError(f"{path} is no manifest of hedgerow results")
-    if manifest.get("schema") != SCHEMA:
-        raise FileFormatError(f"{path} has schema {manifest.get('schema')!r}; this release reads {SCHEMA}")
-    result: dict[str, Any] = manifest
-    return result
+def finished(directory: PathLike, hashes: Mapping[str, str] | None = None) -> set[str]:
+    """The ids of the cells whose file is whole and belongs to the cell that it names, with this hash if it is given."""
+    return inspect(directory, hashes).finished
 
 
 def open(directory: PathLike) -> Results:  # noqa: A001 - read as hr.results.open
-    """Everything that a directory of results holds; cells that failed or are missing are listed as such."""
-    target = Path(directory)
+    """Everything that a directory of results holds; cells that failed or are missing are listed as such.
+
+    A file that is damaged or not of this experiment is an error. Files of earlier releases, without a checksum, are
+    read; `hedgerow resume` runs their cells again.
+    """
+    target = disk.checked_path(directory)
     manifest = read_manifest(target)
     entries: dict[str, Any] = manifest.get("cells", {})
     cells = []
     for path in sorted((target / CELLS).glob("*.parquet")):
-        header = _header(path)
+        try:
+            header = _header(path, manifest.get("hashes"))
+        except FileFormatError as error:
+            raise FileFormatError(f"{error}; remove it, or run its cell again: hedgerow resume {target}") from error
         cells.append(Cell.of(header, entries.get(header["id"], {}), "done"))
     done = {cell.id for cell in cells}
     for name in sorted(set(entries) - done):
         status = "failed" if entries[name].get("status") == "failed" else "missing"
-        cells.append(Cell.of({"id": name, **entries[name]}, entries[name], status))
+        cells.append(Cell.of({**entries[name], "id": name}, entries[name], status))
     return Results(target, manifest, tuple(cells), lambda name: read_table(target / CELLS / f"{name}.parquet"))
 
 
 def read_table(path: PathLike) -> Any:
     """The Arrow table in a file of ours, its checksums verified."""
-    try:
-        return parquet().read_table(path, page_checksum_verification=True)
-    except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
-        raise FileFormatError(f"cannot read {path}: {error}; remove it and run its cell again") from error
+    return table_in(_content(path), str(path))
 
 
-def _header(path: Path) -> dict[str, Any]:
+def _content(path: PathLike) -> bytes:
     try:
-        metadata = parquet().read_schema(path).metadata
-    except (OSError, ValueError) as error:
-        raise FileFormatError(f"cannot read {path}: {error}; remove it and run its cell again") from error
-    header = table_header(metadata, str(path))
+        return disk.read(path)
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _header(path: Path, hashes: Mapping[str, str] | None) -> dict[str, Any]:
+    """The header of a cell's file, after it was checked that it is whole and the right one."""
+    header = header_in(_content(path), str(path))
     if header["id"] != path.stem:
-        raise FileFormatError(f"{path} holds the cell {header['id']}; give it back its name")
+        raise FileFormatError(f"{path} holds the cell {header['id']}, not the one that its name says")
+    if hashes is not None and hashes.get(path.stem) != header["hash"]:
+        raise FileFormatError(f"{path} holds a run of another experiment (hash {header['hash'][:12]})")
     return header
 
 
-def _write_manifest(target: Path, manifest: Mapping[str, Any]) -> None:
-    text = json.dumps(manifest, indent=1, sort_keys=False, allow_nan=False)
-    files.save(target / MANIFEST, f"{text}\n".encode(), overwrite=True)
+def _check_sealed(path: Path, header: Mapping[str, Any]) -> None:
+    if header["schema"] == UNSEALED:
+        raise FileFormatError(f"{path} was written by an earlier release, without a checksum")

@@ -2,28 +2,32 @@
 
 Columns of every run: the quantities of `COLUMNS`; of every constraint i = 0, 1, ...: those of `PER_CONSTRAINT` with the
 suffix _i. Facts that are one number (optimum, t_bar, ...) and the ledger of guarantees go into the metadata of the
-table. Nothing here depends on time, place or machine, so that equal runs give equal bytes.
+table. Nothing here depends on time, place or machine, so that equal runs give equal bytes. A file is sealed: its own
+checksum is in it, and whatever does not fit is refused before it is read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import FloatArray, shown
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 from hedgerow.results.naming import cell_hash, cell_id, fingerprint
+from hedgerow.results.seal import BLANK, KEY, has_seal, is_intact, seal
 
 if TYPE_CHECKING:
     from hedgerow.learners.learner import Learner
     from hedgerow.simulation.outcome import Run
 
-SCHEMA = 1
+SCHEMA = 2
+UNSEALED = 1
+"""The schema of tables of earlier releases: the same columns, no seal."""
 METADATA_KEY = b"hedgerow"
 COMPRESSION = "zstd"
 
@@ -156,16 +160,15 @@ def table_header(metadata: Mapping[bytes, bytes] | None, source: str) -> dict[st
     """The header of a table, after it was checked that it is one of ours and describes itself."""
     try:
         header: dict[str, Any] = json.loads((metadata or {})[METADATA_KEY])
-        known = header["schema"] == SCHEMA
+        known = header["schema"] in (SCHEMA, UNSEALED)
         fits = header["hash"] == cell_hash(header["spec"]) and header["facts_hash"] == fingerprint(header["facts"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        fits = fits and isinstance(header["id"], str) and isinstance(header["facts"]["constraints"], list)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise FileFormatError(f"{source} is a Parquet file, but not the table of a hedgerow run") from error
     if not known:
-        raise FileFormatError(f"{source} has schema {header['schema']!r}; this release reads {SCHEMA}")
+        raise FileFormatError(f"{source} has schema {shown(header['schema'])}; this release reads {SCHEMA}")
     if not fits:
-        raise FileFormatError(
-            f"{source} is corrupt: its hashes do not fit what it says; remove it and run its cell again"
-        )
+        raise FileFormatError(f"{source} is corrupt: its hashes do not fit what it says")
     return header
 
 
@@ -174,9 +177,53 @@ def table_bytes(table: Any) -> bytes:
     pa = arrow()
     sink = pa.BufferOutputStream()
     # Curves hardly repeat a number, so that dictionaries would only be a detour.
-    parquet().write_table(table, sink, compression=COMPRESSION, use_dictionary=False, write_page_checksum=True)
-    blob: bytes = sink.getvalue().to_pybytes()
-    return blob
+    options = {"compression": COMPRESSION, "use_dictionary": False, "write_page_checksum": True}
+    with parquet().ParquetWriter(sink, table.schema, **options) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({KEY: BLANK})
+    return seal(sink.getvalue().to_pybytes())
+
+
+def header_in(blob: bytes, source: str) -> dict[str, Any]:
+    """The header of the table in a file, after the seal and the columns were checked; `source` is how to call it."""
+    if has_seal(blob) and not is_intact(blob):
+        raise FileFormatError(f"{source} is corrupt: its checksum does not fit its content")
+    schema = _parsed(lambda: parquet().read_schema(arrow().BufferReader(blob)), source)
+    header = table_header(schema.metadata, source)
+    if header["schema"] != UNSEALED and not has_seal(blob):
+        raise FileFormatError(f"{source} is corrupt, or was written again by another program: it has no checksum")
+    if not schema.equals(_columns(len(header["facts"]["constraints"]))):
+        raise FileFormatError(f"{source} is corrupt: its columns are not those of a run")
+    return header
+
+
+def table_in(blob: bytes, source: str) -> Any:
+    """The table in a file, checked like `header_in`."""
+    header_in(blob, source)
+    # Without threads: tables are small, and pyarrow's may still be running when the interpreter ends.
+    options = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
+    return _parsed(lambda: parquet().read_table(arrow().BufferReader(blob), **options), source)
+
+
+def _columns(num_constraints: int) -> Any:
+    """The Arrow schema of a run."""
+    names: dict[str, str] = {}
+    for column, _, kind in COLUMNS:
+        names[column] = kind
+        if column == "regret":
+            names["regret_so_far"] = "float64"
+    for column, _ in PER_CONSTRAINT:
+        names |= {f"{column}_{i}": "float64" for i in range(num_constraints)}
+    pa = arrow()
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in names.items()])
+
+
+def _parsed(read: Callable[[], Any], source: str) -> Any:
+    """What pyarrow makes of bytes that may be anything."""
+    try:
+        return read()
+    except (arrow().ArrowException, OSError, ValueError) as error:
+        raise FileFormatError(f"{source} is not a Parquet file, or corrupt: {shown(str(error))}") from error
 
 
 def _plain(value: Any) -> Any:

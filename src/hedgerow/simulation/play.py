@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 
-from hedgerow.checks import FloatArray, IntArray, whole_number
+from hedgerow.checks import FloatArray, IntArray, seed_number
 from hedgerow.compiling import kernel
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP
@@ -51,7 +51,7 @@ class Streams(NamedTuple):
 
 def make_streams(seed: int) -> Streams:
     """Three independent streams."""
-    spawned = SeedSequence(whole_number("the seed", seed, 0)).spawn(3)
+    spawned = SeedSequence(seed_number(seed)).spawn(3)
     return Streams(*(Generator(PCG64(sequence)) for sequence in spawned))
 
 

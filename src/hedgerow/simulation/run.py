@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, IntArray, kind_of, whole_number
+from hedgerow.checks import FloatArray, IntArray, kind_of, seed_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.core import Core
 from hedgerow.learners.learner import Learner
@@ -107,7 +107,7 @@ class Simulation:
         _check_kinds(cmdp, losses, learner)
         _check_match(cmdp, learner)
         learner.complete()
-        self.cmdp, self.learner, self.seed = cmdp, learner, whole_number("the seed", seed, 0)
+        self.cmdp, self.learner, self.seed = cmdp, learner, seed_number(seed)
         self.losses = _adversary(losses)
         self.first = learner.episode
         self.last = self.first + self._length(episodes)

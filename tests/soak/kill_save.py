@@ -1,0 +1,93 @@
+"""kill -9 in the middle of saving, at random moments: what is there is whole, and nothing else stays.
+
+    python -m tests.soak.kill_save --count 1000
+
+A process saves without pause, replacing one file and making another one anew each time, until it is killed. Both must
+then be whole (the second may be missing), never older than before; the next save of each leaves no temporary file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from rounds import Broken, main, rounds
+
+from hedgerow import disk
+
+LARGEST = 2_000_000
+LONGEST_LIFE = 0.08
+REPLACED, NEW = "replaced", "new"
+
+
+def content(number: int, rng: random.Random) -> bytes:
+    """Bytes that know their number and their own checksum."""
+    body = number.to_bytes(8, "big") + rng.randbytes(1000) * rng.randrange(1, LARGEST // 1000)
+    return body + hashlib.sha256(body).digest()
+
+
+def number_in(path: Path) -> int:
+    blob = path.read_bytes()
+    if hashlib.sha256(blob[:-32]).digest() != blob[-32:]:
+        raise Broken(f"{path} is torn: {len(blob)} bytes")
+    return int.from_bytes(blob[:8], "big")
+
+
+def save_for_ever(folder: Path, first: int, seed: int) -> None:
+    rng, number = random.Random(seed), first
+    print("ready", flush=True)
+    while True:
+        number += 1
+        disk.save(folder / REPLACED, content(number, rng), overwrite=True)
+        (folder / NEW).unlink(missing_ok=True)
+        disk.save(folder / NEW, content(number, rng))
+
+
+def soak(count: int, rng: random.Random) -> str:
+    found: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="kill-save-") as name:
+        folder, number = Path(name), 0
+        disk.save(folder / REPLACED, content(number, rng))
+        for _ in rounds(count):
+            _kill_one(folder, number, rng)
+            left = {path.name for path in folder.iterdir()} - {REPLACED, NEW}
+            found["left a temporary file"] += bool(left)
+            found["left no new file"] += not (folder / NEW).exists()
+            now = number_in(folder / REPLACED)
+            if now < number or ((folder / NEW).exists() and not number <= number_in(folder / NEW) <= now):
+                raise Broken(f"an older file came back: {now} after {number}")
+            found["files replaced"] += now - number
+            number = now + 1
+            disk.save(folder / REPLACED, content(number, rng), overwrite=True)
+            disk.save(folder / NEW, content(number, rng), overwrite=True)
+            left = {path.name for path in folder.iterdir()} - {REPLACED, NEW}
+            if left:
+                raise Broken(f"temporary files stayed: {left}")
+    told = ", ".join(f"{value} {key}" for key, value in found.items())
+    return f"{count} kills, 0 torn, 0 lost, 0 temporary files after the next save ({told})"
+
+
+def _kill_one(folder: Path, number: int, rng: random.Random) -> None:
+    command = [sys.executable, __file__, "--save", str(folder), str(number), str(rng.getrandbits(32))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as saver:
+        assert saver.stdout is not None
+        if saver.stdout.readline() != "ready\n":
+            raise Broken("the saver did not begin")
+        time.sleep(rng.uniform(0.0, LONGEST_LIFE))
+        if saver.poll() is not None:
+            raise Broken(f"the saver ended by itself with {saver.returncode}")
+        saver.kill()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--save"]:
+        save_for_ever(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    sys.exit(main("kill -9 during save", soak, 1000))
