@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hedgerow import catalogue, errors, results
-    from hedgerow.errors import CertificateError, FileFormatError, HedgerowError, InfeasibleError, InvalidInput
+    from hedgerow.errors import (
+        BusyError,
+        CertificateError,
+        FileFormatError,
+        HedgerowError,
+        InfeasibleError,
+        InvalidInput,
+    )
     from hedgerow.learners.cvops import CVOPS
     from hedgerow.learners.learner import Learner
     from hedgerow.learners.sops import SOPS
@@ -44,6 +51,7 @@ __all__ = [
     "UOBREPS",
     "BernoulliCosts",
     "BetaCosts",
+    "BusyError",
     "Certificate",
     "CertificateError",
     "CostDistribution",
@@ -84,7 +92,14 @@ _MODULES = {
 }
 
 _HOME = {
-    "hedgerow.errors": ("CertificateError", "FileFormatError", "HedgerowError", "InfeasibleError", "InvalidInput"),
+    "hedgerow.errors": (
+        "BusyError",
+        "CertificateError",
+        "FileFormatError",
+        "HedgerowError",
+        "InfeasibleError",
+        "InvalidInput",
+    ),
     "hedgerow.learners.cvops": ("CVOPS",),
     "hedgerow.learners.sops": ("SOPS",),
     "hedgerow.learners.svops": ("SVOPS",),

@@ -1,0 +1,81 @@
+"""One at a time: who is at work on a learner.
+
+Compiled code works on the arrays of a learner while other threads run. Two calls at once would read torn numbers and
+write beyond the ends of arrays, so every operation first asks for its turn. Nobody waits: a call that finds another one
+at work is refused and changes nothing. Different learners know nothing of each other.
+
+A simulation has its turn from its first episode to its last. Between its steps the learner is at *rest*: whatever the
+simulating thread calls then, such as `save` from an adversary, finds whole episodes and is let in. Inside any other
+operation nobody is, not even a signal handler of the same thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from threading import get_ident
+from typing import Any, ParamSpec, TypeVar, cast
+
+from hedgerow.errors import BusyError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+NOW = 0
+"""The one key of a `Turn`."""
+
+
+class Work:
+    """One operation on a learner: its name, its thread, and whether it leaves the learner at rest meanwhile."""
+
+    __slots__ = ("rests", "thread", "what")
+
+    def __init__(self, what: str, thread: int, rests: bool) -> None:
+        self.what, self.thread, self.rests = what, thread, rests
+
+
+class Turn(dict[int, Work]):
+    """What is at work on one learner: a dictionary with at most one entry. It belongs to that learner alone."""
+
+
+def take_turn(turn: Turn, what: str, rests: bool, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call `function` as the operation `what`, unless another one is at work."""
+    mine, outer, refused = Work(what, get_ident(), rests), None, False
+    try:
+        owner = turn.setdefault(NOW, mine)  # one step for the interpreter: no other thread comes between
+        if owner is not mine:
+            if not owner.rests or owner.thread != mine.thread:
+                refused = True
+                raise BusyError(_in_words(owner, mine))
+            outer = owner
+            turn[NOW] = mine
+        return function(*args, **kwargs)
+    finally:
+        # Nothing is called from here on, so that Ctrl-C is heard before or after but never between: a turn always ends.
+        if not refused and NOW in turn and turn[NOW] is mine:
+            if outer is None:
+                del turn[NOW]
+            else:
+                turn[NOW] = outer
+
+
+def exclusive(method: F) -> F:
+    """A method of a learner that takes its turn under its own name."""
+    what = method.__name__
+
+    @wraps(method)
+    def in_turn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return take_turn(self.turn, what, False, method, self, *args, **kwargs)
+
+    return cast(F, in_turn)
+
+
+def _in_words(owner: Work, refused: Work) -> str:
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    where = "this thread" if owner.thread == refused.thread else f"thread {names.get(owner.thread, '?')!r}"
+    return (
+        f"{refused.what} is refused: {owner.what} is at work on this learner in {where}; "
+        "call again when it has ended, or give each thread a learner of its own, such as copy.copy(learner)"
+    )
