@@ -243,7 +243,10 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path) -> None:
         (lambda meta, arrays: arrays.pop("state.policy"), "the state needs the arrays"),
         (lambda meta, arrays: arrays.update({"state.policy": np.full(12, 0.7)}), "does not sum to 1"),
         (lambda meta, arrays: arrays.update({"state.policy": np.full(12, np.nan)}), "state.policy is nan at"),
-        (lambda meta, arrays: arrays.update({"state.policy": np.zeros(3)}), r"state.policy must have the shape \(12,\)"),
+        (
+            lambda meta, arrays: arrays.update({"state.policy": np.zeros(3)}),
+            r"state.policy must have the shape \(12,\)",
+        ),
         (lambda meta, arrays: arrays["state.system.candidate"].fill(5), "a constraint that does not exist"),
         (lambda meta, arrays: arrays["state.system.num_candidates"].fill(7), "a constraint that does not exist"),
     ]:

@@ -41,8 +41,8 @@ from hedgerow.learners.safe_search import (
 )
 from hedgerow.learners.settings import COMMON, confidence_void, mixing_void, stopping_void
 from hedgerow.learners.simplex_ogd import regret_constant, step_constant
-from hedgerow.learners.sound_search import check_policies, check_search, end_of_search
 from hedgerow.learners.sops import largest_mixing
+from hedgerow.learners.sound_search import check_policies, check_search, end_of_search
 from hedgerow.learners.state import (
     BRANCH,
     EPISODE,

@@ -17,9 +17,10 @@ from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.learners import settings as switches
 from hedgerow.learners.cvops import CVOPS
 from hedgerow.learners.learner import Learner
-from hedgerow.learners.ownership import take_turn
+from hedgerow.learners.ownership import in_turn
 from hedgerow.learners.sops import SOPS
-from hedgerow.learners.soundness import check_indices, check_ranges, check_sizes, check_state, restored_coin
+from hedgerow.learners.sound_numbers import restored_coin
+from hedgerow.learners.soundness import check_indices, check_ranges, check_sizes, check_state
 from hedgerow.learners.state import flat_arrays
 from hedgerow.learners.svops import SVOPS
 from hedgerow.learners.uobreps import UOBREPS
@@ -58,12 +59,12 @@ def own_bytes(learner: Learner) -> bytes:
             f"{type(learner).__name__} is not one of hedgerow's own learners and may hold more than a file does: "
             "it cannot be copied or pickled; build another one"
         )
-    return take_turn(learner.turn, "copy", False, _content, learner)
+    return _content_for_copy(learner)
 
 
 def to_bytes(learner: Learner) -> bytes:
     """The content of the file; equal for equal learners."""
-    return take_turn(learner.turn, "save", False, _content, learner)
+    return _content_for_file(learner)
 
 
 def from_bytes(blob: bytes) -> Learner:
@@ -94,6 +95,10 @@ def _content(learner: Learner) -> bytes:
         "action_labels": view.action_labels,
     }
     return files.pack(FILE_KIND, FILE_VERSION, meta, arrays)
+
+
+_content_for_file = in_turn("save")(_content)
+_content_for_copy = in_turn("copy")(_content)
 
 
 def from_file(file: files.DataFile, source: str = "data") -> Learner:

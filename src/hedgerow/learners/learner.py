@@ -31,7 +31,7 @@ from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.counts import find_triple
 from hedgerow.learners.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.ledger import Budget, Ledger
-from hedgerow.learners.mixing import cost_bounds, played_policy, toss
+from hedgerow.learners.mixing import cost_bounds, toss
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.learners.rescue import project_now, rescue
 from hedgerow.learners.safe_search import Search, SearchRule, keep_policy
@@ -99,7 +99,7 @@ class Learner(ABC):
     ) -> None:
         if not isinstance(view, View):
             raise InvalidInput(f"a learner is built on cmdp.view(), not on {type(view).__name__}")
-        self.turn = Turn()
+        self.turn: Turn = {}
         self.view, self.layout = view, view.layout
         self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
@@ -318,8 +318,8 @@ class Learner(ABC):
 
     def played_array(self) -> FloatArray:
         """The policy of the last plan as the array of the state that kernels use: not for writing."""
-        state = self.core.state
-        return played_policy(state.numbers, state.policy, self.core.baseline.policies)
+        branch = int(self.core.state.numbers[BRANCH])
+        return self.core.baseline.policies[branch - 1] if branch else self.core.state.policy
 
     @property
     def eta(self) -> float:

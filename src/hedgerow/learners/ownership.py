@@ -15,12 +15,10 @@ import threading
 from collections.abc import Callable
 from functools import wraps
 from threading import get_ident
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from hedgerow.errors import BusyError
 
-P = ParamSpec("P")
-T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 NOW = 0
@@ -36,40 +34,43 @@ class Work:
         self.what, self.thread, self.rests = what, thread, rests
 
 
-class Turn(dict[int, Work]):
-    """What is at work on one learner: a dictionary with at most one entry. It belongs to that learner alone."""
+Turn = dict[int, Work]
+"""What is at work on one learner: at most one entry. It belongs to that learner alone and is never copied."""
 
 
-def take_turn(turn: Turn, what: str, rests: bool, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call `function` as the operation `what`, unless another one is at work."""
-    mine, outer, refused = Work(what, get_ident(), rests), None, False
-    try:
-        owner = turn.setdefault(NOW, mine)  # one step for the interpreter: no other thread comes between
-        if owner is not mine:
-            if not owner.rests or owner.thread != mine.thread:
-                refused = True
-                raise BusyError(_in_words(owner, mine))
-            outer = owner
-            turn[NOW] = mine
-        return function(*args, **kwargs)
-    finally:
-        # Nothing is called from here on, so that Ctrl-C is heard before or after but never between: a turn always ends.
-        if not refused and NOW in turn and turn[NOW] is mine:
-            if outer is None:
-                del turn[NOW]
-            else:
-                turn[NOW] = outer
+def in_turn(what: str, *, rests: bool = False) -> Callable[[F], F]:
+    """Make a function of a learner, its first argument, the operation `what`, which takes its turn."""
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def operation(learner: Any, *args: Any, **kwargs: Any) -> Any:
+            turn: Turn = learner.turn
+            mine, outer, refused = Work(what, get_ident(), rests), None, False
+            try:
+                owner = turn.setdefault(NOW, mine)  # one step for the interpreter: no other thread comes between
+                if owner is not mine:
+                    if not owner.rests or owner.thread != mine.thread:
+                        refused = True
+                        raise BusyError(_in_words(owner, mine))
+                    outer = owner
+                    turn[NOW] = mine
+                return function(learner, *args, **kwargs)
+            finally:
+                # Nothing is called from here on, so that Ctrl-C is heard before or after, never between.
+                if not refused and NOW in turn and turn[NOW] is mine:
+                    if outer is None:
+                        del turn[NOW]
+                    else:
+                        turn[NOW] = outer
+
+        return cast(F, operation)
+
+    return decorate
 
 
 def exclusive(method: F) -> F:
     """A method of a learner that takes its turn under its own name."""
-    what = method.__name__
-
-    @wraps(method)
-    def in_turn(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return take_turn(self.turn, what, False, method, self, *args, **kwargs)
-
-    return cast(F, in_turn)
+    return in_turn(method.__name__)(method)
 
 
 def _in_words(owner: Work, refused: Work) -> str:

@@ -15,6 +15,7 @@ ranges give the ends of the bounds.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
@@ -67,7 +68,7 @@ def _compare(name: str, given: FloatArray, computed: FloatArray) -> None:
 
 
 def _check_older_costs(
-    counts: Counts, then: IntArray, clip: bool, xi: FloatArray, changed: IntArray, boxes: Boxes
+    counts: Counts, then: IntArray, clip: bool, xi: FloatArray, changed: NDArray[np.bool_], boxes: Boxes
 ) -> None:
     visits, new = then[changed, np.newaxis], (counts.num_visits - then)[changed, np.newaxis]
     sums, radius = counts.cost_sums[changed], xi[changed, np.newaxis]
@@ -84,7 +85,7 @@ def _check_older_costs(
         raise InvalidInput("state.boxes.cost_upper - cost_lower are not twice state.boxes.xi")
 
 
-def _check_older_transitions(layout: Layout, core: Core, then: IntArray, changed: IntArray) -> None:
+def _check_older_transitions(layout: Layout, core: Core, then: IntArray, changed: NDArray[np.bool_]) -> None:
     counts, boxes = core.state.counts, core.state.boxes
     lower_most, upper_least = np.ones(layout.num_triples), np.zeros(layout.num_triples)
     _older_bounds(core.index, core.rule.box.radii, counts.num_visits, counts.num_moves, then, lower_most, upper_least)

@@ -10,8 +10,9 @@ all exactly: sums of t costs in [0, 1] are rounded to at most t.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray, IntArray
+from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.counts import Counts
 from hedgerow.learners.state import State
@@ -66,6 +67,6 @@ def _check_layers(layout: Layout, name: str, visits: FloatArray, episodes: int |
         raise InvalidInput(f"state.{name} of layer {wrong[0]} sum to {sums[wrong[0]]:.0f}; there are {expected}")
 
 
-def _refuse_rows(layout: Layout, wrong: IntArray, name: str, problem: str) -> None:
+def _refuse_rows(layout: Layout, wrong: NDArray[np.bool_], name: str, problem: str) -> None:
     if np.any(wrong):
         raise InvalidInput(f"state.{name} of {layout.describe_row(int(np.flatnonzero(wrong)[0]))} {problem}")

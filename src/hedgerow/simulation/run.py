@@ -21,7 +21,7 @@ from hedgerow.checks import FloatArray, IntArray, unmasked, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.core import Core
 from hedgerow.learners.learner import Learner
-from hedgerow.learners.ownership import take_turn
+from hedgerow.learners.ownership import in_turn
 from hedgerow.learners.state import OPEN, PHASE_OVER
 from hedgerow.model.adaptive import AdaptiveLosses
 from hedgerow.model.cmdp import CMDP
@@ -155,8 +155,7 @@ class Simulation:
         self._in_turn(self._finish, progress)
 
     def _in_turn(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Own the learner meanwhile; between episodes it is at rest, also for an adversary that saves it."""
-        return take_turn(self.learner.turn, "simulate", True, function, *args, **kwargs)
+        return _simulating(self.learner, function, *args, **kwargs)
 
     def _finish(self, progress: bool) -> None:
         from hedgerow.simulation.progress import progress_bar
@@ -270,6 +269,12 @@ class Simulation:
 
     def _result(self) -> Run:
         return make_run(self.cmdp, self.learner, self.score, self.curves, self.first, self.seed, self.seconds)
+
+
+@in_turn("simulate", rests=True)
+def _simulating(learner: Learner, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Own the learner meanwhile; between episodes it is at rest, and an adversary may save it."""
+    return function(*args, **kwargs)
 
 
 def _check_match(cmdp: CMDP, learner: Learner) -> None:
