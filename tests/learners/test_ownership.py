@@ -159,6 +159,17 @@ def test_a_simulation_notices_that_its_learner_played_elsewhere() -> None:
         simulation.advance(5)
 
 
+@pytest.mark.parametrize("step_wise", [False, True])
+def test_a_planned_episode_is_not_planned_again_by_a_simulation(step_wise: bool) -> None:
+    """Compiled code tossed the coin a second time, and the first plan was forgotten."""
+    learner = make_learner("s-ops", WORLD)
+    learner.plan()
+    before = snapshot(learner)
+    with pytest.raises(InvalidInput, match="episode 0 of the learner is planned already; call observe"):
+        simulate(WORLD, losses.IID(), learner, step_wise=step_wise)
+    assert_same(before, snapshot(learner))
+
+
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals need the main thread")
 def test_a_turn_ends_whenever_it_is_interrupted() -> None:
     learner, interrupts = make_learner("sv-ops", WORLD, 10**6), 0

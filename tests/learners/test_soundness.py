@@ -62,7 +62,7 @@ def array(name: str, value: Callable[[np.ndarray], np.ndarray]) -> Change:
 
 
 SENSELESS: list[tuple[str, Change, str]] = [
-    # What the issue of the day was: files like these loaded, and their ledger said "holds".
+    # Files like these loaded, and their ledger said "holds".
     ("s-ops", entry("reals", places.MIXING, -1.0), r"state.reals is -1.0 at \(2,\)"),
     ("s-ops", entry("reals", places.MIXING, 1.5), "MIXING is 1.5"),
     ("s-ops", entry("reals", places.MIXING, 0.1234), "MIXING is 0.1234; the bounds make it"),
@@ -104,7 +104,7 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("s-ops", entry("bounds", 0, 0.0), "state.bounds are not the cost bounds of the policy"),
     ("sv-ops", array("view.thresholds", lambda a: a - 9.0), "the threshold is"),
     ("sv-ops", array("view.thresholds", lambda a: a.astype(np.float32)), "view.thresholds .* float64"),
-    ("sv-ops", array("view.thresholds", lambda a: 0.01 * a), "violates the optimistic constraints|COST_RESIDUAL"),
+    ("tight", array("view.thresholds", lambda a: 0.01 * a), "violates the optimistic constraints|COST_RESIDUAL"),
     ("sv-ops", array("view.layer_sizes", lambda a: a.astype(">i8")), "view.layer_sizes"),
     ("sv-ops", array("state.numbers", lambda a: a.astype(np.int32)), "state.numbers must be int64, not int32"),
     ("sv-ops", array("state.policy", lambda a: a.astype(">f8")), "state.policy must be float64, not >f8"),
@@ -127,7 +127,8 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("sv-ops", meta_entry("constraint_names", ["a", "a"]), "constraint names must be distinct"),
     ("sv-ops", meta_entry("state_labels", ["a"]), "state labels: 1 given"),
     ("sv-ops", meta_entry("coin", {"bit_generator": "MT19937"}), "coin is not the state of a PCG64 generator"),
-    ("s-ops", lambda meta, arrays: meta["coin"]["state"].update(state=5), "coin is not where 40 tosses leave it"),
+    ("sv-ops", lambda meta, arrays: meta["coin"]["state"].update(state=5), "coin was tossed, but this learner has"),
+    ("s-ops", lambda meta, arrays: meta["coin"]["state"].update(state=2**200), "whole numbers of 128 bits"),
     ("found", lambda meta, arrays: meta["coin"]["state"].update(inc=5), "coin: inc does not belong to the seed"),
     ("sv-ops", lambda meta, arrays: meta["coin"].update(has_uint32=1), "coin: has_uint32 is wrong"),
     ("sv-ops", lambda meta, arrays: meta["settings"].update(sigma="literal"), "a switch that SVOPS does not have"),
@@ -139,6 +140,7 @@ SENSELESS: list[tuple[str, Change, str]] = [
 def blobs() -> dict[str, bytes]:
     with np.errstate(all="ignore"):
         learners = {kind: after(40, kind) for kind in KINDS}
+        learners["tight"] = after(40, "sv-ops", confidence_scale=0.02)
         found = after(60, "cv-ops", confidence_scale=0.02)
     assert isinstance(found, CVOPS)
     assert found.phase == 2

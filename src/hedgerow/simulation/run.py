@@ -22,7 +22,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.core import Core
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.ownership import in_turn
-from hedgerow.learners.state import OPEN, PHASE_OVER
+from hedgerow.learners.state import OPEN, PENDING, PHASE_OVER
 from hedgerow.model.adaptive import AdaptiveLosses
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.loss_blocks import LossBlock, ObliviousLosses
@@ -171,12 +171,20 @@ class Simulation:
 
     def _advance(self, count: int) -> None:
         begun = time.perf_counter()
-        self._check_unmoved()
+        self._check_ready()
         try:
             self._play(count)
         finally:
             self._reached = self.learner.episode
         self.seconds += time.perf_counter() - begun
+
+    def _check_ready(self) -> None:
+        self._check_unmoved()
+        if self.learner.core.state.numbers[PENDING]:  # compiled code would toss the coin of that episode again
+            raise InvalidInput(
+                f"episode {self.learner.episode} of the learner is planned already; call observe with what happened "
+                "in it before it is simulated"
+            )
 
     def _check_unmoved(self) -> None:
         """Scores would be wrong without a word if somebody else had played episodes in between."""
