@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,20 @@ from learner_cases import KINDS, assert_same, draw_path, make_learner, random_wo
 
 from hedgerow import files
 from hedgerow.errors import FileFormatError
+from hedgerow.estimates.boxes import BoxRule, make_boxes, refresh_all
+from hedgerow.estimates.counts import Counts
+from hedgerow.estimates.radii import Radii
 from hedgerow.learners import state as places
 from hedgerow.learners.cvops import CVOPS
 from hedgerow.learners.files import FILE_KIND, FILE_VERSION, from_bytes, to_bytes
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.safe_search import MARGIN, RHO_HAT, T_BAR
+from hedgerow.learners.sound_boxes import _older_bounds
 from hedgerow.learners.soundness import RANGES
 from hedgerow.learners.state import flat_arrays
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.index import index_of
+from hedgerow.model.layout import Layout
 
 PLAIN = random_world(3)
 SPARSE = random_world(7, (1, 3, 3, 1), 2, sparse=True)
@@ -153,6 +160,55 @@ def test_a_senseless_entry_is_refused_by_name(blobs: dict[str, bytes], name: str
     with pytest.raises(FileFormatError, match=message) as error:
         from_bytes(changed(blobs[name], change))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("radii", ["paper", "tight", "anytime"])
+def test_boxes_of_an_older_epoch_are_bounded_by_all_that_it_can_have_counted(radii: str) -> None:
+    """Against the boxes of every M' with M - (N - N') <= M' <= M and sum N'."""
+    layout = Layout((1, 3, 1), 1)
+    rule = BoxRule(Radii(radii, 0.1).rule(layout, 0, 0.1, 100), False, False)
+    rng, index = np.random.default_rng(0), index_of(layout)
+    for _ in range(20):
+        then = int(rng.integers(1, 12))
+        now = int(rng.integers(then, 2 * then) + 1)
+        moves = np.concatenate((rng.multinomial(now, [0.6, 0.3, 0.1]), np.zeros(3, dtype=np.int64)))
+        visits, before = np.array([now, 0, 0, 0]), np.array([then, 0, 0, 0])
+        lower_most, upper_least = np.ones(6), np.zeros(6)
+        _older_bounds(index, rule.radii, visits, moves, before, lower_most, upper_least)
+        most, least = np.zeros(3), np.ones(3)
+        for older in product(range(then + 1), repeat=3):
+            if sum(older) == then and all(m - (now - then) <= o <= m for o, m in zip(older, moves, strict=False)):
+                counts = Counts(before, np.array([*older, 0, 0, 0]), np.zeros((4, 0)))
+                boxes = make_boxes(layout, 0)
+                refresh_all(index, counts, rule, boxes)
+                most, least = np.maximum(most, boxes.lower[:3]), np.minimum(least, boxes.upper[:3])
+        assert np.all(lower_most[:3] >= most - 1e-12)
+        assert np.all(upper_least[:3] <= least + 1e-12)
+        assert np.all(lower_most[:3] <= moves[:3] / then)
+        assert np.all(upper_least[:3] >= (moves[:3] - (now - then)) / then)
+
+
+def test_a_box_of_an_older_epoch_cannot_be_narrower_than_its_counts_allow() -> None:
+    learner = after(37, "s-ops", SPARSE, boxes="epoch", confidence_scale=0.05)
+    state = learner.core.state
+    changed_since = state.counts.num_visits > state.epoch_visits
+    several = np.diff(SPARSE.layout.row_start) > 1
+    row = int(np.flatnonzero(changed_since & several)[0])
+    triples = slice(SPARSE.layout.row_start[row], SPARSE.layout.row_start[row + 1])
+    blob, p = to_bytes(learner), (state.boxes.lower + state.boxes.upper)[triples] / 2.0
+
+    def narrow(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays["state.boxes.lower"][triples] = arrays["state.boxes.upper"][triples] = p / p.sum()
+
+    with pytest.raises(FileFormatError, match="are narrower than any epoch makes them"):
+        from_bytes(changed(blob, narrow))
+    for name, message in (
+        ("cost_upper", "cost_upper are not those of any epoch"),
+        ("cost_lower", "cost_lower are not"),
+    ):
+        wrong = entry(f"boxes.{name}", row, 0.0 if name == "cost_upper" else 1.0)
+        with pytest.raises(FileFormatError, match=message):
+            from_bytes(changed(blob, wrong))
 
 
 def test_every_array_of_the_state_has_a_range() -> None:

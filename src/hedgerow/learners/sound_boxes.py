@@ -120,9 +120,12 @@ def _older_bounds(
             sum_lower += lower_most[j]
             sum_upper += upper_least[j]
         for j in range(start, stop):
+            # What tightening can have done at most: the others cannot all be at their ends at once. P_hat is inside.
+            most = min(num_moves[j], then[r]) / max(1, then[r])
+            least = max(0, num_moves[j] - (num_visits[r] - then[r])) / max(1, then[r])
             raw_lower, raw_upper = lower_most[j], upper_least[j]
-            lower_most[j] = max(raw_lower, 1.0 - (sum_upper - raw_upper))
-            upper_least[j] = min(raw_upper, 1.0 - (sum_lower - raw_lower))
+            lower_most[j] = min(max(raw_lower, 1.0 - (sum_upper - raw_upper)), most)
+            upper_least[j] = max(min(raw_upper, 1.0 - (sum_lower - raw_lower)), least)
 
 
 def _check_rows(layout: Layout, boxes: Boxes) -> None:
