@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import hedgerow as hr
 from hedgerow import checks
 from hedgerow.errors import HedgerowError, InvalidInput
 
@@ -47,6 +48,42 @@ def test_numbers_that_pass() -> None:
     assert checks.positive_share("x", np.nextafter(1.0, 0.0), below_one=True) < 1.0
     assert checks.distinct_names("names", (name for name in "ab"), 2) == ("a", "b")
     assert checks.within("x", checks.float_array("x", [0.0, 1.0], (2,)), 0.0, 1.0).tolist() == [0.0, 1.0]
+
+
+def test_masked_entries_are_refused() -> None:
+    """Numpy would read what is under the mask, without a word."""
+    masked = np.ma.masked_array([0.25, 0.75], mask=[False, True])
+    for value in (masked, [masked, masked], [[0.5, 0.5], (masked)]):
+        with pytest.raises(InvalidInput, match=r"x has masked entries; fill them in, as with value.filled\(0.0\)"):
+            checks.numeric_array("x", value)
+    nothing_masked = np.ma.masked_array([0.25, 0.75], mask=False)
+    assert checks.float_array("x", nothing_masked, (2,)).tolist() == [0.25, 0.75]
+    assert checks.float_array("x", masked.filled(0.0), (2,)).tolist() == [0.25, 0.0]
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(InvalidInput):
+        checks.numeric_array("x", endless)  # type: ignore[arg-type]
+
+
+def test_masked_entries_are_refused_at_every_door() -> None:
+    layout = hr.Layout((1, 1), 2)
+    world = hr.CMDP(layout, [1.0, 1.0])
+    learner = hr.SVOPS(world.view(), 10, 0.1)
+    learner.plan()
+    hidden = np.ma.masked_array([0.5, 0.5], mask=[True, False])
+    doors = [
+        lambda: hr.CMDP(layout, hidden),
+        lambda: hr.Layout((1, 1), 2, row_start=[0, 1, 2], successor=np.ma.masked_array([1, 1], mask=[True, False])),
+        lambda: hr.Layout.from_support([np.ma.masked_array([[[True], [True]]], mask=[[[True], [False]]])]),
+        lambda: hr.simulate(world, hidden, hr.SVOPS(world.view(), 10, 0.1)),
+        lambda: learner.observe(np.ma.masked_array([0], mask=[True]), [0.5]),
+        lambda: learner.observe([0], np.ma.masked_array([0.5], mask=[True])),
+        lambda: hr.View(layout, np.ma.masked_array([0.5], mask=[True]), ("cost",)),
+    ]
+    for door in doors:
+        with pytest.raises(InvalidInput, match="has masked entries"):
+            door()
+    learner.observe([0], [0.5])
 
 
 def place(index: int) -> str:

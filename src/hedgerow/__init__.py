@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow import catalogue, errors, results
     from hedgerow.errors import (
+        BusyError,
         CertificateError,
         FileFormatError,
         HedgerowError,
@@ -51,6 +52,7 @@ __all__ = [
     "UOBREPS",
     "BernoulliCosts",
     "BetaCosts",
+    "BusyError",
     "Certificate",
     "CertificateError",
     "CostDistribution",
@@ -93,6 +95,7 @@ _MODULES = {
 
 _HOME = {
     "hedgerow.errors": (
+        "BusyError",
         "CertificateError",
         "FileFormatError",
         "HedgerowError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -45,10 +46,28 @@ def _is_read_only(array: NDArray[Any]) -> bool:
     return memory is None or isinstance(memory, bytes)
 
 
+def unmasked(what: str, value: Any, *, depth: int = 64) -> Any:
+    """`value` itself, unless some of its entries are masked: numpy would silently read what is under the mask.
+
+    Lists of masked arrays are looked into, as deep as numpy goes.
+    """
+    masked = sys.modules.get("numpy.ma")  # not loaded: there is no such array
+    if masked is None:
+        return value
+    if isinstance(value, masked.MaskedArray) and masked.is_masked(value):
+        raise InvalidInput(f"{what} has masked entries; fill them in, as with value.filled(0.0), or leave them out")
+    if isinstance(value, list | tuple) and depth > 0:
+        for part in value:
+            if isinstance(part, masked.MaskedArray | list | tuple):
+                unmasked(what, part, depth=depth - 1)
+    return value
+
+
 def numeric_array(what: str, value: ArrayLike) -> FloatArray:
     """`value` as a float64 array of any shape, unless its entries are not numbers or its rows differ in length."""
+    given = unmasked(what, value)
     try:
-        raw = np.asarray(value)
+        raw = np.asarray(given)
         if raw.dtype.kind not in "fiub":
             raise TypeError(f"found entries of type {raw.dtype}")
         with np.errstate(all="ignore"):  # what overflows becomes infinite, which is for the caller to refuse

@@ -17,6 +17,10 @@ class FileFormatError(HedgerowError):
     """A data file is truncated, corrupt, of another kind or of an unknown version."""
 
 
+class BusyError(HedgerowError, RuntimeError):
+    """A learner is at work already, in another thread or further up in this one; nothing was changed."""
+
+
 class CertificateError(HedgerowError, RuntimeError):
     """A computed answer failed its own check; the answer is withheld."""
 

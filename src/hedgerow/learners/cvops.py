@@ -25,6 +25,7 @@ from hedgerow.estimates.boxes import refresh_all
 from hedgerow.learners.core import Core
 from hedgerow.learners.learner import Learner, checked_view
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.ownership import exclusive
 from hedgerow.learners.promised import clean_event, feasible_projection, regret_reasons, regret_statement
 from hedgerow.learners.regret_constants import primal_constant
 from hedgerow.learners.safe_search import (
@@ -41,6 +42,7 @@ from hedgerow.learners.safe_search import (
 from hedgerow.learners.settings import COMMON, confidence_void, mixing_void, stopping_void
 from hedgerow.learners.simplex_ogd import regret_constant, step_constant
 from hedgerow.learners.sops import largest_mixing
+from hedgerow.learners.sound_search import check_policies, check_search, end_of_search
 from hedgerow.learners.state import (
     BRANCH,
     EPISODE,
@@ -49,11 +51,11 @@ from hedgerow.learners.state import (
     INFEASIBLE,
     ITERATIONS,
     PENDING,
+    PHASE_OVER,
     SUSPECT,
     flat_arrays,
 )
 from hedgerow.model.cmdp import View
-from hedgerow.model.occupancy import checked_policy
 from hedgerow.paper import cite
 
 MEMORY_BUDGET = 256 * 2**20
@@ -179,6 +181,10 @@ class CVOPS(Learner):
         return 2 if len(self.core.baseline.policies) else 1
 
     @property
+    def begun(self) -> int:
+        return self.t_bar or 0
+
+    @property
     def t_bar(self) -> int | None:
         """How many episodes phase 1 took; None while it lasts."""
         return int(self._facts[T_BAR]) if self.phase == 2 else None
@@ -240,19 +246,25 @@ class CVOPS(Learner):
         return arrays
 
     def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
-        policies, facts = arrays["search.policies"], arrays["search.facts"]
-        own = self.core.state.search
-        if policies.ndim != 2 or policies.dtype != np.float64 or len(policies) > len(own.policies):
-            raise InvalidInput(f"search.policies has shape {policies.shape}, there is room for {own.policies.shape}")
-        for policy in policies:
-            checked_policy(self.layout, policy)
-        if facts.shape == own.facts.shape and facts[T_BAR] > 0.0:
-            sums = arrays["search.cost_sums"]
-            if sums.shape != own.cost_sums.shape or len(policies) != min(facts[T_BAR], len(own.policies)):
-                raise InvalidInput(f"the search that ended after {facts[T_BAR]:g} episodes is not complete")
-            self.core = self._second_core(own._replace(policies=policies.copy(), cost_sums=sums, facts=facts))
+        numbers, policies = arrays["numbers"], arrays["search.policies"]
+        own, room = self.core.state.search, len(self.core.state.search.policies)
+        for name, array in own._asdict().items():
+            if name != "policies" and arrays[f"search.{name}"].shape != array.shape:
+                raise InvalidInput(f"state.search.{name} must have the shape {array.shape}")
+        given = Search(*(arrays[f"search.{name}"] for name in Search._fields))
+        t_bar, over = end_of_search(given.facts), bool(numbers[PHASE_OVER])
+        if over and t_bar != numbers[EPISODE]:
+            raise InvalidInput(f"state.numbers: PHASE_OVER, but state.search.facts say t_bar = {t_bar}")
+        searched = t_bar or int(numbers[EPISODE])
+        kept = min(room, searched + (0 if t_bar else int(numbers[PENDING])))
+        if policies.shape != (kept, self.layout.num_rows):
+            raise InvalidInput(f"state.search.policies has shape {policies.shape}, not {(kept, self.layout.num_rows)}")
+        check_policies(self.layout, "search.policies", policies)
+        check_search(self.core.search, given, room, searched, over=t_bar > 0)
+        if t_bar and not over:
+            self.core = self._second_core(given._replace(policies=policies.copy()))
             return
-        own.policies[: len(policies)] = policies
+        own.policies[:kept] = policies
         arrays["search.policies"] = own.policies
 
     # Promises --------------------------------------------------------------------------------------------------------
@@ -263,6 +275,7 @@ class CVOPS(Learner):
             return ""
         return f"primal_constant = {self.given_constant:g} was given: the theory's is {self._theory_constant():.3g}"
 
+    @exclusive
     def guarantees(self) -> Ledger:
         confidence, accuracy = regret_reasons(self)
         settings, sample = self.settings, 1 if self.subsampled else 0

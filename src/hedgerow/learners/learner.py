@@ -6,6 +6,9 @@
 A trajectory is the array of visited rows (L,), one per layer; the next states follow from it. `losses` is (L,), `costs`
 (L, m), both in [0, 1]: only what was seen on the way. A call that is refused changes nothing.
 
+One call at a time: while one is at work on a learner, a second one, from another thread, is refused with `BusyError`
+(`ownership.py`). Single numbers such as `episode` can be read at any time.
+
 Learners keep their state in arrays (`state.py`) and change it by one compiled step (`step.py`), which the compiled loop
 of a simulation calls as well: both ways of running give the same bits.
 """
@@ -30,6 +33,7 @@ from hedgerow.checks import (
     kind_of,
     positive_share,
     seed_number,
+    unmasked,
     whole_number,
     within,
 )
@@ -38,7 +42,8 @@ from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.counts import find_path
 from hedgerow.learners.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.ledger import Budget, Ledger
-from hedgerow.learners.mixing import cost_bounds, played_policy, toss
+from hedgerow.learners.mixing import cost_bounds, toss
+from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.learners.rescue import project_now, rescue
 from hedgerow.learners.safe_search import Search, SearchRule, keep_policy
 from hedgerow.learners.settings import COMMON, make_settings
@@ -111,6 +116,7 @@ class Learner(ABC):
     ) -> None:
         self.view = checked_view(view)
         self.layout = view.layout
+        self.turn: Turn = {}
         self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
@@ -194,31 +200,37 @@ class Learner(ABC):
 
     # The loop --------------------------------------------------------------------------------------------------------
 
+    @exclusive
     def plan(self) -> Plan:
         """The policy of the next episode. Each plan must be followed by one `observe`."""
         if self.core.state.numbers[PENDING]:
             raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
         self.check_horizon(1)
-        self.complete()
+        self._complete()
         state = self.core.state
         toss(state.numbers, state.reals, len(self.core.baseline.policies), self.coin)
         if self.core.search.active:
             keep_policy(state.search.policies, self.core.search.draws, state.policy, self.episode + 1, self.coin)
-        return self.current_plan()
+        return self._current_plan()
 
+    @exclusive
     def current_plan(self) -> Plan:
         """The plan that waits for its `observe`; after a crash, a loaded learner still has it."""
+        return self._current_plan()
+
+    def _current_plan(self) -> Plan:
         state = self.core.state
         if not state.numbers[PENDING]:
             raise InvalidInput("no episode is planned; call plan first")
         return Plan(
             episode=self.episode,
-            policy=frozen(self.played),
+            policy=frozen(self.played_array()),
             branch="baseline" if state.numbers[BRANCH] else "own",
             mixing=float(state.reals[MIXING]),
             cost_bounds=frozen(self._cost_bounds()),
         )
 
+    @exclusive
     def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
         """Learn from the planned episode: rows (L,), losses (L,) and costs (L, m) along the way, both in [0, 1]."""
         if not self.core.state.numbers[PENDING]:
@@ -235,13 +247,17 @@ class Learner(ABC):
         # Copied, because compiled code exists once, for arrays that can be written to.
         self._rows[:], self._triples[:], self._losses[:], self._costs[:] = rows, triples, loss, cost
         learn(self.core, self._rows, self._triples, self._losses, self._costs)
-        self.complete()
+        self._complete()
 
+    @exclusive
     def complete(self) -> None:
         """Finish what compiled code left open: a projection that needs the slow solver, the end of a phase.
 
         If that was interrupted, the next plan begins with it: an episode is never learnt by halves.
         """
+        self._complete()
+
+    def _complete(self) -> None:
         if self.core.state.numbers[OPEN]:
             rescue(self.layout, self.core)
         if self.core.state.numbers[PHASE_OVER]:
@@ -261,8 +277,8 @@ class Learner(ABC):
 
     def _checked_path(self, trajectory: ArrayLike) -> tuple[IntArray, IntArray]:
         """The rows of a trajectory and the triples between them, if the plan can have produced it."""
-        layout, policy = self.layout, self.played
-        rows = np.asarray(trajectory)
+        layout, policy = self.layout, self.played_array()
+        rows = np.asarray(unmasked("the trajectory", trajectory))
         if rows.shape != (layout.horizon,) or rows.dtype.kind not in "iu":
             raise InvalidInput(
                 f"a trajectory is an array of {layout.horizon} rows (x, a), one per layer, as whole numbers; "
@@ -303,15 +319,26 @@ class Learner(ABC):
         return int(self.core.state.numbers[EPISODE])
 
     @property
+    def begun(self) -> int:
+        """How many episodes were observed when the present phase began."""
+        return 0
+
+    @property
+    @exclusive
     def policy(self) -> FloatArray:
         """(num_rows,): the learner's own policy for the next episode."""
         return frozen(self.core.state.policy)
 
     @property
+    @exclusive
     def played(self) -> FloatArray:
-        """(num_rows,): the policy of the last plan, as the array that kernels use."""
-        state = self.core.state
-        return played_policy(state.numbers, state.policy, self.core.baseline.policies)
+        """(num_rows,): the policy of the last plan."""
+        return frozen(self.played_array())
+
+    def played_array(self) -> FloatArray:
+        """The policy of the last plan as the array of the state that kernels use: not for writing."""
+        branch = int(self.core.state.numbers[BRANCH])
+        return self.core.baseline.policies[branch - 1] if branch else self.core.state.policy
 
     @property
     def eta(self) -> float:
@@ -353,6 +380,21 @@ class Learner(ABC):
         from hedgerow.learners.files import save
 
         save(self, path, overwrite=overwrite)
+
+    def __copy__(self) -> Learner:
+        """An equal learner of its own, as from a file; a learner shares nothing."""
+        from hedgerow.learners.files import copied
+
+        return copied(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the content of a data file, and reading it checks that content as `load` does."""
+        from hedgerow.learners.files import from_bytes, own_bytes
+
+        return from_bytes, (own_bytes(self),)
 
     def __repr__(self) -> str:
         limit = "unknown" if self.episodes is None else str(self.episodes)

@@ -18,6 +18,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.core import Core
 from hedgerow.learners.learner import Learner, checked_view
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.ownership import exclusive
 from hedgerow.learners.promised import clean_event, feasible_projection, regret_reasons, regret_statement
 from hedgerow.learners.settings import COMMON, confidence_void, mixing_void
 from hedgerow.model.cmdp import View
@@ -70,6 +71,7 @@ class SOPS(Learner):
             "allow_no_margin": np.array(float(self.allow_no_margin)),
         }
 
+    @exclusive
     def guarantees(self) -> Ledger:
         confidence, accuracy = regret_reasons(self)
         sigma = mixing_void(self.settings)

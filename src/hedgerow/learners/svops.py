@@ -23,6 +23,7 @@ import numpy as np  # noqa: F401 - used by the example above
 
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.ownership import exclusive
 from hedgerow.learners.promised import clean_event, feasible_projection, regret_reasons, regret_statement
 from hedgerow.paper import cite
 
@@ -32,6 +33,7 @@ class SVOPS(Learner):
 
     kind: ClassVar[str] = "sv-ops"
 
+    @exclusive
     def guarantees(self) -> Ledger:
         confidence, accuracy = regret_reasons(self)
         rate = regret_statement(self, "L |X| sqrt(|A| T ln(T|X||A|m/delta))")

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.ownership import exclusive
 from hedgerow.learners.promised import clean_event, regret_reasons, regret_statement
 from hedgerow.model.cmdp import View
 
@@ -38,6 +39,7 @@ class UOBREPS(Learner):
         switches.setdefault("boxes", "epoch")
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
 
+    @exclusive
     def guarantees(self) -> Ledger:
         rate = regret_statement(self, "L |X| sqrt(|A| T ln(T|X||A|/delta))")
         regret = Promise(

@@ -24,6 +24,8 @@ from hedgerow.model.layout import Layout
 FILE_KIND = "cmdp"
 FILE_VERSION = 1
 TOL_ROW_SUM = 1e-10
+UNFIT = (InvalidInput, TypeError, ValueError, AttributeError, ArithmeticError, LookupError, MemoryError)
+"""What is raised where well-formed arrays and metadata do not describe what they should."""
 _META_ENTRIES = {"num_actions", "cost_kind", "constraint_names", "state_labels", "action_labels"}
 
 
@@ -37,6 +39,20 @@ class View:
     constraint_names: tuple[str, ...]
     state_labels: tuple[str, ...] | None = None
     action_labels: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        layout = self.layout
+        if not isinstance(layout, Layout):
+            raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
+        m = np.size(self.thresholds)
+        checked: dict[str, Any] = {
+            "thresholds": _checked_thresholds(layout, self.thresholds, m),
+            "constraint_names": distinct_names("constraint names", self.constraint_names, m),
+            "state_labels": _optional_names("state labels", self.state_labels, layout.num_states),
+            "action_labels": _optional_names("action labels", self.action_labels, layout.num_actions),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def num_constraints(self) -> int:
@@ -154,8 +170,8 @@ class CMDP:
             return cls._from_parts(file.meta, dict(file.arrays))
         except KeyError as error:
             raise FileFormatError(f"{source} lacks the entry {error}") from error
-        except (InvalidInput, TypeError, ValueError, AttributeError) as error:
-            raise FileFormatError(f"{source} does not describe a CMDP: {error}") from error
+        except UNFIT as error:
+            raise FileFormatError(f"{source} does not describe a CMDP: {error or 'no memory for it'}") from error
 
     @classmethod
     def _from_parts(cls, meta: dict[str, Any], arrays: dict[str, Any]) -> CMDP:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from hedgerow.checks import FloatArray, IntArray, distinct_names, float_array, frozen, whole_number, within
+from hedgerow.checks import FloatArray, IntArray, distinct_names, float_array, frozen, unmasked, whole_number, within
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import TOL_ROW_SUM
 
@@ -238,7 +238,7 @@ def _available(available: ArrayLike | None, ended: BoolArray, place: _Places) ->
     shape = (len(ended), place.num_actions)
     if available is None:
         return np.ones((1, *shape), dtype=bool)
-    mask = np.asarray(available)
+    mask = np.asarray(unmasked("available", available))
     if mask.dtype != bool or mask.shape not in (shape, (place.horizon, *shape)):
         raise InvalidInput(
             f"available has shape {mask.shape} and type {mask.dtype}; expected bool of shape {shape} or "
@@ -281,8 +281,9 @@ def _table(what: str, value: ArrayLike, read: BoolArray, place: _Places) -> Floa
 
 
 def _numbers(what: str, value: ArrayLike) -> NDArray[Any]:
+    given = unmasked(what, value)
     try:
-        raw = np.asarray(value)
+        raw = np.asarray(given)
     except ValueError as error:  # ragged lists
         raise InvalidInput(f"{what}: not a rectangular array of numbers: {error}") from error
     if raw.dtype.kind not in "fiub":

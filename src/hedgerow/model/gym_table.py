@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from hedgerow.checks import FloatArray, IntArray, distinct_names, frozen, real_number, whole_number
+from hedgerow.checks import FloatArray, IntArray, distinct_names, frozen, real_number, unmasked, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.model.finite_horizon import BoolArray, checked_start
 from hedgerow.model.unroll import RewardScale, Support, Unrolled, unroll
@@ -187,8 +187,9 @@ def _checked_outcome(outcome: Any, S: int, where: str) -> tuple[float, int, floa
 
 def _with_copies(costs: ArrayLike, S: int, num_copies: int) -> FloatArray:
     """`costs` (..., S, A) with zeros for the ended copies."""
+    given = unmasked("costs", costs)
     try:
-        array = np.asarray(costs, dtype=np.float64)
+        array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"costs must be a rectangular array of numbers: {error}") from error
     if array.ndim < 2 or array.shape[-2] != S:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, frozen, numeric_array, whole_number
+from hedgerow.checks import FloatArray, IntArray, frozen, numeric_array, unmasked, whole_number
 from hedgerow.errors import InvalidInput
 
 SuccessorArray = NDArray[np.int32]
@@ -257,8 +257,9 @@ def _check_size(num_triples: int, max_triples: int) -> None:
 
 
 def _truth_values(k: int, block: ArrayLike) -> NDArray[np.bool_]:
+    given = unmasked(f"the support of layer {k}", block)
     try:
-        return np.asarray(block, dtype=bool)
+        return np.asarray(given, dtype=bool)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"the support of layer {k} must be an array of truth values: {error}") from error
 
@@ -311,8 +312,9 @@ def _checked_support(layout: Layout, row_start: ArrayLike, successor: ArrayLike)
 
 
 def _whole_numbers(what: str, value: ArrayLike) -> NDArray[np.integer[Any]]:
+    given = unmasked(what, value)
     try:
-        array = np.asarray(value)
+        array = np.asarray(given)
     except ValueError as error:
         raise InvalidInput(f"{what} must be a one-dimensional array of whole numbers: {error}") from error
     if array.ndim != 1 or array.dtype.kind not in "iu":

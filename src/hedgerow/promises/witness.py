@@ -117,7 +117,7 @@ class Witness(Simulation):
 
     def _plays(self, core: Core) -> FloatArray:
         """The policy (num_rows,) that is really played; a control may differ from the plan."""
-        return self.learner.played.copy()
+        return self.learner.played_array().copy()
 
     def _score_plan(self, core: Core) -> None:
         score_plan(core, self.world, self.notes.loss, self.score, self.curves)

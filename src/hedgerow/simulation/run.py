@@ -11,16 +11,18 @@ sees every episode before it answers, so those run step by step. Both ways give 
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, IntArray, kind_of, seed_number, whole_number
+from hedgerow.checks import FloatArray, IntArray, kind_of, seed_number, unmasked, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.core import Core
 from hedgerow.learners.learner import Learner
-from hedgerow.learners.state import OPEN, PHASE_OVER
+from hedgerow.learners.ownership import in_turn
+from hedgerow.learners.state import OPEN, PENDING, PHASE_OVER
 from hedgerow.model.adaptive import AdaptiveLosses
 from hedgerow.model.cmdp import CMDP, View
 from hedgerow.model.loss_blocks import LossBlock, ObliviousLosses
@@ -36,6 +38,9 @@ from hedgerow.simulation.scoring import (
     score_learning,
     score_plan,
 )
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 NUM_MARKS = 200
 BLOCK_NUMBERS = 2**20
@@ -66,8 +71,7 @@ def simulate(
     simulation = Simulation(
         cmdp, losses, learner, seed, episodes=episodes, step_wise=step_wise, marks=marks, audit=audit
     )  # fmt: skip
-    simulation.finish(progress=progress)
-    return simulation.result()
+    return simulation.run(progress=progress)
 
 
 def checkpoints(episodes: int, count: int = NUM_MARKS) -> IntArray:
@@ -109,7 +113,7 @@ class Simulation:
         learner.complete()
         self.cmdp, self.learner, self.seed = cmdp, learner, seed_number(seed)
         self.losses = _adversary(losses)
-        self.first = learner.episode
+        self.first = self._reached = learner.episode
         self.last = self.first + self._length(episodes)
         learner.check_horizon(self.last - self.first)
         self.step_wise = step_wise or isinstance(self.losses, AdaptiveLosses)
@@ -139,18 +143,59 @@ class Simulation:
         """Episodes of this run so far."""
         return self.learner.episode - self.first
 
+    def run(self, progress: bool = False) -> Run:
+        """Run to the end and score, as one operation on the learner."""
+        return self._in_turn(self._run, progress)
+
+    def _run(self, progress: bool) -> Run:
+        self._finish(progress)
+        return self._result()
+
     def finish(self, progress: bool = False) -> None:
         """Run to the end; `progress` shows a bar in a terminal."""
+        self._in_turn(self._finish, progress)
+
+    def _in_turn(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return _simulating(self.learner, function, *args, **kwargs)
+
+    def _finish(self, progress: bool) -> None:
         from hedgerow.simulation.progress import progress_bar
 
         with progress_bar(self.last - self.first, shown=progress) as bar:
             while self.learner.episode < self.last:
-                self.advance(min(MOST_EPISODES, self.last - self.learner.episode))
+                self._advance(min(MOST_EPISODES, self.last - self.learner.episode))
                 bar(self.done)
 
     def advance(self, count: int) -> None:
         """Run `count` more episodes, at most up to the end."""
+        self._in_turn(self._advance, count)
+
+    def _advance(self, count: int) -> None:
         begun = time.perf_counter()
+        self._check_ready()
+        try:
+            self._play(count)
+        finally:
+            self._reached = self.learner.episode
+        self.seconds += time.perf_counter() - begun
+
+    def _check_ready(self) -> None:
+        self._check_unmoved()
+        if self.learner.core.state.numbers[PENDING]:  # compiled code would toss the coin of that episode again
+            raise InvalidInput(
+                f"episode {self.learner.episode} of the learner is planned already; call observe with what happened "
+                "in it before it is simulated"
+            )
+
+    def _check_unmoved(self) -> None:
+        """Scores would be wrong without a word if somebody else had played episodes in between."""
+        if self.learner.episode != self._reached:
+            raise InvalidInput(
+                f"the learner is at episode {self.learner.episode}, this simulation left it at {self._reached}: it has "
+                "played elsewhere; begin a new simulation"
+            )
+
+    def _play(self, count: int) -> None:
         numbers = self.learner.core.state.numbers
         if not self._closed or numbers[OPEN] or numbers[PHASE_OVER]:  # the last call was interrupted
             self._closed = self._closed and not numbers[OPEN]
@@ -159,7 +204,10 @@ class Simulation:
         while self.learner.episode < stop:
             if isinstance(self.losses, AdaptiveLosses):
                 t = self.learner.episode - self.first
-                played = self._step(np.asarray(self.losses.loss(t)))
+                self._reached = self.learner.episode
+                loss = np.asarray(self.losses.loss(t))
+                self._check_unmoved()
+                played = self._step(loss)
                 self.losses.observe(t, played, self.episode.rows.copy())
                 continue
             size = min(stop - self.learner.episode, max(1, BLOCK_NUMBERS // self.cmdp.layout.num_rows))
@@ -169,7 +217,6 @@ class Simulation:
                     self._step(block.patterns[i])
             else:
                 self._run_block(block)
-        self.seconds += time.perf_counter() - begun
 
     def _run_block(self, block: LossBlock) -> None:
         patterns, pattern, done = np.array(block.patterns, order="C"), np.array(block.index, dtype=np.int64), 0
@@ -209,7 +256,7 @@ class Simulation:
         core = learner.core
         self._loss[:] = loss
         learner.plan()
-        played = learner.played.copy()
+        played = learner.played_array().copy()
         score_plan(core, self.world, self._loss, self.score, self.curves)
         play(
             core.index, self.world, played, streams.actions, streams.environment, streams.costs,
@@ -227,6 +274,9 @@ class Simulation:
 
     def result(self) -> Run:
         """The scores so far."""
+        return self._in_turn(self._result)
+
+    def _result(self) -> Run:
         return make_run(self.cmdp, self.learner, self.score, self.curves, self.first, self.seed, self.seconds)
 
 
@@ -249,6 +299,12 @@ def _misplaced(place: str, expected: str, given: object, advice: str) -> Invalid
     return InvalidInput(f"the {place} argument of a simulation is {expected}, not {kind_of(given)}{advice}; {order}")
 
 
+@in_turn("simulate", rests=True)
+def _simulating(learner: Learner, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Own the learner meanwhile; between episodes it is at rest, and an adversary may save it."""
+    return function(*args, **kwargs)
+
+
 def _check_match(cmdp: CMDP, learner: Learner) -> None:
     view = learner.view
     if view.layout != cmdp.layout or not np.array_equal(view.thresholds, cmdp.thresholds):
@@ -260,6 +316,6 @@ def _adversary(losses: Any) -> Any:
     if isinstance(losses, ObliviousLosses):
         return losses
     if isinstance(losses, np.ndarray | list | tuple):
-        array: ArrayLike = losses
+        array: ArrayLike = unmasked("the loss", losses)
         return Fixed(np.asarray(array, dtype=np.float64))
     return checked(losses)

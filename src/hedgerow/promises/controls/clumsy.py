@@ -105,12 +105,12 @@ class WrongBox(SVOPS):
         problem = core.buffers.problem._replace(lower=self.wrong[0], upper=self.wrong[1])
         return core._replace(buffers=core.buffers._replace(problem=problem))
 
-    def complete(self) -> None:
+    def _complete(self) -> None:
         state = self.core.state
         if state.numbers[OPEN]:
             boxes = state.boxes._replace(lower=self.wrong[0], upper=self.wrong[1])
             rescue(self.layout, self.core._replace(state=state._replace(boxes=boxes)))
-        super().complete()
+        super()._complete()
 
 
 def wrong_box(spec: RunSpec) -> Witness:

@@ -1,0 +1,306 @@
+"""Files that are intact but senseless: every entry that was changed is named, and no valid file is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from learner_cases import KINDS, assert_same, draw_path, make_learner, random_world, snapshot
+
+from hedgerow import files
+from hedgerow.errors import FileFormatError
+from hedgerow.estimates.boxes import BoxRule, make_boxes, refresh_all
+from hedgerow.estimates.counts import Counts
+from hedgerow.estimates.radii import Radii
+from hedgerow.learners import state as places
+from hedgerow.learners.cvops import CVOPS
+from hedgerow.learners.files import FILE_KIND, FILE_VERSION, from_bytes, to_bytes
+from hedgerow.learners.learner import Learner
+from hedgerow.learners.safe_search import MARGIN, RHO_HAT, T_BAR
+from hedgerow.learners.sound_boxes import _older_bounds
+from hedgerow.learners.soundness import RANGES
+from hedgerow.learners.state import flat_arrays
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.index import index_of
+from hedgerow.model.layout import Layout
+
+PLAIN = random_world(3)
+SPARSE = random_world(7, (1, 3, 3, 1), 2, sparse=True)
+Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
+
+
+def observe(learner: Learner, world: CMDP, rng: np.random.Generator) -> None:
+    rows = draw_path(world, learner.current_plan().policy, rng)
+    costs = (rng.random((len(rows), world.num_constraints)) < world.mean_costs[:, rows].T).astype(float)
+    learner.observe(rows, rng.random(len(rows)), costs)
+
+
+def after(episodes: int, kind: str, world: CMDP = PLAIN, **options: Any) -> Learner:
+    learner = make_learner(kind, world, **{"seed": 5, **options})
+    rng = np.random.default_rng(1)
+    for _ in range(episodes):
+        learner.plan()
+        observe(learner, world, rng)
+    return learner
+
+
+def changed(blob: bytes, change: Change) -> bytes:
+    data = files.unpack(blob)
+    change(data.meta, data.arrays)
+    return files.pack(FILE_KIND, FILE_VERSION, data.meta, data.arrays)
+
+
+def entry(name: str, place: Any, value: float) -> Change:
+    def change(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays[f"state.{name}"][place] = value
+
+    return change
+
+
+def meta_entry(name: str, value: Any) -> Change:
+    return lambda meta, arrays: meta.update({name: value})
+
+
+def array(name: str, value: Callable[[np.ndarray], np.ndarray]) -> Change:
+    return lambda meta, arrays: arrays.update({name: value(arrays[name])})
+
+
+SENSELESS: list[tuple[str, Change, str]] = [
+    # Files like these loaded, and their ledger said "holds".
+    ("s-ops", entry("reals", places.MIXING, -1.0), r"state.reals is -1.0 at \(2,\)"),
+    ("s-ops", entry("reals", places.MIXING, 1.5), "MIXING is 1.5"),
+    ("s-ops", entry("reals", places.MIXING, 0.1234), "MIXING is 0.1234; the bounds make it"),
+    ("sv-ops", entry("reals", places.MIXING, 0.5), "MIXING is 0.5, but there is no baseline"),
+    ("sv-ops", entry("counts.num_visits", 2, -1), r"state.counts.num_visits is -1 at \(2,\)"),
+    ("sv-ops", entry("counts.num_visits", 2, 2**62), "state.counts.num_visits is 4611686018427387904"),
+    ("sv-ops", entry("counts.num_visits", 2, 30), "state.counts.num_visits of layer 1 sum to"),
+    ("sv-ops", entry("counts.num_moves", 2, 30), "state.counts.num_moves of layer 0, state 0, action 0 do not add up"),
+    ("sv-ops", entry("counts.cost_sums", (0, 0), 1e3), "state.counts.cost_sums of layer 0, state 0, action 0 exceed"),
+    ("sv-ops", entry("counts.cost_sums", (0, 0), -1.0), "state.counts.cost_sums is -1.0"),
+    ("sv-ops", entry("boxes.lower", 0, 1.0), "state.boxes.lower is 1.0 at"),
+    ("sv-ops", entry("boxes.upper", 0, 0.5), "state.boxes.upper is 0.5 at"),
+    ("sv-ops", entry("boxes.cost_upper", (0, 0), 0.0), "state.boxes.cost_upper is 0.0 at"),
+    ("sv-ops", entry("boxes.xi", 0, 0.0), "state.boxes.xi is 0.0 at"),
+    ("uob-reps", entry("boxes.xi", 0, 0.0), "state.boxes.xi is 0.0 at"),
+    ("uob-reps", entry("epoch_visits", 0, 10**6), "state.epoch_visits .* exceed counts.num_visits"),
+    ("uob-reps", entry("epoch_visits", slice(None), 0), "have doubled, but the boxes were not rebuilt"),
+    ("sv-ops", entry("reals", places.ETA, 1.0), "ETA is .*1.0.*; the horizon makes it"),
+    ("sv-ops", entry("reals", places.GAMMA, 0.0), "GAMMA is"),
+    ("sv-ops", entry("numbers", places.EPISODE, 39), "state.counts.num_visits of layer 0 sum to 40"),
+    ("sv-ops", entry("numbers", places.EPISODE, 500), "built for 200 episodes and has played 500"),
+    ("sv-ops", entry("numbers", places.PENDING, 7), "PENDING is 7"),
+    ("sv-ops", entry("numbers", places.BRANCH, 1), "BRANCH is 1; there are 0 baselines"),
+    ("sv-ops", entry("numbers", places.LAST_STATUS, 3), "LAST_STATUS is 3"),
+    ("sv-ops", entry("numbers", places.LAST_STATUS, 1), "LAST_STATUS without an INFEASIBLE one"),
+    ("sv-ops", entry("numbers", places.SEGMENT, 2), "SEGMENT is 2, not 0"),
+    ("cv-ops", entry("numbers", places.SEGMENT, 2), "SEGMENT is 2, not 5"),
+    ("sv-ops", entry("numbers", places.STALE, 0), "STALE is 0, but no bounds are cached"),
+    ("sv-ops", entry("numbers", places.PHASE_OVER, 1), "PHASE_OVER, but there is no search"),
+    ("sv-ops", entry("numbers", places.EPOCHS, 3), "3 EPOCHS in 40 episodes"),
+    ("sv-ops", entry("numbers", places.FAILED, 3), "FAILED exceeds SUSPECT"),
+    ("sv-ops", entry("log_weight", 0, -30.0), "state.log_weight of layer 0, state 0, action 0 is not what policy"),
+    ("sv-ops", entry("log_weight", 0, 1.0), "state.log_weight is 1.0"),
+    ("sv-ops", entry("conditional", 0, 0.0), "state.conditional is 0.0"),
+    ("sv-ops", entry("conditional", 0, 1.0), "state.conditional of layer 0, state 0, action 0 do not sum to 1"),
+    ("sv-ops", entry("policy", 0, 0.5), "does not sum to 1"),
+    ("sv-ops", entry("bound", 0, 3), "state.bound is 3"),
+    ("sv-ops", entry("multipliers", 0, -1.0), "state.multipliers is -1.0"),
+    ("s-ops", entry("bounds", 0, 0.0), "state.bounds are not the cost bounds of the policy"),
+    ("sv-ops", array("view.thresholds", lambda a: a - 9.0), "the threshold is"),
+    ("sv-ops", array("view.thresholds", lambda a: a.astype(np.float32)), "view.thresholds .* float64"),
+    ("tight", array("view.thresholds", lambda a: 0.01 * a), "violates the optimistic constraints|COST_RESIDUAL"),
+    ("sv-ops", array("view.layer_sizes", lambda a: a.astype(">i8")), "view.layer_sizes"),
+    ("sv-ops", array("state.numbers", lambda a: a.astype(np.int32)), "state.numbers must be int64, not int32"),
+    ("sv-ops", array("state.policy", lambda a: a.astype(">f8")), "state.policy must be float64, not >f8"),
+    ("s-ops", array("argument.baseline", lambda a: a.astype(np.float32)), "argument.baseline must be float64"),
+    ("s-ops", array("argument.allow_no_margin", lambda a: a + 0.5), "argument.allow_no_margin"),
+    ("cv-ops", array("argument.memory_budget", lambda a: a - 2**29), "memory_budget is"),
+    ("cv-ops", entry("search.facts", MARGIN, 2.0), "state.search.facts are .* the summed costs make them"),
+    ("cv-ops", entry("search.facts", T_BAR, 20.0), "state.search"),
+    ("cv-ops", entry("search.facts", T_BAR, 2.5), "t_bar is 2.5, not a number of episodes"),
+    ("cv-ops", entry("search.cost_sums", 0, 1e6), "state.search.cost_sums must lie in"),
+    ("cv-ops", entry("search.weights", 0, 0.9), "state.search.weights must be positive and sum to 1"),
+    ("cv-ops", entry("search.policies", (3, 0), 0.9), "state.search.policies: policy 3 .* does not sum to 1"),
+    ("found", entry("search.facts", RHO_HAT, 1e9), "state.search.facts are .* the summed costs make them"),
+    ("found", entry("search.cost_sums", slice(None), 0.0), "state.search"),
+    ("found", entry("numbers", places.EPISODE, 1), "the search took"),
+    ("sv-ops", meta_entry("delta", 0.5), "state.boxes|ETA"),
+    ("sv-ops", meta_entry("seed", 6), "coin"),
+    ("sv-ops", meta_entry("episodes", 20), "built for 20 episodes and has played 40|state.boxes"),
+    ("sv-ops", meta_entry("comment", "hello"), r"unexpected metadata \['comment'\]"),
+    ("sv-ops", meta_entry("constraint_names", ["a", "a"]), "constraint names must be distinct"),
+    ("sv-ops", meta_entry("state_labels", ["a"]), "state labels: 1 given"),
+    ("sv-ops", meta_entry("coin", {"bit_generator": "MT19937"}), "coin is not the state of a PCG64 generator"),
+    ("sv-ops", lambda meta, arrays: meta["coin"]["state"].update(state=5), "coin was tossed, but this learner has"),
+    ("s-ops", lambda meta, arrays: meta["coin"]["state"].update(state=2**200), "whole numbers of 128 bits"),
+    ("found", lambda meta, arrays: meta["coin"]["state"].update(inc=5), "coin: inc does not belong to the seed"),
+    ("sv-ops", lambda meta, arrays: meta["coin"].update(has_uint32=1), "coin: has_uint32 is wrong"),
+    ("sv-ops", lambda meta, arrays: meta["settings"].update(sigma="literal"), "a switch that SVOPS does not have"),
+    ("sv-ops", lambda meta, arrays: arrays.update(other=np.zeros(3)), "unexpected array 'other'"),
+]
+
+
+@pytest.fixture(scope="module")
+def blobs() -> dict[str, bytes]:
+    with np.errstate(all="ignore"):
+        learners = {kind: after(40, kind) for kind in KINDS}
+        learners["tight"] = after(40, "sv-ops", confidence_scale=0.02)
+        found = after(60, "cv-ops", confidence_scale=0.02)
+    assert isinstance(found, CVOPS)
+    assert found.phase == 2
+    return {name: to_bytes(learner) for name, learner in {**learners, "found": found}.items()}
+
+
+@pytest.mark.parametrize(("name", "change", "message"), SENSELESS)
+def test_a_senseless_entry_is_refused_by_name(blobs: dict[str, bytes], name: str, change: Change, message: str) -> None:
+    from_bytes(blobs[name])
+    with pytest.raises(FileFormatError, match=message) as error:
+        from_bytes(changed(blobs[name], change))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("radii", ["paper", "tight", "anytime"])
+def test_boxes_of_an_older_epoch_are_bounded_by_all_that_it_can_have_counted(radii: str) -> None:
+    """Against the boxes of every M' with M - (N - N') <= M' <= M and sum N'."""
+    layout = Layout((1, 3, 1), 1)
+    rule = BoxRule(Radii(radii, 0.1).rule(layout, 0, 0.1, 100), False, False)
+    rng, index = np.random.default_rng(0), index_of(layout)
+    for _ in range(20):
+        then = int(rng.integers(1, 12))
+        now = int(rng.integers(then, 2 * then) + 1)
+        moves = np.concatenate((rng.multinomial(now, [0.6, 0.3, 0.1]), np.zeros(3, dtype=np.int64)))
+        visits, before = np.array([now, 0, 0, 0]), np.array([then, 0, 0, 0])
+        lower_most, upper_least = np.ones(6), np.zeros(6)
+        _older_bounds(index, rule.radii, visits, moves, before, lower_most, upper_least)
+        most, least = np.zeros(3), np.ones(3)
+        for older in product(range(then + 1), repeat=3):
+            if sum(older) == then and all(m - (now - then) <= o <= m for o, m in zip(older, moves, strict=False)):
+                counts = Counts(before, np.array([*older, 0, 0, 0]), np.zeros((4, 0)))
+                boxes = make_boxes(layout, 0)
+                refresh_all(index, counts, rule, boxes)
+                most, least = np.maximum(most, boxes.lower[:3]), np.minimum(least, boxes.upper[:3])
+        assert np.all(lower_most[:3] >= most - 1e-12)
+        assert np.all(upper_least[:3] <= least + 1e-12)
+        assert np.all(lower_most[:3] <= moves[:3] / then)
+        assert np.all(upper_least[:3] >= (moves[:3] - (now - then)) / then)
+
+
+def test_a_box_of_an_older_epoch_cannot_be_narrower_than_its_counts_allow() -> None:
+    learner = after(37, "s-ops", SPARSE, boxes="epoch", confidence_scale=0.05)
+    state = learner.core.state
+    changed_since = state.counts.num_visits > state.epoch_visits
+    several = np.diff(SPARSE.layout.row_start) > 1
+    row = int(np.flatnonzero(changed_since & several)[0])
+    triples = slice(SPARSE.layout.row_start[row], SPARSE.layout.row_start[row + 1])
+    blob, p = to_bytes(learner), (state.boxes.lower + state.boxes.upper)[triples] / 2.0
+
+    def narrow(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays["state.boxes.lower"][triples] = arrays["state.boxes.upper"][triples] = p / p.sum()
+
+    with pytest.raises(FileFormatError, match="are narrower than any epoch makes them"):
+        from_bytes(changed(blob, narrow))
+    for name, message in (
+        ("cost_upper", "cost_upper are not those of any epoch"),
+        ("cost_lower", "cost_lower are not"),
+    ):
+        wrong = entry(f"boxes.{name}", row, 0.0 if name == "cost_upper" else 1.0)
+        with pytest.raises(FileFormatError, match=message):
+            from_bytes(changed(blob, wrong))
+
+
+def test_every_array_of_the_state_has_a_range() -> None:
+    for kind in KINDS:
+        assert set(flat_arrays(make_learner(kind, PLAIN).core.state)) == set(RANGES)
+
+
+def test_a_small_file_cannot_ask_for_much_memory(blobs: dict[str, bytes]) -> None:
+    # A million states in a row need a matrix of 10^12 entries if they are in one layer.
+    def wide(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        n = 200_000
+        meta["num_actions"] = 1
+        arrays["view.layer_sizes"] = np.array([1, n, 1])
+        arrays["view.row_start"] = np.concatenate(([0], n + np.arange(n + 1)))
+        arrays["view.successor"] = np.concatenate((np.arange(1, n + 1), np.full(n, n + 1))).astype(np.int32)
+        arrays["state.conditional"] = np.ones(2 * n)
+        arrays["state.counts.cost_sums"] = np.zeros((n + 1, 2))
+
+    with pytest.raises(FileFormatError, match=r"state.system.diagonal has .* entries; this world needs 40000000001"):
+        from_bytes(changed(blobs["sv-ops"], wide))
+    huge = array("argument.memory_budget", lambda a: np.array(2**62))
+    with pytest.raises(FileFormatError, match=r"does not describe a learner: [A-Z]"):
+        from_bytes(changed(changed(blobs["cv-ops"], huge), meta_entry("episodes", 2**60)))
+
+
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"preset": "sharp"},
+    {"boxes": "epoch", "confidence_scale": 0.05},
+    {"boxes": "epoch", "preset": "sharp", "confidence_scale": 0.3},
+    {"confidence_scale": 0.01},
+    {"episodes": None, "horizon": "doubling"},
+    {"episodes": None, "horizon": "doubling", "boxes": "epoch"},
+    {"tol": 1e-3, "confidence_scale": 0.05},
+    {"known": True, "boxes": "epoch"},
+]
+OF_THE_SEARCH: list[dict[str, Any]] = [
+    {},
+    {"phase2_stats": "discard"},
+    {"phase2_stats": "discard", "boxes": "epoch"},
+    {"memory_budget": 8 * 12 * 5, "boxes": "epoch"},
+    {"mixture_bound": "realised", "baseline_bound": "each"},
+    {"episodes": None, "horizon": "doubling"},
+]
+CASES = [(kind, options) for kind in KINDS for options in VARIANTS]
+CASES += [("cv-ops", {"confidence_scale": 0.02, **options}) for options in OF_THE_SEARCH]
+
+
+@pytest.mark.parametrize("world", [PLAIN, SPARSE, PLAIN.with_thresholds([0.3, 0.3])], ids=["full", "sparse", "none"])
+@pytest.mark.parametrize(("kind", "options"), CASES)
+def test_no_valid_file_is_refused(kind: str, options: dict[str, Any], world: CMDP) -> None:
+    """At many points, also between plan and observe, the twin has the same bits and goes on with the same bits."""
+    if kind == "s-ops" and world not in (PLAIN, SPARSE):
+        return  # nothing is safe there
+    chosen = {name: value for name, value in options.items() if name != "known"}
+    if options.get("known"):
+        chosen["transitions"] = world.transitions
+    learner = make_learner(kind, world, seed=5, **chosen)
+    for t in range(45):
+        if t in (0, 1, 2, 5, 7, 8, 20, 33, 44):
+            assert_same(snapshot(learner), snapshot(from_bytes(to_bytes(learner))))
+        learner.plan()
+        twin = from_bytes(to_bytes(learner)) if t % 8 == 0 else None
+        observe(learner, world, np.random.default_rng(t))
+        if twin is not None:
+            observe(twin, world, np.random.default_rng(t))
+            assert_same(snapshot(learner), snapshot(twin))
+            assert to_bytes(learner) == to_bytes(twin)
+
+
+@pytest.mark.parametrize("kind", ["sv-ops", "cv-ops"])
+def test_a_learner_that_was_interrupted_is_saved_as_it_is(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A projection, or the end of a phase, that is still to be done; both need the next plan only."""
+    options: dict[str, Any] = {"confidence_scale": 0.02}
+    learner = make_learner(kind, PLAIN if kind == "cv-ops" else PLAIN.with_thresholds([0.3, 0.3]), **options)
+
+    def stop(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    rng, name = np.random.default_rng(0), "_next_phase" if kind == "cv-ops" else "rescue"
+    if kind == "cv-ops":
+        monkeypatch.setattr(CVOPS, "_next_phase", stop)
+    else:
+        monkeypatch.setattr("hedgerow.learners.learner.rescue", stop)
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it comes when it comes
+        for _ in range(200):
+            learner.plan()
+            observe(learner, PLAIN, rng)
+    monkeypatch.undo()
+    flag = places.PHASE_OVER if name == "_next_phase" else places.OPEN
+    assert learner.core.state.numbers[flag] == 1
+    twin = from_bytes(to_bytes(learner))
+    for one in (learner, twin):
+        one.plan()
+    assert_same(snapshot(learner), snapshot(twin))
