@@ -109,7 +109,7 @@ def from_file(file: files.DataFile, source: str = "data") -> Learner:
     """The learner in a data file that has been read already."""
     if file.version not in (FILE_VERSION, OLD_VERSION):
         raise FileFormatError(
-            f"{source} has schema version {file.version}; this release reads the versions {OLD_VERSION} and {FILE_VERSION}"
+            f"{source} has schema version {file.version}; this release reads versions {OLD_VERSION} and {FILE_VERSION}"
         )
     try:
         arrays = file.arrays if file.version == FILE_VERSION else _upgraded(file.arrays)
