@@ -180,7 +180,7 @@ def test_bad_construction(kind: str) -> None:
     ]:
         with pytest.raises(InvalidInput, match=message):
             make_learner(kind, world, **options)
-    with pytest.raises(InvalidInput, match=r"built on cmdp.view\(\), not on CMDP"):
+    with pytest.raises(InvalidInput, match=r"built on cmdp.view\(\), not on an object of the class CMDP"):
         type(make_learner(kind, world))(world, 10, 0.1, **_baseline_of(kind, world))
 
 
