@@ -15,8 +15,9 @@ from hedgerow.arrays import num_bytes
 from hedgerow.bench.mirror_steps import Size
 from hedgerow.checks import FloatArray
 from hedgerow.estimates.boxes import refresh_all
-from hedgerow.learners.files import copied
 from hedgerow.learners.learner import Learner
+from hedgerow.learners.state import MOVED
+from hedgerow.learners.step import prepare
 from hedgerow.learners.svops import SVOPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
@@ -56,7 +57,7 @@ def _world(size: Size, seed: int) -> tuple[CMDP, FloatArray]:
 
 
 def _informed(world: CMDP) -> Learner:
-    """A learner with VISITS visits of every row; copied, so that its buffers follow from its state."""
+    """A learner with VISITS visits of every row: no episodes lead there, so that it could not be saved or copied."""
     learner, first = SVOPS(world.view(), EPISODES, DELTA, "sharp"), world.layout.row_start[:-1]
     counts = learner.core.state.counts
     moves = np.floor(VISITS * world.transitions).astype(np.int64)
@@ -65,4 +66,6 @@ def _informed(world: CMDP) -> Learner:
     counts.num_moves[:] = moves
     counts.cost_sums[:] = VISITS * world.mean_costs.T
     refresh_all(learner.core.index, counts, learner.core.rule.box, learner.core.state.boxes)
-    return copied(learner)
+    learner.core.state.numbers[MOVED] = 1  # all boxes are new
+    prepare(learner.core)
+    return learner
