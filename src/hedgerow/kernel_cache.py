@@ -112,7 +112,9 @@ def _say(message: str) -> None:
     """One line on stderr, once."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):  # a closed stream is no reason to fail
-            print(f"hedgerow: {message}", file=sys.stderr)
+            # Not through `output.say`: whatever is imported here is part of the name of every kernel's folder.
+            shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
+            print(f"hedgerow: {shown}", file=sys.stderr)
 
 
 @cache

@@ -103,8 +103,8 @@ def test_the_slater_point_of_a_world_is_solved_once(monkeypatch: pytest.MonkeyPa
         solved.append(tuple(alpha))
         return real(E, C, alpha)
 
-    monkeypatch.setattr(offline, "largest_margin", counting)
     cell = next(cell for cell in cells_of(small()) if cell.spec["learner"]["name"] == "s-ops")
+    monkeypatch.setattr(offline, "largest_margin", counting)
     run_cell(cell.spec)
     assert solved
     assert len(solved) == len(set(solved))

@@ -17,7 +17,7 @@ from hedgerow.estimates.counts import Counts
 from hedgerow.estimates.radii import Radii
 from hedgerow.learners import state as places
 from hedgerow.learners.cvops import CVOPS
-from hedgerow.learners.files import FILE_KIND, FILE_VERSION, from_bytes, to_bytes
+from hedgerow.learners.files import FILE_KIND, FILE_VERSION, NUM_OLD_REALS, OLD_VERSION, from_bytes, to_bytes
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.safe_search import MARGIN, RHO_HAT, T_BAR
 from hedgerow.learners.sound_boxes import _older_bounds
@@ -26,6 +26,8 @@ from hedgerow.learners.state import flat_arrays
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
+
+pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")
 
 PLAIN = random_world(3)
 SPARSE = random_world(7, (1, 3, 3, 1), 2, sparse=True)
@@ -140,6 +142,10 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("sv-ops", lambda meta, arrays: meta["coin"].update(has_uint32=1), "coin: has_uint32 is wrong"),
     ("sv-ops", lambda meta, arrays: meta["settings"].update(sigma="literal"), "a switch that SVOPS does not have"),
     ("sv-ops", lambda meta, arrays: arrays.update(other=np.zeros(3)), "unexpected array 'other'"),
+    ("sv-ops", entry("reals", places.SLACK, 1.0), "SLACK is 1.0, but the last projection had a solution"),
+    ("sv-ops", entry("reals", places.ROOM, -1.0), "state.reals is -1.0"),
+    ("sv-ops", entry("certificate", slice(None), 0.9), "state.certificate does not sum to 1"),
+    ("raised", entry("reals", places.SLACK, 1e-9), "state.log_weight violates the optimistic constraints"),
 ]
 
 
@@ -148,7 +154,9 @@ def blobs() -> dict[str, bytes]:
     with np.errstate(all="ignore"):
         learners = {kind: after(40, kind) for kind in KINDS}
         learners["tight"] = after(40, "sv-ops", confidence_scale=0.02)
+        learners["raised"] = after(40, "sv-ops", PLAIN.with_thresholds([0.1, 0.1]), confidence_scale=0.02)
         found = after(60, "cv-ops", confidence_scale=0.02)
+    assert learners["raised"].core.state.reals[places.SLACK] > 0.0
     assert isinstance(found, CVOPS)
     assert found.phase == 2
     return {name: to_bytes(learner) for name, learner in {**learners, "found": found}.items()}
@@ -229,9 +237,9 @@ def test_a_small_file_cannot_ask_for_much_memory(blobs: dict[str, bytes]) -> Non
 
     with pytest.raises(FileFormatError, match=r"state.system.diagonal has .* entries; this world needs 40000000001"):
         from_bytes(changed(blobs["sv-ops"], wide))
-    huge = array("argument.memory_budget", lambda a: np.array(2**62))
+    huge = array("argument.memory_budget", lambda a: np.array(2**52))
     with pytest.raises(FileFormatError, match=r"does not describe a learner: [A-Z]"):
-        from_bytes(changed(changed(blobs["cv-ops"], huge), meta_entry("episodes", 2**60)))
+        from_bytes(changed(changed(blobs["cv-ops"], huge), meta_entry("episodes", 2**50)))
 
 
 VARIANTS: list[dict[str, Any]] = [
@@ -304,3 +312,17 @@ def test_a_learner_that_was_interrupted_is_saved_as_it_is(kind: str, monkeypatch
     for one in (learner, twin):
         one.plan()
     assert_same(snapshot(learner), snapshot(twin))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_of_the_version_before_are_read(kind: str) -> None:
+    """Without the certificate and the numbers of raised thresholds; the learner goes on with the same bits."""
+    learner = after(30, kind)
+    data = files.unpack(to_bytes(learner))
+    del data.arrays["state.certificate"]
+    data.arrays["state.reals"] = data.arrays["state.reals"][:NUM_OLD_REALS]
+    old = from_bytes(files.pack(FILE_KIND, OLD_VERSION, data.meta, data.arrays))
+    for each in (learner, old):
+        each.plan()
+        observe(each, PLAIN, np.random.default_rng(7))
+    assert_same(snapshot(learner), snapshot(old))

@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +26,7 @@ from numpy.random import Generator
 from sound_learner import problems
 
 from hedgerow import files
-from hedgerow.errors import FileFormatError
+from hedgerow.errors import FileFormatError, InfeasibleWarning
 from hedgerow.learners.files import FILE_KIND, FILE_VERSION, from_file, to_bytes
 from hedgerow.learners.learner import Learner
 
@@ -196,6 +197,7 @@ def main() -> int:
     parser.add_argument("--worker", type=int, help="judge from this mutant on, here, and print the verdicts")
     arguments = parser.parse_args()
     np.seterr(all="ignore")
+    warnings.simplefilter("ignore", InfeasibleWarning)
     if arguments.worker is not None:
         print(json.dumps(judge(arguments.worker, arguments.count)))
         return 0

@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from learner_files import situations
 from signed_mutations import judge
 from sound_learner import problems
 
 from hedgerow.learners.state import BRANCH, MIXING
+
+pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")
 
 HERE = Path(__file__).resolve().parent
 

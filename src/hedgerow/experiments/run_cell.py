@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hedgerow.errors import InfeasibleWarning
 from hedgerow.experiments import parts
 from hedgerow.experiments.cells import streams
 from hedgerow.learners.learner import Learner
@@ -42,10 +44,12 @@ def run_cell(
     learner = parts.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner)
     simulation = Simulation(cmdp, adversary, learner, seeds.simulation, marks="all" if trace else "log")
     built = time.perf_counter()
-    while simulation.done < spec["episodes"]:
-        if tick is not None:
-            tick(simulation.done)
-        simulation.advance(MOST_EPISODES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InfeasibleWarning)  # the table of the cell counts such episodes
+        while simulation.done < spec["episodes"]:
+            if tick is not None:
+                tick(simulation.done)
+            simulation.advance(MOST_EPISODES)
     played = time.perf_counter()
     whole, rho = simulation.result(), offline.slater(cmdp).margin
     run = whole.at(checkpoints(spec["episodes"])) if trace else whole

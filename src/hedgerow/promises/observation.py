@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import files
+from hedgerow.errors import InfeasibleWarning
 from hedgerow.learners.learner import Learner
 from hedgerow.learners.simplex_ogd import regret_constant
 from hedgerow.model.induction import backward_induction
@@ -62,7 +64,9 @@ def take(spec: RunSpec) -> Observation:
     else:
         witness = plain_witness(spec)
     begun = time.perf_counter()
-    witness.finish()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InfeasibleWarning)  # observed like everything else
+        witness.finish()
     seconds = time.perf_counter() - begun
     return observe(spec, witness, ground_of(spec), seconds)
 
