@@ -23,6 +23,8 @@ SUSPECT_THETA = 1e3
 SUSPECT_ITERATIONS = 40
 RELAXED_THETA = 1e5
 """In place of SUSPECT_THETA where the thresholds were raised: that they can be met is known."""
+RELAXED_ITERATIONS = 12
+"""In place of SUSPECT_ITERATIONS: steps are dear there, and with more room fewer are needed."""
 RELAXED_FLOOR = -23.0
 """Of ln q~ in such episodes: the least violating policy may change, and to revive what is next to 0 is hard."""
 MOST_CUTS = 64

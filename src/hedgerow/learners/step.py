@@ -25,7 +25,16 @@ from hedgerow.estimates.boxes import refresh_all, refresh_rows
 from hedgerow.estimates.columns import Columns, load_columns
 from hedgerow.estimates.counts import record
 from hedgerow.estimates.upper_occupancy import reach_of_states
-from hedgerow.learners.core import DISCARD, RELAXED_FLOOR, RELAXED_THETA, SUSPECT_ITERATIONS, SUSPECT_THETA, Core, Trace
+from hedgerow.learners.core import (
+    DISCARD,
+    RELAXED_FLOOR,
+    RELAXED_ITERATIONS,
+    RELAXED_THETA,
+    SUSPECT_ITERATIONS,
+    SUSPECT_THETA,
+    Core,
+    Trace,
+)
 from hedgerow.learners.mixing import bound_costs, bound_mixture, mixing_weight, watch_cached_bounds
 from hedgerow.learners.relaxing import follow_violation, meet
 from hedgerow.learners.safe_search import mix_costs, search_step
@@ -153,10 +162,11 @@ def project_weights(core: Core, rows: IntArray) -> int:
     index, problem, newton = core.index, core.buffers.problem, core.buffers.newton
     theta, costs = core.state.multipliers, core.buffers.costs
     # The base is the last projection with L rows changed, so the multipliers are increments: it starts at 0.
-    suspect_theta = SUSPECT_THETA if core.state.reals[SLACK] == 0.0 else RELAXED_THETA
+    raised = core.state.reals[SLACK] > 0.0
     outcome = maximise_from_base(
-        index, problem, rows, core.buffers.v, theta, newton, core.rule.tol, suspect_theta, SUSPECT_ITERATIONS
-    )
+        index, problem, rows, core.buffers.v, theta, newton, core.rule.tol,
+        RELAXED_THETA if raised else SUSPECT_THETA, RELAXED_ITERATIONS if raised else SUSPECT_ITERATIONS,
+    )  # fmt: skip
     core.state.numbers[ITERATIONS] += outcome.iterations
     core.state.numbers[LAST_ITERATIONS] = outcome.iterations
     if outcome.code == SOLVED:
