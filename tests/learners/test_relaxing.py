@@ -17,6 +17,7 @@ from hedgerow.learners.relaxing import LEAST_ROOM, SHARE
 from hedgerow.learners.state import LAST_STATUS, PROJECTED, RELAXED, ROOM, SLACK, flat_arrays
 from hedgerow.learners.svops import SVOPS
 from hedgerow.model.cmdp import CMDP
+from hedgerow.projection.newton import SUSPECT
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.reference import least_violation_by_lp
 from hedgerow.simulation.run import Simulation
@@ -125,3 +126,16 @@ def test_a_projection_that_is_too_hard_is_given_up_after_so_many_steps(monkeypat
             np.testing.assert_allclose(learner.policy.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)
     assert learner.diagnostics["failed"] > 0
     assert learner.diagnostics["iterations"] < 200 * 50
+
+
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")
+@pytest.mark.parametrize("m", [0, 2])
+def test_a_projection_that_fails_at_every_room_ends_all_the_same(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newton's method finds nothing, whatever the thresholds: those that do not bind are left to the slow solver."""
+    world = impossible_world(2) if m else random_world(3, (1, 3, 3, 1), m=0)
+    learner = learner_for(world)
+    Simulation(world, np.full(world.layout.num_rows, 0.5), learner).advance(500)
+    monkeypatch.setattr(rescue, "project_weights", lambda core, rows: SUSPECT)
+    rescue.rescue(learner.layout, learner.core)
+    np.testing.assert_allclose(learner.policy.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)
+    assert learner.core.state.numbers[LAST_STATUS] == (RELAXED if m else PROJECTED)

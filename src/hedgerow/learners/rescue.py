@@ -61,19 +61,19 @@ def rescue(layout: Layout, core: Core) -> None:
     meet(core, 0.0)
     violation = bracket_violation(core, 0.0).lower if len(core.baseline.binding) else -np.inf
     if violation > TOL_INFEASIBLE:
-        _relax(core, violation, max(core.state.reals[ROOM], least_room(violation)), RELAXED)
+        _relax(layout, core, violation, max(core.state.reals[ROOM], least_room(violation)), RELAXED)
         if first:
             _warn(core, violation)
-    elif not _solve_slowly(layout, core):
+    elif not _solve_slowly(layout, core, MOST_ITERATIONS, PROJECTED):
         core.state.numbers[FAILED] += 1
-        _relax(core, max(violation, 0.0), LEAST_ROOM, UNSOLVED)
+        _relax(layout, core, max(violation, 0.0), LEAST_ROOM, UNSOLVED)
         core.state.reals[COST_RESIDUAL] += core.state.reals[SLACK]
         meet(core, 0.0)
 
 
-def _relax(core: Core, violation: float, room: float, status: int) -> None:
+def _relax(layout: Layout, core: Core, violation: float, room: float, status: int) -> None:
     """Raise the thresholds until the projection is found: at the latest when they do not bind any more."""
-    while True:
+    while len(core.baseline.binding) and violation + 0.5 * room < layout.horizon:
         core.state.reals[ROOM] = room
         meet(core, violation + 0.5 * room)
         core.state.system.num_candidates[0] = NO_SYSTEM  # it belongs to the attempt that failed
@@ -81,25 +81,28 @@ def _relax(core: Core, violation: float, room: float, status: int) -> None:
             settle(core, status)
             return
         room *= WIDENING
+    core.state.reals[ROOM] = room
+    meet(core, violation + 0.5 * room)
+    _solve_slowly(layout, core, ProjectionSettings().max_iterations, status, at_any_rate=True)
 
 
-def _solve_slowly(layout: Layout, core: Core) -> bool:
-    """Project by the solver that never gives up, except after so many steps; whether it has."""
+def _solve_slowly(layout: Layout, core: Core, most: int, status: int, *, at_any_rate: bool = False) -> bool:
+    """Project by the slow solver in at most so many steps, and settle if that worked, or `at_any_rate`."""
     state, numbers = core.state, core.state.numbers
     settings = ProjectionSettings(
         tol=core.rule.tol,
         suspect_theta=SUSPECT_THETA,
         suspect_iterations=SUSPECT_ITERATIONS,
-        max_iterations=MOST_ITERATIONS,
+        max_iterations=most,
     )
     result = project(_problem(layout, core), settings)
     numbers[ITERATIONS] += result.iterations
     numbers[LAST_ITERATIONS] += result.iterations
-    if not result.solved:
+    if not (result.solved or at_any_rate):
         return False
     _adopt(layout, core, result)
     state.reals[COST_RESIDUAL] = result.residuals.cost
-    settle(core, PROJECTED)
+    settle(core, status)
     return True
 
 
