@@ -298,7 +298,7 @@ def test_envs_lists_the_whole_catalogue() -> None:
 
 
 def test_learners_lists_all_of_them() -> None:
-    from hedgerow.learners.files import LEARNERS
+    from hedgerow.learners.mirror.files import LEARNERS
 
     listed = {entry["name"]: entry for entry in json.loads(run("learners", "--json"))}
     assert set(listed) == set(LEARNERS)

@@ -30,8 +30,8 @@ def test_public_name_resolves(name: str) -> None:
 
 
 def test_public_names_are_what_they_are_called() -> None:
-    assert hr.offline.__name__ == "hedgerow.model.offline"
-    assert hr.losses.__name__ == "hedgerow.model.losses"
+    assert hr.offline.__name__ == "hedgerow.planning.offline"
+    assert hr.losses.__name__ == "hedgerow.adversaries.losses"
     assert isinstance(hr.catalogue, types.ModuleType)
     assert callable(hr.unroll)
     assert callable(hr.unroll_gymnasium)

@@ -28,7 +28,7 @@ def main(choice: str) -> None:
         os.environ["NUMBA_CACHE_DIR"] = folder  # read when kernels are made; object code comes with compilation only
         from hedgerow.bench import episode
         from hedgerow.bench.episode_worlds import LABELS
-        from hedgerow.learners.svops import SVOPS
+        from hedgerow.learners.mirror.svops import SVOPS
         from hedgerow.simulation.run import Simulation
 
         label = list(LABELS)[int(choice) - 1] if choice.isdigit() else choice

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hedgerow import catalogue, errors, results
+    from hedgerow.adversaries import losses
     from hedgerow.errors import (
         BusyError,
         CertificateError,
@@ -25,17 +26,18 @@ if TYPE_CHECKING:
         InfeasibleWarning,
         InvalidInput,
     )
-    from hedgerow.learners.cvops import CVOPS
-    from hedgerow.learners.learner import Learner
-    from hedgerow.learners.sops import SOPS
-    from hedgerow.learners.svops import SVOPS
-    from hedgerow.learners.uobreps import UOBREPS
-    from hedgerow.model import losses, occupancy, offline
+    from hedgerow.importers.gym_table import unroll_gymnasium
+    from hedgerow.importers.unroll import unroll
+    from hedgerow.learners.mirror.cvops import CVOPS
+    from hedgerow.learners.mirror.learner import Learner
+    from hedgerow.learners.mirror.sops import SOPS
+    from hedgerow.learners.mirror.svops import SVOPS
+    from hedgerow.learners.mirror.uobreps import UOBREPS
+    from hedgerow.model import occupancy
     from hedgerow.model.cmdp import CMDP, View
     from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
-    from hedgerow.model.gym_table import unroll_gymnasium
     from hedgerow.model.layout import Layout
-    from hedgerow.model.unroll import unroll
+    from hedgerow.planning import offline
     from hedgerow.projection.certificate import Certificate, certify
     from hedgerow.projection.problem import ProjectionProblem
     from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
@@ -87,9 +89,9 @@ __all__ = [
 _MODULES = {
     "catalogue": "hedgerow.catalogue",
     "errors": "hedgerow.errors",
-    "losses": "hedgerow.model.losses",
+    "losses": "hedgerow.adversaries.losses",
     "occupancy": "hedgerow.model.occupancy",
-    "offline": "hedgerow.model.offline",
+    "offline": "hedgerow.planning.offline",
     "results": "hedgerow.results",
 }
 
@@ -103,10 +105,10 @@ _HOME = {
         "InfeasibleWarning",
         "InvalidInput",
     ),
-    "hedgerow.learners.cvops": ("CVOPS",),
-    "hedgerow.learners.sops": ("SOPS",),
-    "hedgerow.learners.svops": ("SVOPS",),
-    "hedgerow.learners.uobreps": ("UOBREPS",),
+    "hedgerow.learners.mirror.cvops": ("CVOPS",),
+    "hedgerow.learners.mirror.sops": ("SOPS",),
+    "hedgerow.learners.mirror.svops": ("SVOPS",),
+    "hedgerow.learners.mirror.uobreps": ("UOBREPS",),
     "hedgerow.model.cmdp": ("CMDP", "View"),
     "hedgerow.model.costs": (
         "BernoulliCosts",
@@ -115,9 +117,9 @@ _HOME = {
         "DeterministicCosts",
         "EmpiricalCosts",
     ),
-    "hedgerow.model.gym_table": ("unroll_gymnasium",),
+    "hedgerow.importers.gym_table": ("unroll_gymnasium",),
     "hedgerow.model.layout": ("Layout",),
-    "hedgerow.model.unroll": ("unroll",),
+    "hedgerow.importers.unroll": ("unroll",),
     "hedgerow.projection.certificate": ("Certificate", "certify"),
     "hedgerow.projection.problem": ("ProjectionProblem",),
     "hedgerow.projection.result": ("ProjectionResult", "ProjectionSettings", "ProjectionStatus"),
@@ -127,7 +129,7 @@ _HOME = {
 
 _READERS = {
     "cmdp": ("hedgerow.model.cmdp", "CMDP", "from_file"),
-    "learner": ("hedgerow.learners.files", "from_file"),
+    "learner": ("hedgerow.learners.mirror.files", "from_file"),
 }
 """By kind of data file: where its reader is. Compilers are only loaded for files that need them."""
 

@@ -23,9 +23,9 @@ from hedgerow.bench.mirror_steps import SIZES
 from hedgerow.bench.pynol_peer import PyNOLHedge
 from hedgerow.bench.timing import Spread
 from hedgerow.estimates.upper_occupancy import reach_bounds_all
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.svops import SVOPS
-from hedgerow.model import offline
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.planning import offline
 from hedgerow.simulation.run import Simulation
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -13,10 +13,10 @@ from hedgerow.bench.plain_learners import Knowledge, OptimisticLP, PlainOREPS, P
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.columns import make_columns
 from hedgerow.estimates.upper_occupancy import reach_bounds_all
-from hedgerow.learners.svops import SVOPS
-from hedgerow.model import offline
+from hedgerow.importers.unroll import unroll
+from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.model.occupancy import occupancy, row_occupancy
-from hedgerow.model.unroll import unroll
+from hedgerow.planning import offline
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.solve import project
 from hedgerow.simulation.run import Simulation

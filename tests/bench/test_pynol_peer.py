@@ -13,7 +13,7 @@ from hedgerow.bench.episode_worlds import BenchWorld, random_world
 from hedgerow.bench.mirror_steps import SIZES
 from hedgerow.bench.plain_learners import PlainOREPS
 from hedgerow.bench.pynol_peer import PyNOLHedge
-from hedgerow.learners.svops import SVOPS
+from hedgerow.learners.mirror.svops import SVOPS
 
 
 class StandIn:

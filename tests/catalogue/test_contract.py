@@ -13,9 +13,9 @@ from hedgerow import catalogue
 from hedgerow.catalogue import freeze, registry
 from hedgerow.catalogue.instance import content_hash
 from hedgerow.errors import CertificateError, InvalidInput
-from hedgerow.model import offline
 from hedgerow.model.cmdp import CMDP
-from hedgerow.model.induction import backward_induction
+from hedgerow.planning import offline
+from hedgerow.planning.induction import backward_induction
 
 TOL_GOLDEN = 1e-6
 FROZEN = [

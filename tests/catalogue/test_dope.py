@@ -8,9 +8,9 @@ from scipy.optimize import linprog
 
 from hedgerow import catalogue
 from hedgerow.errors import InvalidInput
-from hedgerow.model import offline
-from hedgerow.model.induction import backward_induction
 from hedgerow.model.occupancy import evaluate
+from hedgerow.planning import offline
+from hedgerow.planning.induction import backward_induction
 
 TOL_GOLDEN = 1e-6
 

@@ -9,7 +9,7 @@ import pytest
 
 from hedgerow import catalogue
 from hedgerow.catalogue.lower_bound import closed_form
-from hedgerow.model import offline
+from hedgerow.planning import offline
 
 NAMES = ("lower-bound-1", "lower-bound-2")
 

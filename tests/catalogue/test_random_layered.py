@@ -7,9 +7,9 @@ import pytest
 
 from hedgerow import catalogue
 from hedgerow.catalogue.random_layered import MARGIN, MASS, UNIT
-from hedgerow.model import offline
-from hedgerow.model.induction import backward_induction
 from hedgerow.model.occupancy import evaluate
+from hedgerow.planning import offline
+from hedgerow.planning.induction import backward_induction
 
 SHAPES = [
     {"layers": (1, 1), "actions": 1, "constraints": 1},

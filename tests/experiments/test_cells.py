@@ -16,7 +16,7 @@ from hedgerow.experiments.cells import cells_of, experiment_data, streams
 from hedgerow.experiments.parts import Misfit, build_learner, complete_learner
 from hedgerow.experiments.run_cell import run_cell
 from hedgerow.experiments.schema import load
-from hedgerow.model import offline
+from hedgerow.planning import offline
 from hedgerow.simulation.outcome import Run
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import hedgerow as hr
 from hedgerow.experiments import preflight
-from hedgerow.model.linear_programs import flow_matrix
+from hedgerow.planning.linear_programs import flow_matrix
 
 
 def two_layers(thresholds: tuple[float, float]) -> hr.CMDP:

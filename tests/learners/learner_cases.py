@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from hedgerow.learners.cvops import CVOPS
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.sops import SOPS
-from hedgerow.learners.state import flat_arrays
-from hedgerow.learners.svops import SVOPS
-from hedgerow.learners.uobreps import UOBREPS
-from hedgerow.model import offline
+from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.sops import SOPS
+from hedgerow.learners.mirror.state import flat_arrays
+from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.mirror.uobreps import UOBREPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
 from hedgerow.model.layout import Layout
+from hedgerow.planning import offline
 
 
 def random_world(

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from learner_cases import assert_same, draw_path, make_learner, random_world, snapshot
 
+from hedgerow.adversaries import losses
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.cvops import CVOPS
-from hedgerow.learners.files import load, to_bytes
-from hedgerow.learners.learner import Learner
-from hedgerow.model import losses, offline
+from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.mirror.files import load, to_bytes
+from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate, occupancy
+from hedgerow.planning import offline
 from hedgerow.simulation.run import Simulation, simulate
 
 

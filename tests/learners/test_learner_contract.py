@@ -11,8 +11,8 @@ from learner_cases import KINDS, assert_same, draw_path, make_learner, random_wo
 
 from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
-from hedgerow.learners.files import FILE_VERSION, load, to_bytes
-from hedgerow.learners.learner import Learner
+from hedgerow.learners.mirror.files import FILE_VERSION, load, to_bytes
+from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.layout import Layout
 

@@ -16,11 +16,11 @@ import pytest
 from learner_cases import KINDS, assert_same, draw_path, make_learner, random_world, snapshot
 
 import hedgerow as hr
+from hedgerow.adversaries import losses
 from hedgerow.errors import BusyError, HedgerowError, InvalidInput
-from hedgerow.learners.files import load, to_bytes
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.svops import SVOPS
-from hedgerow.model import losses
+from hedgerow.learners.mirror.files import load, to_bytes
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.simulation.run import Simulation, simulate
 
 WORLD = random_world(0)

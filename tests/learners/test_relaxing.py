@@ -10,12 +10,12 @@ from learner_cases import draw_path, random_world
 
 from hedgerow.catalogue import make
 from hedgerow.errors import InfeasibleWarning
-from hedgerow.learners import rescue
-from hedgerow.learners.files import copied
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.relaxing import LEAST_ROOM, SHARE
-from hedgerow.learners.state import LAST_STATUS, PROJECTED, RELAXED, ROOM, SLACK, flat_arrays
-from hedgerow.learners.svops import SVOPS
+from hedgerow.learners.mirror import rescue
+from hedgerow.learners.mirror.files import copied
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.relaxing import LEAST_ROOM, SHARE
+from hedgerow.learners.mirror.state import LAST_STATUS, PROJECTED, RELAXED, ROOM, SLACK, flat_arrays
+from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.projection.newton import SUSPECT
 from hedgerow.projection.problem import ProjectionProblem

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.learners.regret_constants import primal_constant, segment_bounds
-from hedgerow.learners.safe_search import (
+from hedgerow.learners.mirror.regret_constants import primal_constant, segment_bounds
+from hedgerow.learners.mirror.safe_search import (
     LITERAL,
     MARGIN,
     PRACTICAL,
@@ -21,7 +21,13 @@ from hedgerow.learners.safe_search import (
     mix_costs,
     search_step,
 )
-from hedgerow.learners.simplex_ogd import descend, first_point, project_on_simplex, regret_constant, step_constant
+from hedgerow.learners.mirror.simplex_ogd import (
+    descend,
+    first_point,
+    project_on_simplex,
+    regret_constant,
+    step_constant,
+)
 from hedgerow.model.layout import Layout
 
 LAYOUT = Layout((1, 2, 2, 1), 2)

@@ -9,15 +9,15 @@ import pytest
 from learner_cases import draw_path, make_learner, random_world
 
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mixing import literal_weight, safe_weight
-from hedgerow.learners.sops import SOPS
-from hedgerow.learners.state import BRANCH, MIXING, flat_arrays
-from hedgerow.learners.step import prepare
-from hedgerow.model import offline
+from hedgerow.learners.mirror.mixing import literal_weight, safe_weight
+from hedgerow.learners.mirror.sops import SOPS
+from hedgerow.learners.mirror.state import BRANCH, MIXING, flat_arrays
+from hedgerow.learners.mirror.step import prepare
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate
+from hedgerow.planning import offline
 
 BOTH = np.arange(2)
 

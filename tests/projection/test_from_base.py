@@ -21,7 +21,7 @@ TOL = ProjectionSettings().tol
 
 
 class Iterate:
-    """A base that is projected again and again, changed in a few rows in between, as in `learners/step.py`."""
+    """A base that is projected again and again, changed in a few rows in between, as in `learners/mirror/step.py`."""
 
     def __init__(self, seed: int) -> None:
         self.rng, self.problem = np.random.default_rng(seed), random_problem(seed, boxes="wide", m=2)

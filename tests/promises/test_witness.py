@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import files
-from hedgerow.model.induction import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.promises.observation import observe, pack, plain_witness, take, unpack
 from hedgerow.promises.specs import PURSUIT_RATE, RunSpec, ground_of, make_learner, make_losses
 from hedgerow.promises.watching import DUAL_RATIO, PRIMAL, RADII, WEIGHTED, WIDTH

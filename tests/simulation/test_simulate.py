@@ -10,17 +10,18 @@ import pytest
 from learner_cases import KINDS, assert_same, make_learner, random_world, snapshot, with_costs
 
 from hedgerow import catalogue
+from hedgerow.adversaries import losses
 from hedgerow.errors import InvalidInput
-from hedgerow.learners import learner as learner_module
-from hedgerow.learners.files import load
-from hedgerow.learners.rescue import rescue
-from hedgerow.learners.sops import SOPS
-from hedgerow.learners.svops import SVOPS
-from hedgerow.model import linear_programs, losses, offline
+from hedgerow.learners.mirror import learner as learner_module
+from hedgerow.learners.mirror.files import load
+from hedgerow.learners.mirror.rescue import rescue
+from hedgerow.learners.mirror.sops import SOPS
+from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import DeterministicCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate
+from hedgerow.planning import linear_programs, offline
 from hedgerow.simulation.outcome import Run
 from hedgerow.simulation.run import Simulation, checkpoints, simulate
 from hedgerow.simulation.scoring import MIRROR_LINEAR

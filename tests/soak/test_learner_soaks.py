@@ -13,7 +13,7 @@ from learner_files import situations
 from signed_mutations import judge
 from sound_learner import problems
 
-from hedgerow.learners.state import BRANCH, MIXING
+from hedgerow.learners.mirror.state import BRANCH, MIXING
 
 pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")
 

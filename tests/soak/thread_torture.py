@@ -27,9 +27,9 @@ from numpy.random import Generator
 from sound_learner import problems
 
 from hedgerow import errors
-from hedgerow.learners.files import load
-from hedgerow.learners.learner import Learner
-from hedgerow.model import losses
+from hedgerow.adversaries import losses
+from hedgerow.learners.mirror.files import load
+from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.simulation.run import simulate
 

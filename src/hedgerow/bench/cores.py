@@ -19,7 +19,7 @@ from hedgerow import output
 from hedgerow.bench import manifest, terminal
 from hedgerow.bench.timing import Spread
 from hedgerow.catalogue import make
-from hedgerow.learners.svops import SVOPS
+from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.simulation.run import simulate
 
 FILE = "cores.json"

@@ -27,13 +27,13 @@ from hedgerow.bench.plain_learners import OptimisticLP, PlainLearner, PlainOREPS
 from hedgerow.bench.pynol_peer import PyNOLHedge
 from hedgerow.bench.timing import Spread
 from hedgerow.estimates.counts import find_triple
-from hedgerow.learners.cvops import CVOPS
-from hedgerow.learners.files import copied
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.sops import SOPS
-from hedgerow.learners.svops import SVOPS
-from hedgerow.learners.uobreps import UOBREPS
-from hedgerow.model import offline
+from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.mirror.files import copied
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.sops import SOPS
+from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.mirror.uobreps import UOBREPS
+from hedgerow.planning import offline
 from hedgerow.simulation.run import Simulation
 
 DELTA = 0.01

@@ -20,9 +20,9 @@ from hedgerow.estimates.boxes import refresh_rows
 from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.counts import record
 from hedgerow.estimates.upper_occupancy import reach_of_states
-from hedgerow.learners.core import Core
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.state import EPISODE, ETA, GAMMA
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.state import EPISODE, ETA, GAMMA
 from hedgerow.model.cmdp import CMDP
 from hedgerow.projection.dual import evaluate
 from hedgerow.projection.masses import evaluate_masses

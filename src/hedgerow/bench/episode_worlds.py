@@ -14,8 +14,8 @@ import numpy as np
 from hedgerow.bench.mirror_steps import SIZES, Size
 from hedgerow.catalogue import make
 from hedgerow.checks import FloatArray
+from hedgerow.importers.gym_table import unroll_gymnasium
 from hedgerow.model.cmdp import CMDP
-from hedgerow.model.gym_table import unroll_gymnasium
 
 TIGHTNESS = 0.9
 LAKE_HORIZON = 20

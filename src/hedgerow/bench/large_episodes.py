@@ -15,10 +15,10 @@ from hedgerow.arrays import num_bytes
 from hedgerow.bench.mirror_steps import Size
 from hedgerow.checks import FloatArray
 from hedgerow.estimates.boxes import refresh_all
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.state import MOVED
-from hedgerow.learners.step import prepare
-from hedgerow.learners.svops import SVOPS
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.state import MOVED
+from hedgerow.learners.mirror.step import prepare
+from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.occupancy import occupancy, row_occupancy

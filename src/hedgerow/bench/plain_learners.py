@@ -23,7 +23,7 @@ import numpy as np
 from hedgerow.bench.cvxpy_peers import CvxpyAsWritten
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.learner import Learner
+from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.layout import Layout
 from hedgerow.projection.problem import ProjectionProblem
 

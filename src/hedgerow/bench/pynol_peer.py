@@ -15,7 +15,7 @@ import numpy as np
 
 from hedgerow.bench.cvxpy_peers import incidences
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.learners.learner import Learner
+from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.layout import Layout
 
 LEAST = 1e-12

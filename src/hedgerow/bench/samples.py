@@ -28,11 +28,11 @@ from hedgerow.bench.kept_curves import Curves, Task
 from hedgerow.catalogue import make
 from hedgerow.catalogue.instance import Instance
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.sops import SOPS
-from hedgerow.learners.svops import SVOPS
-from hedgerow.log_plots import Line, log_plot
-from hedgerow.model import offline
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.sops import SOPS
+from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.planning import offline
+from hedgerow.report.log_plots import Line, log_plot
 from hedgerow.simulation.run import simulate
 
 JSON_FILE, FIGURE_FILE = "samples.json", "samples.svg"

@@ -28,8 +28,8 @@ from hedgerow.catalogue.instance import Ingredients, Scale
 from hedgerow.catalogue.registry import entry
 from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
-from hedgerow.model.finite_horizon import BoolArray
-from hedgerow.model.unroll import Support, unroll
+from hedgerow.importers.finite_horizon import BoolArray
+from hedgerow.importers.unroll import Support, unroll
 
 _BOTH_SUPPORTS: tuple[dict[str, str], ...] = ({}, {"support": "known"})
 

@@ -19,8 +19,8 @@ from typing import Any
 from hedgerow.catalogue import registry
 from hedgerow.catalogue.instance import Golden, Instance
 from hedgerow.errors import CertificateError
-from hedgerow.model import offline
-from hedgerow.model.induction import backward_induction
+from hedgerow.planning import offline
+from hedgerow.planning.induction import backward_induction
 
 SCHEMA = 1
 TOL_PUBLISHED = 1e-6

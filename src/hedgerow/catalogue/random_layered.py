@@ -27,12 +27,12 @@ from numpy.random import PCG64
 from hedgerow.catalogue.instance import Ingredients
 from hedgerow.catalogue.registry import entry
 from hedgerow.checks import FloatArray, IntArray, real_number
-from hedgerow.model import offline
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
-from hedgerow.model.induction import backward_induction
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate
+from hedgerow.planning import offline
+from hedgerow.planning.induction import backward_induction
 
 MARGIN = 0.05
 """Every instance has at least this Slater margin."""

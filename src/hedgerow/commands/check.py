@@ -116,8 +116,8 @@ def examine(
 
 def offline_summary(world: Instance, feasible: bool = True) -> dict[str, Any]:
     """Best policies of a catalogue entry under its own loss, certified."""
-    from hedgerow.model import offline
     from hedgerow.model.cmdp import CMDP
+    from hedgerow.planning import offline
 
     cmdp, loss = world.cmdp, world.loss
     free = offline.optimum(CMDP(cmdp.layout, cmdp.transitions), loss)

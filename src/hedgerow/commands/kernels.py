@@ -61,10 +61,10 @@ def _project(world: CMDP) -> None:
 def _simulate(world: CMDP, step_wise: bool) -> None:
     import numpy as np
 
-    from hedgerow.learners.cvops import CVOPS
-    from hedgerow.learners.sops import SOPS
-    from hedgerow.learners.svops import SVOPS
-    from hedgerow.model import offline
+    from hedgerow.learners.mirror.cvops import CVOPS
+    from hedgerow.learners.mirror.sops import SOPS
+    from hedgerow.learners.mirror.svops import SVOPS
+    from hedgerow.planning import offline
     from hedgerow.simulation.run import simulate
 
     slater, silent, view = offline.slater(world), np.zeros(world.layout.num_rows), world.view()

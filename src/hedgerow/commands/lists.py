@@ -57,8 +57,8 @@ def entry_summary(world: Instance) -> dict[str, Any]:
 def learners(as_json: AsJson = False) -> None:
     """List the learners: what they do, whether they need a baseline, their switches and presets."""
     from hedgerow.experiments.parts import needs_baseline
-    from hedgerow.learners.files import LEARNERS
-    from hedgerow.learners.settings import PRESETS
+    from hedgerow.learners.mirror.files import LEARNERS
+    from hedgerow.learners.mirror.settings import PRESETS
 
     entries: list[dict[str, Any]] = [
         {

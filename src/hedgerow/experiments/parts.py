@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 
 from hedgerow import catalogue
+from hedgerow.adversaries import losses
 from hedgerow.catalogue import registry
 from hedgerow.checks import FloatArray, real_number, shown
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.learners import settings as switches
-from hedgerow.learners.cvops import CVOPS, MEMORY_BUDGET, checked_arguments
-from hedgerow.learners.files import LEARNERS
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.sops import checked_costs
-from hedgerow.model import losses, offline
+from hedgerow.learners.mirror import settings as switches
+from hedgerow.learners.mirror.cvops import CVOPS, MEMORY_BUDGET, checked_arguments
+from hedgerow.learners.mirror.files import LEARNERS
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.sops import checked_costs
 from hedgerow.model.cmdp import CMDP
+from hedgerow.planning import offline
 
 Part = dict[str, Any]
 """{"name": ..., parameters}: plain data"""

@@ -20,16 +20,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.adversaries import losses
 from hedgerow.errors import HedgerowError
 from hedgerow.estimates.radii import KINDS, Radii, RadiusRule, cost_radius, num_uncertain_triples, transition_radius
 from hedgerow.experiments import parts
-from hedgerow.learners.files import LEARNERS
-from hedgerow.model import losses, offline
+from hedgerow.learners.mirror.files import LEARNERS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
-from hedgerow.model.induction import backward_induction
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import occupancy, row_occupancy, uniform_policy
+from hedgerow.planning import offline
+from hedgerow.planning.induction import backward_induction
 from hedgerow.simulation.run import Simulation
 
 GOOD_RADIUS = 0.1

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from hedgerow.errors import InfeasibleWarning
 from hedgerow.experiments import parts
 from hedgerow.experiments.cells import streams
-from hedgerow.learners.learner import Learner
-from hedgerow.model import offline
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.planning import offline
 from hedgerow.simulation.outcome import Run
 from hedgerow.simulation.run import MOST_EPISODES, Simulation, checkpoints
 

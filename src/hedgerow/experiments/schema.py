@@ -30,13 +30,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hedgerow.adversaries.loss_blocks import ObliviousLosses
+from hedgerow.adversaries.losses import Replay
 from hedgerow.checks import positive_share, seed_number, shown, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import parts
 from hedgerow.experiments.parts import FILE, Misfit, Part
 from hedgerow.experiments.source import Source, Where, find
-from hedgerow.model.loss_blocks import ObliviousLosses
-from hedgerow.model.losses import Replay
 from hedgerow.results.naming import canonical
 
 TOP = ("title", "description", "seed", "seeds", "episodes", "delta", "trace", "instance", "adversary", "learner")

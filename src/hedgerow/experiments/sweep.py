@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow import disk
+from hedgerow.adversaries.adaptive import Pursuit
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import backends
 from hedgerow.experiments.backends import BACKENDS, Counts
@@ -25,7 +26,6 @@ from hedgerow.experiments.cells import Cell, cells_of, experiment_data
 from hedgerow.experiments.schema import Experiment, parse
 from hedgerow.experiments.source import Source
 from hedgerow.experiments.worker import Outcome, Task, own_version, perform
-from hedgerow.model.adaptive import Pursuit
 from hedgerow.results import store
 from hedgerow.results.manifest import MANIFEST, read_manifest, update_manifest
 from hedgerow.results.record import heading

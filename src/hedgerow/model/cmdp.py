@@ -1,7 +1,7 @@
 """The world: a loop-free episodic constrained MDP (X, A, P, G, alpha) of the paper's section 2.
 
-The losses are not part of it: an adversary hands them out (`hedgerow.model.losses`). A learner gets `view()`, never
-the transitions or the cost distribution.
+The losses are not part of it: an adversary hands them out (`hedgerow.adversaries`). A learner gets `view()`, never the
+transitions or the cost distribution.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from hedgerow.learners.regret_constants import primal_constant
+from hedgerow.learners.mirror.regret_constants import primal_constant
 from hedgerow.paper import cite
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import Promise, Verdict, holds, largest_delta, never, rate, together

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from hedgerow import files
 from hedgerow.errors import InfeasibleWarning
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.simplex_ogd import regret_constant
-from hedgerow.model.induction import backward_induction
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.simplex_ogd import regret_constant
+from hedgerow.planning.induction import backward_induction
 from hedgerow.promises.specs import RunSpec, ground_of, make_learner, make_losses
 from hedgerow.promises.watching import (
     COST_BREACHES,

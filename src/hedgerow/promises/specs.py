@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.adversaries import losses
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.cvops import CVOPS
-from hedgerow.learners.learner import Learner
-from hedgerow.learners.sops import SOPS
-from hedgerow.learners.svops import SVOPS
-from hedgerow.learners.uobreps import UOBREPS
-from hedgerow.model import losses
+from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.sops import SOPS
+from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.mirror.uobreps import UOBREPS
 from hedgerow.promises.worlds import Ground, ground
 
 LEARNERS: dict[str, type[Learner]] = {cls.kind: cls for cls in (SVOPS, SOPS, CVOPS, UOBREPS)}

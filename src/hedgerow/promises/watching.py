@@ -8,7 +8,7 @@ With q = q^{P,pi_hat_t} of the learner's own policy, q_hat_t its iterate, xi the
     episodes that began with a mean cost, or a transition row, outside its confidence set
 
 `watch_block` is the loop of `simulation/loop.py` with these notes, and with the adaptive adversary of
-`model/adaptive.py` written out, so that it runs at full speed as well.
+`adversaries/adaptive.py` written out, so that it runs at full speed as well.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
 from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
-from hedgerow.learners.core import Core
-from hedgerow.learners.mixing import played_policy, toss
-from hedgerow.learners.safe_search import keep_policy
-from hedgerow.learners.state import COST_RESIDUAL, EPISODE, MIXING, PHASE_OVER
-from hedgerow.learners.step import learn
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.mixing import played_policy, toss
+from hedgerow.learners.mirror.safe_search import keep_policy
+from hedgerow.learners.mirror.state import COST_RESIDUAL, EPISODE, MIXING, PHASE_OVER
+from hedgerow.learners.mirror.step import learn
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
 from hedgerow.simulation.loop import Episode

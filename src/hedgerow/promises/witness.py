@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hedgerow.adversaries.losses import Fixed
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.learners.core import Core
-from hedgerow.learners.learner import Learner
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.cmdp import CMDP
-from hedgerow.model.losses import Fixed
 from hedgerow.promises.watching import (
     choose_loss,
     make_notes,

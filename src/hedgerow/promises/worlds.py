@@ -20,10 +20,10 @@ import numpy as np
 from hedgerow import catalogue
 from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
-from hedgerow.model import offline
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
+from hedgerow.planning import offline
 
 
 class Ground(NamedTuple):

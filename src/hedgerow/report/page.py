@@ -32,7 +32,7 @@ from hedgerow.results.surroundings import surroundings
 from hedgerow.results.tables import run_table, table_header
 
 if TYPE_CHECKING:
-    from hedgerow.learners.learner import Learner
+    from hedgerow.learners.mirror.learner import Learner
     from hedgerow.simulation.outcome import Run
 
 FILE = "report.html"

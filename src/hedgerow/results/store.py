@@ -27,7 +27,7 @@ from hedgerow.results.surroundings import surroundings
 from hedgerow.results.tables import UNSEALED, header_in, run_table, table_bytes, table_header, table_in
 
 if TYPE_CHECKING:
-    from hedgerow.learners.learner import Learner
+    from hedgerow.learners.mirror.learner import Learner
     from hedgerow.simulation.outcome import Run
 
 CELLS, TRACES = "cells", "traces"

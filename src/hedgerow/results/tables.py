@@ -22,7 +22,7 @@ from hedgerow.results.naming import cell_hash, cell_id, fingerprint
 from hedgerow.results.seal import BLANK, KEY, has_seal, is_intact, seal
 
 if TYPE_CHECKING:
-    from hedgerow.learners.learner import Learner
+    from hedgerow.learners.mirror.learner import Learner
     from hedgerow.simulation.outcome import Run
 
 SCHEMA = 2

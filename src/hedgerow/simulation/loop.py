@@ -15,11 +15,11 @@ from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
-from hedgerow.learners.core import Core
-from hedgerow.learners.mixing import played_policy, toss
-from hedgerow.learners.safe_search import keep_policy
-from hedgerow.learners.state import EPISODE, PHASE_OVER
-from hedgerow.learners.step import learn
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.mixing import played_policy, toss
+from hedgerow.learners.mirror.safe_search import keep_policy
+from hedgerow.learners.mirror.state import EPISODE, PHASE_OVER
+from hedgerow.learners.mirror.step import learn
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
 from hedgerow.simulation.play import World, play

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray, frozen
 from hedgerow.errors import InfeasibleError
-from hedgerow.learners.cvops import CVOPS
-from hedgerow.learners.learner import Learner
-from hedgerow.model import offline
+from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import row_occupancy
+from hedgerow.planning import offline
 from hedgerow.simulation.scoring import (
     BRANCH_NOW,
     CLEAN_NOW,

@@ -17,16 +17,16 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hedgerow.adversaries.adaptive import AdaptiveLosses
+from hedgerow.adversaries.loss_blocks import LossBlock, ObliviousLosses
+from hedgerow.adversaries.losses import Fixed, checked
 from hedgerow.checks import FloatArray, IntArray, kind_of, seed_number, unmasked, whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.core import Core
-from hedgerow.learners.learner import Learner
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.state import OPEN, PENDING, PHASE_OVER
 from hedgerow.learners.ownership import in_turn
-from hedgerow.learners.state import OPEN, PENDING, PHASE_OVER
-from hedgerow.model.adaptive import AdaptiveLosses
 from hedgerow.model.cmdp import CMDP, View
-from hedgerow.model.loss_blocks import LossBlock, ObliviousLosses
-from hedgerow.model.losses import Fixed, checked
 from hedgerow.simulation.loop import make_episode, run_block
 from hedgerow.simulation.outcome import Run, make_run
 from hedgerow.simulation.play import make_streams, make_world, play

@@ -21,9 +21,9 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import inlined_kernel, kernel
 from hedgerow.estimates.boxes import Boxes
 from hedgerow.estimates.upper_occupancy import reach_of_states
-from hedgerow.learners.core import MIXTURE, Core
-from hedgerow.learners.mixing import cost_bounds
-from hedgerow.learners.state import (
+from hedgerow.learners.mirror.core import MIXTURE, Core
+from hedgerow.learners.mirror.mixing import cost_bounds
+from hedgerow.learners.mirror.state import (
     BRANCH,
     COST_RESIDUAL,
     EPISODE,

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.learners.core import Core
-from hedgerow.learners.cvops import CVOPS
-from hedgerow.learners.rescue import rescue
-from hedgerow.learners.safe_search import Search
-from hedgerow.learners.state import BRANCH, MIXING, OPEN
-from hedgerow.learners.svops import SVOPS
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.mirror.rescue import rescue
+from hedgerow.learners.mirror.safe_search import Search
+from hedgerow.learners.mirror.state import BRANCH, MIXING, OPEN
+from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.model.layout import Layout
 from hedgerow.promises.observation import marks_of
 from hedgerow.promises.specs import RunSpec, ground_of, make_learner, make_losses

@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray
 from hedgerow.estimates.columns import load_columns
-from hedgerow.learners.rescue import project_now
-from hedgerow.learners.state import GAMMA
-from hedgerow.learners.svops import SVOPS
-from hedgerow.learners.uobreps import UOBREPS
-from hedgerow.model.induction import backward_induction
+from hedgerow.learners.mirror.rescue import project_now
+from hedgerow.learners.mirror.state import GAMMA
+from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.mirror.uobreps import UOBREPS
+from hedgerow.planning.induction import backward_induction
 from hedgerow.promises.controls.clumsy import arguments
 from hedgerow.promises.specs import RunSpec
 from hedgerow.promises.witness import Witness

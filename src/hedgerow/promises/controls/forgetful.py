@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from hedgerow.estimates.boxes import make_boxes, refresh_all, refresh_row
 from hedgerow.estimates.columns import load_columns
-from hedgerow.learners.cvops import CVOPS
-from hedgerow.learners.learner import Plan
-from hedgerow.learners.svops import SVOPS
+from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.mirror.learner import Plan
+from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.promises.controls.clumsy import arguments
 from hedgerow.promises.specs import RunSpec
 from hedgerow.promises.witness import Witness

@@ -1,0 +1,224 @@
+"""Losses: oblivious adversaries, which fix every loss before the first episode (adaptive ones: `adaptive.py`).
+
+An adversary is a function (t, x, a) -> loss_t(x, a) in [0, 1], t = 0, 1, ..., given by a few parameters and a seed. It
+hands out blocks of episodes, in any order and any size, and an episode has the same loss, bit for bit, in whichever
+block it is asked for. A block is a table of patterns (p, rows) and an index (count,) into it, so that a million
+episodes that alternate between two patterns need no array of a million rows.
+
+    >>> layout = Layout((1, 1), num_actions=2)
+    >>> losses = Switching(period=2, patterns=[[0.0, 1.0], [1.0, 0.0]])
+    >>> block = losses.block(layout, first=1, count=4)
+    >>> block.index.tolist(), block.total().tolist()
+    ([0, 1, 1, 0], [2.0, 2.0])
+    >>> losses.block(layout, first=3, count=1).dense().tolist()
+    [[1.0, 0.0]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hedgerow.adversaries.adaptive import AdaptiveLosses, CheckedAdaptive, Pursuit
+from hedgerow.adversaries.loss_blocks import (
+    CheckedBlocks,
+    LossBlock,
+    ObliviousLosses,
+    check_rows,
+    from_table,
+    loss_stream,
+    one_pattern_each,
+    uniform_draws,
+    unit_array,
+)
+from hedgerow.adversaries.random_walk import RandomWalk
+from hedgerow.checks import FloatArray, seed_number, whole_number
+from hedgerow.errors import InvalidInput
+from hedgerow.model.layout import Layout
+
+__all__ = [
+    "IID",
+    "AdaptiveLosses",
+    "Drifting",
+    "Fixed",
+    "LossBlock",
+    "ObliviousLosses",
+    "Pursuit",
+    "RandomWalk",
+    "Replay",
+    "Switching",
+    "checked",
+    "from_params",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(ObliviousLosses):
+    """The same loss (rows,) in every episode."""
+
+    kind: ClassVar[str] = "fixed"
+    loss: FloatArray
+
+    def __post_init__(self) -> None:
+        self._set(loss=unit_array("the loss", self.loss, 1))
+
+    def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
+        check_rows(layout, self.loss)
+        return LossBlock(self.loss[np.newaxis], np.zeros(count, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class IID(ObliviousLosses):
+    """Independent draws around a mean loss (rows,), which is drawn from the seed unless it is given.
+
+    noise "bernoulli": 1 with probability mean, else 0; "uniform": uniform on the widest interval around the mean that
+    stays in [0, 1].
+    """
+
+    kind: ClassVar[str] = "iid"
+    seed: int = 0
+    means: FloatArray | None = None
+    noise: str = "bernoulli"
+
+    def __post_init__(self) -> None:
+        means = None if self.means is None else unit_array("the mean loss", self.means, 1)
+        self._set(seed=seed_number(self.seed), means=means)
+        if self.noise not in ("bernoulli", "uniform"):
+            raise InvalidInput(f"unknown noise {self.noise!r}; known: bernoulli, uniform")
+
+    def means_on(self, layout: Layout) -> FloatArray:
+        """(rows,): the expected loss."""
+        if self.means is None:
+            return loss_stream(self.seed, 0).random(layout.num_rows)
+        return check_rows(layout, self.means)
+
+    def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
+        means = self.means_on(layout)
+        draws = uniform_draws(self.seed, layout.num_rows, first, count)
+        if self.noise == "bernoulli":
+            return one_pattern_each((draws < means).astype(np.float64))
+        return one_pattern_each(np.clip(means + (2.0 * draws - 1.0) * np.minimum(means, 1.0 - means), 0.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Switching(ObliviousLosses):
+    """Each pattern in turn for `period` episodes, and round again.
+
+    `patterns` is an array (p, rows), or a number of patterns to draw from the seed. Drawn patterns come in pairs: the
+    first gives loss 0 to a random half of every state's actions and 1 to the others, the second is its complement. So
+    every fixed policy loses L/2 on average over a pair, while with two or more actions each pattern alone has a policy
+    without loss.
+    """
+
+    kind: ClassVar[str] = "switching"
+    period: int
+    patterns: int | FloatArray = 2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        patterns = self.patterns
+        if isinstance(patterns, int | np.integer):
+            patterns = whole_number("the number of patterns", patterns, 2)
+        else:
+            patterns = unit_array("the patterns", patterns, 2)
+        self._set(period=whole_number("the period", self.period, 1), patterns=patterns, seed=seed_number(self.seed))
+
+    def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
+        given = self.patterns
+        number = given if isinstance(given, int) else len(given)
+        turn = (np.arange(first, first + count) // self.period) % number
+        if not isinstance(given, int):
+            return from_table(check_rows(layout, given), turn)
+        used, index = np.unique(turn, return_inverse=True)
+        table = np.stack([_drawn_pattern(self.seed, int(j), layout) for j in used])
+        return LossBlock(table, index.astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Drifting(ObliviousLosses):
+    """Every entry wanders evenly from its high to its low value and back within `period` episodes.
+
+    Its low value in [0, 1/2], its high value in [1/2, 1] and where it begins are drawn from the seed.
+    """
+
+    kind: ClassVar[str] = "drifting"
+    period: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self._set(period=whole_number("the period", self.period, 2), seed=seed_number(self.seed))
+
+    def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
+        low, high, phase = loss_stream(self.seed, 0).random((3, layout.num_rows)) * [[0.5], [-0.5], [1.0]]
+        high += 1.0
+        time = (np.arange(first, first + count) % self.period) / self.period
+        # A triangle wave rather than a sine: sums and products round the same everywhere, a sine may not.
+        wave = np.abs(2.0 * ((time[:, np.newaxis] + phase) % 1.0) - 1.0)
+        return one_pattern_each(np.clip(low + (high - low) * wave, 0.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Replay(ObliviousLosses):
+    """Recorded losses: row t of `table` (episodes, rows) is the loss of episode t; with `cycle` it then starts over."""
+
+    kind: ClassVar[str] = "replay"
+    table: FloatArray
+    cycle: bool = False
+
+    def __post_init__(self) -> None:
+        self._set(table=unit_array("the table of losses", self.table, 2))
+        if not isinstance(self.cycle, bool):
+            raise InvalidInput(f"cycle must be True or False, not {self.cycle!r}")
+
+    def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
+        table, last = check_rows(layout, self.table), first + count - 1
+        if last >= len(table) and not self.cycle:
+            raise InvalidInput(
+                f"episode {last} was not recorded: the table holds {len(table)}, numbered from 0; "
+                "ask for fewer or pass cycle=True"
+            )
+        return from_table(table, np.arange(first, last + 1) % len(table))
+
+
+def _drawn_pattern(seed: int, number: int, layout: Layout) -> FloatArray:
+    """Pattern `number` (rows,): half of each state's actions 0, the others 1; the odd ones are complements."""
+    draws = loss_stream(seed, 2, number // 2).random((layout.num_decision_states, layout.num_actions))
+    rank = draws.argsort(axis=1).argsort(axis=1)
+    pattern = (rank >= layout.num_actions // 2).astype(np.float64).ravel()
+    return 1.0 - pattern if number % 2 else pattern
+
+
+_KINDS: dict[str, type[ObliviousLosses] | type[Pursuit]] = {
+    cls.kind: cls for cls in (Fixed, IID, Switching, Drifting, RandomWalk, Replay, Pursuit)
+}
+
+
+def from_params(kind: str, params: Mapping[str, Any]) -> ObliviousLosses | Pursuit:
+    """The adversary that `kind` and `params()` describe."""
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise InvalidInput(f"unknown losses {kind!r}; known: {', '.join(_KINDS)}")
+    if not isinstance(params, Mapping):
+        raise InvalidInput(f"the parameters of {kind} losses must be a mapping from names to values, not {params!r}")
+    try:
+        return _KINDS[kind](**params)
+    except TypeError as error:
+        raise InvalidInput(f"{kind} losses cannot be made of {list(params)}: {error}") from error
+
+
+def checked(source: Any) -> CheckedBlocks | CheckedAdaptive:
+    """A wrapper of your own adversary that refuses losses which are not numbers in [0, 1], naming episode and place.
+
+    `source` is adaptive (it has `start`, `loss`, `observe`), or has a method `block(layout, first, count)`, or is a
+    function like that; a block is a `LossBlock` or an array (count, rows).
+    """
+    if isinstance(source, AdaptiveLosses):
+        return CheckedAdaptive(source)
+    function = getattr(source, "block", source)
+    if not callable(function):
+        raise InvalidInput(
+            f"{type(source).__name__} is no adversary: it needs start, loss and observe, or block(layout, first, count)"
+        )
+    return CheckedBlocks(function)

@@ -1,0 +1,1 @@
+"""From elsewhere to a loop-free CMDP: finite-horizon MDPs, Gymnasium tables."""

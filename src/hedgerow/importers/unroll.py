@@ -1,0 +1,274 @@
+"""Unrolling: a finite-horizon MDP that may revisit its states -> a loop-free CMDP with one layer per step.
+
+A state (k, s) of the loop-free world means: the process is in s before step k. For k < H - 1
+
+    P((k + 1, s') | (k, s), a) = P_k(s' | s, a),    l((k, s), a) = l_k(s, a),    g_i((k, s), a) = g_{i,k}(s, a),
+
+and the rows of step H - 1 lead to the one terminal state. A start distribution mu adds a root before step 0 whose rows
+all lead to (0, s) with probability mu(s), at loss and cost 0; then the layout has H + 1 layers of decisions, not H.
+Every policy has the same expected loss and costs before and after.
+
+With the *known* support only positive transitions are triples and states that no policy reaches are left out. With the
+*full* support every state of the next layer is a possible successor and none is left out: what a learner faces that
+knows nothing of P.
+
+    >>> swap_or_stay = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]
+    >>> world = unroll(swap_or_stay, horizon=3, start=0, loss=[[0.5, 1.0], [0.0, 1.0]])
+    >>> world.cmdp.layout
+    Layout(layers=(1, 2, 2, 1), actions=2, 10 of 16 triples)
+    >>> world.cmdp.state_labels
+    ('(0, 0)', '(1, 0)', '(1, 1)', '(2, 0)', '(2, 1)', 'end')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, IntArray, float_array, frozen
+from hedgerow.errors import InvalidInput
+from hedgerow.importers.finite_horizon import FiniteHorizon, Transitions, at_step, finite_horizon
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.costs import BernoulliCosts, DeterministicCosts
+from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import TOL_POLICY_SUM, checked_policy
+
+Support = Literal["known", "full"]
+_COST_KINDS: dict[str, type[BernoulliCosts] | type[DeterministicCosts]] = {
+    cls.kind: cls for cls in (BernoulliCosts, DeterministicCosts)
+}
+
+
+class RewardScale(NamedTuple):
+    """How losses came from rewards: loss = (best - reward) / width in each of `horizon` steps."""
+
+    best: float
+    width: float
+    horizon: int
+
+    def total_reward(self, total_loss: float) -> float:
+        """The expected reward of an episode whose expected loss is `total_loss`."""
+        return self.horizon * self.best - self.width * total_loss
+
+    def total_loss(self, total_reward: float) -> float:
+        """The expected loss of an episode whose expected reward is `total_reward`."""
+        return (self.horizon * self.best - total_reward) / self.width
+
+
+@dataclass(frozen=True, eq=False)
+class Unrolled:
+    """A loop-free CMDP and where each of its states and rows comes from.
+
+    Its layout has `horizon` layers of decisions, and one more in front if there is a root (`has_root`).
+    """
+
+    cmdp: CMDP
+    loss: FloatArray | None
+    """(rows,): in [0, 1]; 0 in the root."""
+    horizon: int
+    """H, the number of steps of the original process."""
+    num_original_states: int
+    state_of: IntArray
+    """(states,): the original state; -1 for the root and the terminal state."""
+    step_of: IntArray
+    """(states,): the step before which the state is reached; -1 for the root, H for the terminal state."""
+    action_of: IntArray
+    """(rows,): the action that is carried out, another than the row's own where that is unavailable; -1 in the root."""
+    is_copy: NDArray[np.bool_]
+    """(states,): whether the state stands for "ended in `state_of`", a copy that a table of rewards made."""
+    default_table: FloatArray
+    """(1|H, S, A): uniform over the available actions; what `table` reports for states that were left out."""
+    scale: RewardScale | None = None
+    """How the losses came from rewards, if they did."""
+
+    @property
+    def has_root(self) -> bool:
+        return bool(self.step_of[0] < 0)
+
+    def policy(self, table: ArrayLike) -> FloatArray:
+        """(rows,) from action probabilities (S, A) or (H, S, A); the root's policy, of no effect, is uniform.
+
+        Probability on an unavailable action counts for the action that it stands for. Only reachable states are read.
+        """
+        A = self.cmdp.layout.num_actions
+        shape = (self.num_original_states, A)
+        per_step = np.ndim(table) == 3
+        given = float_array("the table of action probabilities", table, (self.horizon, *shape) if per_step else shape)
+        inner = self._inner_states()
+        index = (self.step_of[inner], self.state_of[inner]) if per_step else (self.state_of[inner],)
+        probabilities = given[index]
+        off = np.abs(probabilities.sum(axis=1) - 1.0) > TOL_POLICY_SUM
+        bad = np.flatnonzero(off | (probabilities < 0).any(axis=1))
+        if len(bad):
+            k, s = self.step_of[inner[bad[0]]], self.state_of[inner[bad[0]]]
+            raise InvalidInput(
+                f"the action probabilities of step {k}, state {s} are {probabilities[bad[0]].tolist()}; they must be "
+                "at least 0 and sum to 1"
+            )
+        root = np.full((int(self.has_root), A), 1.0 / A)
+        return np.concatenate((root, probabilities)).ravel()
+
+    def table(self, policy: ArrayLike) -> FloatArray:
+        """(H, S, A) from a policy (rows,); aliases are added up, and states that were left out get `default_table`."""
+        pi = checked_policy(self.cmdp.layout, policy).reshape(-1, self.cmdp.layout.num_actions)
+        real = self.action_of.reshape(pi.shape)
+        inner = self._inner_states()
+        inner = inner[~self.is_copy[inner]]
+        k, s = self.step_of[inner][:, None], self.state_of[inner][:, None]
+        shape = (self.horizon, *self.default_table.shape[1:])
+        result = np.broadcast_to(self.default_table, shape).copy()
+        result[k, s] = 0.0
+        np.add.at(result, (k, s, real[inner]), pi[inner])
+        return result
+
+    def _inner_states(self) -> IntArray:
+        """The states (k, s): all but the root and the terminal state."""
+        return np.flatnonzero(self.state_of >= 0)
+
+
+def unroll(
+    transitions: Transitions,
+    horizon: int,
+    start: int | ArrayLike,
+    *,
+    loss: ArrayLike | None = None,
+    costs: ArrayLike | None = None,
+    cost_kind: Literal["bernoulli", "deterministic"] = "bernoulli",
+    thresholds: ArrayLike = (),
+    constraint_names: Sequence[str] | None = None,
+    state_names: Sequence[str] | None = None,
+    action_names: Sequence[str] | None = None,
+    absorbing: Iterable[int] = (),
+    available: ArrayLike | None = None,
+    support: Support = "known",
+) -> Unrolled:
+    """The loop-free CMDP of a finite-horizon MDP with S states, A actions and H = `horizon` steps.
+
+    `transitions`: (S, A, S), or (H, S, A, S) if they differ between steps; or a scipy.sparse matrix (S * A, S) with row
+    s * A + a, or a sequence of H of them. `start`: a state, or a distribution (S,), which adds a root. `loss` (S, A) or
+    (H, S, A) and mean `costs` (m, S, A) or (m, H, S, A), in [0, 1]. `thresholds` (m,). `absorbing`: states in which the
+    process has ended. `available` (S, A) or (H, S, A), bool: the other actions do what the first available one does.
+    """
+    _one_of("support", support, ("known", "full"))
+    _one_of("cost_kind", cost_kind, tuple(_COST_KINDS))
+    mdp = finite_horizon(
+        transitions,
+        horizon,
+        start,
+        loss=loss,
+        costs=costs,
+        state_names=state_names,
+        action_names=action_names,
+        absorbing=absorbing,
+        available=available,
+    )
+    return _unrolled(mdp, support, _COST_KINDS[cost_kind], thresholds, constraint_names)
+
+
+def _unrolled(
+    mdp: FiniteHorizon,
+    support: Support,
+    cost_kind: type[BernoulliCosts] | type[DeterministicCosts],
+    thresholds: ArrayLike,
+    constraint_names: Sequence[str] | None,
+) -> Unrolled:
+    layers = _states_of_steps(mdp, support)
+    gather = [_table_rows(mdp, k, states) for k, states in enumerate(layers)]
+    layout, probabilities = (_full_world if support == "full" else _sparse_world)(mdp, layers, gather)
+    num_roots = int(mdp.start_state is None)
+    outside = np.zeros(num_roots * mdp.num_actions)
+    means = [_over_rows(table, gather, outside) for table in mdp.costs]
+    cmdp = CMDP(
+        layout,
+        probabilities,
+        cost_kind(np.array(means).reshape(-1, layout.num_rows)),
+        thresholds,
+        constraint_names=constraint_names,
+        state_labels=_labels(mdp, layers),
+        action_labels=mdp.action_names,
+    )
+    offered = mdp.real_action == np.arange(mdp.num_actions)
+    return Unrolled(
+        cmdp=cmdp,
+        loss=None if mdp.loss is None else frozen(_over_rows(mdp.loss, gather, outside)),
+        horizon=mdp.horizon,
+        num_original_states=mdp.num_states,
+        state_of=frozen(np.concatenate((np.full(num_roots, -1), *layers, [-1]))),
+        step_of=frozen(layout.layer_of_state - num_roots),
+        action_of=frozen(np.concatenate((np.full(len(outside), -1), *(rows % mdp.num_actions for rows in gather)))),
+        is_copy=frozen(np.zeros(layout.num_states, dtype=bool)),
+        default_table=frozen(offered / offered.sum(axis=2, keepdims=True)),
+    )
+
+
+def _states_of_steps(mdp: FiniteHorizon, support: Support) -> list[IntArray]:
+    """For each step the original states that make up its layer, ascending."""
+    everywhere = np.arange(mdp.num_states)
+    if support == "full":
+        first = everywhere if mdp.start_state is None else np.array([mdp.start_state])
+        return [first] + [everywhere] * (mdp.horizon - 1)
+    layers = [np.flatnonzero(mdp.start)]
+    for k in range(mdp.horizon - 1):
+        rows = _table_rows(mdp, k, layers[-1])
+        layers.append(np.unique(mdp.transitions_at(k)[rows].indices).astype(np.int64))
+    return layers
+
+
+def _table_rows(mdp: FiniteHorizon, k: int, states: IntArray) -> IntArray:
+    """For each row of a layer the table row s * A + a that it carries out: aliasing is this choice."""
+    return (states[:, None] * mdp.num_actions + mdp.real_action_at(k)[states]).ravel()
+
+
+def _sparse_world(mdp: FiniteHorizon, layers: list[IntArray], gather: list[IntArray]) -> tuple[Layout, FloatArray]:
+    """Layout and transitions with positive transitions as the only triples."""
+    root = mdp.start_state is None
+    sizes = [1] * int(root) + [len(states) for states in layers] + [1]
+    first_state = np.cumsum(sizes)[int(root) :]  # of step 1, ..., H; the terminal state is the layer of step H
+    counts, successors, probabilities = [], [], []
+    if root:
+        reached = mdp.start[layers[0]]
+        counts.append(np.full(mdp.num_actions, len(reached)))
+        successors.append(np.tile(np.arange(1, 1 + len(reached)), mdp.num_actions))
+        probabilities.append(np.tile(reached, mdp.num_actions))
+    for k, rows in enumerate(gather[:-1]):
+        block = mdp.transitions_at(k)[rows]
+        block.sort_indices()
+        counts.append(np.diff(block.indptr))
+        successors.append(first_state[k] + np.searchsorted(layers[k + 1], block.indices))
+        probabilities.append(block.data)
+    num_last = len(gather[-1])
+    counts.append(np.ones(num_last, dtype=np.int64))
+    successors.append(np.full(num_last, first_state[-2]))
+    probabilities.append(np.ones(num_last))
+    row_start = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
+    layout = Layout(sizes, mdp.num_actions, row_start=row_start, successor=np.concatenate(successors))
+    return layout, np.concatenate(probabilities)
+
+
+def _full_world(mdp: FiniteHorizon, layers: list[IntArray], gather: list[IntArray]) -> tuple[Layout, FloatArray]:
+    """Layout and transitions with every state of the next layer as a possible successor."""
+    root = mdp.start_state is None
+    sizes = [1] * int(root) + [len(states) for states in layers] + [1]
+    blocks = [np.tile(mdp.start, mdp.num_actions)] if root else []
+    blocks += [mdp.transitions_at(k)[rows].toarray().ravel() for k, rows in enumerate(gather[:-1])]
+    blocks.append(np.ones(len(gather[-1])))
+    return Layout(sizes, mdp.num_actions), np.concatenate(blocks)
+
+
+def _over_rows(table: FloatArray, gather: list[IntArray], outside: FloatArray) -> FloatArray:
+    """(rows,) from a table (1|H, S, A); `outside` stands in the rows of the root, if there is one."""
+    return np.concatenate((outside, *(at_step(table, k).ravel()[rows] for k, rows in enumerate(gather))))
+
+
+def _labels(mdp: FiniteHorizon, layers: list[IntArray]) -> list[str]:
+    inner = [f"({k}, {mdp.state_names[s]})" for k, states in enumerate(layers) for s in states.tolist()]
+    return ["start"] * (mdp.start_state is None) + inner + ["end"]
+
+
+def _one_of(what: str, value: Any, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InvalidInput(f"{what} is {value!r}; choose one of {', '.join(known)}")

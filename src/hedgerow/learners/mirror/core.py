@@ -1,0 +1,156 @@
+"""Everything a kernel of a learner needs, in one bundle: layout, rules, state, baselines and buffers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.estimates.boxes import BoxRule
+from hedgerow.estimates.columns import Columns, make_columns
+from hedgerow.learners.mirror.safe_search import SearchRule, no_search
+from hedgerow.learners.mirror.state import State
+from hedgerow.model.index import Index, index_of
+from hedgerow.model.layout import Layout
+from hedgerow.projection.dual import KernelProblem
+from hedgerow.projection.infeasibility import CuttingPlanes, make_cutting_planes
+from hedgerow.projection.workspace import Workspace, make_workspace
+
+MIXTURE, REALISED, DISCARD = 0, 1, 2
+MIXTURE_BOUNDS = {"mixture": MIXTURE, "realised": REALISED, "discard": DISCARD}
+SUSPECT_THETA = 1e3
+SUSPECT_ITERATIONS = 40
+RELAXED_THETA = 1e5
+"""In place of SUSPECT_THETA where the thresholds were raised: that they can be met is known."""
+RELAXED_ITERATIONS = 12
+"""In place of SUSPECT_ITERATIONS: steps are dear there, and with more room fewer are needed."""
+RELAXED_FLOOR = -23.0
+"""Of ln q~ in such episodes: the least violating policy may change, and to revive what is next to 0 is hard."""
+MOST_CUTS = 64
+"""How many rounds the search for the least violation may take in one episode; about ten are needed."""
+
+
+class Rule(NamedTuple):
+    """What stays the same from the first episode to the last."""
+
+    box: BoxRule
+    epochs: bool
+    """Whether boxes are rebuilt only when a count has doubled"""
+    doubling: bool
+    """Whether the horizon is unknown: restarts after 1, 2, 4, ... episodes"""
+    log_inverse_delta: float
+    """ln(1 / delta)"""
+    pairs: float
+    """|X||A|, x_0 and x_L counted"""
+    tol: float
+    joint_cost: bool
+    mixture_bound: int
+    literal_sigma: bool
+
+
+class Baseline(NamedTuple):
+    """Policies whose uniform mixture is known to be safe: S-OPS has one, CV-OPS many, learners without mixing none."""
+
+    policies: FloatArray
+    """(K, num_rows)"""
+    costs: FloatArray
+    """beta (m,): upper bounds of the expected costs of their uniform mixture"""
+    thresholds: FloatArray
+    """alpha (m,)"""
+    binding: IntArray
+    """The constraints that can be violated at all, alpha_i < L"""
+
+
+class Trace(NamedTuple):
+    """What the last episode meant for the estimates, pair by pair of its path."""
+
+    visited: IntArray
+    """(L,): states"""
+    reach: FloatArray
+    """(L,): largest probability of each state under the learner's policy"""
+    baseline_u: FloatArray
+    """(L,): upper occupancy bounds of the baseline"""
+    u: FloatArray
+    """(L,): upper occupancy bounds of the plan"""
+    q_hat: FloatArray
+    """(L,): q_hat before the update"""
+    estimate: FloatArray
+    """(L,): l_hat"""
+    fed: FloatArray
+    """(L,): what the search of CV-OPS takes as losses"""
+
+
+class Buffers(NamedTuple):
+    """Nothing outlives an episode but `columns`, `reach` and the costs of `problem`, which follow from the state."""
+
+    problem: KernelProblem
+    """The projection; its weights, conditionals and boxes are those of the state, its costs are `optimistic`"""
+    planes: CuttingPlanes
+    """The search for the least violation; theta is the certificate of the state"""
+    newton: Workspace
+    v: FloatArray
+    """(num_states,)"""
+    costs: FloatArray
+    """(constraints that bind,)"""
+    columns: Columns
+    """The boxes as `policy` meets them"""
+    baseline_columns: Columns
+    baseline_reach: FloatArray
+    """(num_states,)"""
+    reach: FloatArray
+    """(num_states,): largest probability of each decision state under `policy`; only the sum of u needs it"""
+    all_rows: IntArray
+    """(num_rows,): 0, 1, ..."""
+    trace: Trace
+
+
+class Core(NamedTuple):
+    """All of it. Compiled calls copy a bundle and count its references, about a microsecond for this one: kernels that
+    run in every episode take the few parts that they need.
+    """
+
+    index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    rule: Rule
+    state: State
+    baseline: Baseline
+    search: SearchRule
+    buffers: Buffers
+
+
+def make_core(layout: Layout, rule: Rule, state: State, baseline: Baseline, search: SearchRule | None = None) -> Core:
+    """The bundle around `state`; call `prepare` of `step.py` before use."""
+    buffers = _make_buffers(layout, state, baseline)
+    return Core(index_of(layout), rule, state, baseline, no_search() if search is None else search, buffers)
+
+
+def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
+    binding = baseline.binding
+    problem = KernelProblem(
+        log_weight=state.log_weight,
+        conditional=state.conditional,
+        log_conditional=np.zeros(0),  # the floor of the conditionals keeps them normal numbers
+        lower=state.boxes.lower,
+        upper=state.boxes.upper,
+        costs=np.ascontiguousarray(state.boxes.cost_lower[:, binding]),
+        thresholds=baseline.thresholds[binding],
+        absorbed=np.zeros(len(binding)),
+    )
+    return Buffers(
+        problem=problem,
+        planes=make_cutting_planes(layout, len(binding), MOST_CUTS, state.certificate),
+        # Newton's method remembers active bounds and its last system, which decide the last bits: they are state.
+        newton=make_workspace(layout, len(binding))._replace(bound=state.bound, **state.system._asdict()),
+        v=np.zeros(layout.num_states),
+        costs=np.zeros(len(binding)),
+        columns=make_columns(layout),
+        baseline_columns=make_columns(layout),
+        baseline_reach=np.zeros(layout.num_states),
+        reach=np.zeros(layout.num_states),
+        all_rows=np.arange(layout.num_rows, dtype=np.int64),
+        trace=_make_trace(layout.horizon),
+    )
+
+
+def _make_trace(horizon: int) -> Trace:
+    return Trace(np.zeros(horizon, dtype=np.int64), *(np.zeros(horizon) for _ in range(6)))

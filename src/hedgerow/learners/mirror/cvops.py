@@ -1,0 +1,324 @@
+"""CV-OPS (paper, section 6): constant violation, with nothing given but the thresholds.
+
+Phase 1 looks for a strictly safe policy: UOB-REPS against weighted costs, an online gradient method against it
+(`safe_search.py`). It ends after t_bar episodes, as soon as the uniform mixture of all policies so far surely leaves
+a margin rho_hat to every threshold. Phase 2 is S-OPS with that mixture as its baseline: from then on no episode
+violates a constraint. Which policy of the mixture plays is drawn anew in every episode that is left to the baseline:
+a single draw, kept, could be one that violates (departure D5).
+
+Phase 1 is unprotected: an episode of it may violate constraint i by as much as L - alpha_i. It may also outlast the
+run: then `t_bar` and `rho_hat` are None, and the ledger says that nothing is protected yet.
+
+    t_bar for a constant margin, L = 3, m = 1, delta = .05:    margin .5 -> 1242,   .25 -> 5861,   .1 -> 43873
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, frozen, real_number, whole_number
+from hedgerow.errors import InvalidInput
+from hedgerow.estimates.boxes import refresh_all
+from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.learner import Learner, checked_view
+from hedgerow.learners.mirror.promised import clean_event, feasible_projection, regret_reasons, regret_statement
+from hedgerow.learners.mirror.regret_constants import primal_constant
+from hedgerow.learners.mirror.safe_search import (
+    LITERAL,
+    MARGIN,
+    PRACTICAL,
+    RADIUS,
+    RHO_HAT,
+    T_BAR,
+    Search,
+    SearchRule,
+    make_search,
+)
+from hedgerow.learners.mirror.settings import COMMON, confidence_void, mixing_void, stopping_void
+from hedgerow.learners.mirror.simplex_ogd import regret_constant, step_constant
+from hedgerow.learners.mirror.sops import largest_mixing
+from hedgerow.learners.mirror.sound_search import check_policies, check_search, end_of_search
+from hedgerow.learners.mirror.state import (
+    BRANCH,
+    EPISODE,
+    EPOCHS,
+    FAILED,
+    INFEASIBLE,
+    ITERATIONS,
+    PENDING,
+    PHASE_OVER,
+    SUSPECT,
+    flat_arrays,
+)
+from hedgerow.learners.ownership import exclusive
+from hedgerow.model.cmdp import View
+from hedgerow.paper import cite
+
+MEMORY_BUDGET = 256 * 2**20
+CARRIED = (EPISODE, BRANCH, INFEASIBLE, SUSPECT, FAILED, ITERATIONS, EPOCHS)
+"""The numbers that go on from phase to phase."""
+PRIMAL_EVENTS = 9
+"""Of the primal player: its regret bound fails with probability 9 delta."""
+
+
+def checked_arguments(view: View, memory_budget: Any, primal_constant: Any) -> tuple[int, float | None]:
+    """The two numbers of the constructor, if they are sound and there is something to search for in this world."""
+    if not np.any(view.thresholds < view.layout.horizon):
+        raise InvalidInput(
+            "no constraint of this world can be violated, so that there is nothing to be found safe; use UOBREPS"
+        )
+    budget = whole_number("memory_budget", np.asarray(memory_budget).item(), 1)
+    given = None if primal_constant is None else float(np.asarray(primal_constant))
+    return budget, None if given is None else real_number("primal_constant", given, 0.0, 1e300)
+
+
+class CVOPS(Learner):
+    """Constant Violation Optimistic Policy Search.
+
+    `memory_budget` (bytes) is the room for the policies of phase 1; beyond it a random sample of them is kept and the
+    radius grows accordingly. `primal_constant` is C_P of the rules that ask for it (stop='theory', 'literal', or a
+    stop_scale above 0); by default the theory's, which no run of practical length survives.
+    """
+
+    kind: ClassVar[str] = "cv-ops"
+    switches: ClassVar[frozenset[str]] = COMMON | {
+        "joint_cost", "mixture_bound", "sigma", "stop", "stop_scale", "phase2_stats", "baseline_bound",
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        view: View,
+        episodes: int | None,
+        delta: float,
+        preset: str = "paper",
+        seed: int = 0,
+        *,
+        memory_budget: int = MEMORY_BUDGET,
+        primal_constant: float | None = None,
+        transitions: ArrayLike | None = None,
+        **switches: Any,
+    ) -> None:
+        self.memory_budget, self.given_constant = checked_arguments(checked_view(view), memory_budget, primal_constant)
+        switches.setdefault("mixture_bound", "auto")
+        super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
+
+    # Phases ----------------------------------------------------------------------------------------------------------
+
+    def _first_core(self) -> Core:
+        view, layout = self.view, self.layout
+        binding = np.flatnonzero(view.thresholds < layout.horizon).astype(np.int64)
+        m, L = len(binding), float(layout.horizon)
+        kind, scale = self.settings.stop, self.settings.stop_scale
+        rule = SearchRule(
+            active=True,
+            kind=LITERAL if kind == "literal" else PRACTICAL,
+            scale=1.0 if kind == "theory" else scale,
+            primal_constant=self._primal_constant() if kind != "practical" or scale > 0.0 else 0.0,
+            dual_constant=regret_constant(m, L),
+            dual_step=step_constant(m, L),
+            horizon=L,
+            radius_scale=self.settings.confidence_scale,
+            log_inverse_delta=-float(np.log(self.delta)),
+            binding=binding,
+            thresholds=view.thresholds[binding],
+            dual_loss=np.zeros(m),
+            draws=np.zeros(self._capacity(), dtype=np.int64),
+        )
+        search = make_search(layout, m, self._capacity())
+        return self._make_core(self._no_baseline(constrained=False), doubling=True, search=search, search_rule=rule)
+
+    def _primal_constant(self) -> float:
+        return self._theory_constant() if self.given_constant is None else self.given_constant
+
+    def _theory_constant(self) -> float:
+        return primal_constant(self.layout, self.delta, known_transitions=self.transitions is not None)
+
+    def _capacity(self) -> int:
+        """How many policies there is room for."""
+        room = max(1, self.memory_budget // (8 * self.layout.num_rows))
+        return room if self.episodes is None else min(room, self.episodes)
+
+    def _next_phase(self) -> None:
+        old = self.core.state
+        kept = min(int(old.search.facts[T_BAR]), len(old.search.policies))
+        core = self._second_core(old.search._replace(policies=old.search.policies[:kept].copy()))
+        core.state.numbers[list(CARRIED)] = old.numbers[list(CARRIED)]
+        if self.settings.phase2_stats == "keep":
+            # Copied, because the scores of the last episode still look at the first phase.
+            for own, seen in zip(core.state.counts, old.counts, strict=True):
+                own[...] = seen
+            for own, seen in zip(core.state.boxes, old.boxes, strict=True):
+                own[...] = seen
+            refresh_all(core.index, core.state.counts, core.rule.box, core.state.boxes)
+            core.state.epoch_visits[:] = core.state.counts.num_visits
+        self._start(core)
+        self.core = core
+
+    def _second_core(self, search: Search) -> Core:
+        """S-OPS with the mixture that was found."""
+        return self._make_core(self._make_baseline(search.policies, self._found_costs(search)), search=search)
+
+    def _found_costs(self, search: Search) -> FloatArray:
+        """beta (m,): upper bounds of the costs of the mixture, alpha_i - rho_hat, or one by one mean_i + radius."""
+        facts, alpha, L = search.facts, self.view.thresholds, float(self.layout.horizon)
+        binding = alpha < L
+        beta: FloatArray = np.full(len(alpha), L)  # where nothing can be violated nothing is claimed
+        beta[binding] = alpha[binding] - facts[RHO_HAT]
+        if self.settings.baseline_bound == "each":
+            beta[binding] = np.minimum(beta[binding], search.cost_sums / facts[T_BAR] + facts[RADIUS])
+        # Below 0 only if the truth left its radius; larger is the safe side.
+        return np.maximum(beta, 0.0)
+
+    # What was found --------------------------------------------------------------------------------------------------
+
+    @property
+    def phase(self) -> int:
+        """1 while searching, 2 once protected."""
+        return 2 if len(self.core.baseline.policies) else 1
+
+    @property
+    def begun(self) -> int:
+        return self.t_bar or 0
+
+    @property
+    def t_bar(self) -> int | None:
+        """How many episodes phase 1 took; None while it lasts."""
+        return int(self._facts[T_BAR]) if self.phase == 2 else None
+
+    @property
+    def rho_hat(self) -> float | None:
+        """The margin that the found mixture surely leaves to every threshold; None while phase 1 lasts."""
+        return float(self._facts[RHO_HAT]) if self.phase == 2 else None
+
+    @property
+    def margin(self) -> float:
+        """min_i (alpha_i - mean cost): of all policies of phase 1 together, as observed so far."""
+        return float(self._facts[MARGIN])
+
+    @property
+    def radius(self) -> float:
+        """How far `margin` may be off, at present or when phase 1 ended."""
+        return float(self._facts[RADIUS])
+
+    @property
+    def _facts(self) -> FloatArray:
+        return self.core.state.search.facts
+
+    @property
+    def baseline_policies(self) -> FloatArray:
+        """(K, num_rows): the policies whose uniform mixture is the baseline; none in phase 1."""
+        return frozen(self.core.baseline.policies)
+
+    @property
+    def baseline_costs(self) -> FloatArray:
+        """beta (m,): upper bounds of the expected costs of that mixture."""
+        return frozen(self.core.baseline.costs)
+
+    @property
+    def subsampled(self) -> bool:
+        """Whether there were more policies than room."""
+        done = self.t_bar or self.episode
+        return done > self._capacity()
+
+    @property
+    def first_mixing(self) -> float:
+        """lambda_0, the largest weight of the baseline that feasible projections of phase 2 can lead to."""
+        return largest_mixing(self.view.thresholds, self.core.baseline.costs, self.layout.horizon)
+
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    def arguments(self) -> dict[str, NDArray[Any]]:
+        arguments: dict[str, NDArray[Any]] = {"memory_budget": np.array(self.memory_budget)}
+        if self.given_constant is not None:
+            arguments["primal_constant"] = np.array(self.given_constant)
+        return arguments
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """Without the places for policies that are still empty."""
+        arrays = flat_arrays(self.core.state)
+        if self.phase == 1:
+            seen = self.episode + int(self.core.state.numbers[PENDING])
+            arrays["search.policies"] = arrays["search.policies"][:seen]
+        return arrays
+
+    def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
+        numbers, policies = arrays["numbers"], arrays["search.policies"]
+        own, room = self.core.state.search, len(self.core.state.search.policies)
+        for name, array in own._asdict().items():
+            if name != "policies" and arrays[f"search.{name}"].shape != array.shape:
+                raise InvalidInput(f"state.search.{name} must have the shape {array.shape}")
+        given = Search(*(arrays[f"search.{name}"] for name in Search._fields))
+        t_bar, over = end_of_search(given.facts), bool(numbers[PHASE_OVER])
+        if over and t_bar != numbers[EPISODE]:
+            raise InvalidInput(f"state.numbers: PHASE_OVER, but state.search.facts say t_bar = {t_bar}")
+        searched = t_bar or int(numbers[EPISODE])
+        kept = min(room, searched + (0 if t_bar else int(numbers[PENDING])))
+        if policies.shape != (kept, self.layout.num_rows):
+            raise InvalidInput(f"state.search.policies has shape {policies.shape}, not {(kept, self.layout.num_rows)}")
+        check_policies(self.layout, "search.policies", policies)
+        check_search(self.core.search, given, room, searched, over=t_bar > 0)
+        if t_bar and not over:
+            self.core = self._second_core(given._replace(policies=policies.copy()))
+            return
+        own.policies[:kept] = policies
+        arrays["search.policies"] = own.policies
+
+    # Promises --------------------------------------------------------------------------------------------------------
+
+    def _given_void(self) -> str:
+        waits = self.settings.stop != "practical" or self.settings.stop_scale > 0.0
+        if self.given_constant is None or not waits:
+            return ""
+        return f"primal_constant = {self.given_constant:g} was given: the theory's is {self._theory_constant():.3g}"
+
+    @exclusive
+    def guarantees(self) -> Ledger:
+        confidence, accuracy = regret_reasons(self)
+        settings, sample = self.settings, 1 if self.subsampled else 0
+        searching = "" if self.phase == 2 else f"phase 1 has not ended in {self.episode} episodes: nothing is protected"
+        radius = "stop = 'literal': its radius holds at a fixed time, not at a stopping time"
+        literal = radius if settings.stop == "literal" else ""
+        found = f"rho_hat = {self.rho_hat:.6g} after t_bar = {self.t_bar}" if self.phase == 2 else "rho_hat"
+        margin = Promise(
+            "margin",
+            f"the mixture found by phase 1 leaves at least {found} to every threshold",
+            max(0.0, 1.0 - (1 + sample) * self.delta),
+            f"{cite('widehat_rho_leq')}, with a time-uniform radius",
+            first_reason(confidence_void(settings), literal, searching),
+        )
+        half = Promise(
+            "half",
+            "rho_hat is at least half of the largest margin rho that any policy has",
+            max(0.0, 1.0 - (PRIMAL_EVENTS + 3 + sample) * self.delta),
+            f"{cite('widehat_rho_geq')}, with a time-uniform radius",
+            first_reason(confidence_void(settings), stopping_void(settings), self._given_void(), searching),
+        )
+        safety = Promise(
+            "safety",
+            "after phase 1 the expected costs of every episode's mixture respect the thresholds",
+            self._budget.sure(6 + sample),
+            f"{cite('violation_hard')}, with the mixture found by phase 1",
+            first_reason(confidence_void(settings), literal, searching),
+        )
+        worst = float(np.max(np.maximum(self.layout.horizon - self.view.thresholds, 0.0)))
+        violation = Promise(
+            "violation",
+            f"the summed violation is at most t_bar max_i (L - alpha_i) = {worst:.6g} t_bar, however long the run",
+            self._budget.sure(6 + sample),
+            cite("const_viol"),
+            first_reason(confidence_void(settings), literal, searching),
+        )
+        rate = regret_statement(self, "L^3 |X| sqrt(|A| T ln(T|X||A|m/delta)) / min(rho_hat, rho_hat^2)")
+        regret = Promise(
+            "regret",
+            f"the regret is O({rate}) beyond the L t_bar of phase 1",
+            self._budget.sure(13 + 1 + sample),
+            f"{cite('const_reg')}, in terms of rho_hat",
+            first_reason(confidence, literal, mixing_void(settings), accuracy, searching),
+        )
+        shared = (clean_event(self), feasible_projection(self))
+        return Ledger("CV-OPS", (*shared, margin, half, safety, violation, regret))

@@ -1,0 +1,213 @@
+"""Learners as data files: all arrays of the state, the switches, the world's view and the state of the coin.
+
+What is read back continues with the same bits as the learner that was written, at any point, also between `plan` and
+`observe`. A file that is intact but describes no state that a learner can be in is refused (`soundness.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import files
+from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.learners.mirror import settings as switches
+from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.sops import SOPS
+from hedgerow.learners.mirror.sound_numbers import restored_coin
+from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
+from hedgerow.learners.mirror.state import NUM_REALS, flat_arrays
+from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.mirror.uobreps import UOBREPS
+from hedgerow.learners.ownership import in_turn
+from hedgerow.model.cmdp import UNFIT, View
+from hedgerow.model.layout import Layout
+
+FILE_KIND = "learner"
+FILE_VERSION = 4
+OLD_VERSION = 3
+"""Before raised thresholds were kept from episode to episode; still read."""
+NUM_OLD_REALS = 4
+META_ENTRIES = {
+    "learner", "settings", "episodes", "delta", "seed", "coin", "num_actions", "constraint_names", "state_labels",
+    "action_labels",
+}  # fmt: skip
+VIEW_TYPES = {"layer_sizes": "int64", "thresholds": "float64", "row_start": "int64", "successor": "int32"}
+LEARNERS: dict[str, type[Learner]] = {cls.kind: cls for cls in (SVOPS, SOPS, CVOPS, UOBREPS)}
+
+
+def save(learner: Learner, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write `learner` into one data file, atomically."""
+    files.save(path, to_bytes(learner), overwrite=overwrite)
+
+
+def load(path: str | os.PathLike[str]) -> Learner:
+    """Read what `save` wrote; a damaged or foreign file is refused."""
+    return from_file(files.load(path, FILE_KIND), str(path))
+
+
+def copied(learner: Learner) -> Learner:
+    """An equal learner with arrays of its own, whose buffers follow from its state."""
+    return from_bytes(own_bytes(learner))
+
+
+def own_bytes(learner: Learner) -> bytes:
+    """`to_bytes` of a learner that the bytes describe completely; one of another class would come back as its base."""
+    if type(learner) is not LEARNERS.get(learner.kind):
+        raise InvalidInput(
+            f"{type(learner).__name__} is not one of hedgerow's own learners and may hold more than a file does: "
+            "it cannot be copied or pickled; build another one"
+        )
+    return _content_for_copy(learner)
+
+
+def to_bytes(learner: Learner) -> bytes:
+    """The content of the file; equal for equal learners."""
+    return _content_for_file(learner)
+
+
+def from_bytes(blob: bytes) -> Learner:
+    """The learner that `to_bytes` described."""
+    return from_file(files.unpack(blob, FILE_KIND))
+
+
+def _content(learner: Learner) -> bytes:
+    layout, view = learner.layout, learner.view
+    arrays: dict[str, Any] = {
+        "view.layer_sizes": np.array(layout.layer_sizes, dtype=np.int64),
+        "view.thresholds": view.thresholds,
+    }
+    if not layout.is_full:
+        arrays |= {"view.row_start": layout.row_start, "view.successor": layout.successor}
+    arrays |= {f"argument.{name}": array for name, array in _arguments(learner).items()}
+    arrays |= {f"state.{name}": array for name, array in learner.state_arrays().items()}
+    meta = {
+        "learner": learner.kind,
+        "settings": switches.to_meta(learner.settings),
+        "episodes": learner.episodes,
+        "delta": learner.delta,
+        "seed": learner.seed,
+        "coin": learner.coin.bit_generator.state,
+        "num_actions": layout.num_actions,
+        "constraint_names": view.constraint_names,
+        "state_labels": view.state_labels,
+        "action_labels": view.action_labels,
+    }
+    return files.pack(FILE_KIND, FILE_VERSION, meta, arrays)
+
+
+_content_for_file = in_turn("save")(_content)
+_content_for_copy = in_turn("copy")(_content)
+
+
+def from_file(file: files.DataFile, source: str = "data") -> Learner:
+    """The learner in a data file that has been read already."""
+    if file.version not in (FILE_VERSION, OLD_VERSION):
+        raise FileFormatError(
+            f"{source} has schema version {file.version}; this release reads versions {OLD_VERSION} and {FILE_VERSION}"
+        )
+    try:
+        arrays = file.arrays if file.version == FILE_VERSION else _upgraded(file.arrays)
+        return _from_parts(file.meta, dict(arrays))
+    except KeyError as error:
+        raise FileFormatError(f"{source} lacks the entry {error}") from error
+    except UNFIT as error:
+        problem = str(error) or "there is no memory for it"
+        raise FileFormatError(f"{source} does not describe a learner: {problem}") from error
+
+
+def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner:
+    unexpected = sorted(set(meta) - META_ENTRIES)
+    if unexpected:
+        raise InvalidInput(f"unexpected metadata {unexpected}")
+    if meta["learner"] not in LEARNERS:
+        raise InvalidInput(f"unknown learner {meta['learner']!r}; known: {', '.join(LEARNERS)}")
+    cls = LEARNERS[meta["learner"]]
+    groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "argument": {}, "state": {}}
+    for name, array in arrays.items():
+        group, _, rest = name.partition(".")
+        if group not in groups:
+            raise InvalidInput(f"unexpected array {name!r}")
+        groups[group][rest] = array
+    chosen = switches.from_meta(meta["settings"])
+    view = _view(meta, groups["view"], groups["state"]["conditional"].size)
+    check_sizes(view, groups["state"])
+    learner = cls(
+        view,
+        meta["episodes"],
+        meta["delta"],
+        chosen.preset,
+        meta["seed"],
+        **groups["argument"],
+        **{name: getattr(chosen, name) for name in cls.switches},
+    )
+    if learner.settings != chosen:
+        raise InvalidInput(f"settings hold a switch that {cls.__name__} does not have")
+    _check_arguments(learner, groups["argument"])
+    _restore_state(learner, groups["state"])
+    restored_coin(learner, meta["coin"])
+    return learner
+
+
+def _upgraded(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays of a file of the version before: no thresholds were raised yet."""
+    theta, reals = arrays["state.multipliers"], arrays["state.reals"]
+    return {
+        **arrays,
+        "state.certificate": np.full(theta.shape, 1.0 / max(1, theta.size)),
+        "state.reals": np.append(reals, np.zeros(NUM_REALS - NUM_OLD_REALS)),
+    }
+
+
+def _view(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], num_triples: int) -> View:
+    for name, array in arrays.items():
+        if name not in VIEW_TYPES or array.dtype != VIEW_TYPES[name] or array.ndim != 1:
+            raise InvalidInput(f"view.{name} is unexpected, or not a list of {VIEW_TYPES.get(name, 'anything')}")
+    layout = Layout(
+        arrays["layer_sizes"].tolist(),
+        meta["num_actions"],
+        row_start=arrays.get("row_start"),
+        successor=arrays.get("successor"),
+        max_triples=num_triples,  # a few bytes of a file must not ask for gigabytes
+    )
+    return View(
+        layout, arrays["thresholds"], meta["constraint_names"], meta["state_labels"], meta["action_labels"]
+    )  # fmt: skip
+
+
+def _check_arguments(learner: Learner, given: dict[str, NDArray[Any]]) -> None:
+    """What the learner was built with must be what the file says, to the type: nothing is converted on the way."""
+    own = _arguments(learner)
+    for name, array in given.items():
+        if array.dtype != own[name].dtype or not np.array_equal(array, own[name]):
+            raise InvalidInput(f"argument.{name} must be {own[name].dtype} and mean what it says")
+
+
+def _arguments(learner: Learner) -> dict[str, NDArray[Any]]:
+    known = {} if learner.transitions is None else {"transitions": learner.transitions}
+    return {**known, **learner.arguments()}
+
+
+def _restore_state(learner: Learner, arrays: dict[str, NDArray[Any]]) -> None:
+    """Copy the arrays into the learner's own, which fix their names, shapes and types, if the result is sound."""
+    own = flat_arrays(learner.core.state)
+    if set(arrays) != set(own):
+        raise InvalidInput(f"the state needs the arrays {sorted(own)}, not {sorted(arrays)}")
+    for name, array in arrays.items():
+        if array.dtype != own[name].dtype:
+            raise InvalidInput(f"state.{name} must be {own[name].dtype}, not {array.dtype}")
+    check_ranges(arrays)
+    learner.expect(arrays)
+    own = flat_arrays(learner.core.state)
+    for name, array in arrays.items():
+        if array.shape != own[name].shape:
+            raise InvalidInput(f"state.{name} must have the shape {own[name].shape}, not {array.shape}")
+    check_indices(arrays, len(learner.core.baseline.policies))
+    for name, array in arrays.items():
+        own[name][...] = array
+    check_state(learner, arrays)

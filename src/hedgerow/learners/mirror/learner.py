@@ -1,0 +1,402 @@
+"""What all learners share: plan, play, observe.
+
+    plan = learner.plan()                          # the policy of the next episode; it has to be played to its end
+    learner.observe(trajectory, losses, costs)     # what happened on the L visited pairs
+
+A trajectory is the array of visited rows (L,), one per layer; the next states follow from it. `losses` is (L,), `costs`
+(L, m), both in [0, 1]: only what was seen on the way. A call that is refused changes nothing.
+
+One call at a time: while one is at work on a learner, a second one, from another thread, is refused with `BusyError`
+(`ownership.py`). Single numbers such as `episode` can be read at any time.
+
+Learners keep their state in arrays (`state.py`) and change it by one compiled step (`step.py`), which the compiled loop
+of a simulation calls as well: both ways of running give the same bits.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import log
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import PCG64, Generator, SeedSequence
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import (
+    FloatArray,
+    IntArray,
+    float_array,
+    frozen,
+    kind_of,
+    positive_share,
+    seed_number,
+    unmasked,
+    whole_number,
+    within,
+)
+from hedgerow.errors import InvalidInput
+from hedgerow.estimates.boxes import BoxRule
+from hedgerow.estimates.counts import find_path
+from hedgerow.learners.ledger import Budget, Ledger
+from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
+from hedgerow.learners.mirror.mixing import cost_bounds, toss
+from hedgerow.learners.mirror.rescue import project_now, rescue
+from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy
+from hedgerow.learners.mirror.settings import COMMON, make_settings
+from hedgerow.learners.mirror.state import (
+    BRANCH,
+    EPISODE,
+    ETA,
+    FAILED,
+    GAMMA,
+    INFEASIBLE,
+    ITERATIONS,
+    MIXING,
+    OPEN,
+    PENDING,
+    PHASE_OVER,
+    SEGMENT_END,
+    STALE,
+    SUSPECT,
+    flat_arrays,
+    make_state,
+)
+from hedgerow.learners.mirror.step import learn, prepare, set_rates, uniform_weights
+from hedgerow.learners.ownership import Turn, exclusive
+from hedgerow.model.cmdp import View, checked_transitions
+
+MOST_CACHED = 1000
+"""The most baselines whose bounds are averaged when mixture_bound is `auto`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to play in one episode, from its first step to its last."""
+
+    episode: int
+    """From 0"""
+    policy: FloatArray
+    """(num_rows,): action probabilities"""
+    branch: str
+    """`own`, or `baseline` if the coin of the episode chose the safe policy"""
+    mixing: float
+    """The probability of the baseline before the coin was tossed; 0 for learners without one"""
+    cost_bounds: FloatArray
+    """(m,): upper bounds of the expected costs of the episode before the coin, valid on the clean event"""
+
+
+def checked_view(view: View) -> View:
+    """`view`, if it is one: what a learner may see of a world."""
+    if not isinstance(view, View):
+        raise InvalidInput(f"a learner is built on cmdp.view(), not on {kind_of(view)}")
+    return view
+
+
+class Learner(ABC):
+    """The base of all learners; see the module's text."""
+
+    kind: ClassVar[str]
+    switches: ClassVar[frozenset[str]] = COMMON
+    constrained: ClassVar[bool] = True
+    """Whether the projection respects the constraints."""
+
+    def __init__(
+        self,
+        view: View,
+        episodes: int | None,
+        delta: float,
+        preset: str = "paper",
+        seed: int = 0,
+        *,
+        transitions: ArrayLike | None = None,
+        **switches: Any,
+    ) -> None:
+        self.view = checked_view(view)
+        self.layout = view.layout
+        self.turn: Turn = {}
+        self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
+        self.episodes = self._checked_horizon(episodes)
+        self.delta = positive_share("delta", delta, below_one=True)
+        self.seed = seed_number(seed)
+        self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
+        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.core = self._first_core()
+        horizon, m = self.layout.horizon, view.num_constraints
+        self._rows, self._triples = np.zeros(horizon, dtype=np.int64), np.zeros(horizon, dtype=np.int64)
+        self._losses, self._costs = np.zeros(horizon), np.zeros((horizon, m))
+        self._start(self.core)
+
+    # Construction ----------------------------------------------------------------------------------------------------
+
+    def _checked_horizon(self, episodes: int | None) -> int | None:
+        if episodes is None:
+            if self.settings.horizon == "fixed":
+                raise InvalidInput("give the number of episodes, or horizon='doubling' if it is not known")
+            return None
+        return whole_number("the number of episodes", episodes, 1)
+
+    def _first_core(self) -> Core:
+        """What the first episode starts from."""
+        return self._make_core(self._no_baseline(self.constrained))
+
+    def _no_baseline(self, constrained: bool) -> Baseline:
+        nothing = np.zeros((0, self.layout.num_rows))
+        return self._make_baseline(nothing, np.zeros(self.view.num_constraints), constrained)
+
+    def _make_baseline(self, policies: FloatArray, costs: FloatArray, constrained: bool = True) -> Baseline:
+        """Safe policies (K, num_rows) with the costs (m,) of their mixture, and the constraints that bind."""
+        # A cost never exceeds L: such a threshold cannot bind, and its term of the mixing weight would be 0/0.
+        alpha = self.view.thresholds
+        binding = np.flatnonzero(alpha < self.layout.horizon) if constrained else np.zeros(0)
+        return Baseline(policies, costs, alpha.copy(), binding.astype(np.int64))
+
+    def _make_core(
+        self,
+        baseline: Baseline,
+        *,
+        doubling: bool | None = None,
+        search: Search | None = None,
+        search_rule: SearchRule | None = None,
+    ) -> Core:
+        settings, layout, m = self.settings, self.layout, self.view.num_constraints
+        known = self.transitions is not None
+        num_baselines = len(baseline.policies)
+        kind = settings.mixture_bound
+        if kind == "auto":
+            kind = "mixture" if num_baselines <= MOST_CACHED else "realised"
+        rule = Rule(
+            box=BoxRule(settings.confidence.rule(layout, m, self.delta, self.episodes), settings.clip_costs, known),
+            epochs=settings.boxes == "epoch",
+            doubling=settings.horizon == "doubling" if doubling is None else doubling,
+            log_inverse_delta=-log(self.delta),
+            pairs=float(layout.num_states * layout.num_actions),
+            tol=settings.tol,
+            joint_cost=settings.joint_cost,
+            mixture_bound=MIXTURE_BOUNDS[kind],
+            literal_sigma=settings.sigma == "literal",
+        )
+        state = make_state(
+            layout, m, len(baseline.binding), settings.clip_costs, self.transitions,
+            num_baselines=num_baselines, search=search,
+        )  # fmt: skip
+        state.numbers[STALE] = 1  # nothing is cached yet
+        return make_core(layout, rule, state, baseline, search_rule)
+
+    def _start(self, core: Core) -> None:
+        """Rates, uniform weights and the first policy, from the episode that the state is at."""
+        done = int(core.state.numbers[EPISODE])
+        if core.rule.doubling:
+            core.state.numbers[SEGMENT_END] = done + 1
+            set_rates(core, 1.0, core.rule.log_inverse_delta + log(2.0))
+        else:
+            set_rates(core, float(max(1, (self.episodes or 1) - done)), core.rule.log_inverse_delta)
+        uniform_weights(core)
+        prepare(core)
+        # With full support the uniform weights are a flow already and come back as they are, before anything is known.
+        project_now(self.layout, core)
+
+    # The loop --------------------------------------------------------------------------------------------------------
+
+    @exclusive
+    def plan(self) -> Plan:
+        """The policy of the next episode. Each plan must be followed by one `observe`."""
+        if self.core.state.numbers[PENDING]:
+            raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
+        self.check_horizon(1)
+        self._complete()
+        state = self.core.state
+        toss(state.numbers, state.reals, len(self.core.baseline.policies), self.coin)
+        if self.core.search.active:
+            keep_policy(state.search.policies, self.core.search.draws, state.policy, self.episode + 1, self.coin)
+        return self._current_plan()
+
+    @exclusive
+    def current_plan(self) -> Plan:
+        """The plan that waits for its `observe`; after a crash, a loaded learner still has it."""
+        return self._current_plan()
+
+    def _current_plan(self) -> Plan:
+        state = self.core.state
+        if not state.numbers[PENDING]:
+            raise InvalidInput("no episode is planned; call plan first")
+        return Plan(
+            episode=self.episode,
+            policy=frozen(self.played_array()),
+            branch="baseline" if state.numbers[BRANCH] else "own",
+            mixing=float(state.reals[MIXING]),
+            cost_bounds=frozen(self._cost_bounds()),
+        )
+
+    @exclusive
+    def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
+        """Learn from the planned episode: rows (L,), losses (L,) and costs (L, m) along the way, both in [0, 1]."""
+        if not self.core.state.numbers[PENDING]:
+            raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
+        horizon, m = self.layout.horizon, self.view.num_constraints
+        rows, triples = self._checked_path(trajectory)
+        seen = np.zeros((horizon, 0)) if costs is None and m == 0 else costs
+        if seen is None:
+            raise InvalidInput(
+                f"the costs of the {m} constraints along the trajectory are missing: shape ({horizon}, {m})"
+            )
+        loss = within("the loss", float_array("the loss", losses, (horizon,)), 0.0, 1.0)
+        cost = within("the cost", float_array("the cost", seen, (horizon, m)), 0.0, 1.0)
+        # Copied, because compiled code exists once, for arrays that can be written to.
+        self._rows[:], self._triples[:], self._losses[:], self._costs[:] = rows, triples, loss, cost
+        learn(self.core, self._rows, self._triples, self._losses, self._costs)
+        self._complete()
+
+    @exclusive
+    def complete(self) -> None:
+        """Finish what compiled code left open: a projection that needs the slow solver, the end of a phase.
+
+        If that was interrupted, the next plan begins with it: an episode is never learnt by halves.
+        """
+        self._complete()
+
+    def _complete(self) -> None:
+        if self.core.state.numbers[OPEN]:
+            rescue(self.layout, self.core)
+        if self.core.state.numbers[PHASE_OVER]:
+            self._next_phase()
+
+    def _next_phase(self) -> None:
+        """Only CV-OPS has phases."""
+        raise NotImplementedError
+
+    def check_horizon(self, more: int) -> None:
+        """Refuse to go beyond the number of episodes that rates and radii were made for."""
+        if self.episodes is not None and self.episode + more > self.episodes:
+            raise InvalidInput(
+                f"this learner was built for {self.episodes} episodes and has played {self.episode}; "
+                "build one for more, or with horizon='doubling'"
+            )
+
+    def _checked_path(self, trajectory: ArrayLike) -> tuple[IntArray, IntArray]:
+        """The rows of a trajectory and the triples between them, if the plan can have produced it."""
+        layout, policy = self.layout, self.played_array()
+        rows = np.asarray(unmasked("the trajectory", trajectory))
+        if rows.shape != (layout.horizon,) or rows.dtype.kind not in "iu":
+            raise InvalidInput(
+                f"a trajectory is an array of {layout.horizon} rows (x, a), one per layer, as whole numbers; "
+                f"this one has shape {rows.shape} and type {rows.dtype}"
+            )
+        first = layout.state_start[: layout.horizon + 1] * layout.num_actions
+        strays = np.flatnonzero((rows < first[:-1]) | (rows >= first[1:]))
+        if strays.size:
+            k = int(strays[0])
+            raise InvalidInput(
+                f"step {k} of the trajectory is row {rows[k]}; layer {k} has the rows {first[k]} to {first[k + 1] - 1}"
+            )
+        rows, triples = rows.astype(np.int64), np.zeros(layout.horizon, dtype=np.int64)
+        unplayed = np.flatnonzero(~(policy[rows] > 0.0))
+        if unplayed.size:
+            k = int(unplayed[0])
+            raise InvalidInput(
+                f"step {k} of the trajectory, {layout.describe_row(int(rows[k]))}, has probability 0 under the plan"
+            )
+        broken = find_path(self.core.index, rows, triples)
+        if broken >= 0:
+            target = int(rows[broken + 1]) // layout.num_actions
+            raise InvalidInput(
+                f"the trajectory is no path: {layout.describe_row(int(rows[broken]))} cannot lead to state {target}"
+            )
+        return rows, triples
+
+    # What it knows ---------------------------------------------------------------------------------------------------
+
+    def _cost_bounds(self) -> FloatArray:
+        bounds = np.zeros(self.view.num_constraints)
+        cost_bounds(self.core, bounds)
+        return bounds
+
+    @property
+    def episode(self) -> int:
+        """How many episodes were observed."""
+        return int(self.core.state.numbers[EPISODE])
+
+    @property
+    def begun(self) -> int:
+        """How many episodes were observed when the present phase began."""
+        return 0
+
+    @property
+    @exclusive
+    def policy(self) -> FloatArray:
+        """(num_rows,): the learner's own policy for the next episode."""
+        return frozen(self.core.state.policy)
+
+    @property
+    @exclusive
+    def played(self) -> FloatArray:
+        """(num_rows,): the policy of the last plan."""
+        return frozen(self.played_array())
+
+    def played_array(self) -> FloatArray:
+        """The policy of the last plan as the array of the state that kernels use: not for writing."""
+        branch = int(self.core.state.numbers[BRANCH])
+        return self.core.baseline.policies[branch - 1] if branch else self.core.state.policy
+
+    @property
+    def eta(self) -> float:
+        return float(self.core.state.reals[ETA])
+
+    @property
+    def gamma(self) -> float:
+        return float(self.core.state.reals[GAMMA])
+
+    @property
+    def diagnostics(self) -> dict[str, int]:
+        """Counters of the projections so far: infeasible, suspect (solved the slow way), failed, Newton steps."""
+        numbers = self.core.state.numbers
+        places = {"infeasible": INFEASIBLE, "suspect": SUSPECT, "failed": FAILED, "iterations": ITERATIONS}
+        return {name: int(numbers[place]) for name, place in places.items()}
+
+    @abstractmethod
+    def guarantees(self) -> Ledger:
+        """What is promised under the present switches, how surely, and by which theorem."""
+
+    @property
+    def _budget(self) -> Budget:
+        return Budget(self.delta, self.transitions is not None)
+
+    def arguments(self) -> dict[str, NDArray[Any]]:
+        """The constructor's arguments beyond the common ones, as arrays by name: what a file has to hold."""
+        return {}
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the state by name: what a file has to hold."""
+        return flat_arrays(self.core.state)
+
+    def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Make room for the state that a file holds, where its shape depends on how far the learner was."""
+        return
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write everything into one data file, atomically; `hedgerow.learners.mirror.files.load` reads it."""
+        from hedgerow.learners.mirror.files import save
+
+        save(self, path, overwrite=overwrite)
+
+    def __copy__(self) -> Learner:
+        """An equal learner of its own, as from a file; a learner shares nothing."""
+        from hedgerow.learners.mirror.files import copied
+
+        return copied(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the content of a data file, and reading it checks that content as `load` does."""
+        from hedgerow.learners.mirror.files import from_bytes, own_bytes
+
+        return from_bytes, (own_bytes(self),)
+
+    def __repr__(self) -> str:
+        limit = "unknown" if self.episodes is None else str(self.episodes)
+        name, preset = type(self).__name__, self.settings.preset
+        return f"{name}({self.layout!r}, episode {self.episode} of {limit}, preset={preset!r})"

@@ -1,0 +1,180 @@
+"""How often to play the baseline (paper, Algorithm S-OPS, lines 4 and 14-19).
+
+    U_i    = upper bound of the expected cost of pi_hat: UCB_i^T u_hat, or the joint robust cost
+    lambda = max(0, max over i with U_i > alpha_i of (min(U_i, L) - alpha_i) / (min(U_i, L) - beta_i))
+
+so that lambda beta_i + (1 - lambda) U_i <= alpha_i for every i. Constraints with U_i <= alpha_i ask for nothing: the
+printed maximum over all i exceeds 1 as soon as one U_i lies below its beta_i (departure D1).
+
+    L = 3, alpha = (1, 1), beta = (.5, .8), U = (2, .6)   ->   lambda = 2/3     (as printed: 2)
+"""
+
+from __future__ import annotations
+
+from numpy.random import Generator
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import kernel, returning_kernel
+from hedgerow.estimates.columns import load_columns
+from hedgerow.estimates.joint_cost import joint_costs_of_columns
+from hedgerow.estimates.upper_occupancy import reach_of_states
+from hedgerow.learners.mirror.core import DISCARD, REALISED, Core
+from hedgerow.learners.mirror.state import BRANCH, MIXING, PENDING, PROJECTED, STALE
+
+ROUND_UP = 1.0 + 1e-12
+
+
+@kernel
+def toss(numbers: IntArray, reals: FloatArray, num_baselines: int, coin: Generator) -> None:
+    """Begin an episode: one coin decides which policy plays all of it, 0 for the own one, j + 1 for a baseline."""
+    branch = 0
+    if num_baselines > 0 and coin.random() < reals[MIXING]:
+        branch = 1
+        if num_baselines > 1:
+            branch += min(int(coin.random() * num_baselines), num_baselines - 1)
+    numbers[BRANCH] = branch
+    numbers[PENDING] = 1
+
+
+@returning_kernel
+def played_policy(numbers: IntArray, own: FloatArray, baselines: FloatArray) -> FloatArray:
+    """The policy (num_rows,) of the plan that `toss` made."""
+    branch = numbers[BRANCH]
+    return own if branch == 0 else baselines[branch - 1]
+
+
+@kernel
+def bound_mixture(core: Core, rows: IntArray) -> None:
+    """Turn u of the learner's policy into u of the plan, by the rule `mixture_bound`.
+
+    A mixture has no worst transitions of its own (departure D6): its bound is the average of the bounds of its parts.
+    """
+    trace, lam, kind = core.buffers.trace, core.state.reals[MIXING], core.rule.mixture_bound
+    branch = core.state.numbers[BRANCH]
+    if kind == DISCARD:
+        for k in range(len(rows)):
+            trace.u[k] *= 1.0 - lam
+    elif kind == REALISED:
+        if branch > 0:
+            bound_baselines(core, rows, branch - 1, branch)
+            for k in range(len(trace.u)):
+                trace.u[k] = trace.baseline_u[k]
+    elif lam > 0.0:
+        if len(core.baseline.policies) == 1:
+            bound_baselines(core, rows, 0, 1)
+        else:
+            if core.state.numbers[STALE]:
+                refresh_cached_bounds(core)
+            for k in range(len(rows)):
+                trace.baseline_u[k] = core.state.baseline_u[rows[k]]
+        for k in range(len(rows)):
+            trace.u[k] = lam * trace.baseline_u[k] + (1.0 - lam) * trace.u[k]
+
+
+@kernel
+def bound_baselines(core: Core, rows: IntArray, first: int, last: int) -> None:
+    """u(x,a) of the uniform mixture of the baselines first..last-1 on the visited pairs, into `baseline_u`."""
+    policies, columns, trace = core.baseline.policies, core.buffers.baseline_columns, core.buffers.trace
+    trace.baseline_u[:] = 0.0
+    for j in range(first, last):
+        load_columns(core.index, core.state.boxes.lower, core.state.boxes.upper, policies[j], columns)
+        reach_of_states(core.index, columns, trace.visited, len(rows), trace.reach)
+        for k in range(len(rows)):
+            trace.baseline_u[k] += policies[j, rows[k]] * trace.reach[k] / (last - first)
+
+
+@kernel
+def refresh_cached_bounds(core: Core) -> None:
+    """u(x,a) of the uniform mixture of many baselines on all pairs, from the present boxes.
+
+    Kept until the visits of some pair have doubled: while the confidence sets hold the truth, older boxes bound it as
+    well, and within a factor of two of the visits the radii have not changed much (the epochs of UOB-REPS).
+    """
+    policies, columns, u = core.baseline.policies, core.buffers.baseline_columns, core.state.baseline_u
+    boxes, reach = core.state.boxes, core.buffers.baseline_reach
+    u[:] = 0.0
+    for j in range(len(policies)):
+        load_columns(core.index, boxes.lower, boxes.upper, policies[j], columns)
+        reach_of_states(core.index, columns, columns.states, len(reach) - 1, reach)
+        for r in range(len(u)):
+            u[r] += policies[j, r] * reach[r // core.index.num_actions] / len(policies)
+    for r in range(len(u)):
+        core.state.baseline_visits[r] = core.state.counts.num_visits[r]
+    core.state.numbers[STALE] = 0
+
+
+@kernel
+def watch_cached_bounds(num_visits: IntArray, seen: IntArray, rows: IntArray, numbers: IntArray) -> None:
+    """Note whether some visited row has twice the visits that the cached bounds were made with."""
+    for r in rows:
+        if num_visits[r] >= max(1, 2 * seen[r]):
+            numbers[STALE] = 1
+
+
+@kernel
+def bound_costs(core: Core) -> None:
+    """U (m,) of the present policy into `bounds`; its boxes are in `columns`."""
+    buffers, bounds, upper = core.buffers, core.state.bounds, core.state.boxes.cost_upper
+    if core.rule.joint_cost:
+        joint_costs_of_columns(core.index, buffers.columns, upper, bounds)
+        return
+    num_states = len(buffers.reach) - 1
+    reach_of_states(core.index, buffers.columns, buffers.columns.states, num_states, buffers.reach)
+    bounds[:] = 0.0
+    for x in range(num_states):
+        for r in range(x * core.index.num_actions, (x + 1) * core.index.num_actions):
+            u = core.state.policy[r] * buffers.reach[x]
+            for i in range(len(bounds)):
+                bounds[i] += upper[r, i] * u
+
+
+@kernel
+def cost_bounds(core: Core, bounds: FloatArray) -> None:
+    """Upper bounds (m,) of the expected costs of the next episode before its coin, at most L each: of the mixture if
+    there is a baseline, else the joint robust cost of the policy.
+    """
+    horizon, lam, beta = float(len(core.buffers.trace.u)), core.state.reals[MIXING], core.baseline.costs
+    if len(core.baseline.policies) == 0:
+        joint_costs_of_columns(core.index, core.buffers.columns, core.state.boxes.cost_upper, bounds)
+        for i in range(len(bounds)):
+            bounds[i] = min(bounds[i], horizon)
+        return
+    for i in range(len(bounds)):
+        bounds[i] = lam * beta[i] + (1.0 - lam) * min(core.state.bounds[i], horizon)
+
+
+@kernel
+def mixing_weight(core: Core, status: int) -> float:
+    """lambda for the next episode, rounded up; 1 after a projection without a solution."""
+    if status != PROJECTED:
+        return 1.0
+    baseline, bounds, horizon = core.baseline, core.state.bounds, float(len(core.buffers.trace.u))
+    if core.rule.literal_sigma:
+        return literal_weight(baseline.binding, bounds, baseline.thresholds, baseline.costs, horizon)
+    return safe_weight(baseline.binding, bounds, baseline.thresholds, baseline.costs, horizon)
+
+
+@kernel
+def safe_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: FloatArray, horizon: float) -> float:
+    """The smallest lambda that makes the mixture safe against all bounds, rounded up."""
+    lam = 0.0
+    for i in binding:
+        U = min(bounds[i], horizon)
+        if alpha[i] < U:
+            lam = max(lam, (U - alpha[i]) / (U - beta[i]))
+    return min(1.0, lam * ROUND_UP + 1e-15) if lam > 0.0 else 0.0
+
+
+@kernel
+def literal_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: FloatArray, horizon: float) -> float:
+    """sigma as printed: over all constraints as soon as one is in danger; cut to [0, 1]. A demonstration of D1."""
+    danger = False
+    for i in binding:
+        danger |= bounds[i] > alpha[i]
+    if not danger:
+        return 0.0
+    lam = 0.0
+    for i in binding:
+        U = min(bounds[i], horizon)
+        lam = max(lam, (U - alpha[i]) / (U - beta[i])) if beta[i] != U else 1.0
+    return min(1.0, lam)

@@ -1,0 +1,41 @@
+"""Lines of the ledger that several learners share."""
+
+from __future__ import annotations
+
+from hedgerow.learners.ledger import Promise
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.settings import accuracy_void, confidence_void
+from hedgerow.paper import cite
+
+
+def clean_event(learner: Learner) -> Promise:
+    return Promise(
+        "confidence",
+        "in every episode all transitions and mean costs lie within their confidence sets",
+        learner._budget.sure(5),
+        cite("gen_confidence", "confidenceset"),
+        confidence_void(learner.settings),
+    )
+
+
+def feasible_projection(learner: Learner) -> Promise:
+    return Promise(
+        "feasibility",
+        "every projection has a solution, if some policy satisfies the constraints",
+        learner._budget.sure(5),
+        cite("feasibility"),
+        confidence_void(learner.settings),
+    )
+
+
+def regret_reasons(learner: Learner) -> tuple[str, str]:
+    """What voids a bound on regret or violation: the confidence sets, the accuracy of the projection."""
+    episodes = learner.episodes or max(1, learner.episode)
+    return confidence_void(learner.settings), accuracy_void(
+        learner.settings, learner.eta, learner.layout.horizon, episodes
+    )
+
+
+def regret_statement(learner: Learner, rate: str) -> str:
+    """The rate, with the factor that restarts cost."""
+    return f"3.41 {rate}" if learner.settings.horizon == "doubling" else rate

@@ -1,0 +1,137 @@
+"""Projections that Newton's method did not finish at once: proved infeasible and relaxed, or solved the slow way.
+
+Cutting planes decide which of the two it is, with proof. Where no occupancy meets the thresholds, they are raised by
+the least violation and some room (`relaxing.py`). Where one does, the slow solver finds the projection; it is given a
+limited number of steps, so that an episode never takes long. A projection that is not found within these, or within the
+room, is taken with four times the room, and so on: the thresholds are then raised by more than needed, which `failed`
+counts where they could have been met.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from hedgerow.errors import InfeasibleWarning
+from hedgerow.learners.mirror.core import SUSPECT_ITERATIONS, SUSPECT_THETA, Core
+from hedgerow.learners.mirror.relaxing import LEAST_ROOM, TOL_INFEASIBLE, bracket_violation, least_room, meet
+from hedgerow.learners.mirror.state import (
+    COST_RESIDUAL,
+    EPISODE,
+    FAILED,
+    INFEASIBLE,
+    ITERATIONS,
+    LAST_ITERATIONS,
+    LOG_FLOOR,
+    MOVED,
+    PROJECTED,
+    RELAXED,
+    ROOM,
+    SLACK,
+    SUSPECT,
+    UNSOLVED,
+)
+from hedgerow.learners.mirror.step import project_weights, settle
+from hedgerow.model.layout import Layout
+from hedgerow.projection.newton import SOLVED
+from hedgerow.projection.problem import ProjectionProblem
+from hedgerow.projection.result import ProjectionResult, ProjectionSettings
+from hedgerow.projection.solve import project
+from hedgerow.projection.workspace import NO_SYSTEM
+
+MOST_ITERATIONS = 400
+"""Newton steps of the slow solver in one episode."""
+WIDENING = 4.0
+"""The factor from one room to the next."""
+
+
+def project_now(layout: Layout, core: Core) -> None:
+    """Project the weights in the state, whatever it takes, and settle."""
+    if project_weights(core, core.buffers.all_rows) == SOLVED:
+        settle(core, PROJECTED)
+    else:
+        rescue(layout, core)
+
+
+def rescue(layout: Layout, core: Core) -> None:
+    """Finish an episode that `learn` left with a code other than SOLVED."""
+    core.state.numbers[SUSPECT] += 1
+    first = core.state.numbers[INFEASIBLE] == 0
+    meet(core, 0.0)
+    violation = bracket_violation(core, 0.0).lower if len(core.baseline.binding) else -np.inf
+    if violation > TOL_INFEASIBLE:
+        _relax(layout, core, violation, max(core.state.reals[ROOM], least_room(violation)), RELAXED)
+        if first:
+            _warn(core, violation)
+    elif not _solve_slowly(layout, core, MOST_ITERATIONS, PROJECTED):
+        core.state.numbers[FAILED] += 1
+        _relax(layout, core, max(violation, 0.0), LEAST_ROOM, UNSOLVED)
+        core.state.reals[COST_RESIDUAL] += core.state.reals[SLACK]
+        meet(core, 0.0)
+
+
+def _relax(layout: Layout, core: Core, violation: float, room: float, status: int) -> None:
+    """Raise the thresholds until the projection is found: at the latest when they do not bind any more."""
+    while len(core.baseline.binding) and violation + 0.5 * room < layout.horizon:
+        core.state.reals[ROOM] = room
+        meet(core, violation + 0.5 * room)
+        core.state.system.num_candidates[0] = NO_SYSTEM  # it belongs to the attempt that failed
+        if project_weights(core, core.buffers.all_rows) == SOLVED:
+            settle(core, status)
+            return
+        room *= WIDENING
+    core.state.reals[ROOM] = room
+    meet(core, violation + 0.5 * room)
+    _solve_slowly(layout, core, ProjectionSettings().max_iterations, status, at_any_rate=True)
+
+
+def _solve_slowly(layout: Layout, core: Core, most: int, status: int, *, at_any_rate: bool = False) -> bool:
+    """Project by the slow solver in at most so many steps, and settle if that worked, or `at_any_rate`."""
+    state, numbers = core.state, core.state.numbers
+    settings = ProjectionSettings(
+        tol=core.rule.tol,
+        suspect_theta=SUSPECT_THETA,
+        suspect_iterations=SUSPECT_ITERATIONS,
+        max_iterations=most,
+    )
+    result = project(_problem(layout, core), settings)
+    numbers[ITERATIONS] += result.iterations
+    numbers[LAST_ITERATIONS] += result.iterations
+    if not (result.solved or at_any_rate):
+        return False
+    _adopt(layout, core, result)
+    state.reals[COST_RESIDUAL] = result.residuals.cost
+    settle(core, status)
+    return True
+
+
+def _warn(core: Core, violation: float) -> None:
+    warnings.warn(
+        f"after {core.state.numbers[EPISODE]} episodes no policy meets the thresholds any more, whatever transitions "
+        f"and costs the confidence sets allow: some cost exceeds its threshold by {violation:.3g} or more. The "
+        "learner goes on with raised thresholds, and `diagnostics` counts such episodes; are the thresholds right?",
+        InfeasibleWarning,
+        stacklevel=2,
+    )
+
+
+def _problem(layout: Layout, core: Core) -> ProjectionProblem:
+    state, problem = core.state, core.buffers.problem
+    log_base = state.log_weight[layout.row_of_triple] + np.log(state.conditional)
+    return ProjectionProblem(
+        layout, log_base, state.boxes.lower, state.boxes.upper, problem.costs.T, problem.thresholds
+    )
+
+
+def _adopt(layout: Layout, core: Core, result: ProjectionResult) -> None:
+    """Write a projection into the state: row weights, conditionals and policy."""
+    state, starts = core.state, layout.row_start[:-1]
+    log_q = result.log_occupancy
+    log_w = np.logaddexp.reduceat(log_q, starts)
+    state.log_weight[:] = log_w
+    state.conditional[:] = np.exp(np.maximum(log_q - log_w[layout.row_of_triple], LOG_FLOOR))
+    state.policy[:] = result.policy
+    state.multipliers[:] = result.theta
+    state.numbers[MOVED] = 1
+    state.system.num_candidates[0] = NO_SYSTEM  # it belongs to the attempt that failed

@@ -1,0 +1,210 @@
+"""The first phase of CV-OPS, compiled: looking for a strictly safe policy, and knowing when it is found.
+
+In episode t a primal player (UOB-REPS, `step.py`) chooses the policy and a dual player (`simplex_ogd.py`) the weights
+phi of the constraints. With c_{t,i} the summed costs of constraint i along the path, *all* L layers counted (D2):
+
+    loss of the primal player on a visited pair   sum_i phi_i g_{t,i}(x,a)            in [0, 1]            (D4)
+    loss of the dual player                       alpha_i - c_{t,i}                   alpha once per episode (D3)
+    margin m_t = min_i (alpha_i - (1/t) sum_{tau<=t} c_{tau,i})
+
+The uniform mixture of the t policies has the margin m_t up to a radius that holds at all times and for all constraints
+at once (D7), by Azuma's inequality and a union with the weights 1/(t(t+1)):
+
+    R_t = L sqrt(ln(m t (t+1) / delta) / (2t))
+    stop as soon as  m_t >= 2 R_t + s (C_P sqrt(ln t / t) + C_D / sqrt(t) + 2 R_t),      rho_hat = m_t - R_t > 0
+
+Safety needs R_t alone, so that s = 0 is the default; s = 1 with the constants of the two players makes rho_hat at least
+half of the largest margin (D8). The printed rule is there to compare:
+
+    t m_t >= 2 C_P sqrt(t ln t) + 8 L sqrt(2 t ln(1/delta)) + 2 C_D sqrt(t),      R_t = 2 L sqrt(2 ln(1/delta) / t)
+
+Policies are kept as long as there is room for them. When the room is full, its K places become K independent uniform
+draws from all policies so far (each place takes the new policy with probability 1/t), and the radius grows by what the
+average over K draws may be off: L sqrt(ln(2m/delta) / (2K)).
+"""
+
+from __future__ import annotations
+
+from math import inf, log, log1p, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from hedgerow.arrays import copy_into
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import kernel
+from hedgerow.learners.mirror.simplex_ogd import descend, first_point
+from hedgerow.model.layout import Layout
+
+PRACTICAL, LITERAL = 0, 1
+EARLIEST_STOP = 2  # ln 1 = 0 would make the printed rule empty
+
+# Places in `facts`.
+MARGIN = 0  # m_t
+RADIUS = 1  # R_t
+RHO_HAT = 2  # once the search is over, else 0
+T_BAR = 3  # the number of episodes that it took, else 0
+NUM_FACTS = 4
+
+
+class Search(NamedTuple):
+    """What changes while searching; all arrays are empty for learners that do not search."""
+
+    weights: FloatArray
+    """phi, of the constraints that bind"""
+    cost_sums: FloatArray
+    """sum_tau c_{tau,i} of the constraints that bind"""
+    policies: FloatArray
+    """(K, num_rows): the places for policies; the first min(t, K) are taken"""
+    facts: FloatArray
+    """(NUM_FACTS,)"""
+
+
+class SearchRule(NamedTuple):
+    """What does not."""
+
+    active: bool
+    kind: int
+    """PRACTICAL or LITERAL"""
+    scale: float
+    """s"""
+    primal_constant: float
+    """C_P"""
+    dual_constant: float
+    """C_D"""
+    dual_step: float
+    """c of the dual player"""
+    horizon: float
+    """L"""
+    radius_scale: float
+    """Multiplies R_t; below 1 nothing is promised any more"""
+    log_inverse_delta: float
+    """ln(1/delta)"""
+    binding: IntArray
+    """The constraints that bind"""
+    thresholds: FloatArray
+    """alpha of these"""
+    dual_loss: FloatArray
+    """A buffer for the dual player's loss"""
+    draws: IntArray
+    """(K,): a buffer"""
+
+
+def make_search(layout: Layout, num_binding: int, capacity: int) -> Search:
+    """Nothing seen; `capacity` is K."""
+    return Search(
+        weights=first_point(num_binding),
+        cost_sums=np.zeros(num_binding),
+        policies=np.zeros((capacity, layout.num_rows)),
+        facts=np.zeros(NUM_FACTS if num_binding else 0),
+    )
+
+
+def no_search() -> SearchRule:
+    """For learners that do not search."""
+    reals, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
+    return SearchRule(
+        False, PRACTICAL, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, numbers, reals, reals.copy(), numbers.copy()
+    )  # fmt: skip
+
+
+@kernel
+def mix_costs(weights: FloatArray, binding: IntArray, costs: FloatArray, mixed: FloatArray) -> None:
+    """sum_i phi_i g_i of the pairs of a path, from their costs (L, m) into `mixed` (L,)."""
+    for k in range(len(mixed)):
+        total = 0.0
+        for i in range(len(binding)):
+            total += weights[i] * costs[k, binding[i]]
+        mixed[k] = min(total, 1.0)  # the weights sum to 1 up to rounding
+
+
+@kernel
+def search_step(rule: SearchRule, search: Search, episode: int, costs: FloatArray) -> bool:
+    """Add the costs (L, m) of the path of episode t = `episode` >= 1, move the weights; whether to stop here."""
+    margin = inf
+    for i in range(len(rule.binding)):
+        c = 0.0
+        for k in range(len(costs)):
+            c += costs[k, rule.binding[i]]
+        search.cost_sums[i] += c
+        rule.dual_loss[i] = rule.thresholds[i] - c
+        margin = min(margin, rule.thresholds[i] - search.cost_sums[i] / episode)
+    if len(search.weights) > 1:
+        descend(search.weights, rule.dual_loss, episode, rule.dual_step)
+    radius = stopping_radius(rule, len(search.policies), episode)
+    search.facts[MARGIN] = margin
+    search.facts[RADIUS] = radius
+    if episode < EARLIEST_STOP or not margin >= needed_margin(rule, radius, episode):
+        return False
+    search.facts[RHO_HAT] = margin - radius
+    search.facts[T_BAR] = episode
+    return True
+
+
+@kernel
+def stopping_radius(rule: SearchRule, capacity: int, episode: int) -> float:
+    """R_t, with the share of the K draws once not all policies are kept."""
+    t, m = float(episode), max(1, len(rule.binding))
+    if rule.kind == LITERAL:
+        radius = 2.0 * rule.horizon * sqrt(2.0 * rule.log_inverse_delta / t)
+    else:
+        radius = rule.horizon * sqrt((log(m) + log(t) + log1p(t) + rule.log_inverse_delta) / (2.0 * t))
+    if episode > capacity:
+        radius += rule.horizon * sqrt((log(2.0 * m) + rule.log_inverse_delta) / (2.0 * capacity))
+    return rule.radius_scale * radius
+
+
+@kernel
+def needed_margin(rule: SearchRule, radius: float, episode: int) -> float:
+    """The margin at which the search ends."""
+    t = float(episode)
+    primal, dual = rule.primal_constant * sqrt(log(t) / t), rule.dual_constant / sqrt(t)
+    if rule.kind == LITERAL:
+        # 8 L sqrt(2 ln(1/delta) / t) is four times the printed radius; what the draws add to it is counted alike.
+        return 2.0 * primal + 4.0 * radius + 2.0 * dual
+    if rule.scale == 0.0:
+        return 2.0 * radius
+    return 2.0 * radius + rule.scale * (primal + dual + 2.0 * radius)
+
+
+@kernel
+def keep_policy(policies: FloatArray, draws: IntArray, policy: FloatArray, episode: int, coin: Generator) -> None:
+    """Keep the policy (num_rows,) of episode t = `episode` >= 1, or let it take some of the places by chance."""
+    capacity = len(policies)
+    if episode <= capacity:
+        copy_into(policy, policies[episode - 1])
+        return
+    if episode == capacity + 1:
+        _redraw(policies, draws, coin)
+    # Places are taken independently with probability 1/t: jump from one to the next by a geometric number.
+    scale = 1.0 / log1p(-1.0 / episode)
+    place = _jump(scale, coin)
+    while place < capacity:
+        copy_into(policy, policies[int(place)])
+        place += 1.0 + _jump(scale, coin)
+
+
+@kernel
+def _jump(scale: float, coin: Generator) -> float:
+    """How many places stay as they are before the next one is taken."""
+    return float(int(min(log1p(-coin.random()) * scale, 1e15)))
+
+
+@kernel
+def _redraw(policies: FloatArray, times: IntArray, coin: Generator) -> None:
+    """Turn K places that hold K policies into K independent uniform draws from them (which place holds which is of no
+    meaning: all further chance treats places alike). `times` counts how often each was drawn.
+    """
+    capacity = len(policies)
+    times[:] = 0
+    for _ in range(capacity):
+        times[min(int(coin.random() * capacity), capacity - 1)] += 1
+    free = 0
+    for j in range(capacity):
+        while times[j] > 1:
+            while times[free] > 0:
+                free += 1
+            copy_into(policies[j], policies[free])
+            times[free] = 1
+            times[j] -= 1

@@ -1,0 +1,127 @@
+"""S-OPS (paper, section 5): no violation in any episode, given one policy that is known to be strictly safe.
+
+The same mirror descent as SV-OPS, but its policy pi_hat is only played with probability 1 - lambda; with probability
+lambda the whole episode is left to the baseline. lambda is the smallest weight for which the mixture is safe whatever
+the transitions and the mean costs are within their confidence sets (`mixing.py`). `baseline_costs` may be any upper
+bounds of the true expected costs of the baseline: lambda grows with them, so that safety needs no exact knowledge.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, float_array, frozen, within
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.learner import Learner, checked_view
+from hedgerow.learners.mirror.promised import clean_event, feasible_projection, regret_reasons, regret_statement
+from hedgerow.learners.mirror.settings import COMMON, confidence_void, mixing_void
+from hedgerow.learners.ownership import exclusive
+from hedgerow.model.cmdp import View
+from hedgerow.model.occupancy import checked_policy
+from hedgerow.paper import cite
+
+
+class SOPS(Learner):
+    """Safe Optimistic Policy Search.
+
+    `baseline` (num_rows,) is a policy, `baseline_costs` (m,) are upper bounds of its expected costs, strictly below the
+    thresholds; equality is accepted with allow_no_margin=True and then means that only the baseline is ever played.
+    """
+
+    kind: ClassVar[str] = "s-ops"
+    switches: ClassVar[frozenset[str]] = COMMON | {"joint_cost", "mixture_bound", "sigma"}
+
+    def __init__(
+        self,
+        view: View,
+        episodes: int | None,
+        delta: float,
+        preset: str = "paper",
+        seed: int = 0,
+        *,
+        baseline: ArrayLike,
+        baseline_costs: ArrayLike,
+        allow_no_margin: bool = False,
+        transitions: ArrayLike | None = None,
+        **switches: Any,
+    ) -> None:
+        view = checked_view(view)
+        self.baseline = checked_policy(view.layout, baseline)
+        self.baseline_costs = checked_costs(view, baseline_costs, bool(allow_no_margin))
+        self.allow_no_margin = bool(allow_no_margin)
+        super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
+
+    def _first_core(self) -> Core:
+        return self._make_core(self._make_baseline(self.baseline[np.newaxis].copy(), self.baseline_costs.copy()))
+
+    @property
+    def first_mixing(self) -> float:
+        """lambda_0 = max_i (L - alpha_i) / (L - beta_i): the largest weight that feasible projections can lead to."""
+        return largest_mixing(self.view.thresholds, self.baseline_costs, self.layout.horizon)
+
+    def arguments(self) -> dict[str, NDArray[Any]]:
+        return {
+            "baseline": self.baseline,
+            "baseline_costs": self.baseline_costs,
+            "allow_no_margin": np.array(float(self.allow_no_margin)),
+        }
+
+    @exclusive
+    def guarantees(self) -> Ledger:
+        confidence, accuracy = regret_reasons(self)
+        sigma = mixing_void(self.settings)
+        no_margin = (
+            "a baseline cost equals its threshold" if np.any(self.baseline_costs >= self.view.thresholds) else ""
+        )
+        safety = Promise(
+            "safety",
+            "in every episode the expected costs of the mixture respect the thresholds",
+            self._budget.sure(5),
+            cite("violation_hard"),
+            confidence_void(self.settings),
+        )
+        mixing = Promise(
+            "mixing",
+            f"the weight of the baseline is at most lambda_0 = {self.first_mixing:.6g} while projections are feasible",
+            1.0,
+            f"{cite('violation_hard')}, proof",
+            sigma,
+        )
+        rate = regret_statement(self, "Psi L^3 |X| sqrt(|A| T ln(T|X||A|m/delta))")
+        regret = Promise(
+            "regret",
+            f"the regret is O({rate}), Psi = max_i 1 / min(alpha_i - beta_i, (alpha_i - beta_i)^2)",
+            self._budget.sure(13),
+            cite("reg_hard"),
+            first_reason(confidence, sigma, no_margin, accuracy),
+        )
+        return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret))
+
+
+def largest_mixing(alpha: FloatArray, beta: FloatArray, horizon: int) -> float:
+    """lambda_0 of the thresholds alpha (m,) and the baseline costs beta (m,)."""
+    weights = [(horizon - a) / (horizon - b) for a, b in zip(alpha, beta, strict=True) if a < horizon]
+    return float(max(weights, default=0.0))
+
+
+def checked_costs(view: View, costs: ArrayLike, allow_no_margin: bool) -> FloatArray:
+    """beta (m,) with 0 <= beta_i < alpha_i, or = alpha_i if allowed; no tolerance: this is where safety begins."""
+    beta = float_array("the baseline cost", costs, (view.num_constraints,))
+    within("the baseline cost", beta, 0.0, float(view.layout.horizon))
+    for i, name in enumerate(view.constraint_names):
+        alpha = float(view.thresholds[i])
+        if beta[i] > alpha:
+            raise InvalidInput(
+                f"the baseline is not safe: {name!r} costs {float(beta[i])!r}, its threshold is {alpha!r}"
+            )
+        if beta[i] == alpha and alpha < view.layout.horizon and not allow_no_margin:
+            raise InvalidInput(
+                f"the baseline leaves no margin for {name!r}: its cost equals the threshold {alpha!r}, so that nothing "
+                "else would ever be played; pass allow_no_margin=True if that is wanted"
+            )
+    return frozen(beta)

@@ -1,0 +1,140 @@
+"""Boxes that follow from counts: a file cannot claim to know more than it has seen.
+
+Rebuilt in every episode, boxes are a function of the counts: they are computed anew, the file has to agree up to
+TOLERANCE (another machine may round logarithms differently), and what was computed is taken.
+
+With epochs, boxes are those of earlier counts N', M', S' of which only N' is known, and that
+
+    M - (N - N') <= M' <= M,      S - (N - N') <= S' <= S.
+
+A row that was not visited since is computed anew as well. In any other, bounds must lie where some M', S' would put
+them. Both p - epsilon(p) where it is positive and p + epsilon(p) where it is below 1 grow with p, so the ends of these
+ranges give the ends of the bounds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import kernel
+from hedgerow.errors import InvalidInput
+from hedgerow.estimates.boxes import Boxes, make_boxes, refresh_all
+from hedgerow.estimates.counts import Counts
+from hedgerow.estimates.radii import RadiusRule, epsilon, transition_terms
+from hedgerow.learners.mirror.core import Core
+from hedgerow.model.index import Index
+from hedgerow.model.layout import Layout
+
+TOLERANCE = 1e-9
+
+
+def check_boxes(layout: Layout, core: Core, transitions: FloatArray | None) -> None:
+    """The boxes of the state, which are replaced by what was computed anew where that is possible."""
+    state, counts = core.state, core.state.counts
+    fresh = _boxes_of(layout, core, counts, transitions)
+    then = state.epoch_visits if core.rule.epochs else counts.num_visits
+    changed = counts.num_visits > then
+    if changed.any():
+        blank = Counts(then, np.zeros_like(counts.num_moves), np.zeros_like(counts.cost_sums))
+        fresh.xi[:] = _boxes_of(layout, core, blank, transitions).xi
+        _check_older_costs(counts, then, core.rule.box.clip_costs, fresh.xi, changed, state.boxes)
+        triples = changed[layout.row_of_triple]
+        if transitions is None:
+            _check_older_transitions(layout, core, then, triples)
+        for name, old in (("cost_lower", changed), ("cost_upper", changed), ("lower", triples), ("upper", triples)):
+            getattr(fresh, name)[old] = getattr(state.boxes, name)[old]
+    for name in Boxes._fields:
+        _compare(name, getattr(state.boxes, name), getattr(fresh, name))
+        getattr(state.boxes, name)[...] = getattr(fresh, name)
+    _check_rows(layout, state.boxes)
+
+
+def _boxes_of(layout: Layout, core: Core, counts: Counts, transitions: FloatArray | None) -> Boxes:
+    rule = core.rule.box
+    boxes = make_boxes(layout, counts.cost_sums.shape[1], clip_costs=rule.clip_costs, transitions=transitions)
+    refresh_all(core.index, counts, rule, boxes)
+    return boxes
+
+
+def _compare(name: str, given: FloatArray, computed: FloatArray) -> None:
+    wrong = np.argwhere(np.abs(given - computed) > TOLERANCE)
+    if len(wrong):
+        place = tuple(int(i) for i in wrong[0])
+        raise InvalidInput(
+            f"state.boxes.{name} is {float(given[place])!r} at {place}; the counts make it {float(computed[place])!r}"
+        )
+
+
+def _check_older_costs(
+    counts: Counts, then: IntArray, clip: bool, xi: FloatArray, changed: NDArray[np.bool_], boxes: Boxes
+) -> None:
+    visits, new = then[changed, np.newaxis], (counts.num_visits - then)[changed, np.newaxis]
+    sums, radius = counts.cost_sums[changed], xi[changed, np.newaxis]
+    least = np.maximum(0.0, sums - new) / np.maximum(1, visits)
+    most = np.minimum(sums, visits) / np.maximum(1, visits)
+    low, high = (0.0, 1.0) if clip else (-1.0, 2.0)
+    for name, shift in (("cost_lower", -radius), ("cost_upper", radius)):
+        given = getattr(boxes, name)[changed]
+        below = given < np.clip(least + shift, low, high) - TOLERANCE
+        above = given > np.clip(most + shift, low, high) + TOLERANCE
+        if np.any(below | above):
+            raise InvalidInput(f"state.boxes.{name} are not those of any epoch with these counts")
+    if not clip and np.any(np.abs(boxes.cost_upper[changed] - boxes.cost_lower[changed] - 2.0 * radius) > TOLERANCE):
+        raise InvalidInput("state.boxes.cost_upper - cost_lower are not twice state.boxes.xi")
+
+
+def _check_older_transitions(layout: Layout, core: Core, then: IntArray, changed: NDArray[np.bool_]) -> None:
+    counts, boxes = core.state.counts, core.state.boxes
+    lower_most, upper_least = np.ones(layout.num_triples), np.zeros(layout.num_triples)
+    _older_bounds(core.index, core.rule.box.radii, counts.num_visits, counts.num_moves, then, lower_most, upper_least)
+    narrow = changed & ((boxes.lower > lower_most + TOLERANCE) | (boxes.upper < upper_least - TOLERANCE))
+    if np.any(narrow):
+        where = layout.describe_triple(int(np.flatnonzero(narrow)[0]))
+        raise InvalidInput(f"state.boxes.lower, state.boxes.upper of {where} are narrower than any epoch makes them")
+
+
+@kernel
+def _older_bounds(
+    index: Index,
+    radii: RadiusRule,
+    num_visits: IntArray,
+    num_moves: IntArray,
+    then: IntArray,
+    lower_most: FloatArray,
+    upper_least: FloatArray,
+) -> None:
+    """The largest lo and the smallest hi of rows that were visited since their boxes were made, with N' = `then`."""
+    for r in range(len(num_visits)):
+        start, stop = index.row_start[r], index.row_start[r + 1]
+        if num_visits[r] == then[r] or stop - start < 2:
+            continue
+        variance_factor, offset = transition_terms(radii, then[r])
+        sum_lower = sum_upper = 0.0
+        for j in range(start, stop):
+            most = min(num_moves[j], then[r]) / max(1, then[r])
+            least = max(0, num_moves[j] - (num_visits[r] - then[r])) / max(1, then[r])
+            lower_most[j] = max(0.0, most - epsilon(radii, most, variance_factor, offset))
+            upper_least[j] = min(1.0, least + epsilon(radii, least, variance_factor, offset))
+            sum_lower += lower_most[j]
+            sum_upper += upper_least[j]
+        for j in range(start, stop):
+            # What tightening can have done at most: the others cannot all be at their ends at once. P_hat is inside.
+            most = min(num_moves[j], then[r]) / max(1, then[r])
+            least = max(0, num_moves[j] - (num_visits[r] - then[r])) / max(1, then[r])
+            raw_lower, raw_upper = lower_most[j], upper_least[j]
+            lower_most[j] = min(max(raw_lower, 1.0 - (sum_upper - raw_upper)), most)
+            upper_least[j] = max(min(raw_upper, 1.0 - (sum_lower - raw_lower)), least)
+
+
+def _check_rows(layout: Layout, boxes: Boxes) -> None:
+    """lo <= hi, and no row's set is empty: what kernels rely on."""
+    starts = layout.row_start[:-1]
+    empty = (np.add.reduceat(boxes.lower, starts) > 1.0 + TOLERANCE) | (
+        np.add.reduceat(boxes.upper, starts) < 1.0 - TOLERANCE
+    )
+    crossed = boxes.lower > boxes.upper
+    if np.any(empty) or np.any(crossed):
+        row = int(np.flatnonzero(empty)[0]) if np.any(empty) else int(layout.row_of_triple[np.flatnonzero(crossed)[0]])
+        raise InvalidInput(f"state.boxes.lower, state.boxes.upper of {layout.describe_row(row)} hold no distribution")

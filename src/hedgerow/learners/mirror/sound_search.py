@@ -1,0 +1,80 @@
+"""A search of CV-OPS that episodes can have led to: its facts follow from its sums.
+
+After t episodes the margin and the radius are functions of the summed costs and of t; a search that has ended did so
+because its rule was met, and left rho_hat = margin - radius.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hedgerow.checks import FloatArray
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.mirror.safe_search import (
+    EARLIEST_STOP,
+    MARGIN,
+    RADIUS,
+    RHO_HAT,
+    T_BAR,
+    Search,
+    SearchRule,
+    needed_margin,
+    stopping_radius,
+)
+from hedgerow.model.layout import Layout
+
+TOLERANCE = 1e-9
+
+
+def check_search(rule: SearchRule, search: Search, capacity: int, episode: int, over: bool) -> None:
+    """Sums, weights and facts after `episode` episodes of the search; `over` says that it ended with the last one."""
+    t, facts = episode, search.facts
+    if np.any(search.cost_sums < 0.0) or np.any(search.cost_sums > t * rule.horizon):
+        raise InvalidInput(f"state.search.cost_sums must lie in [0, L] per episode; there were {t} episodes")
+    if abs(float(search.weights.sum()) - 1.0) > TOLERANCE or np.any(search.weights < 0.0):
+        raise InvalidInput("state.search.weights must be positive and sum to 1")
+    if t == 0:
+        expected = np.zeros_like(facts)
+    else:
+        margin = float(np.min(rule.thresholds - search.cost_sums / t))
+        radius = stopping_radius(rule, capacity, t)
+        expected = _facts(margin, radius, t, over)
+        if over and (t < EARLIEST_STOP or margin < needed_margin(rule, radius, t) - TOLERANCE or margin <= radius):
+            raise InvalidInput(f"state.search: a margin of {margin!r} after {t} episodes does not end the search")
+    if np.any(np.abs(facts - expected) > TOLERANCE * (1.0 + np.abs(expected))):
+        raise InvalidInput(
+            f"state.search.facts are {facts.tolist()}; the summed costs make them {expected.tolist()} "
+            "(margin, radius, rho_hat, t_bar)"
+        )
+
+
+def check_policies(layout: Layout, name: str, policies: FloatArray) -> None:
+    """Policies (..., num_rows) of learners, whose probabilities sum to 1 up to rounding."""
+    sums = policies.reshape(-1, layout.num_decision_states, layout.num_actions).sum(axis=2)
+    off = np.argwhere(np.abs(sums - 1.0) > TOLERANCE)
+    if len(off):
+        j, x = (int(i) for i in off[0])
+        raise InvalidInput(f"state.{name}: policy {j} in {layout.describe_state(x)} does not sum to 1")
+
+
+def check_summed_costs(search: Search, seen: FloatArray, searching: bool) -> None:
+    """That the search saw what was counted: `seen` (m,), of the constraints that bind, by it and by what came after."""
+    rounding = TOLERANCE * (1.0 + seen)
+    if np.any(search.cost_sums > seen + rounding) or (searching and np.any(search.cost_sums < seen - rounding)):
+        raise InvalidInput("state.search.cost_sums are not the sums of state.counts.cost_sums")
+
+
+def _facts(margin: float, radius: float, t: int, over: bool) -> FloatArray:
+    facts = np.zeros(4)
+    facts[MARGIN], facts[RADIUS] = margin, radius
+    if over:
+        facts[RHO_HAT], facts[T_BAR] = margin - radius, t
+    return facts
+
+
+def end_of_search(facts: FloatArray) -> int:
+    """t_bar, as a whole number."""
+    t_bar = float(facts[T_BAR])
+    if t_bar != np.floor(t_bar) or not 0.0 <= t_bar < 2.0**53:
+        raise InvalidInput(f"state.search.facts: t_bar is {t_bar!r}, not a number of episodes")
+    return int(t_bar)

@@ -1,0 +1,159 @@
+"""Whether a restored state is one that a learner can be in: a file with a right checksum may still be wrong.
+
+A state is sound if every number is in its range and everything that follows from something else does follow: boxes from
+counts, rates from the horizon, the row weights from policy and conditionals, bounds and the mixing weight from all of
+these. Then the ledger of the learner speaks the truth. Each refusal names the entry.
+
+A new array of the state needs one line in RANGES, a new number one in NUMBER_RANGES or REAL_RANGES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.mirror import state as places
+from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.sound_boxes import check_boxes
+from hedgerow.learners.mirror.sound_counts import check_counts, check_epochs
+from hedgerow.learners.mirror.sound_iterate import (
+    LOOSE,
+    check_cached_bounds,
+    check_conditionals,
+    check_iterate,
+    check_mixing,
+    check_open,
+)
+from hedgerow.learners.mirror.sound_numbers import TOLERANCE, check_numbers, check_rates
+from hedgerow.learners.mirror.sound_search import check_policies, check_summed_costs
+from hedgerow.learners.mirror.state import PROJECTED, RELAXED, UNSOLVED
+from hedgerow.learners.mirror.step import SMALLEST_CONDITIONAL, prepare
+from hedgerow.model.cmdp import View
+from hedgerow.projection.workspace import NO_SYSTEM
+
+LARGEST = 2.0**53
+"""Counters are exact as real numbers."""
+HUGE = 1e200
+
+RANGES: Mapping[str, tuple[float, float]] = {
+    "log_weight": (-HUGE, LOOSE),
+    "conditional": (SMALLEST_CONDITIONAL * (1.0 - TOLERANCE), 1.0 + TOLERANCE),
+    "bound": (-1, 1),
+    "system.diagonal": (-HUGE, HUGE),
+    "system.coupling": (-HUGE, HUGE),
+    "system.border": (-HUGE, HUGE),
+    "system.schur": (-HUGE, HUGE),
+    "system.candidate": (0, LARGEST),
+    "system.num_candidates": (NO_SYSTEM, LARGEST),
+    "policy": (0.0, 1.0 + TOLERANCE),
+    "counts.num_visits": (0, LARGEST),
+    "counts.num_moves": (0, LARGEST),
+    "counts.cost_sums": (0.0, LARGEST),
+    "boxes.lower": (0.0, 1.0),
+    "boxes.upper": (0.0, 1.0),
+    "boxes.cost_lower": (-1.0, 1.0),
+    "boxes.cost_upper": (0.0, 2.0),
+    "boxes.xi": (0.0, 1.0),
+    "epoch_visits": (0, LARGEST),
+    "multipliers": (0.0, HUGE),
+    "certificate": (0.0, 1.0 + TOLERANCE),
+    "bounds": (0.0, HUGE),
+    "baseline_u": (0.0, 1.0 + TOLERANCE),
+    "baseline_visits": (0, LARGEST),
+    "search.weights": (0.0, 1.0 + TOLERANCE),
+    "search.cost_sums": (0.0, HUGE),
+    "search.policies": (0.0, 1.0 + TOLERANCE),
+    "search.facts": (-HUGE, HUGE),
+    "numbers": (0, LARGEST),
+    "reals": (0.0, HUGE),
+}
+"""In which range the entries of each array of a state lie."""
+
+NUMBER_RANGES: Mapping[str, int] = {
+    "PENDING": 1,
+    "OPEN": 1,
+    "PHASE_OVER": 1,
+    "STALE": 1,
+    "MOVED": 1,
+    "LAST_STATUS": max(PROJECTED, RELAXED, UNSOLVED),
+}
+"""The largest value of those numbers that do not count anything."""
+
+REAL_RANGES: Mapping[str, float] = {"MIXING": 1.0}
+
+
+def check_sizes(view: View, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse a state that is too short for its world, before memory for that world is taken.
+
+    Everything else is as long as the conditionals of the file, which bound the layout already.
+    """
+    layout, m = view.layout, view.num_constraints
+    sizes = np.array(layout.layer_sizes[:-1], dtype=np.float64)
+    needed = {
+        "counts.cost_sums": layout.num_rows * m,
+        "system.diagonal": float(np.sum(sizes**2)),
+        "system.coupling": float(np.sum(sizes[:-1] * sizes[1:])),
+    }
+    for name, size in needed.items():
+        if arrays[name].size != size:
+            raise InvalidInput(f"state.{name} has {arrays[name].size} entries; this world needs {size:.0f}")
+
+
+def check_ranges(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Every entry of every array by itself."""
+    for name, array in arrays.items():
+        low, high = RANGES.get(name, (-np.inf, np.inf))
+        outside = ~((array >= low) & (array <= high) & np.isfinite(array))  # NaN is outside everything
+        if outside.any():
+            place = tuple(int(i) for i in np.argwhere(outside)[0])
+            raise InvalidInput(
+                f"state.{name} is {array[place].item()!r} at {place}; it must lie in [{low:g}, {high:g}]"
+            )
+    tables = (("numbers", NUMBER_RANGES), ("reals", REAL_RANGES))
+    for name, largest in tables:
+        for place_name, most in largest.items():
+            value = arrays[name][getattr(places, place_name)].item()
+            if value > most:
+                raise InvalidInput(f"state.{name}: {place_name} is {value!r}; it must lie in [0, {most:g}]")
+
+
+def check_indices(arrays: Mapping[str, NDArray[Any]], num_baselines: int) -> None:
+    """What compiled code looks up without asking."""
+    branch = int(arrays["numbers"][places.BRANCH])
+    if branch > num_baselines:
+        raise InvalidInput(f"state.numbers: BRANCH is {branch}; there are {num_baselines} baselines")
+    candidates, count = arrays["system.candidate"], int(arrays["system.num_candidates"][0])
+    if count > candidates.size or np.any(candidates >= candidates.size):
+        raise InvalidInput("state.system.candidate names a constraint that does not exist")
+    if np.any(np.diff(candidates[: max(0, count)]) <= 0):
+        raise InvalidInput("state.system.candidate must ascend")
+
+
+def check_state(learner: Learner, given: Mapping[str, NDArray[Any]]) -> None:
+    """The state that was restored from `given`; what follows from it is computed anew in the learner's own arrays."""
+    core, layout, settings = learner.core, learner.layout, learner.settings
+    state, episode = core.state, learner.episode
+    check_numbers(learner)
+    begun = learner.begun
+    discarded = begun if settings.phase2_stats == "discard" else 0
+    check_counts(layout, state.counts, episode - discarded)
+    check_epochs(layout, state, core.rule.epochs, begun - discarded)
+    if core.search.active or (begun and not discarded):
+        binding = np.flatnonzero(learner.view.thresholds < layout.horizon)
+        check_summed_costs(state.search, state.counts.cost_sums[:, binding].sum(axis=0), bool(core.search.active))
+    check_boxes(layout, core, learner.transitions)
+    check_policies(layout, "policy", state.policy)
+    check_rates(learner)
+    check_conditionals(layout, state.conditional)
+    settled = not state.numbers[places.OPEN]
+    if settled:
+        check_iterate(learner)
+    else:
+        check_open(layout, state.log_weight)
+    prepare(core)
+    check_mixing(learner, given, settled)
+    check_cached_bounds(learner)

@@ -1,0 +1,146 @@
+"""Everything that a learner changes while it learns, as arrays: saving a learner is writing these.
+
+    q_hat(x,a,x') = exp(log_weight(x,a)) conditional(x'|x,a)      the mirror-descent iterate
+    policy(a|x)                                                   what it induces, and what is played
+    counts, boxes                                                 what was seen, and what follows from it
+    search                                                        how far CV-OPS is on its way to a safe policy
+
+Row weights are logarithms, with a floor of e^-600: a weight that reached 0 would stay there for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.estimates.boxes import Boxes, make_boxes
+from hedgerow.estimates.counts import Counts, make_counts
+from hedgerow.learners.mirror.safe_search import Search, make_search
+from hedgerow.model.layout import Layout
+from hedgerow.projection.workspace import make_workspace
+
+# Places in `numbers`.
+EPISODE = 0  # episodes observed so far
+PENDING = 1  # 1 between plan and observe
+BRANCH = 2  # what that plan plays: 0 the learner's own policy, j + 1 the j-th baseline
+INFEASIBLE = 3  # projections without a solution so far
+SUSPECT = 4  # projections that needed the slow solver
+FAILED = 5  # of these, the ones that did not reach the tolerance
+ITERATIONS = 6  # Newton steps so far
+LAST_ITERATIONS = 7
+LAST_STATUS = 8  # of the last projection: how it ended, see below
+SEGMENT = 9  # of the doubling horizon: j
+SEGMENT_END = 10  # the episode after which it restarts
+EPOCHS = 11  # how often the boxes were rebuilt as a whole
+OPEN = 12  # 1 while the projection of the last episode is still to be found
+PHASE_OVER = 13  # 1 when the search of CV-OPS has found what it looked for
+STALE = 14  # 1 when the cached bounds of the baselines are to be computed anew
+MOVED = 15  # 1 when more than the visited rows may have left their boxes since the last projection
+NUM_NUMBERS = 16
+
+# Places in `reals`.
+ETA = 0
+GAMMA = 1
+MIXING = 2  # lambda, the probability of the baseline in the next episode
+COST_RESIDUAL = 3  # of the last projection, after the repair of its flow
+SLACK = 4  # by how much the thresholds are raised, because nothing meets them; else 0
+ROOM = 5  # how much of it is beyond the least violation, at most
+NUM_REALS = 6
+
+# Values of LAST_STATUS.
+PROJECTED, RELAXED, UNSOLVED = 0, 1, 2
+
+LOG_FLOOR = -600.0
+
+
+class System(NamedTuple):
+    """The Newton system that the last projection built last: arrays of the workspace, see there."""
+
+    diagonal: FloatArray
+    coupling: FloatArray
+    border: FloatArray
+    schur: FloatArray
+    candidate: IntArray
+    num_candidates: IntArray
+
+
+class State(NamedTuple):
+    """The arrays; kernels modify them in place."""
+
+    log_weight: FloatArray
+    """(num_rows,): ln q_hat(x,a)"""
+    conditional: FloatArray
+    """(num_triples,): P of q_hat, positive"""
+    bound: NDArray[np.int8]
+    """(num_triples,): at which bounds of their boxes the conditionals are; the next projection starts from there"""
+    system: System
+    """What the next projection takes its first step with"""
+    policy: FloatArray
+    """(num_rows,)"""
+    counts: Counts
+    boxes: Boxes
+    epoch_visits: IntArray
+    """(num_rows,): N when the boxes were last rebuilt as a whole"""
+    multipliers: FloatArray
+    """(constraints that bind,): theta of the last projection"""
+    certificate: FloatArray
+    """(constraints that bind,): in the simplex; proves the least violation while there is a slack"""
+    bounds: FloatArray
+    """(m,): U, upper bounds of the costs of `policy`; kept by learners with a baseline"""
+    baseline_u: FloatArray
+    """(num_rows,): upper occupancy bounds of the mixture of several baselines, as last computed; else empty"""
+    baseline_visits: IntArray
+    """(num_rows,): N at that time"""
+    search: Search
+    """Of CV-OPS; empty for other learners"""
+    numbers: IntArray
+    """(NUM_NUMBERS,)"""
+    reals: FloatArray
+    """(NUM_REALS,)"""
+
+
+def make_state(
+    layout: Layout,
+    num_constraints: int,
+    num_active: int,
+    clip_costs: bool,
+    transitions: ArrayLike | None,
+    *,
+    num_baselines: int = 0,
+    search: Search | None = None,
+) -> State:
+    """Before the first episode: no data, no weights; `uniform_weights` and a projection make a policy of it."""
+    workspace = make_workspace(layout, num_active)
+    cached = layout.num_rows if num_baselines > 1 else 0
+    return State(
+        log_weight=np.zeros(layout.num_rows),
+        conditional=np.zeros(layout.num_triples),
+        bound=np.zeros(layout.num_triples, dtype=np.int8),
+        system=System(*(getattr(workspace, name) for name in System._fields)),
+        policy=np.full(layout.num_rows, 1.0 / layout.num_actions),
+        counts=make_counts(layout, num_constraints),
+        boxes=make_boxes(layout, num_constraints, clip_costs=clip_costs, transitions=transitions),
+        epoch_visits=np.zeros(layout.num_rows, dtype=np.int64),
+        multipliers=np.zeros(num_active),
+        certificate=np.full(num_active, 1.0 / max(1, num_active)),
+        bounds=np.full(num_constraints, float(layout.horizon)),
+        baseline_u=np.zeros(cached),
+        baseline_visits=np.zeros(cached, dtype=np.int64),
+        search=search if search is not None else make_search(layout, 0, 0),
+        numbers=np.zeros(NUM_NUMBERS, dtype=np.int64),
+        reals=np.zeros(NUM_REALS),
+    )
+
+
+def flat_arrays(state: State) -> dict[str, NDArray[Any]]:
+    """The arrays by name; those of bundles as `counts.num_visits` and so on. They are not copies."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, value in state._asdict().items():
+        if isinstance(value, System | Counts | Boxes | Search):
+            arrays |= {f"{name}.{part}": array for part, array in value._asdict().items()}
+        else:
+            arrays[name] = value
+    return arrays

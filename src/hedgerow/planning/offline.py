@@ -1,0 +1,247 @@
+"""Offline optima of a known world, each with a certificate (paper, section 2).
+
+    optimum             min  loss^T w            over occupancies w >= 0 of P  with  G w <= alpha
+    slater              max  s                                                 with  G w + s <= alpha
+    strictly_feasible   min  loss^T w                                          with  G w <= alpha - margin
+
+where w(x, a) is over rows and has one flow equality per decision state, sum_a w(x, a) - sum_{z,b} P(x|z, b) w(z, b) =
+1{x = x_0}. HiGHS solves the linear programs, but no number is taken from it on trust. Its w only serves to read off a
+policy, whose value and costs come from an exact forward pass; its multipliers theta >= 0 only form the Lagrangian bound
+
+    min_w (loss + theta^T G) w - theta^T alpha  <=  optimum,
+
+which backward induction evaluates exactly for any theta. The difference of the two is the gap that is checked here.
+
+    >>> from hedgerow.model.costs import BernoulliCosts
+    >>> cmdp = CMDP(Layout((1, 1), 2), [1.0, 1.0], BernoulliCosts([[0.75, 0.25]]), [0.5])
+    >>> best = optimum(cmdp, [0.0, 1.0])  # the free action costs too much: play it half of the time
+    >>> round(best.value, 9), best.policy.round(9).tolist(), best.multipliers.round(9).tolist()
+    (0.5, [0.5, 0.5], [2.0])
+    >>> round(slater(cmdp).margin, 9)
+    0.25
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray, frozen, real_number
+from hedgerow.errors import CertificateError, InfeasibleError
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import ZERO_MASS, checked_loss, occupancy, row_occupancy, uniform_policy
+from hedgerow.planning.column_generation import largest_margin_by_columns, least_loss_by_columns
+from hedgerow.planning.induction import backward_induction
+from hedgerow.planning.linear_programs import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
+from hedgerow.planning.policy_simplex import PolicySimplex
+
+MANY_ROWS = 5_000
+"""Above this, policies are collected one by one (`column_generation`): the program over rows takes too long."""
+TOL_CERTIFICATE = 1e-8
+"""A result is withheld if its gap or cost residual exceeds this times 1 + L."""
+TOL_FEASIBLE = 1e-9
+"""A problem that misses feasibility by no more than this is solved with thresholds raised by twice as much."""
+TOL_MULTIPLIER = 1e-7
+"""A multiplier in the simplex below this is rounding: its constraint is not named as a cause of infeasibility."""
+
+_SLATER_POINTS: WeakKeyDictionary[CMDP, SlaterPoint] = WeakKeyDictionary()
+"""Of the worlds that are in use: a world never changes."""
+
+
+@dataclass(frozen=True, eq=False)
+class OfflineSolution:
+    """A policy of least loss, what it costs, and the proof that it is optimal."""
+
+    value: float
+    """loss^T q of the policy, by a forward pass."""
+    policy: FloatArray
+    """(rows,); uniform in states that it never reaches."""
+    occupancy: FloatArray
+    """(triples,)"""
+    costs: FloatArray
+    """(m,): bar G^T q"""
+    multipliers: FloatArray
+    """(m,): theta >= 0, the loss that one more unit of each threshold would save."""
+    state_values: FloatArray
+    """(num_states,): the optimal values of loss + theta^T g."""
+    dual_value: float
+    """A lower bound on the optimal value."""
+    gap: float
+    """value - dual_value; can only be negative by theta^T times the cost residual."""
+    cost_residual: float
+    """max(0, costs - thresholds), the largest over the constraints."""
+    relaxation: float
+    """By how much the thresholds were raised because the problem is feasible only to within rounding; else 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlaterPoint:
+    """A policy whose smallest margin alpha_i - bar g_i^T q is the largest possible."""
+
+    margin: float
+    """rho of the policy, by a forward pass; negative if no policy is feasible, infinite without constraints."""
+    policy: FloatArray
+    """(rows,)"""
+    occupancy: FloatArray
+    """(triples,)"""
+    costs: FloatArray
+    """(m,): beta"""
+    multipliers: FloatArray
+    """(m,): theta in the simplex that proves the bound (empty without constraints)."""
+    dual_value: float
+    """An upper bound on the largest margin."""
+    gap: float
+    """dual_value - margin"""
+
+
+def optimum(cmdp: CMDP, loss: ArrayLike) -> OfflineSolution:
+    """The policy of least expected loss (rows,) among those whose expected costs respect the thresholds."""
+    return _least_loss(cmdp, checked_loss(cmdp.layout, loss), margin=0.0)
+
+
+def strictly_feasible(cmdp: CMDP, margin: float, loss: ArrayLike | None = None) -> OfflineSolution:
+    """The policy of least loss with costs <= thresholds - margin; without a loss, of least mean cost."""
+    margin = real_number("the margin", margin, 0.0, float(cmdp.layout.horizon))
+    if loss is None:
+        loss = cmdp.mean_costs.mean(axis=0) if cmdp.num_constraints else np.zeros(cmdp.layout.num_rows)
+    return _least_loss(cmdp, checked_loss(cmdp.layout, loss), margin)
+
+
+class Optima:
+    """The optima of many losses in one world, certified like `optimum`: each search starts where the last one ended."""
+
+    def __init__(self, cmdp: CMDP) -> None:
+        self._cmdp = cmdp
+        self._simplex: PolicySimplex | None = None
+        with contextlib.suppress(CertificateError):  # the optima may have their proofs all the same
+            safest = slater(cmdp)
+            if safest.margin > TOL_FEASIBLE:
+                self._simplex = PolicySimplex(cmdp, row_occupancy(cmdp.layout, safest.occupancy))
+
+    def optimum(self, loss: ArrayLike) -> OfflineSolution:
+        """As `hedgerow.planning.offline.optimum`; where the search fails, HiGHS is asked."""
+        checked = checked_loss(self._cmdp.layout, loss)
+        answer = self._simplex.least_loss(checked) if self._simplex else None
+        if answer is not None:
+            with contextlib.suppress(CertificateError):
+                return _certified(self._cmdp, checked, answer, self._cmdp.thresholds)
+        return optimum(self._cmdp, checked)
+
+
+def slater(cmdp: CMDP) -> SlaterPoint:
+    """The largest margin rho that all constraints can have at once, and a policy that has it; solved once per world."""
+    if cmdp not in _SLATER_POINTS:
+        _SLATER_POINTS[cmdp] = _slater(cmdp)
+    return _SLATER_POINTS[cmdp]
+
+
+def _slater(cmdp: CMDP) -> SlaterPoint:
+    layout, m = cmdp.layout, cmdp.num_constraints
+    if m == 0:
+        pi = uniform_policy(layout)
+        q = occupancy(layout, cmdp.transitions, pi)
+        return SlaterPoint(math.inf, frozen(pi), frozen(q), np.zeros(0), np.zeros(0), math.inf, 0.0)
+    answer = _suggest_margin(cmdp)
+    pi, q, costs = _realise(cmdp, answer.y)
+    margin = float(np.min(cmdp.thresholds - costs))
+    theta = answer.theta / answer.theta.sum()  # the program fixes the sum at 1, up to the solver's tolerance
+    # rho <= max_q theta^T (alpha - G q) for every theta in the simplex
+    dual = float(theta @ cmdp.thresholds) - backward_induction(layout, cmdp.transitions, theta @ cmdp.mean_costs).value
+    _check("the Slater point", layout, gap=dual - margin, residual=0.0)
+    return SlaterPoint(margin, frozen(pi), frozen(q), frozen(costs), frozen(theta), dual, dual - margin)
+
+
+def _least_loss(cmdp: CMDP, loss: FloatArray, margin: float) -> OfflineSolution:
+    """min loss^T w with G w <= alpha - margin, solved, realised by a policy and certified."""
+    alpha, relaxation = cmdp.thresholds - margin, 0.0
+    answer = _suggest_loss(cmdp, loss, alpha)
+    if isinstance(answer, NoSolution):
+        relaxation = _needed_relaxation(cmdp, margin)
+        answer = _suggest_loss(cmdp, loss, alpha + relaxation)
+        if isinstance(answer, NoSolution):
+            raise CertificateError(f"HiGHS could not solve this feasible linear program: {answer.message}")
+    return _certified(cmdp, loss, answer, alpha, relaxation)
+
+
+def _certified(
+    cmdp: CMDP, loss: FloatArray, answer: Suggestion, alpha: FloatArray, relaxation: float = 0.0
+) -> OfflineSolution:
+    """A suggestion, realised by a policy and with its proof; an error if the proof does not hold."""
+    pi, q, costs = _realise(cmdp, answer.y)
+    value = float(loss @ row_occupancy(cmdp.layout, q))
+    lagrangian = backward_induction(cmdp.layout, cmdp.transitions, loss + answer.theta @ cmdp.mean_costs)
+    dual = lagrangian.value - float(answer.theta @ (alpha + relaxation))
+    residual = float(np.max(costs - alpha, initial=0.0))
+    # Weak duality holds up to theta^T residual, which is rounding even where theta is large.
+    _check("the optimum", cmdp.layout, gap=value - dual, residual=residual, scale=1.0 + float(answer.theta.sum()))
+    return OfflineSolution(
+        value,
+        frozen(pi),
+        frozen(q),
+        frozen(costs),
+        frozen(answer.theta),
+        frozen(lagrangian.state_values),
+        dual,
+        value - dual,
+        residual,
+        relaxation,
+    )
+
+
+def _needed_relaxation(cmdp: CMDP, margin: float) -> float:
+    """How far to raise thresholds that HiGHS found infeasible; an error if they are so by more than rounding."""
+    best = slater(cmdp)
+    violation = margin - best.margin
+    if violation <= TOL_FEASIBLE:
+        return 2 * TOL_FEASIBLE
+    active = [cmdp.constraint_names[i] for i in np.flatnonzero(best.multipliers > TOL_MULTIPLIER)]
+    causes = ", ".join(repr(name) for name in active)
+    if best.margin < 0:
+        message = (
+            f"no policy satisfies the constraints: some threshold is exceeded by at least {violation - margin:.9g} "
+            f"(constraints that cause it: {causes}); raise these thresholds by that much or more"
+        )
+    else:
+        message = (
+            f"no policy keeps every cost {margin:.9g} below its threshold: the largest possible margin is "
+            f"rho = {best.margin:.9g} (constraints that limit it: {causes}); ask for a margin below it"
+        )
+    raise InfeasibleError(message, least_violation=violation, constraints=active, multipliers=best.multipliers.tolist())
+
+
+def _check(what: str, layout: Layout, *, gap: float, residual: float, scale: float = 1.0) -> None:
+    """Withhold an answer whose own numbers do not prove it."""
+    tol = TOL_CERTIFICATE * (1 + layout.horizon)
+    if not (abs(gap) <= tol * scale and residual <= tol):
+        raise CertificateError(
+            f"{what} failed its check: primal-dual gap {gap:.3g} (allowed {tol * scale:.3g}), "
+            f"cost residual {residual:.3g} (allowed {tol:.3g}); the numbers of this world may be badly scaled"
+        )
+
+
+def _suggest_margin(cmdp: CMDP) -> Suggestion:
+    if cmdp.layout.num_rows > MANY_ROWS:
+        return largest_margin_by_columns(cmdp)
+    return largest_margin(flow_matrix(cmdp), cmdp.mean_costs, cmdp.thresholds)
+
+
+def _suggest_loss(cmdp: CMDP, loss: FloatArray, alpha: FloatArray) -> Suggestion | NoSolution:
+    if cmdp.layout.num_rows > MANY_ROWS:
+        return least_loss_by_columns(cmdp, loss, alpha)
+    return least_loss(flow_matrix(cmdp), loss, cmdp.mean_costs, alpha)
+
+
+def _realise(cmdp: CMDP, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The policy (rows,) that w induces, its occupancy (triples,) and costs (m,): exact, whatever the solver did."""
+    by_state = w.reshape(-1, cmdp.layout.num_actions)
+    mass = by_state.sum(axis=1, keepdims=True)
+    visited = mass > ZERO_MASS
+    pi = np.where(visited, by_state / np.where(visited, mass, 1.0), 1.0 / cmdp.layout.num_actions).ravel()
+    q = occupancy(cmdp.layout, cmdp.transitions, pi)
+    return pi, q, cmdp.mean_costs @ row_occupancy(cmdp.layout, q)
