@@ -22,7 +22,7 @@ COMMANDS = ("demo", "run", "resume", "check", "report", "envs", "learners", "com
 EXPERIMENT = """\
 seeds = 2
 episodes = 60
-[[instance]]
+[[world]]
 name = "lower-bound-1"
 [[adversary]]
 name = "own"

@@ -57,7 +57,7 @@ def test_mistakes_are_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "[a](gone.md) [b](good.md) [c](good.md#a-heading-here) [d](good.md#other) [e](https://example.org/x)\n"
-        "`model/layout.py` `model/layout.py::Layout.horizon` `model/cmdp.py::CMDP.thresholds` `model/never.py` "
+        "`model/layout.py` `model/layout.py::Layout.steps` `model/cmdp.py::CMDP.thresholds` `model/never.py` "
         "`model/layout.py::Layoutt`\n"
         "```python\nx = 1 + 1\nx  # 3\n```\n```python\nx  # 2\n```\n```python\nraise KeyError(x)\n```\n"
     )

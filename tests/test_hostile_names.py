@@ -58,7 +58,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     learners = "".join(f'[[learner]]\nname = "sv-ops"\nlabel = {json.dumps(label)}\n' for label in LABELS)
     (folder / "tiny.toml").write_text(
         f"title = {json.dumps(TITLE)}\ndescription = {json.dumps(DESCRIPTION)}\nseeds = 3\nepisodes = 60\n"
-        f'[[instance]]\nfile = "world [/x].npz"\nlabel = {json.dumps(WORLD)}\n'
+        f'[[world]]\nfile = "world [/x].npz"\nlabel = {json.dumps(WORLD)}\n'
         f'[[adversary]]\nname = "iid"\nlabel = {json.dumps(LOSSES)}\n{learners}'
     )
     return folder / "tiny.toml"

@@ -19,7 +19,7 @@ from hedgerow import cli, results
 EXPERIMENT = """\
 seeds = 1
 episodes = 40
-[[instance]]
+[[world]]
 name = "lower-bound-1"
 [[adversary]]
 name = "own"
@@ -182,7 +182,7 @@ def test_fifos_do_not_keep_us_waiting(experiment: Path, directory: Path, tmp_pat
     assert "not a regular file" in refused("report", str(directory), "--out", str(pipe))
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     experiment.write_text(EXPERIMENT.replace('name = "lower-bound-1"', 'file = "pipe"'))
-    assert "line 3, instance 1: cannot read" in refused("run", str(experiment), "--cells")
+    assert "line 3, world 1: cannot read" in refused("run", str(experiment), "--cells")
     (directory / "manifest.json").unlink()
     os.mkfifo(directory / "manifest.json")
     for command in ("resume", "report"):

@@ -36,7 +36,7 @@ def infeasible() -> None:
         entry = hr.catalogue.make("random-layered", layers=layers, actions=actions, constraints=m)
         costs = np.asarray(hr.offline.slater(entry.cmdp).costs)
         for share in SHARES:
-            world = entry.cmdp.with_thresholds(np.minimum(share * costs, entry.cmdp.layout.horizon))
+            world = entry.cmdp.with_thresholds(np.minimum(share * costs, entry.cmdp.layout.steps))
             rates, learner = _stretches(world, entry.loss)
             slowest = _slowest_episode(world, entry.loss)
             print(

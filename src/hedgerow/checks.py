@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,13 @@ def whole_number(what: str, value: object, least: int, most: int = LARGEST_COUNT
     return int(value)
 
 
+def num_episodes(value: object, least: int = 1) -> int:
+    """`value` as a number of episodes; people write 1e5."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    return whole_number("the number of episodes", value, least)
+
+
 def seed_number(value: object) -> int:
     """`value` as the seed of a random stream."""
     return whole_number("the seed", value, 0, LARGEST_SEED)
@@ -176,6 +184,19 @@ def distinct_names(what: str, names: object, count: int) -> tuple[str, ...]:
         repeated = sorted(name for name, times in Counter(result).items() if times > 1)[:3]
         raise InvalidInput(f"{what} must be distinct; repeated: {', '.join(repeated)}")
     return result
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the nearest known ones, or all of them.
+
+    >>> did_you_mean("sharpp", ["paper", "sharp"])
+    "; did you mean 'sharp'?"
+    """
+    names = list(known)
+    near = get_close_matches(given, names, n=2)
+    if near:
+        return f"; did you mean {' or '.join(map(repr, near))}?"
+    return f"; known: {', '.join(names)}" if names else ""
 
 
 def _entry(array: FloatArray, bad: NDArray[np.bool_], where: Locator | None) -> str:

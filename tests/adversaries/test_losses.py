@@ -162,7 +162,7 @@ def test_switching_hurts_every_fixed_policy_and_spares_one_that_follows(actions:
     for _ in range(20):
         pi = rng.dirichlet(np.full(actions, 0.3), size=layout.num_decision_states).ravel()
         w = occ.row_occupancy(layout, occ.occupancy(layout, p, pi))
-        assert (w @ one + w @ other) / 2 == pytest.approx(layout.horizon / 2)
+        assert (w @ one + w @ other) / 2 == pytest.approx(layout.steps / 2)
 
 
 def test_drawn_patterns_differ_and_do_not_depend_on_their_number() -> None:

@@ -70,7 +70,7 @@ def test_floor_counts_and_leaves_the_iterate(world: BenchWorld, learner: Learner
     parts.run(FLOOR, 50)
     np.testing.assert_allclose(state.log_weight, weights, atol=1e-12)
     np.testing.assert_array_equal(state.policy, policy)
-    assert (state.counts.num_visits - visits).sum() == 50 * world.cmdp.layout.horizon
+    assert (state.counts.num_visits - visits).sum() == 50 * world.cmdp.layout.steps
     assert parts.score.losses == pytest.approx(50 * world.loss)
 
 
@@ -91,7 +91,7 @@ def test_each_part_does_its_own_work_only(world: BenchWorld, learner: Learner, r
     # One pass of the dual: every layer of the point that it evaluates has mass 1.
     parts.run(EVALUATION, 1)
     w = core.buffers.newton.w
-    masses = [w[world.cmdp.layout.rows(k)].sum() for k in range(world.cmdp.layout.horizon)]
+    masses = [w[world.cmdp.layout.rows(k)].sum() for k in range(world.cmdp.layout.steps)]
     np.testing.assert_allclose(masses, 1.0, atol=1e-12)
 
 

@@ -38,11 +38,11 @@ def test_base_is_a_feasible_iterate_after_one_episode(size: Size, seed: int) -> 
     problem = mirror_step(size, seed)
     layout = problem.layout
     # One row per layer lost a share of its mass of at most 1 - 1/e; the others still carry the mass of a flow.
-    for k in range(layout.horizon):
+    for k in range(layout.steps):
         mass = np.exp(problem.log_base[layout.triples(k)]).sum()
         assert np.exp(-1.0) - 1e-9 <= mass < 1.0
     # Only the boxes of visited rows changed, so only these can have left theirs.
-    assert outside_their_boxes(problem, problem.log_base) <= layout.horizon
+    assert outside_their_boxes(problem, problem.log_base) <= layout.steps
 
 
 @EACH_SIZE

@@ -107,7 +107,7 @@ def test_large_dual_is_a_lower_bound_with_the_right_gradient() -> None:
     y[0] = 0.0
     value, gradient = dual.negative(y)
     # g = -sum ln Z_k - theta^T alpha - L + sum base bounds the divergence of every feasible point from below.
-    shift = np.exp(problem.log_base).sum() - problem.layout.horizon
+    shift = np.exp(problem.log_base).sum() - problem.layout.steps
     assert -value + shift <= best.dual_value
     for j in rng.choice(np.arange(1, len(y)), 20, replace=False):
         step = np.zeros_like(y)

@@ -115,7 +115,7 @@ def test_plain_oreps_projects_onto_the_known_flow(world: BenchWorld) -> None:
     learner = warmed(world)
     plain = PlainOREPS(learner, world.cmdp.transitions, world.loss)
     layout, P = learner.layout, world.cmdp.transitions
-    rows, none = np.zeros(layout.horizon, dtype=np.int64), np.zeros(layout.horizon)
+    rows, none = np.zeros(layout.steps, dtype=np.int64), np.zeros(layout.steps)
     for _ in range(3):
         log_base = (plain.log_w - plain.eta * world.loss)[layout.row_of_triple] + np.log(P)
         assert plain.observe(rows, none, none) == "converged"

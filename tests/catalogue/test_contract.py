@@ -11,7 +11,7 @@ import pytest
 
 from hedgerow import catalogue
 from hedgerow.catalogue import freeze, registry
-from hedgerow.catalogue.instance import content_hash
+from hedgerow.catalogue.world import content_hash
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.planning import offline

@@ -34,13 +34,13 @@ def test_numbers_are_exact_and_the_margin_is_kept(shape, tightness):
         for numbers in (world.loss, cmdp.mean_costs, cmdp.thresholds):
             np.testing.assert_array_equal(numbers * UNIT % 1, 0)
         assert offline.slater(cmdp).margin >= MARGIN
-        assert np.all(cmdp.thresholds < cmdp.layout.horizon)
+        assert np.all(cmdp.thresholds < cmdp.layout.steps)
 
 
 def test_thresholds_follow_their_formula():
     world = catalogue.make("random-layered", tightness=0.25)
     cmdp = world.cmdp
-    equal = cmdp.with_thresholds(np.full(2, float(cmdp.layout.horizon)))
+    equal = cmdp.with_thresholds(np.full(2, float(cmdp.layout.steps)))
     c = offline.slater(equal).costs
     u = evaluate(cmdp, backward_induction(cmdp.layout, cmdp.transitions, world.loss).policy).costs
     excess = cmdp.thresholds - (c + np.maximum(MARGIN, 0.75 * (u - c)))

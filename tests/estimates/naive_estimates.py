@@ -140,7 +140,7 @@ def some_episode(rng: Generator, layout: Layout, p: np.ndarray, pi: np.ndarray) 
 def caps(layout: Layout, lower: np.ndarray, upper: np.ndarray, pi: np.ndarray) -> np.ndarray:
     """How much mass each state can hold at most, layer by layer, by a linear program per state."""
     result = np.ones(layout.num_states)
-    for k in range(layout.horizon):
+    for k in range(layout.steps):
         here, after = layout.states(k), layout.states(k + 1)
         for y in range(after.start, after.stop):
             most = [sum(pi[r] * _most(layout, lower, upper, r, y) for r in _rows_of(layout, x)) for x in _range(here)]

@@ -132,7 +132,7 @@ def test_refreshing_the_visited_rows_is_enough() -> None:
     counts, boxes = make_counts(layout, 2), make_boxes(layout, 2, clip_costs=True)
     for _ in range(300):
         rows, triples = naive.some_episode(rng, layout, p, pi)
-        record(counts, np.array(rows), np.array(triples), rng.random((layout.horizon, 2)))
+        record(counts, np.array(rows), np.array(triples), rng.random((layout.steps, 2)))
         refresh_rows(index_of(layout), counts, rule, np.array(rows), boxes)
     for kept, fresh in zip(boxes, refreshed(layout, counts, rule), strict=True):
         np.testing.assert_array_equal(kept, fresh)

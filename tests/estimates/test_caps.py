@@ -39,7 +39,7 @@ def test_caps_are_those_of_the_linear_programs(seed: int) -> None:
     columns = make_columns(layout)
     load_columns(index_of(layout), lower, upper, pi, columns)
     columns.caps[:] = np.nan
-    fill_caps(index_of(layout), columns, layout.horizon)
+    fill_caps(index_of(layout), columns, layout.steps)
     np.testing.assert_allclose(columns.caps, naive.caps(layout, lower, upper, pi), atol=1e-9)
     assert (columns.caps[:-1] >= state_occupancy(layout, occupancy(layout, p, pi)) - TOL).all()
 

@@ -18,7 +18,7 @@ def test_counts_are_those_of_a_recount(full: bool, m: int) -> None:
     counts, history = make_counts(layout, m), []
     for _ in range(50):
         rows, triples = naive.some_episode(rng, layout, p, pi)
-        costs = rng.random((layout.horizon, m))
+        costs = rng.random((layout.steps, m))
         record(counts, np.array(rows), np.array(triples), costs)
         history.append((rows, triples, costs))
     for r in range(layout.num_rows):
@@ -28,7 +28,7 @@ def test_counts_are_those_of_a_recount(full: bool, m: int) -> None:
     moves = [j for _, triples, _ in history for j in triples]
     assert counts.num_moves.tolist() == [moves.count(j) for j in range(layout.num_triples)]
     assert np.add.reduceat(counts.num_moves, layout.row_start[:-1]).tolist() == counts.num_visits.tolist()
-    assert counts.num_visits.sum() == 50 * layout.horizon
+    assert counts.num_visits.sum() == 50 * layout.steps
 
 
 def test_an_episode_changes_its_own_rows_only() -> None:
@@ -36,7 +36,7 @@ def test_an_episode_changes_its_own_rows_only() -> None:
     layout = naive.some_layout(rng, full=True)
     counts = make_counts(layout, 2)
     rows, triples = naive.some_episode(rng, layout, naive.some_transitions(rng, layout), naive.some_policy(rng, layout))
-    record(counts, np.array(rows), np.array(triples), np.ones((layout.horizon, 2)))
+    record(counts, np.array(rows), np.array(triples), np.ones((layout.steps, 2)))
     assert np.flatnonzero(counts.num_visits).tolist() == rows
     assert np.flatnonzero(counts.num_moves).tolist() == triples
     assert np.flatnonzero(counts.cost_sums.sum(axis=1)).tolist() == rows

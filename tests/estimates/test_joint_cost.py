@@ -71,7 +71,7 @@ def test_known_transitions_give_the_cost_itself(seed: int) -> None:
 
 def test_equal_costs_cost_the_horizon_whatever_the_transitions() -> None:
     layout, _, lower, upper, pi, _ = some_case(2)
-    np.testing.assert_allclose(all_costs(layout, lower, upper, pi, np.ones((layout.num_rows, 1))), layout.horizon)
+    np.testing.assert_allclose(all_costs(layout, lower, upper, pi, np.ones((layout.num_rows, 1))), layout.steps)
 
 
 def test_the_greedy_example() -> None:

@@ -79,7 +79,7 @@ def test_one_state_a_path_and_all_states_agree_bit_for_bit(seed: int) -> None:
         np.random.default_rng(seed), layout, p, naive.some_policy(np.random.default_rng(0), layout)
     )
     path = np.array(rows) // layout.num_actions
-    found = np.zeros(layout.horizon)
+    found = np.zeros(layout.steps)
     reach_bounds_of_path(index, lower, upper, pi, path, columns, found)
     assert found.tolist() == reach[path].tolist()
     backwards = path[::-1].copy()

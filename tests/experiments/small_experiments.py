@@ -19,7 +19,7 @@ seeds = 2
 episodes = [50, 80]
 """
 BODY = """\
-[[instance]]
+[[world]]
 name = "lower-bound-1"
 episodes = "T"
 label = "first"

@@ -28,7 +28,7 @@ def test_every_combination_is_a_cell() -> None:
 
 def test_a_description_is_complete() -> None:
     (spec,) = (cell.spec for cell in cells_of(small()) if cell.id == "first__switching-20__s-ops-sharp__T80__seed1")
-    assert spec["instance"] == {"name": "lower-bound-1", "episodes": 80, "rho": 0.25}  # "T" is the horizon
+    assert spec["world"] == {"name": "lower-bound-1", "episodes": 80, "rho": 0.25}  # "T" is the horizon
     assert spec["adversary"] == {"name": "switching", "period": 20, "patterns": 2}  # its seed is the cell's
     assert spec["learner"] == {"name": "s-ops", "preset": "sharp", "baseline": "slater"}
     assert (spec["episodes"], spec["delta"], spec["seed"], spec["root_seed"]) == (80, 0.01, 1, 0)

@@ -20,9 +20,9 @@ from hedgerow.experiments.source import shipped
 def test_what_a_file_says() -> None:
     experiment = small()
     assert experiment.seeds == (0, 1)
-    assert experiment.horizons == (50, 80)
+    assert experiment.episodes == (50, 80)
     assert (experiment.seed, experiment.delta, experiment.trace) == (0, 0.01, False)
-    assert [item.label for item in experiment.instances] == ["first"]
+    assert [item.label for item in experiment.worlds] == ["first"]
     assert [item.label for item in experiment.adversaries] == ["switching-20"]
     assert [item.label for item in experiment.learners] == ["sv-ops-paper", "s-ops-sharp"]
 
@@ -30,7 +30,7 @@ def test_what_a_file_says() -> None:
 def test_one_number_or_a_list() -> None:
     single = small(SMALL.replace("seeds = 2", "seeds = [7, 3]").replace("[50, 80]", "64"))
     assert single.seeds == (7, 3)
-    assert single.horizons == (64,)
+    assert single.episodes == (64,)
 
 
 def test_switches_and_baselines_show_in_the_label() -> None:
@@ -50,7 +50,7 @@ def test_a_world_from_a_file(tmp_path: Path) -> None:
     world = hr.catalogue.make("lower-bound-1")
     world.cmdp.save(tmp_path / "world.npz")
     text = SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "world.npz"')
-    assert small(text, tmp_path).instances[0].given == {"name": "file", "file": "world.npz"}
+    assert small(text, tmp_path).worlds[0].given == {"name": "file", "file": "world.npz"}
 
 
 def test_a_world_without_a_safe_policy_is_known_before_the_run(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_world_without_a_safe_policy_is_known_before_the_run(tmp_path: Path) -
 # (the text, its line if one can be named, words of the message)
 MALFORMED: dict[str, tuple[str, int | None, str]] = {
     "no TOML": ("seeds = \n", 1, "not valid TOML"),
-    "cut short": ("seeds = 2\n[[instance", 2, "not valid TOML"),
+    "cut short": ("seeds = 2\n[[world", 2, "not valid TOML"),
     "twice the same key": ("seeds = 2\nseeds = 3\n", 2, "not valid TOML"),
     "empty": ("", None, "'episodes' is missing"),
     "unknown entry": ("seed_count = 3\n" + SMALL, 1, "seed_count: unknown entry; an experiment has: title"),
@@ -83,7 +83,7 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
     "single brackets": (SMALL.replace("[[adversary]]", "[adversary]"), 8, "with double brackets"),
     "no name": (SMALL.replace('name = "sv-ops"\n', ""), 12, "learner 1, name: the name is missing"),
     "name is a number": (SMALL.replace('name = "sv-ops"', "name = 3"), 13, "must be a text in quotation marks"),
-    "unknown instance": (SMALL.replace("lower-bound-1", "atlantis"), 4, "unknown instance 'atlantis'; known: random-"),
+    "unknown world": (SMALL.replace("lower-bound-1", "atlantis"), 4, "unknown world 'atlantis'; known: random-"),
     "unknown parameter": (
         SMALL.replace("label =", "size ="),
         6,
@@ -215,7 +215,7 @@ STRANGE = (
 )
 PLACES = {
     "": (*TOP, "x"),
-    "instance": ("name", "label", "layers", "actions", "constraints", "seed", "tightness", "file", "x"),
+    "world": ("name", "label", "layers", "actions", "constraints", "seed", "tightness", "file", "x"),
     "adversary": ("name", "label", "period", "patterns", "seed", "x"),
     "learner": (
         "name",
@@ -235,7 +235,7 @@ PLACES = {
 }
 LEGAL = {
     "": {"seeds": "1", "episodes": "5"},
-    "instance": {"name": "'random-layered'", "layers": "[1, 2, 1]"},
+    "world": {"name": "'random-layered'", "layers": "[1, 2, 1]"},
     "adversary": {"name": "'switching'", "period": "3"},
     "learner": {"name": "'s-ops'"},
 }

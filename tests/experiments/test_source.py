@@ -20,7 +20,7 @@ name = "inside a text"
 """
 seeds = 3
 
-[[instance]]
+[[world]]
 name = "a"
 layers = [
   1, 2,
@@ -41,11 +41,11 @@ tol.value = 1
     [
         (("title",), 2),
         (("seeds",), 6),
-        (("instance", 0), 8),
-        (("instance", 0, "name"), 9),
-        (("instance", 0, "layers"), 10),
-        (("instance", 0, "layers", 2), 10),
-        (("instance", 0, "missing"), 8),
+        (("world", 0), 8),
+        (("world", 0, "name"), 9),
+        (("world", 0, "layers"), 10),
+        (("world", 0, "layers", 2), 10),
+        (("world", 0, "missing"), 8),
         (("learner", 0), 15),
         (("learner", 0, "name"), 16),
         (("learner", 1), 18),
@@ -95,7 +95,7 @@ DEEP = {
     "keys of a table": "[[learner]]\n" + ".".join(["name"] * 1000) + " = 1",
     "keys of an inline table": "learner = {" + ".".join(["a"] * 20_000) + " = 1}",
     "digits": "episodes = " + "9" * 10_000,
-    "hexadecimal digits": "[[instance]]\nlayers = [1, 0x" + "f" * 10_000 + "]",
+    "hexadecimal digits": "[[world]]\nlayers = [1, 0x" + "f" * 10_000 + "]",
     "a number": f"seeds = 2\nepisodes = {10**400}",
     "a name": f'[[learner]]\n"{"x" * 100_000}" = 1\n"{"x" * 100_000}" = 2',
 }

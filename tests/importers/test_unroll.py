@@ -113,7 +113,7 @@ def test_values_of_random_policies_survive(support, form, start_kind, special, s
     world = unroll(transitions, H, start, loss=loss, costs=costs, thresholds=[1, 2], support=support, **options)
 
     assert world.has_root == (start_kind == "distribution")
-    assert world.cmdp.layout.horizon == H + world.has_root
+    assert world.cmdp.layout.steps == H + world.has_root
     for _ in range(5):
         agree(world, problem, random_policy_table(rng))
     q = occupancy(world.cmdp.layout, world.cmdp.transitions, world.policy(random_policy_table(rng)))

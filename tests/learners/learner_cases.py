@@ -33,9 +33,9 @@ def random_world(
     weights = rng.exponential(size=layout.num_triples) + 0.1
     transitions = weights / np.add.reduceat(weights, layout.row_start[:-1])[layout.row_of_triple]
     costs = rng.uniform(0.05, 0.95, (m, layout.num_rows))
-    free = CMDP(layout, transitions, BernoulliCosts(costs), np.full(m, float(layout.horizon)))
+    free = CMDP(layout, transitions, BernoulliCosts(costs), np.full(m, float(layout.steps)))
     least = offline.slater(free).costs if m else np.zeros(0)
-    return free.with_thresholds(np.minimum(least + 0.25, layout.horizon))
+    return free.with_thresholds(np.minimum(least + 0.25, layout.steps))
 
 
 def _thinned(block: np.ndarray, rng: Generator) -> np.ndarray:
@@ -73,7 +73,7 @@ KINDS = ("sv-ops", "s-ops", "cv-ops", "uob-reps")
 def draw_path(world: CMDP, policy: np.ndarray, rng: Generator) -> np.ndarray:
     """The rows (L,) of an episode, by numpy alone."""
     layout, state, rows = world.layout, 0, []
-    for _ in range(layout.horizon):
+    for _ in range(layout.steps):
         own = slice(state * layout.num_actions, (state + 1) * layout.num_actions)
         row = own.start + rng.choice(layout.num_actions, p=policy[own] / policy[own].sum())
         triples = slice(layout.row_start[row], layout.row_start[row + 1])

@@ -22,9 +22,9 @@ class NaiveSVOPS:
         self.M = np.zeros(layout.num_triples)
         self.S = np.zeros((m, layout.num_rows))
         pairs = layout.num_states * layout.num_actions
-        self.eta = self.gamma = sqrt(layout.horizon * log(layout.horizon * pairs / delta) / (episodes * pairs))
+        self.eta = self.gamma = sqrt(layout.steps * log(layout.steps * pairs / delta) / (episodes * pairs))
         self.q = np.zeros(layout.num_triples)
-        for k in range(layout.horizon):
+        for k in range(layout.steps):
             self.q[layout.triples(k)] = 1.0 / (layout.triples(k).stop - layout.triples(k).start)
         self.policy = np.full(layout.num_rows, 1.0 / layout.num_actions)
 

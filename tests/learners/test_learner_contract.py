@@ -37,7 +37,7 @@ def test_plans_are_policies_with_honest_numbers(kind: str, preset: str) -> None:
         assert plan.branch in ("own", "baseline")
         assert 0.0 <= plan.mixing <= 1.0
         assert plan.cost_bounds.shape == (2,)
-        assert np.all(plan.cost_bounds <= world.layout.horizon)
+        assert np.all(plan.cost_bounds <= world.layout.steps)
         with pytest.raises(ValueError, match="read-only"):
             plan.policy[0] = 0.5
         rows = draw_path(world, plan.policy, rng)

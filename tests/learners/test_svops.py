@@ -100,7 +100,7 @@ def test_iterates_are_occupancies_within_boxes_and_optimistic_costs(preset: str)
 
 def test_a_vacuous_threshold_takes_no_part() -> None:
     world = random_world(6)
-    loose = world.with_thresholds([world.thresholds[0], world.layout.horizon])
+    loose = world.with_thresholds([world.thresholds[0], world.layout.steps])
     learner = SVOPS(loose.view(), 50, 0.1)
     assert learner.core.baseline.binding.tolist() == [0]
     assert learner.plan().cost_bounds.shape == (2,)
@@ -123,7 +123,7 @@ def test_known_transitions_give_exact_occupancy_bounds() -> None:
         policy = learner.plan().policy
         w = np.array(policy)
         reach = np.ones(1)
-        for k in range(world.layout.horizon):
+        for k in range(world.layout.steps):
             rows, triples = world.layout.rows(k), world.layout.triples(k)
             w[rows] *= np.repeat(reach, 2)
             reach = np.bincount(

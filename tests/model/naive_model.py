@@ -52,7 +52,7 @@ def random_policy(rng: Generator, layout: Layout) -> np.ndarray:
 def random_cmdp(rng: Generator, constraints: int = 2, layout: Layout | None = None) -> CMDP:
     layout = random_layout(rng) if layout is None else layout
     means = rng.random((constraints, layout.num_rows))
-    thresholds = rng.random(constraints) * layout.horizon
+    thresholds = rng.random(constraints) * layout.steps
     return CMDP(layout, random_transitions(rng, layout), BernoulliCosts(means), thresholds)
 
 

@@ -70,7 +70,7 @@ def test_full_support_is_the_special_case_of_a_sparse_one() -> None:
 
 def test_sizes_of_a_layout_counted_by_hand() -> None:
     layout = Layout((1, 3, 2, 1), 2)
-    assert (layout.horizon, layout.num_states, layout.num_decision_states) == (3, 7, 6)
+    assert (layout.steps, layout.num_states, layout.num_decision_states) == (3, 7, 6)
     assert (layout.num_rows, layout.num_triples) == (12, 2 * 3 + 3 * 2 * 2 + 2 * 2)
 
 

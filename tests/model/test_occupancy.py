@@ -63,7 +63,7 @@ def test_marginals_add_up(seed: int) -> None:
     for k, x in {key[:2] for key in named}:
         assert mass[first[k] + x] == pytest.approx(sum(v for key, v in named.items() if key[:2] == (k, x)), abs=TOL)
     np.testing.assert_allclose(w, np.repeat(mass, layout.num_actions) * pi, atol=TOL)
-    assert mass.sum() == pytest.approx(layout.horizon)
+    assert mass.sum() == pytest.approx(layout.steps)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -74,7 +74,7 @@ def test_values_equal_backward_induction(seed: int) -> None:
 
     def backwards(per_row: np.ndarray) -> float:
         value = np.zeros(layout.num_states)
-        for k in reversed(range(layout.horizon)):
+        for k in reversed(range(layout.steps)):
             for x in range(layout.states(k).start, layout.states(k).stop):
                 for row in range(x * layout.num_actions, (x + 1) * layout.num_actions):
                     j = slice(layout.row_start[row], layout.row_start[row + 1])

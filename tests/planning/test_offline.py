@@ -48,10 +48,10 @@ def random_world(seed, m, sizes=None, actions=2, slack=None):
     p /= np.add.reduceat(p, layout.row_start[:-1])[layout.row_of_triple]
     loss = rng.random(layout.num_rows)
     costs = BernoulliCosts(np.clip(1 - loss + rng.uniform(-0.4, 0.4, (m, layout.num_rows)), 0, 1))
-    cmdp = CMDP(layout, p, costs, np.full(m, float(layout.horizon)))
+    cmdp = CMDP(layout, p, costs, np.full(m, float(layout.steps)))
     if slack is not None:
         policy = rng.dirichlet(np.ones(actions), layout.num_decision_states).ravel()
-        cmdp = cmdp.with_thresholds(np.minimum(evaluate(cmdp, policy).costs + slack, layout.horizon))
+        cmdp = cmdp.with_thresholds(np.minimum(evaluate(cmdp, policy).costs + slack, layout.steps))
     return World(cmdp, loss)
 
 
@@ -330,11 +330,11 @@ def test_a_hundred_thousand_rows():
     p /= np.add.reduceat(p, layout.row_start[:-1])[layout.row_of_triple]
     loss = rng.random(layout.num_rows)
     costs = BernoulliCosts(0.5 * (1 - loss) + 0.5 * rng.random((2, layout.num_rows)))
-    vacuous = CMDP(layout, p, costs, [float(layout.horizon)] * 2)
+    vacuous = CMDP(layout, p, costs, [float(layout.steps)] * 2)
     slater = offline.slater(vacuous)
-    cmdp = vacuous.with_thresholds(slater.costs + 0.1 * layout.horizon)
+    cmdp = vacuous.with_thresholds(slater.costs + 0.1 * layout.steps)
     solution = offline.optimum(cmdp, loss)
     assert np.all(solution.multipliers > 0.1)
-    assert abs(solution.gap) <= 1e-9 * layout.horizon
+    assert abs(solution.gap) <= 1e-9 * layout.steps
     assert solution.cost_residual <= 1e-9
     np.testing.assert_allclose(solution.occupancy, occupancy(layout, p, solution.policy))

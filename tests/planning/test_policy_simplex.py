@@ -24,8 +24,8 @@ def random_world(seed: int, m: int, slack: float = 0.05) -> CMDP:
     rng = np.random.default_rng(seed)
     layout = random_layout(rng)
     costs = rng.random((m, layout.num_rows))
-    free = CMDP(layout, random_transitions(rng, layout), BernoulliCosts(costs), np.full(m, float(layout.horizon)))
-    return free.with_thresholds(np.minimum(offline.slater(free).costs + slack, layout.horizon))
+    free = CMDP(layout, random_transitions(rng, layout), BernoulliCosts(costs), np.full(m, float(layout.steps)))
+    return free.with_thresholds(np.minimum(offline.slater(free).costs + slack, layout.steps))
 
 
 def drifting_losses(cmdp: CMDP, seed: int, count: int) -> np.ndarray:

@@ -42,11 +42,11 @@ def dense_newton_matrix(case: Evaluated) -> np.ndarray:
     assemble(case.index, case.kernel, m, ws)
     states = layout.num_decision_states
     matrix = np.zeros((states + m, states + m))
-    for k in range(layout.horizon):
+    for k in range(layout.steps):
         here, n = layout.states(k), layout.layer_sizes[k]
         block = ws.diagonal[ws.diagonal_start[k] : ws.diagonal_start[k] + n * n].reshape(n, n)
         matrix[here, here] = np.triu(block) + np.triu(block, 1).T
-        if k < layout.horizon - 1:
+        if k < layout.steps - 1:
             there, width = layout.states(k + 1), layout.layer_sizes[k + 1]
             coupling = ws.coupling[ws.coupling_start[k] : ws.coupling_start[k] + n * width].reshape(n, width)
             matrix[here, there] = -coupling

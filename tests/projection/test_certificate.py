@@ -83,7 +83,7 @@ def test_a_broken_flow_is_seen(seed: int) -> None:
     problem, result = with_active_constraints(seed)
     layout, log_q = problem.layout, result.log_occupancy.copy()
     q = np.exp(log_q)
-    last = layout.triples(layout.horizon - 1)
+    last = layout.triples(layout.steps - 1)
     if layout.layer_sizes[-2] > 1:  # move mass between two states of the last decision layer, its total unchanged
         q[last.start] += 0.01
         q[last] /= q[last].sum()

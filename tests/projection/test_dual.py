@@ -74,7 +74,7 @@ def test_renormalisation_gives_every_layer_mass_one_and_is_the_best_shift_of_lay
     for block in layout.split_rows(case.ws.w):
         assert block.sum() == pytest.approx(1.0, abs=1e-14)
     moved = case.v - case.start
-    for k in range(layout.horizon + 1):  # only constants per layer were added, nothing to x_L
+    for k in range(layout.steps + 1):  # only constants per layer were added, nothing to x_L
         np.testing.assert_allclose(moved[layout.states(k)], moved[layout.states(k).start], atol=1e-12)
     assert case.v[-1] == 0.0
     attained = case.value + base_mass(case.problem)
@@ -82,7 +82,7 @@ def test_renormalisation_gives_every_layer_mass_one_and_is_the_best_shift_of_lay
     assert naive.small_dual(case.problem, case.start, case.theta).value <= attained + 1e-12 * scale
     rng = np.random.default_rng(seed)
     for _ in range(5):
-        shift = rng.normal(size=layout.horizon + 1)[layout.layer_of_state]
+        shift = rng.normal(size=layout.steps + 1)[layout.layer_of_state]
         shift[-1] = 0.0
         assert naive.small_dual(case.problem, case.v + shift, case.theta).value < attained
 

@@ -64,7 +64,7 @@ def test_every_pivot_is_at_least_the_outflow_of_its_state(seed: int, size: float
     layout, ws = case.problem.layout, case.ws
     dense_newton_matrix(case)
     factor(case.index, ws)
-    for k in range(layout.horizon):
+    for k in range(layout.steps):
         n = layout.layer_sizes[k]
         block = ws.diagonal[ws.diagonal_start[k] : ws.diagonal_start[k] + n * n].reshape(n, n)
         pivots = np.diag(block) ** 2
@@ -115,7 +115,7 @@ def test_a_tiny_curvature_keeps_its_digits(seed: int) -> None:
     case = moderate(seed)
     exact = curvature(case)[1]
     layout = case.problem.layout
-    constant = np.random.default_rng(seed).uniform(0.5, 1.0, layout.horizon)
+    constant = np.random.default_rng(seed).uniform(0.5, 1.0, layout.steps)
     layer_of_row = layout.layer_of_state[np.arange(layout.num_rows) // layout.num_actions]
     case.kernel = case.kernel._replace(costs=constant[layer_of_row][:, None] + e * case.kernel.costs)
     gradient(case.index, case.kernel, case.ws)  # the point stays as it is: only the costs are others

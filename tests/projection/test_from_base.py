@@ -42,7 +42,7 @@ class Iterate:
     def change(self) -> IntArray:
         """One row per layer loses weight and room; returns these."""
         layout, kernel = self.layout, self.kernel
-        rows = np.array([self.rng.integers(layout.rows(k).start, layout.rows(k).stop) for k in range(layout.horizon)])
+        rows = np.array([self.rng.integers(layout.rows(k).start, layout.rows(k).stop) for k in range(layout.steps)])
         lower, upper, log_weight = kernel.lower.copy(), kernel.upper.copy(), kernel.log_weight.copy()
         for r in rows:
             row = slice(layout.row_start[r], layout.row_start[r + 1])

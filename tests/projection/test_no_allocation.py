@@ -77,7 +77,7 @@ def problems() -> Iterator[ProjectionProblem]:
     layout = ordinary.layout
     nearly_constant = 0.5 + 1e-6 * ordinary.costs  # curvature computed without subtraction
     yield ProjectionProblem(
-        layout, ordinary.log_base, ordinary.lower, ordinary.upper, nearly_constant, [0.5 * layout.horizon] * 2
+        layout, ordinary.log_base, ordinary.lower, ordinary.upper, nearly_constant, [0.5 * layout.steps] * 2
     )
     log_base = np.random.default_rng(0).uniform(-600.0, 0.0, ordinary.layout.num_triples)
     yield ProjectionProblem(

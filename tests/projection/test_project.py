@@ -202,7 +202,7 @@ def test_a_projection_is_its_own_projection(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_scale_of_the_base_does_not_matter(seed: int) -> None:
     problem = random_problem(seed)
-    factor = np.random.default_rng(seed).normal(scale=5.0, size=problem.layout.horizon)
+    factor = np.random.default_rng(seed).normal(scale=5.0, size=problem.layout.steps)
     layer = problem.layout.layer_of_state[problem.layout.row_of_triple // problem.layout.num_actions]
     scaled = ProjectionProblem(
         problem.layout,

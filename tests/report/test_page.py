@@ -81,7 +81,7 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_directory(tmp_path_factory.mktemp("report") / "out", seeds=5, instances=("toy", "zoo"))
+    return made_directory(tmp_path_factory.mktemp("report") / "out", seeds=5, worlds=("toy", "zoo"))
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_answer_has_the_numbers_of_the_tables(directory: Path, read: Reader) -> 
     for group in groups(results.open(directory)):
         summary = group.summary()
         rows = [row for row in read.rows if row and row[0] == group.learner and len(row) >= 7]
-        place = ["toy", "zoo"].index(group.setting.instance)
+        place = ["toy", "zoo"].index(group.setting.world)
         row = rows[place]
         assert row[1].startswith(f"{number(summary.regret)} ")
         assert f"{summary.regret_growth.exponent:.2f}" in row[2]
@@ -233,7 +233,7 @@ def test_failed_cells_are_listed(tmp_path: Path) -> None:
 def test_a_page_has_the_title_and_the_description_of_its_sweep(tmp_path: Path) -> None:
     """From the file of an experiment, through a real sweep."""
     text = (
-        'title = "Two & <two>"\ndescription = "What it shows."\nseeds = 1\nepisodes = 20\n[[instance]]\n'
+        'title = "Two & <two>"\ndescription = "What it shows."\nseeds = 1\nepisodes = 20\n[[world]]\n'
         'name = "lower-bound-1"\n[[adversary]]\nname = "own"\n[[learner]]\nname = "sv-ops"\n'
     )
     sweep(parse(Source("tiny.toml", text, tmp_path)), tmp_path / "out", plan=Plan("serial"))
@@ -297,7 +297,7 @@ def test_a_single_run(tmp_path: Path) -> None:
     world = hr.catalogue.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=1)
     learner = hr.SVOPS(world.cmdp.view(), 200, 0.05)
     run = hr.simulate(world.cmdp, world.loss, learner, progress=False)
-    path = write_run_report(run, learner, tmp_path / "run.html", instance="small world")
+    path = write_run_report(run, learner, tmp_path / "run.html", world="small world")
     read = Reader(path.read_text(encoding="utf-8"))
     assert read.rows[1][1] == number(float(run.regret[-1]))
     assert any("small world" in words for words in read.words)
@@ -307,7 +307,7 @@ def test_a_single_run(tmp_path: Path) -> None:
     written = [run.report(tmp_path / "own.html").read_text(), page(run_results(run, learner))]
     assert len({re.sub(r"\d+-\d+-\d+T[\d:]+", "now", text) for text in written}) == 1  # the second may have passed
     unnamed = run_results(run, learner)
-    assert unnamed.cells[0].label("instance") == "layers 1-2-2-1, 2 actions"
+    assert unnamed.cells[0].label("world") == "layers 1-2-2-1, 2 actions"
 
 
 def test_without_plotly_the_error_says_so(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,28 +91,28 @@ def made_learner(m: int = 2, names: tuple[str, ...] | None = None, kind: str = "
     return SimpleNamespace(view=view, kind=kind, guarantees=lambda: Ledger("S-OPS", promises))
 
 
-def made_spec(learner: str = "s-ops sharp", seed: int = 0, instance: str = "toy", **changes: Any) -> dict[str, Any]:
+def made_spec(learner: str = "s-ops sharp", seed: int = 0, world: str = "toy", **changes: Any) -> dict[str, Any]:
     return {
-        "instance": {"name": "random-layered", "seed": 0},
+        "world": {"name": "random-layered", "seed": 0},
         "adversary": {"name": "switching", "period": 100},
         "learner": {"name": "s-ops", "preset": "sharp", "as": learner},
         "episodes": 1000,
         "delta": 0.01,
         "seed": seed,
-        "label": {"instance": instance, "adversary": "switching 100", "learner": learner},
+        "label": {"world": world, "adversary": "switching 100", "learner": learner},
         **changes,
     }
 
 
-def made_directory(path: Path, seeds: int = 4, instances: tuple[str, ...] = ("toy",), **names: Any) -> Path:
-    """Two learners on each instance: a safe one of exponent 0.5, one of exponent 0.75 that violates."""
+def made_directory(path: Path, seeds: int = 4, worlds: tuple[str, ...] = ("toy",), **names: Any) -> Path:
+    """Two learners on each world: a safe one of exponent 0.5, one of exponent 0.75 that violates."""
     store.create(path, {**heading("made up"), "experiment": {}, "source": 'title = "made up"\n'})
     entries = {}
-    for instance in instances:
+    for world in worlds:
         for learner, exponent, worst in (("s-ops sharp", 0.5, -0.1), ("sv-ops", 0.75, 0.2)):
             for seed in range(seeds):
-                spec = made_spec(learner, seed, instance)
-                spec["instance"]["name"] = instance
+                spec = made_spec(learner, seed, world)
+                spec["world"]["name"] = world
                 run = made_run(seed, exponent=exponent, worst=worst)
                 written = store.write_cell(path, spec, run, made_learner(**names), facts={"slater": 0.3})
                 entries[written.stem] = {"status": "done", "seconds": {"loop": 0.5, "total": 0.8}, "attempts": 1}

@@ -20,9 +20,9 @@ from hedgerow.results.metrics import growth_exponent
 
 
 def test_seeds_come_together(tmp_path: Path) -> None:
-    made_directory(tmp_path / "out", seeds=5, instances=("b", "a"))
+    made_directory(tmp_path / "out", seeds=5, worlds=("b", "a"))
     made = groups(results.open(tmp_path / "out"))
-    assert [(group.setting.instance, group.learner) for group in made] == [
+    assert [(group.setting.world, group.learner) for group in made] == [
         ("a", "s-ops sharp"),
         ("a", "sv-ops"),
         ("b", "s-ops sharp"),

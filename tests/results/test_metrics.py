@@ -131,7 +131,7 @@ def test_summary_row(tmp_path: Path) -> None:
     assert row["regret_exponent"] == pytest.approx(0.5)
     assert row["violation_exponent"] is None
     assert (row["safe"], row["clean"], row["unclean"]) == (True, False, len(EPISODES) - 1)
-    assert (row["t_bar"], row["rho_hat"], row["horizon"], row["seed"]) == (40, 0.125, 1000, 2)
+    assert (row["t_bar"], row["rho_hat"], row["episodes"], row["seed"]) == (40, 0.125, 1000, 2)
     assert (row["cell"], row["learner"]) == ("toy__switching-100__s-ops-sharp__T1000__seed2", "s-ops sharp")
 
 

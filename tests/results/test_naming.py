@@ -19,7 +19,7 @@ def test_id_is_readable() -> None:
 
 def test_names_stand_in_for_labels() -> None:
     spec = {**made_spec(), "label": {}}
-    assert label(spec, "instance") == "random-layered"
+    assert label(spec, "world") == "random-layered"
     assert cell_id(spec).startswith("random-layered__switching__s-ops__")
 
 
@@ -41,7 +41,7 @@ def test_hash_is_sha256_of_the_sorted_text_without_labels() -> None:
     bare = {key: spec[key] for key in sorted(spec) if key != "label"}
     text = json.dumps(bare, sort_keys=True, separators=(",", ":"))
     assert cell_hash(spec) == hashlib.sha256(text.encode()).hexdigest()
-    assert cell_hash({**spec, "label": {"instance": "other"}}) == cell_hash(spec)
+    assert cell_hash({**spec, "label": {"world": "other"}}) == cell_hash(spec)
     assert cell_hash({**spec, "delta": 0.02}) != cell_hash(spec)
     assert cell_hash(dict(reversed(spec.items()))) == cell_hash(spec)
 
@@ -52,4 +52,4 @@ def test_what_is_not_plain_data_is_refused() -> None:
     with pytest.raises(InvalidInput, match="plain numbers"):
         canonical({"x": object()})
     with pytest.raises(InvalidInput, match="no 'seed'"):
-        cell_id({"instance": {}, "adversary": {}, "learner": {}, "episodes": 3})
+        cell_id({"world": {}, "adversary": {}, "learner": {}, "episodes": 3})

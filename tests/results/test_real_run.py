@@ -12,7 +12,7 @@ from hedgerow.results import store
 from hedgerow.results.naming import cell_hash
 
 SPEC = {
-    "instance": {"name": "random-layered", "layers": [1, 2, 2, 1], "actions": 2},
+    "world": {"name": "random-layered", "layers": [1, 2, 2, 1], "actions": 2},
     "adversary": {"name": "switching", "period": 50},
     "learner": {"name": "s-ops", "preset": "sharp"},
     "episodes": 300,

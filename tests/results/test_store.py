@@ -66,7 +66,7 @@ def test_facts_come_back(directory: Path) -> None:
     assert cell.constraints == ("energy", "noise")
     assert cell.facts["ledger"][1]["void_because"] == "confidence_scale = 0.5 < 1"
     assert cell.spec == made_spec()
-    assert (cell.status, cell.error, cell.horizon, cell.seed) == ("done", "", 1000, 0)
+    assert (cell.status, cell.error, cell.episodes, cell.seed) == ("done", "", 1000, 0)
 
 
 def test_equal_runs_give_equal_bytes(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_other_manifests_are_refused(directory: Path, content: bytes) -> None:
         ("cells", {"a": {"seconds": 10**400}}),
         ("cells", {"a": {"error": ["x"]}}),
         ("cells", {"a": {"spec": {"seed": 1}}}),
-        ("cells", {"a": {"spec": {"instance": 1, "adversary": 2, "learner": 3, "episodes": 4, "seed": 5}}}),
+        ("cells", {"a": {"spec": {"world": 1, "adversary": 2, "learner": 3, "episodes": 4, "seed": 5}}}),
         ("experiment", {"name": "edited"}),
         ("experiment", []),
         ("hashes", {"a": 1}),

@@ -27,7 +27,7 @@ from rounds import Broken, main, rounds
 EXPERIMENT = """\
 seeds = 3
 episodes = [10, 20]
-[[instance]]
+[[world]]
 name = "lower-bound-1"
 [[adversary]]
 name = "switching"

@@ -30,7 +30,7 @@ def problems(learner: Learner) -> list[str]:
         found.append("policy")
     if learner.episodes is not None and learner.episode > learner.episodes:
         found.append("beyond the horizon")
-    if np.any(learner.view.thresholds < 0.0) or np.any(learner.view.thresholds > learner.layout.horizon):
+    if np.any(learner.view.thresholds < 0.0) or np.any(learner.view.thresholds > learner.layout.steps):
         found.append("thresholds")
     learner.guarantees()
     return found
@@ -43,7 +43,7 @@ def _counted(learner: Learner) -> int:
 
 def _counts(learner: Learner) -> list[str]:
     layout, counts, found = learner.layout, learner.core.state.counts, []
-    for k in range(layout.horizon):
+    for k in range(layout.steps):
         if int(counts.num_visits[layout.rows(k)].sum()) != _counted(learner):
             found.append(f"visits of layer {k}")
     for r in range(layout.num_rows):
@@ -120,7 +120,7 @@ def _rates(learner: Learner) -> list[str]:
         if not 2**j - 1 <= learner.episode - began <= 2 ** (j + 1) - 2:
             return ["segment"]
     pairs = layout.num_states * layout.num_actions
-    rate = np.sqrt(layout.horizon * log(layout.horizon * pairs / d) / (T * pairs))
+    rate = np.sqrt(layout.steps * log(layout.steps * pairs / d) / (T * pairs))
     return [] if np.allclose([reals[ETA], reals[GAMMA]], rate, rtol=CLOSE) else ["rates"]
 
 
@@ -153,7 +153,7 @@ def _iterate(learner: Learner) -> list[str]:
 
 def _mixing(learner: Learner) -> list[str]:
     """The mixture respects the thresholds, whatever transitions of the boxes are the true ones; here those of q_hat."""
-    core, L = learner.core, float(learner.layout.horizon)
+    core, L = learner.core, float(learner.layout.steps)
     lam = float(core.state.reals[MIXING])
     if not 0.0 <= lam <= 1.0:
         return ["mixing"]
@@ -174,7 +174,7 @@ def _mixing(learner: Learner) -> list[str]:
 def _search(learner: Learner) -> list[str]:
     if not isinstance(learner, CVOPS) or learner.t_bar is None:
         return []
-    found, L = [], learner.layout.horizon
+    found, L = [], learner.layout.steps
     binding = learner.view.thresholds < L
     margin = float(np.min(learner.view.thresholds[binding] - learner.core.state.search.cost_sums / learner.t_bar))
     if learner.rho_hat is None or not 0.0 < learner.rho_hat <= margin + CLOSE or abs(margin - learner.margin) > CLOSE:

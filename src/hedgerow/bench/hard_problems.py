@@ -43,7 +43,7 @@ def hard_problem(seed: int) -> HardProblem:
         problem = ProjectionProblem(layout, log_base, lower, upper)
         return HardProblem(problem, f"{boxes}, m = 0", np.inf)
     # Thresholds around what one flow costs, then shifted so that the least violation is exactly the wanted one.
-    loose = ProjectionProblem(layout, log_base, lower, upper, costs, rng.random(m) * layout.horizon * 0.5)
+    loose = ProjectionProblem(layout, log_base, lower, upper, costs, rng.random(m) * layout.steps * 0.5)
     least = least_violation_by_lp(loose)
     slack = float(rng.choice([-1.0, 1.0, 1.0, 0.0]) * 10.0 ** rng.uniform(-6.0, 0.0))
     problem = ProjectionProblem(layout, log_base, lower, upper, costs, loose.thresholds + (least + slack))
@@ -53,9 +53,9 @@ def hard_problem(seed: int) -> HardProblem:
 
 def random_layout(rng: Generator) -> Layout:
     """1-8 layers of decisions; half of the layouts with sparse support."""
-    horizon, num_actions = int(rng.integers(1, 9)), int(rng.integers(1, 7))
+    steps, num_actions = int(rng.integers(1, 9)), int(rng.integers(1, 7))
     widest = int(rng.integers(1, 13))
-    sizes = [1, *(int(rng.integers(1, widest + 1)) for _ in range(horizon - 1)), 1]
+    sizes = [1, *(int(rng.integers(1, widest + 1)) for _ in range(steps - 1)), 1]
     if rng.random() < 0.5:
         return Layout(sizes, num_actions)
     density = rng.uniform(0.1, 0.9)

@@ -201,7 +201,7 @@ def _tilted(known: _Knowledge, log_base: FloatArray, theta: float) -> tuple[Proj
 def _episode(layout: Layout, log_q: FloatArray, rng: Generator) -> tuple[IntArray, IntArray]:
     """The rows and triples, one per layer, of a path drawn from the occupancy."""
     state, rows, triples = 0, [], []
-    for _ in range(layout.horizon):
+    for _ in range(layout.steps):
         first = state * layout.num_actions
         own = slice(layout.row_start[first], layout.row_start[first + layout.num_actions])
         weights = np.exp(log_q[own] - log_q[own].max())

@@ -264,7 +264,7 @@ class PlainOREPS:
         ahead = np.add.reduceat(self.P * v[layout.successor], layout.row_start[:-1])
         log_w = log_base + np.repeat(v[: layout.num_decision_states], layout.num_actions) - ahead
         value = 0.0
-        for k in range(layout.horizon):
+        for k in range(layout.steps):
             log_mass = float(np.logaddexp.reduce(log_w[layout.rows(k)]))
             log_w[layout.rows(k)] -= log_mass
             value += log_mass

@@ -26,7 +26,7 @@ from hedgerow import output
 from hedgerow.bench import kept_curves, manifest, terminal
 from hedgerow.bench.kept_curves import Curves, Task
 from hedgerow.catalogue import make
-from hedgerow.catalogue.instance import Instance
+from hedgerow.catalogue.world import World
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.sops import SOPS
@@ -135,12 +135,12 @@ def one_run(task: Task) -> Curves:
 
 
 @cache
-def _world(label: str) -> Instance:
+def _world(label: str) -> World:
     name, params = WORLDS[label]
     return make(name, **params)
 
 
-def make_learner(world: Instance, task: Task) -> Learner:
+def make_learner(world: World, task: Task) -> Learner:
     view = world.cmdp.view()
     if task.learner == "SV-OPS":
         return SVOPS(view, task.episodes, DELTA, task.preset, task.seed)

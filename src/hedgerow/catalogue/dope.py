@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.catalogue.instance import Ingredients, Scale
 from hedgerow.catalogue.registry import entry
+from hedgerow.catalogue.world import Ingredients, Scale
 from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.finite_horizon import BoolArray

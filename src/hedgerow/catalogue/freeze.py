@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.catalogue import registry
-from hedgerow.catalogue.instance import Golden, Instance
+from hedgerow.catalogue.world import Golden, World
 from hedgerow.errors import CertificateError
 from hedgerow.planning import offline
 from hedgerow.planning.induction import backward_induction
@@ -27,12 +27,12 @@ TOL_PUBLISHED = 1e-6
 """How far a computed value may be from a number of the source (which has six decimals)."""
 
 
-def golden_values(instance: Instance, published: Mapping[str, float] | None = None) -> Golden:
-    """The golden values of an instance, computed with certificates and held against the source's numbers."""
-    cmdp, loss = instance.cmdp, instance.loss
+def golden_values(world: World, published: Mapping[str, float] | None = None) -> Golden:
+    """The golden values of a world, computed with certificates and held against the source's numbers."""
+    cmdp, loss = world.cmdp, world.loss
     baseline = None
-    if instance.baseline_thresholds is not None:
-        baseline = offline.optimum(cmdp.with_thresholds(instance.baseline_thresholds), loss).value
+    if world.baseline_thresholds is not None:
+        baseline = offline.optimum(cmdp.with_thresholds(world.baseline_thresholds), loss).value
     golden = Golden(
         optimum=offline.optimum(cmdp, loss).value,
         unconstrained=backward_induction(cmdp.layout, cmdp.transitions, loss).value,
@@ -41,10 +41,10 @@ def golden_values(instance: Instance, published: Mapping[str, float] | None = No
         published=None if published is None else dict(published),
     )
     for name, quoted in (published or {}).items():
-        found = instance.source_value(getattr(golden, name))
+        found = world.source_value(getattr(golden, name))
         if abs(found - quoted) > TOL_PUBLISHED:
             raise CertificateError(
-                f"{instance.name}: the {name} is {found!r} ({instance.unit}), but the source gives {quoted!r}; "
+                f"{world.name}: the {name} is {found!r} ({world.unit}), but the source gives {quoted!r}; "
                 "correct the builder or the quoted number"
             )
     return golden
@@ -55,10 +55,10 @@ def records(name: str) -> list[dict[str, Any]]:
     found = registry.find(name)
     result = []
     for params in found.frozen:
-        instance = registry.build(name, params)
-        golden = golden_values(instance, None if params else found.published)
+        world = registry.build(name, params)
+        golden = golden_values(world, None if params else found.published)
         values = {key: value for key, value in vars(golden).items() if value is not None}
-        result.append({"name": name, "params": dict(instance.params), "hash": instance.hash, "golden": values})
+        result.append({"name": name, "params": dict(world.params), "hash": world.hash, "golden": values})
     return result
 
 

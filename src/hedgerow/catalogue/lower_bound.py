@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
-from hedgerow.catalogue.instance import Golden, Ingredients, Scale
 from hedgerow.catalogue.registry import entry
+from hedgerow.catalogue.world import Golden, Ingredients, Scale
 from hedgerow.checks import real_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP

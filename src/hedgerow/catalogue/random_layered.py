@@ -24,8 +24,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import PCG64
 
-from hedgerow.catalogue.instance import Ingredients
 from hedgerow.catalogue.registry import entry
+from hedgerow.catalogue.world import Ingredients
 from hedgerow.checks import FloatArray, IntArray, real_number
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
@@ -35,7 +35,7 @@ from hedgerow.planning import offline
 from hedgerow.planning.induction import backward_induction
 
 MARGIN = 0.05
-"""Every instance has at least this Slater margin."""
+"""Every world has at least this Slater margin."""
 UNIT = 2**10
 """Losses, mean costs and thresholds are multiples of 1 / UNIT."""
 MASS = 2**20
@@ -70,7 +70,7 @@ def random_layered(
     words = PCG64(seed)
     transitions = _transitions(layout, words)
     loss, costs = _loss_and_costs(layout, constraints, words)
-    cmdp = CMDP(layout, transitions, BernoulliCosts(costs), np.full(constraints, float(layout.horizon)))
+    cmdp = CMDP(layout, transitions, BernoulliCosts(costs), np.full(constraints, float(layout.steps)))
     return Ingredients(cmdp.with_thresholds(_thresholds(cmdp, loss, tightness)), loss)
 
 

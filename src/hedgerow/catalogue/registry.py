@@ -1,4 +1,4 @@
-"""The table of builders, and `make`: from a name and parameters to a verified instance.
+"""The table of builders, and `make`: from a name and parameters to a verified world.
 
 To add an entry, write a function with keyword defaults that returns `Ingredients`, decorate it, and list its name in
 `MODULES` below:
@@ -24,7 +24,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple, TypeVar
 
-from hedgerow.catalogue.instance import Golden, Ingredients, Instance, content_hash
+from hedgerow.catalogue.world import Golden, Ingredients, World, content_hash
 from hedgerow.checks import LARGEST_SEED, real_number, shown, whole_number
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.model.occupancy import checked_loss
@@ -115,38 +115,36 @@ def describe(name: str) -> Description:
     return Description(found.name, found.description, dict(found.defaults), found.frozen)
 
 
-def make(name: str, **params: Any) -> Instance:
-    """The instance `name` with the given parameters (the others at their defaults).
+def make(name: str, **params: Any) -> World:
+    """The world `name` with the given parameters (the others at their defaults).
 
     For a frozen choice the content must still have the hash for which the golden values were computed.
     """
-    instance = build(name, params)
-    record = frozen_records().get(key(name, instance.params))
+    world = build(name, params)
+    record = frozen_records().get(key(name, world.params))
     if record is None:
-        return instance
-    if instance.hash != record.hash:
+        return world
+    if world.hash != record.hash:
         raise CertificateError(
-            f"{name} with {dict(instance.params)} has the content hash {instance.hash[:12]}, but its golden values "
+            f"{name} with {dict(world.params)} has the content hash {world.hash[:12]}, but its golden values "
             f"belong to {record.hash[:12]}: the builder or a library under it has changed. If that is intended, "
             f"run `python -m hedgerow.catalogue.freeze {name}`"
         )
-    return with_golden(instance, record.golden)
+    return with_golden(world, record.golden)
 
 
-def build(name: str, params: Mapping[str, Any]) -> Instance:
-    """The instance without golden values and without the check of its hash."""
+def build(name: str, params: Mapping[str, Any]) -> World:
+    """The world without golden values and without the check of its hash."""
     found = find(name)
     complete = complete_params(found, params)
     made = found.build(**complete)
     loss = checked_loss(made.cmdp.layout, made.loss)
     digest = content_hash(made.cmdp, loss)
-    return Instance(
-        name, found.description, complete, made.cmdp, loss, made.scale, None, digest, made.baseline_thresholds
-    )
+    return World(name, found.description, complete, made.cmdp, loss, made.scale, None, digest, made.baseline_thresholds)
 
 
-def with_golden(instance: Instance, golden: Golden) -> Instance:
-    return Instance(**{**instance.__dict__, "golden": golden})
+def with_golden(world: World, golden: Golden) -> World:
+    return World(**{**world.__dict__, "golden": golden})
 
 
 def complete_params(found: Entry, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
-    from hedgerow.catalogue import Instance
+    from hedgerow.catalogue import World
     from hedgerow.checks import FloatArray
     from hedgerow.model.cmdp import CMDP
 
@@ -53,7 +53,7 @@ def check(
         raise typer.Exit(FAILED)
 
 
-def _find(problem: str, choices: list[str]) -> tuple[Instance | None, CMDP]:
+def _find(problem: str, choices: list[str]) -> tuple[World | None, CMDP]:
     from hedgerow import catalogue
     from hedgerow.model.cmdp import CMDP
 
@@ -86,7 +86,7 @@ def _parsed(choices: list[str]) -> dict[str, Any]:
 
 
 def examine(
-    problem: str, world: Instance | None, cmdp: CMDP, episodes: int, delta: float, probe: bool = True
+    problem: str, world: World | None, cmdp: CMDP, episodes: int, delta: float, probe: bool = True
 ) -> dict[str, Any]:
     """Everything that `check` shows, as plain data."""
     from hedgerow.experiments import preflight
@@ -114,7 +114,7 @@ def examine(
     }
 
 
-def offline_summary(world: Instance, feasible: bool = True) -> dict[str, Any]:
+def offline_summary(world: World, feasible: bool = True) -> dict[str, Any]:
     """Best policies of a catalogue entry under its own loss, certified."""
     from hedgerow.model.cmdp import CMDP
     from hedgerow.planning import offline
@@ -140,7 +140,7 @@ def offline_summary(world: Instance, feasible: bool = True) -> dict[str, Any]:
     }
 
 
-def _policy(world: Instance, policy: FloatArray, gap: float) -> dict[str, Any]:
+def _policy(world: World, policy: FloatArray, gap: float) -> dict[str, Any]:
     from hedgerow.model.occupancy import evaluate
 
     values = evaluate(world.cmdp, policy, world.loss)
@@ -166,7 +166,7 @@ def _print(out: Screen, found: dict[str, Any]) -> None:
     out.line()
     out.line(f"{found['problem']}{told}", style="bold")
     out.line(
-        f"layers {found['layers']}: {found['horizon']} steps, {found['states']} states ({found['reachable_states']} "
+        f"layers {found['layers']}: {found['steps']} steps, {found['states']} states ({found['reachable_states']} "
         f"reachable), {found['actions']} actions, {found['rows']} rows (x, a), {found['triples']} triples (x, a, x')"
         + ("" if found["full_support"] else ", known sparse support")
     )
@@ -191,7 +191,7 @@ def _print_offline(out: Screen, found: dict[str, Any]) -> None:
     summary = found["offline"]
     own_scale = summary["unit"] != "loss"
     columns = ["policy", "loss", *([summary["unit"]] if own_scale else []), "worst violation", "gap"]
-    listed = Table("best policies under the instance's own loss, per episode", columns)
+    listed = Table("best policies under the world's own loss, per episode", columns)
     allowed = {entry["name"]: entry["threshold"] for entry in found["thresholds"]}
     for name, policy in summary["policies"].items():
         over = [cost - allowed[constraint] for constraint, cost in policy["costs"].items()]

@@ -9,7 +9,7 @@ from hedgerow.commands.terminal import AsJson, number, parameters, print_json
 from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
-    from hedgerow.catalogue import Instance
+    from hedgerow.catalogue import World
 
 
 def envs(as_json: AsJson = False) -> None:
@@ -23,21 +23,21 @@ def envs(as_json: AsJson = False) -> None:
     columns = ["name", "parameters", "L", "states", "actions", "triples", "m", "optimum", "unconstrained", "margin"]
     listed = Table("catalogue (values: expected loss per episode)", columns, num_text=2)
     for entry in entries:
-        sizes = [entry[key] for key in ("horizon", "states", "actions", "triples", "constraints")]
+        sizes = [entry[key] for key in ("steps", "states", "actions", "triples", "constraints")]
         golden = entry["golden"] or {}
         values = [number(golden.get(key)) for key in ("optimum", "unconstrained", "slater_margin")]
         listed.add_row(entry["name"], parameters(entry["parameters"]), *map(str, sizes), *values)
     Screen().table(listed)
 
 
-def entry_summary(world: Instance) -> dict[str, Any]:
+def entry_summary(world: World) -> dict[str, Any]:
     """One line of the list, as plain data."""
     layout, golden = world.cmdp.layout, world.golden
     return {
         "name": world.name,
         "description": world.description,
         "parameters": dict(world.params),
-        "horizon": layout.horizon,
+        "steps": layout.steps,
         "states": layout.num_states,
         "actions": layout.num_actions,
         "rows": layout.num_rows,

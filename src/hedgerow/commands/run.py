@@ -59,7 +59,7 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run an experiment: every instance, adversary, learner, horizon and seed of a TOML file.
+    """Run an experiment: every world, adversary, learner, number of episodes and seed of a TOML file.
 
     Ends with 0 if all cells are finished, 1 if some failed, 2 if the request cannot be met, 130 after Ctrl-C.
     """
@@ -218,15 +218,15 @@ def _groups(found: Results | None) -> list[dict[str, Any]]:
         rows.append(
             {
                 "learner": group.learner,
-                "instance": group.setting.instance,
+                "world": group.setting.world,
                 "adversary": group.setting.adversary,
-                "episodes": group.setting.horizon,
+                "episodes": group.setting.episodes,
                 "seeds": numbers.seeds,
                 "regret": numbers.regret,
                 "regret_exponent": growth if growth == growth else None,
                 "violation": numbers.violation,
                 "safe_seeds": numbers.safe,
-                "mean_mixing": numbers.mixing / group.setting.horizon,
+                "mean_mixing": numbers.mixing / group.setting.episodes,
                 "first_mixing": float(group.curve("mixing_weight")[:, 0].mean()),
                 "last_mixing": float(group.curve("mixing_weight")[:, -1].mean()),
                 "episodes_per_second": numbers.episodes_per_second,
@@ -264,8 +264,8 @@ def _print_tally(tally: Tally, found: Results | None, page: Path | None) -> None
 
 def _result_table(rows: list[dict[str, Any]]) -> Table:
     """Learner by learner; settings are only named where there is more than one of them."""
-    names = [key for key in ("instance", "adversary", "episodes") if len({row[key] for row in rows}) > 1]
-    common = [str(rows[0][key]) for key in ("instance", "adversary") if key not in names]
+    names = [key for key in ("world", "adversary", "episodes") if len({row[key] for row in rows}) > 1]
+    common = [str(rows[0][key]) for key in ("world", "adversary") if key not in names]
     if "episodes" not in names:
         common.append(f"{rows[0]['episodes']:,} episodes")
     title = ", ".join([*common, "means over seeds (interquartile)"])

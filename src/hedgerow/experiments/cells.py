@@ -52,14 +52,14 @@ def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
     """All cells; learners vary fastest, so that a sweep shows something of each of them early."""
     learners = [parts.complete_learner(item.given) for item in experiment.learners]
     cells = []
-    for episodes in experiment.horizons:
-        instances = [parts.complete_instance(item.given, episodes, experiment.folder) for item in experiment.instances]
+    for episodes in experiment.episodes:
+        worlds = [parts.complete_world(item.given, episodes, experiment.folder) for item in experiment.worlds]
         adversaries = [parts.complete_adversary(item.given, episodes) for item in experiment.adversaries]
-        for seed, (i, instance), (j, adversary), (k, learner) in product(
-            experiment.seeds, enumerate(instances), enumerate(adversaries), enumerate(learners)
+        for seed, (i, world), (j, adversary), (k, learner) in product(
+            experiment.seeds, enumerate(worlds), enumerate(adversaries), enumerate(learners)
         ):
             spec = {
-                "instance": instance,
+                "world": world,
                 "adversary": adversary,
                 "learner": learner,
                 "episodes": episodes,
@@ -67,7 +67,7 @@ def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
                 "seed": seed,
                 "root_seed": experiment.seed,
                 "label": {
-                    "instance": experiment.instances[i].label,
+                    "world": experiment.worlds[i].label,
                     "adversary": experiment.adversaries[j].label,
                     "learner": experiment.learners[k].label,
                 },

@@ -1,4 +1,4 @@
-"""The three ingredients of a cell, as data: an instance, an adversary, a learner.
+"""The three ingredients of a cell, as data: a world, an adversary, a learner.
 
 Each is checked when a file is read, key by key, so that a mistake is known by its key; and each is built from the same
 data when a cell runs. A description is complete: it names every parameter, so that its hash says what was run even if a
@@ -32,8 +32,8 @@ Part = dict[str, Any]
 """{"name": ..., parameters}: plain data"""
 
 FILE, OWN = "file", "own"
-"""The instance that is a file, and the adversary that repeats the instance's own loss."""
-HORIZON = "T"
+"""The world that is a file, and the adversary that repeats the world's own loss."""
+LENGTH = "T"
 BASELINES = ("slater", "margin")
 _BASELINE_KEYS = ("baseline", "margin", "allow_no_margin")
 
@@ -46,19 +46,19 @@ class Misfit(HedgerowError):  # noqa: N818 - never leaves this folder
         self.key = key
 
 
-# Instances --------------------------------------------------------------------------------------------------------
+# Worlds --------------------------------------------------------------------------------------------------------
 
 
-def complete_instance(given: Mapping[str, Any], episodes: int, folder: Path) -> Part:
+def complete_world(given: Mapping[str, Any], episodes: int, folder: Path) -> Part:
     """`given` with the defaults of its catalogue entry; a file is known by the hash of its content."""
-    name, params = given["name"], _at_horizon(given, episodes)
+    name, params = given["name"], _at_length(given, episodes)
     if name == FILE:
         unknown = sorted(set(params) - {"file"})
         if unknown or not isinstance(params.get("file"), str):
-            raise Misfit(unknown[0] if unknown else "file", "an instance from a file has the one parameter file = PATH")
+            raise Misfit(unknown[0] if unknown else "file", "a world from a file has the one parameter file = PATH")
         return {"name": FILE, "file": params["file"], "content": _load(folder, params["file"]).content_hash}
     if name not in registry.names():
-        raise Misfit("name", f"unknown instance {shown(name)}; known: {', '.join([*registry.names(), FILE])}")
+        raise Misfit("name", f"unknown world {shown(name)}; known: {', '.join([*registry.names(), FILE])}")
     entry = registry.find(name)
     for key, value in params.items():
         try:
@@ -68,7 +68,7 @@ def complete_instance(given: Mapping[str, Any], episodes: int, folder: Path) -> 
     return {"name": name, **_plain(registry.complete_params(entry, params))}
 
 
-def build_instance(part: Part, folder: Path) -> tuple[CMDP, FloatArray | None]:
+def build_world(part: Part, folder: Path) -> tuple[CMDP, FloatArray | None]:
     """The world, and its own loss if it has one."""
     params = {key: value for key, value in part.items() if key != "name"}
     if part["name"] == FILE:
@@ -89,10 +89,10 @@ def _load(folder: Path, file: str) -> CMDP:
 
 def complete_adversary(given: Mapping[str, Any], episodes: int) -> Part:
     """`given` with its defaults; without a seed of its own it takes one from every cell."""
-    name, params = given["name"], _at_horizon(given, episodes)
+    name, params = given["name"], _at_length(given, episodes)
     if name == OWN:
         if params:
-            raise Misfit(next(iter(params)), "the instance's own loss has no parameters")
+            raise Misfit(next(iter(params)), "the world's own loss has no parameters")
         return {"name": OWN}
     if name not in losses._KINDS:
         raise Misfit("name", f"unknown adversary {shown(name)}; known: {', '.join([*losses._KINDS, OWN])}")
@@ -117,7 +117,7 @@ def build_adversary(part: Part, seed: int, own_loss: FloatArray | None) -> Any:
     params = {key: value for key, value in part.items() if key != "name"}
     if part["name"] == OWN:
         if own_loss is None:
-            raise InvalidInput("this instance has no loss of its own: choose an adversary")
+            raise InvalidInput("this world has no loss of its own: choose an adversary")
         return losses.Fixed(own_loss)
     if "seed" in _parameters(losses._KINDS[part["name"]]):
         params.setdefault("seed", seed)
@@ -259,8 +259,8 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).replace("/", "+")
 
 
-def _at_horizon(given: Mapping[str, Any], episodes: int) -> dict[str, Any]:
-    return {key: episodes if value == HORIZON else value for key, value in given.items() if key != "name"}
+def _at_length(given: Mapping[str, Any], episodes: int) -> dict[str, Any]:
+    return {key: episodes if value == LENGTH else value for key, value in given.items() if key != "name"}
 
 
 def _named_in(message: str, params: Mapping[str, Any]) -> str | None:

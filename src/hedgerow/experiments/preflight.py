@@ -69,7 +69,7 @@ def reachable_states(cmdp: CMDP) -> NDArray[np.bool_]:
     layout = cmdp.layout
     reached = np.zeros(layout.num_states, dtype=bool)
     reached[0] = True
-    for k in range(layout.horizon):
+    for k in range(layout.steps):
         triples = layout.triples(k)
         begins = layout.row_of_triple[triples] // layout.num_actions
         used = (cmdp.transitions[triples] > 0.0) & reached[begins]
@@ -119,7 +119,7 @@ def threshold_ranges(cmdp: CMDP) -> list[Range]:
     for i, name in enumerate(cmdp.constraint_names):
         cost = cmdp.mean_costs[i]
         least = backward_induction(layout, cmdp.transitions, cost).value
-        largest = layout.horizon - backward_induction(layout, cmdp.transitions, 1.0 - cost).value
+        largest = layout.steps - backward_induction(layout, cmdp.transitions, 1.0 - cost).value
         found.append(Range(name, float(cmdp.thresholds[i]), least, _least_with_others(cmdp, i), largest))
     return found
 
@@ -240,7 +240,7 @@ def process_bytes() -> int | None:
 def sizes(layout: Layout) -> dict[str, Any]:
     return {
         "layers": list(layout.layer_sizes),
-        "horizon": layout.horizon,
+        "steps": layout.steps,
         "states": layout.num_states,
         "actions": layout.num_actions,
         "rows": layout.num_rows,

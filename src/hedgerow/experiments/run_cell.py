@@ -39,7 +39,7 @@ def run_cell(
     """Run one cell; files that it names are looked for in `folder`. A `trace` keeps every single episode as well."""
     begun = time.perf_counter()
     seeds = streams(spec)
-    cmdp, own_loss = parts.build_instance(spec["instance"], folder or Path())
+    cmdp, own_loss = parts.build_world(spec["world"], folder or Path())
     adversary = parts.build_adversary(spec["adversary"], seeds.adversary, own_loss)
     learner = parts.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner)
     simulation = Simulation(cmdp, adversary, learner, seeds.simulation, marks="all" if trace else "log")

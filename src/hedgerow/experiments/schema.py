@@ -3,11 +3,11 @@
     title = "Two learners, one world"       # text, optional; so is description
     seed = 0                                # the one number that all chance comes from (default 0)
     seeds = 4                               # repetitions 0..3; or a list of them
-    episodes = [10_000, 100_000]            # horizons; or one number
+    episodes = [10_000, 100_000]            # lengths of runs; or one number
     delta = 0.01                            # failure probability (default 0.01)
     trace = false                           # also keep every single episode
 
-    [[instance]]                            # one or more: a catalogue entry with its parameters, or file = "world.npz"
+    [[world]]                               # one or more: a catalogue entry with its parameters, or file = "world.npz"
     name = "random-layered"
     layers = [1, 3, 3, 1]
     label = "small"                         # how tables and file names call it; made of the parameters if missing
@@ -20,7 +20,7 @@
     name = "s-ops"
     preset = "sharp"
 
-Every instance meets every adversary, learner, horizon and seed: each combination is a cell.
+Every world meets every adversary, learner, number of episodes and seed: each combination is a cell.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from hedgerow.experiments.parts import FILE, Misfit, Part
 from hedgerow.experiments.source import Source, Where, find
 from hedgerow.results.naming import canonical
 
-TOP = ("title", "description", "seed", "seeds", "episodes", "delta", "trace", "instance", "adversary", "learner")
+TOP = ("title", "description", "seed", "seeds", "episodes", "delta", "trace", "world", "adversary", "learner")
 MOST_CELLS = 1_000_000
 LONGEST_LABEL = 60
-_QUIET = {"instance": (), "adversary": ("period", "step", "rate", "noise"), "learner": ("preset",)}
+_QUIET = {"world": (), "adversary": ("period", "step", "rate", "noise"), "learner": ("preset",)}
 """Keys whose values stand in a label without their name."""
 
 
 @dataclass(frozen=True)
 class Ingredient:
-    """An instance, adversary or learner as the file gives it."""
+    """A world, adversary or learner as the file gives it."""
 
     given: Part
     label: str
@@ -64,10 +64,10 @@ class Experiment:
     description: str
     seed: int
     seeds: tuple[int, ...]
-    horizons: tuple[int, ...]
+    episodes: tuple[int, ...]
     delta: float
     trace: bool
-    instances: tuple[Ingredient, ...]
+    worlds: tuple[Ingredient, ...]
     adversaries: tuple[Ingredient, ...]
     learners: tuple[Ingredient, ...]
 
@@ -82,11 +82,11 @@ class Experiment:
 
     def as_data(self) -> dict[str, Any]:
         """The experiment without its titles, as plain data."""
-        ingredients = {"instance": self.instances, "adversary": self.adversaries, "learner": self.learners}
+        ingredients = {"world": self.worlds, "adversary": self.adversaries, "learner": self.learners}
         return {
             "seed": self.seed,
             "seeds": list(self.seeds),
-            "episodes": list(self.horizons),
+            "episodes": list(self.episodes),
             "delta": self.delta,
             "trace": self.trace,
             **{kind: [{**item.given, "label": item.label} for item in items] for kind, items in ingredients.items()},
@@ -103,19 +103,20 @@ def parse(source: Source) -> Experiment:
     data = source.data()
     for key in data:
         if key not in TOP:
-            raise source.mistake((key,), f"unknown entry; an experiment has: {', '.join(TOP)}")
+            advice = "; write [[world]]" if key == "instance" else ""
+            raise source.mistake((key,), f"unknown entry{advice}; an experiment has: {', '.join(TOP)}")
     reader = _Reader(source, data)
-    horizons = reader.numbers("episodes", _horizons)
+    lengths = reader.numbers("episodes", _lengths)
     experiment = Experiment(
         source=source,
         title=reader.text("title"),
         description=reader.text("description"),
         seed=reader.numbers("seed", seed_number, 0),
         seeds=reader.numbers("seeds", _seeds),
-        horizons=horizons,
+        episodes=lengths,
         delta=reader.numbers("delta", lambda value: positive_share("delta", value, below_one=True), 0.01),
         trace=reader.numbers("trace", _flag, False),
-        instances=reader.ingredients("instance"),
+        worlds=reader.ingredients("world"),
         adversaries=reader.ingredients("adversary"),
         learners=reader.ingredients("learner"),
     )
@@ -166,7 +167,7 @@ class _Reader:
     def _ingredient(self, key: str, number: int, table: Mapping[str, Any]) -> Ingredient:
         where = (key, number)
         given = {name: value for name, value in table.items() if name != "label"}
-        if key == "instance" and "name" not in given and FILE in given:
+        if key == "world" and "name" not in given and FILE in given:
             given = {"name": FILE, **given}
         if not isinstance(given.get("name"), str):
             raise self.source.mistake(
@@ -180,7 +181,7 @@ class _Reader:
         return Ingredient(given, label, where)
 
 
-def _horizons(value: Any) -> tuple[int, ...]:
+def _lengths(value: Any) -> tuple[int, ...]:
     return _distinct("the number of episodes", value if isinstance(value, list) else [value], 1)
 
 
@@ -206,8 +207,8 @@ def _flag(value: Any) -> bool:
 
 
 def _check_size(experiment: Experiment) -> None:
-    count = len(experiment.seeds) * len(experiment.horizons)
-    for items in (experiment.instances, experiment.adversaries, experiment.learners):
+    count = len(experiment.seeds) * len(experiment.episodes)
+    for items in (experiment.worlds, experiment.adversaries, experiment.learners):
         count *= len(items)
     if count > MOST_CELLS:
         raise experiment.source.mistake(("seeds",), f"this makes more than {MOST_CELLS:,} cells; split it")
@@ -216,21 +217,21 @@ def _check_size(experiment: Experiment) -> None:
 def _check_parts(experiment: Experiment) -> None:
     """Build what can be built before anything runs: worlds, adversaries on their layouts, baselines of learners."""
     learners = [(item, _placed(experiment, item, parts.complete_learner, item.given)) for item in experiment.learners]
-    worlds: dict[str, Any] = {}  # by their description: most do not depend on the horizon
-    for horizon in experiment.horizons:
+    worlds: dict[str, Any] = {}  # by their description: most do not depend on the number of episodes
+    for episodes in experiment.episodes:
         present = []
-        for item in experiment.instances:
-            part = _placed(experiment, item, parts.complete_instance, item.given, horizon, experiment.folder)
+        for item in experiment.worlds:
+            part = _placed(experiment, item, parts.complete_world, item.given, episodes, experiment.folder)
             key = canonical(part)
             if key not in worlds:
-                worlds[key] = _placed(experiment, item, parts.build_instance, part, experiment.folder)
+                worlds[key] = _placed(experiment, item, parts.build_world, part, experiment.folder)
                 for learner, description in learners:
                     _placed(experiment, learner, _try_learner, description, worlds[key][0], item.label)
             present.append(worlds[key])
         for item in experiment.adversaries:
-            part = _placed(experiment, item, parts.complete_adversary, item.given, horizon)
+            part = _placed(experiment, item, parts.complete_adversary, item.given, episodes)
             for cmdp, loss in present:
-                _placed(experiment, item, _try_adversary, part, cmdp, loss, horizon)
+                _placed(experiment, item, _try_adversary, part, cmdp, loss, episodes)
 
 
 def _try_learner(part: Part, cmdp: Any, world: str) -> None:
@@ -240,12 +241,12 @@ def _try_learner(part: Part, cmdp: Any, world: str) -> None:
         raise Misfit(error.key, f"in the world {world!r}: {error}") from error
 
 
-def _try_adversary(part: Part, cmdp: Any, loss: Any, horizon: int) -> None:
+def _try_adversary(part: Part, cmdp: Any, loss: Any, episodes: int) -> None:
     adversary = parts.build_adversary(part, 0, loss)
     if isinstance(adversary, ObliviousLosses):
         adversary.block(cmdp.layout, 0, 1)
     if isinstance(adversary, Replay):  # the only one that may come to an end
-        adversary.block(cmdp.layout, horizon - 1, 1)
+        adversary.block(cmdp.layout, episodes - 1, 1)
 
 
 def _placed(experiment: Experiment, item: Ingredient, action: Callable[..., Any], *arguments: Any) -> Any:

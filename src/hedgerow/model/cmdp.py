@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow import files
-from hedgerow.checks import FloatArray, distinct_names, float_array, numeric_array, within
+from hedgerow.checks import FloatArray, distinct_names, float_array, kind_of, numeric_array, within
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.model import costs as cost_distributions
 from hedgerow.model.costs import CostDistribution
@@ -45,11 +45,15 @@ class View:
         if not isinstance(layout, Layout):
             raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
         m = np.size(self.thresholds)
+        states = layout.state_labels if self.state_labels is None else self.state_labels
+        actions = layout.action_labels if self.action_labels is None else self.action_labels
+        layout = layout.labelled(states, actions)
         checked: dict[str, Any] = {
+            "layout": layout,
             "thresholds": _checked_thresholds(layout, self.thresholds, m),
             "constraint_names": distinct_names("constraint names", self.constraint_names, m),
-            "state_labels": _optional_names("state labels", self.state_labels, layout.num_states),
-            "action_labels": _optional_names("action labels", self.action_labels, layout.num_actions),
+            "state_labels": layout.state_labels,
+            "action_labels": layout.action_labels,
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -79,6 +83,10 @@ class CMDP:
     ) -> None:
         if not isinstance(layout, Layout):
             raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
+        layout = layout.labelled(
+            layout.state_labels if state_labels is None else state_labels,
+            layout.action_labels if action_labels is None else action_labels,
+        )
         self.layout = layout
         self.transitions = checked_transitions(layout, transitions)
         if costs is None:
@@ -88,8 +96,14 @@ class CMDP:
         m = costs.num_constraints
         names = [f"cost {i + 1}" for i in range(m)] if constraint_names is None else constraint_names
         self.constraint_names = distinct_names("constraint names", names, m)
-        self.state_labels = _optional_names("state labels", state_labels, layout.num_states)
-        self.action_labels = _optional_names("action labels", action_labels, layout.num_actions)
+
+    @property
+    def state_labels(self) -> tuple[str, ...] | None:
+        return self.layout.state_labels
+
+    @property
+    def action_labels(self) -> tuple[str, ...] | None:
+        return self.layout.action_labels
 
     @property
     def num_constraints(self) -> int:
@@ -204,6 +218,22 @@ class CMDP:
         return f"CMDP({self.layout!r}, constraints={list(self.constraint_names)}, costs={self.costs.kind})"
 
 
+def layout_of(place: Any) -> Layout:
+    """The layout of a layout, a view, a CMDP, or whatever has one in `.layout` or `.cmdp.layout`."""
+    for found in (place, getattr(place, "layout", None), getattr(getattr(place, "cmdp", None), "layout", None)):
+        if isinstance(found, Layout):
+            return found
+    raise InvalidInput(f"a layout, a view or a world is needed here, not {kind_of(place)}")
+
+
+def cmdp_of(world: Any) -> CMDP:
+    """The CMDP of a world: itself, or what an entry of the catalogue or an unrolled MDP holds in `.cmdp`."""
+    for found in (world, getattr(world, "cmdp", None)):
+        if isinstance(found, CMDP):
+            return found
+    raise InvalidInput(f"a world is needed here, a CMDP or an entry of the catalogue, not {kind_of(world)}")
+
+
 def checked_transitions(layout: Layout, transitions: ArrayLike) -> FloatArray:
     """`transitions` (num_triples,) if each row is a distribution over its successors."""
     shape = (layout.num_triples,)
@@ -235,8 +265,4 @@ def _checked_thresholds(layout: Layout, thresholds: ArrayLike, m: int) -> FloatA
         raise InvalidInput(f"thresholds must be a sequence with one number per constraint ({m}), not {thresholds!r}")
     array = float_array("the threshold", numbers, (m,))
     # alpha in [0, L]^m (paper, section 2): a cost of an episode lies in [0, L], so a larger one could not bind.
-    return within("the threshold", array, 0.0, float(layout.horizon))
-
-
-def _optional_names(what: str, names: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
-    return None if names is None else distinct_names(what, names, count)
+    return within("the threshold", array, 0.0, float(layout.steps))

@@ -11,7 +11,7 @@ from hedgerow.model.layout import Layout
 
 
 class Index(NamedTuple):
-    """The arrays of a `Layout`, under the same names. The horizon L is len(state_start) - 2."""
+    """The arrays of a `Layout`, under the same names. The number of steps L is len(state_start) - 2."""
 
     row_start: NDArray[np.int64]
     """(num_rows + 1,)"""

@@ -16,6 +16,7 @@ support is the same structure with fewer triples.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -23,7 +24,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, frozen, numeric_array, unmasked, whole_number
+from hedgerow.checks import (
+    FloatArray,
+    IntArray,
+    did_you_mean,
+    distinct_names,
+    frozen,
+    numeric_array,
+    unmasked,
+    whole_number,
+)
 from hedgerow.errors import InvalidInput
 
 SuccessorArray = NDArray[np.int32]
@@ -41,6 +51,9 @@ class Layout:
     """(num_rows + 1,): row r owns the triples row_start[r] : row_start[r + 1]."""
     successor: SuccessorArray
     """(num_triples,): the state x' of each triple, numbered over all layers."""
+    state_labels: tuple[str, ...] | None = None
+    """What the states are called, all different; labels are shown, but no part of what makes layouts equal."""
+    action_labels: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -84,10 +97,17 @@ class Layout:
         row_start = np.concatenate(([0], np.cumsum(row_counts)))
         return cls(sizes, blocks[0].shape[1], row_start=row_start, successor=successor)
 
+    def labelled(self, states: Sequence[str] | None, actions: Sequence[str] | None) -> Layout:
+        """The same layout, its states (num_states,) and actions (num_actions,) called by these names or by none."""
+        result = copy(self)
+        result.state_labels = None if states is None else distinct_names("state labels", states, self.num_states)
+        result.action_labels = None if actions is None else distinct_names("action labels", actions, self.num_actions)
+        return result
+
     # Sizes -----------------------------------------------------------------------------------------------------------
 
     @property
-    def horizon(self) -> int:
+    def steps(self) -> int:
         """L, the number of steps of an episode."""
         return len(self.layer_sizes) - 1
 
@@ -130,7 +150,7 @@ class Layout:
     @cached_property
     def layer_of_state(self) -> IntArray:
         """(num_states,): the layer of each state."""
-        return frozen(np.repeat(np.arange(self.horizon + 1), self.layer_sizes).astype(np.int64))
+        return frozen(np.repeat(np.arange(self.steps + 1), self.layer_sizes).astype(np.int64))
 
     @cached_property
     def row_of_triple(self) -> IntArray:
@@ -151,24 +171,48 @@ class Layout:
         rows = self.rows(k)
         return slice(int(self.row_start[rows.start]), int(self.row_start[rows.stop]))
 
+    def state(self, state: int | str) -> int:
+        """The number, over all layers, of a state that is given by it or by its label."""
+        return _numbered("state", state, self.num_states, self.state_labels)
+
+    def action(self, action: int | str) -> int:
+        """The number of an action that is given by it or by its label."""
+        return _numbered("action", action, self.num_actions, self.action_labels)
+
+    def row(self, state: int | str, action: int | str) -> int:
+        """The row of a decision state and an action, each by number or by label."""
+        x = self.state(state)
+        if x >= self.num_decision_states:
+            raise InvalidInput(f"{self.describe_state(x)} is the terminal state; no action is taken there")
+        return x * self.num_actions + self.action(action)
+
+    def state_name(self, state: int) -> str:
+        """The label of a state in quotation marks, or its number within its layer."""
+        if self.state_labels is not None:
+            return repr(self.state_labels[state])
+        return str(state - int(self.state_start[self.layer_of_state[state]]))
+
+    def action_name(self, action: int) -> str:
+        """The label of an action in quotation marks, or its number."""
+        return str(action) if self.action_labels is None else repr(self.action_labels[action])
+
     def describe_state(self, state: int) -> str:
-        k = int(self.layer_of_state[state])
-        return f"layer {k}, state {state - int(self.state_start[k])}"
+        return f"layer {int(self.layer_of_state[state])}, state {self.state_name(state)}"
 
     def describe_row(self, row: int) -> str:
-        return f"{self.describe_state(row // self.num_actions)}, action {row % self.num_actions}"
+        state, action = divmod(row, self.num_actions)
+        return f"{self.describe_state(state)}, action {self.action_name(action)}"
 
     def describe_triple(self, triple: int) -> str:
-        successor = int(self.successor[triple])
-        local = successor - int(self.state_start[self.layer_of_state[successor]])
-        return f"{self.describe_row(int(self.row_of_triple[triple]))}, successor {local}"
+        successor = self.state_name(int(self.successor[triple]))
+        return f"{self.describe_row(int(self.row_of_triple[triple]))}, successor {successor}"
 
     # Flat arrays <-> one array per layer -----------------------------------------------------------------------------
 
     def split_rows(self, flat: ArrayLike) -> list[FloatArray]:
         """An array over rows as a list of arrays (|X_k|, |A|)."""
         array = _of_length("rows", flat, self.num_rows)
-        return [array[self.rows(k)].reshape(-1, self.num_actions) for k in range(self.horizon)]
+        return [array[self.rows(k)].reshape(-1, self.num_actions) for k in range(self.steps)]
 
     def join_rows(self, layers: Sequence[ArrayLike]) -> FloatArray:
         """A list of arrays (|X_k|, |A|) as one array over rows."""
@@ -231,6 +275,17 @@ class Layout:
     def __repr__(self) -> str:
         support = "full support" if self.is_full else f"{self.num_triples} of {self.num_dense_triples} triples"
         return f"Layout(layers={self.layer_sizes}, actions={self.num_actions}, {support})"
+
+
+def _numbered(what: str, given: int | str, count: int, labels: tuple[str, ...] | None) -> int:
+    """The number of what is given by number or label; a label that is nearly right is named in the error."""
+    if not isinstance(given, str):
+        return whole_number(f"the {what}", given, 0, count - 1)
+    if labels is None:
+        raise InvalidInput(f"{what}s have no labels here; give a number in 0..{count - 1}, not {given!r}")
+    if given not in labels:
+        raise InvalidInput(f"there is no {what} {given!r}{did_you_mean(given, labels)}")
+    return labels.index(given)
 
 
 def _checked_sizes(layer_sizes: Sequence[int]) -> tuple[int, ...]:

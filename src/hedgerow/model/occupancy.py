@@ -11,14 +11,14 @@ flat arrays over triples (`q`) or rows (`w`, the sum over x').
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, float_array, within
+from hedgerow.checks import FloatArray, float_array, numeric_array, within
 from hedgerow.errors import InvalidInput
-from hedgerow.model.cmdp import CMDP
+from hedgerow.model.cmdp import CMDP, cmdp_of
 from hedgerow.model.layout import Layout
 
 TOL_POLICY_SUM = 1e-10
@@ -38,9 +38,17 @@ class Residuals(NamedTuple):
     """max over triples |q(x,a,x') - P(x'|x,a) q(x,a)|; 0 when no P was given"""
 
 
+def flat_rows(layout: Layout, what: str, given: ArrayLike) -> FloatArray:
+    """An array over rows (num_rows,), given as one or as a table (num_decision_states, num_actions)."""
+    array = numeric_array(what, given)
+    if array.shape == (layout.num_decision_states, layout.num_actions):
+        array = array.ravel()
+    return float_array(what, array, (layout.num_rows,), layout.describe_row)
+
+
 def checked_policy(layout: Layout, policy: ArrayLike) -> FloatArray:
-    """`policy` (num_rows,) if every state's action probabilities form a distribution."""
-    array = float_array("the action probability", policy, (layout.num_rows,), layout.describe_row)
+    """`policy` (num_rows,), or as a table, if every state's action probabilities form a distribution."""
+    array = flat_rows(layout, "the action probability", policy)
     within("the action probability", array, 0.0, 1.0, layout.describe_row)
     sums = array.reshape(-1, layout.num_actions).sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1.0)))
@@ -61,7 +69,7 @@ def occupancy(layout: Layout, transitions: ArrayLike, policy: ArrayLike) -> Floa
     pi = checked_policy(layout, policy)
     reach: FloatArray = np.ones(1)  # of the states of layer k
     q = np.empty(layout.num_triples)
-    for k in range(layout.horizon):
+    for k in range(layout.steps):
         rows, triples = layout.rows(k), layout.triples(k)
         w = np.repeat(reach, layout.num_actions) * pi[rows]
         q[triples] = w[layout.row_of_triple[triples] - rows.start] * p[triples]
@@ -104,7 +112,7 @@ def residuals(layout: Layout, q: ArrayLike, transitions: ArrayLike | None = None
     """How far `q` is from a valid occupancy (of `transitions`, if given)."""
     array = _over_triples(layout, q)
     w = np.add.reduceat(array, layout.row_start[:-1])
-    layer_mass = [w[layout.rows(k)].sum() for k in range(layout.horizon)]
+    layer_mass = [w[layout.rows(k)].sum() for k in range(layout.steps)]
     outflow = w.reshape(-1, layout.num_actions).sum(axis=1)
     inflow = np.bincount(layout.successor, weights=array, minlength=layout.num_states)
     flow = np.abs(inflow[1:-1] - outflow[1:])
@@ -128,13 +136,14 @@ class Evaluation(NamedTuple):
 
 
 def checked_loss(layout: Layout, loss: ArrayLike) -> FloatArray:
-    """`loss` (num_rows,) with entries in [0, 1]."""
-    array = float_array("the loss", loss, (layout.num_rows,), layout.describe_row)
+    """`loss` (num_rows,), or as a table, with entries in [0, 1]."""
+    array = flat_rows(layout, "the loss", loss)
     return within("the loss", array, 0.0, 1.0, layout.describe_row)
 
 
-def evaluate(cmdp: CMDP, policy: ArrayLike, loss: ArrayLike | None = None) -> Evaluation:
-    """loss^T q and bar G^T q for q = q^{P,pi}, exactly."""
+def evaluate(world: CMDP | Any, policy: ArrayLike, loss: ArrayLike | None = None) -> Evaluation:
+    """loss^T q and bar G^T q for q = q^{P,pi}, exactly; `world` is a CMDP or an entry of the catalogue."""
+    cmdp = cmdp_of(world)
     w = row_occupancy(cmdp.layout, occupancy(cmdp.layout, cmdp.transitions, policy))
     value = 0.0 if loss is None else float(checked_loss(cmdp.layout, loss) @ w)
     return Evaluation(value, cmdp.mean_costs @ w)

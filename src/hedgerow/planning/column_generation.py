@@ -114,4 +114,4 @@ def _collect_margin(mixture: _Mixture, alpha: FloatArray, enough: float) -> Sugg
 
 def _tolerance(cmdp: CMDP, answer: Suggestion) -> float:
     """Costs are only right to TOL_SOLVER, which theta multiplies: it is large where hardly any policy is feasible."""
-    return TOL_BOUND * (1 + cmdp.layout.horizon) + TOL_SOLVER * float(answer.theta.sum())
+    return TOL_BOUND * (1 + cmdp.layout.steps) + TOL_SOLVER * float(answer.theta.sum())

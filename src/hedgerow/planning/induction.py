@@ -39,7 +39,7 @@ def backward_induction(layout: Layout, transitions: ArrayLike, loss: ArrayLike) 
     cost = float_array("the loss", loss, (layout.num_rows,), layout.describe_row)
     V = np.zeros(layout.num_states)
     choice = np.empty(layout.num_decision_states, dtype=np.int64)
-    for k in reversed(range(layout.horizon)):
+    for k in reversed(range(layout.steps)):
         states, rows, triples = layout.states(k), layout.rows(k), layout.triples(k)
         ahead = np.add.reduceat(p[triples] * V[layout.successor[triples]], layout.row_start[rows] - triples.start)
         Q = (cost[rows] + ahead).reshape(-1, layout.num_actions)

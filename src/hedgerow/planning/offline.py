@@ -107,7 +107,7 @@ def optimum(cmdp: CMDP, loss: ArrayLike) -> OfflineSolution:
 
 def strictly_feasible(cmdp: CMDP, margin: float, loss: ArrayLike | None = None) -> OfflineSolution:
     """The policy of least loss with costs <= thresholds - margin; without a loss, of least mean cost."""
-    margin = real_number("the margin", margin, 0.0, float(cmdp.layout.horizon))
+    margin = real_number("the margin", margin, 0.0, float(cmdp.layout.steps))
     if loss is None:
         loss = cmdp.mean_costs.mean(axis=0) if cmdp.num_constraints else np.zeros(cmdp.layout.num_rows)
     return _least_loss(cmdp, checked_loss(cmdp.layout, loss), margin)
@@ -217,7 +217,7 @@ def _needed_relaxation(cmdp: CMDP, margin: float) -> float:
 
 def _check(what: str, layout: Layout, *, gap: float, residual: float, scale: float = 1.0) -> None:
     """Withhold an answer whose own numbers do not prove it."""
-    tol = TOL_CERTIFICATE * (1 + layout.horizon)
+    tol = TOL_CERTIFICATE * (1 + layout.steps)
     if not (abs(gap) <= tol * scale and residual <= tol):
         raise CertificateError(
             f"{what} failed its check: primal-dual gap {gap:.3g} (allowed {tol * scale:.3g}), "

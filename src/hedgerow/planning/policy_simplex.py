@@ -54,7 +54,7 @@ class PolicySimplex:
                 losses = self._w @ loss
                 theta = -np.linalg.solve(self._matrix.T, losses)[1:]
                 slack = int(np.argmin(theta)) if len(theta) else 0
-                tol = TOL_BOUND * (1 + cmdp.layout.horizon) * (1 + float(np.abs(theta).sum()))
+                tol = TOL_BOUND * (1 + cmdp.layout.steps) * (1 + float(np.abs(theta).sum()))
                 if len(theta) and theta[slack] < -tol:
                     w, column = np.zeros(len(loss)), np.eye(len(y))[slack + 1]
                 else:

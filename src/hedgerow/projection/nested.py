@@ -90,7 +90,7 @@ def maximise_nested(
     v[:], theta[:] = point.v, point.theta
     evaluate(index_of(layout), point.problem, np.zeros_like(v), np.zeros_like(theta), ws)
     code = SOLVED if solved else STALLED
-    value = point.value - layout.horizon  # every layer has mass 1
+    value = point.value - layout.steps  # every layer has mass 1
     return Outcome(code, iterations, value, point.flow, point.cost, point.complementarity), point.problem
 
 

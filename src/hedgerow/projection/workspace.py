@@ -110,7 +110,7 @@ def make_workspace(layout: Layout, num_constraints: int) -> Workspace:
         factor=np.ones(rows),
         w=np.zeros(rows),
         masses=np.zeros(states),
-        log_mass=np.zeros(layout.horizon),
+        log_mass=np.zeros(layout.steps),
         outflow=np.zeros(states),
         inflow=np.zeros(states),
         gradient_v=np.zeros(states),

@@ -81,7 +81,7 @@ def judge_duration(observations: Sequence[Observation]) -> Verdict:
 
 def longest_search(one: Observation) -> float:
     """((3 C_P + 10 L sqrt(2 ln(1/delta)) + 3 C_D + L) / rho)^4."""
-    L, spread_ = one["horizon"], 10.0 * one["horizon"] * sqrt(2.0 * log(1.0 / one.spec.delta))
+    L, spread_ = one["steps"], 10.0 * one["steps"] * sqrt(2.0 * log(1.0 / one.spec.delta))
     return float(((3.0 * _constant(one) + spread_ + 3.0 * one["dual_constant"] + L) / one["rho"]) ** 4)
 
 

@@ -102,7 +102,7 @@ def allowed_exponent(observations: Sequence[Observation], pair: Sequence[int]) -
 
 def soft_prefix(one: Observation) -> float:
     """The proof's bound of V_T, sum |q - q_hat| + 2 sum xi^T q_hat, as a share of the trivial bound L T."""
-    return (one["width"] + one["radii"]) / (one["horizon"] * one.spec.episodes)
+    return (one["width"] + one["radii"]) / (one["steps"] * one.spec.episodes)
 
 
 def safe_prefix(one: Observation) -> float:

@@ -93,7 +93,7 @@ def observe(spec: RunSpec, witness: Witness, where: Ground, seconds: float = 0.0
     layout = where.cmdp.layout
     breaches = notes.tallies
     values = {
-        "horizon": float(layout.horizon),
+        "steps": float(layout.steps),
         "log_argument": float(layout.num_states * layout.num_actions * max(1, where.cmdp.num_constraints)) / spec.delta,
         "rho": where.rho,
         "seconds": seconds,
@@ -139,8 +139,8 @@ def _search(witness: Witness, run: Run) -> dict[str, float]:
     stop, searched = witness.at_stop, hasattr(witness.learner, "rho_hat")
     primal_ratio, dual_constant = NAN, NAN
     if searched:
-        layout, binding = witness.cmdp.layout, witness.cmdp.thresholds < witness.cmdp.layout.horizon
-        dual_constant = regret_constant(int(binding.sum()), float(layout.horizon))
+        layout, binding = witness.cmdp.layout, witness.cmdp.thresholds < witness.cmdp.layout.steps
+        dual_constant = regret_constant(int(binding.sum()), float(layout.steps))
         primal_ratio = _primal_ratio(witness, run)
     return {
         "searched": float(searched),

@@ -15,7 +15,7 @@ TOL_SUM = 1e-6
 
 def violation_bound(one: Observation) -> float:
     """sum |q_t - q_hat_t|_1 + 2 sum xi^T q_hat_t + residuals + L (episode 1 is unconstrained): at least V_T, surely."""
-    return one["width"] + one["radii"] + one["residuals"] + one["horizon"] + TOL_SUM
+    return one["width"] + one["radii"] + one["residuals"] + one["steps"] + TOL_SUM
 
 
 def judge_violation(observations: Sequence[Observation]) -> Verdict:

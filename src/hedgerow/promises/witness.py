@@ -62,7 +62,7 @@ class Witness(Simulation):
         given = Fixed(np.zeros(cmdp.layout.num_rows)) if pursuit > 0.0 else losses
         super().__init__(cmdp, given, learner, seed, step_wise=step_wise, marks=marks, audit=audit)
         self.pursuit = float(pursuit)
-        binding = int(np.sum(cmdp.thresholds < cmdp.layout.horizon))
+        binding = int(np.sum(cmdp.thresholds < cmdp.layout.steps))
         self.notes = make_notes(cmdp.layout, binding, len(self.curves.marks), estimator=estimator)
         self.at_stop: AtStop | None = None
 

@@ -50,8 +50,8 @@ def _ground(name: str, params: tuple[tuple[str, Any], ...]) -> Ground:
     if name in SMALL:
         cmdp, loss = SMALL[name](**dict(params))
     elif name in catalogue.names():
-        instance = catalogue.make(name, **dict(params))
-        cmdp, loss = instance.cmdp, instance.loss
+        world = catalogue.make(name, **dict(params))
+        cmdp, loss = world.cmdp, world.loss
     else:
         raise InvalidInput(f"there is no world {name!r}; small ones: {', '.join(SMALL)}; others: `hedgerow envs`")
     slater = offline.slater(cmdp)

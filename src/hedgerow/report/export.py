@@ -1,6 +1,6 @@
 """The figures of a report as SVG and PNG files, for a paper.
 
-    write_figures("out/quickstart", "figures")          # <instance>__<adversary>__T<episodes>__<figure>.svg, .png
+    write_figures("out/quickstart", "figures")          # <world>__<adversary>__T<episodes>__<figure>.svg, .png
 
 They are the figures of the page, in its light colours, with a legend of their own. Drawing them takes a browser:
 kaleido drives a Chrome or Chromium that is installed.
@@ -62,7 +62,7 @@ def paper_plots(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def _name(setting: Setting, figure: Figure) -> str:
-    return "__".join([slug(setting.instance), slug(setting.adversary), f"T{setting.horizon}", figure.name])
+    return "__".join([slug(setting.world), slug(setting.adversary), f"T{setting.episodes}", figure.name])
 
 
 def _for_paper(figure: Figure) -> dict[str, Any]:

@@ -54,22 +54,22 @@ def write_run_report(
     learner: Learner,
     path: str | os.PathLike[str],
     *,
-    instance: str = "",
+    world: str = "",
     adversary: str = "given losses",
     overwrite: bool = False,
 ) -> Path:
-    """Write the page of a single run; `instance` and `adversary` are what to call its world and its losses."""
-    files.save(path, page(run_results(run, learner, instance, adversary)).encode(), overwrite=overwrite)
+    """Write the page of a single run; `world` and `adversary` are what to call its world and its losses."""
+    files.save(path, page(run_results(run, learner, world, adversary)).encode(), overwrite=overwrite)
     return Path(path)
 
 
-def run_results(run: Run, learner: Learner, instance: str = "", adversary: str = "given losses") -> Results:
+def run_results(run: Run, learner: Learner, world: str = "", adversary: str = "given losses") -> Results:
     """A single run as if it had been a sweep."""
     layers = "-".join(str(size) for size in learner.layout.layer_sizes)
-    world = instance or f"layers {layers}, {plural(learner.layout.num_actions, 'action')}"
+    world = world or f"layers {layers}, {plural(learner.layout.num_actions, 'action')}"
     name = f"{learner.kind} ({learner.settings.preset})"
     spec = {
-        "instance": {"name": world},
+        "world": {"name": world},
         "adversary": {"name": adversary},
         "learner": {"name": learner.kind, "preset": learner.settings.preset},
         "episodes": int(run.episodes[-1]),
@@ -114,8 +114,8 @@ def _part(title: str, content: str) -> str:
 
 
 def _header(results: Results, found: Sequence[Group]) -> str:
-    settings = {(group.setting.instance, group.setting.adversary) for group in found}
-    episodes = sum(cell.horizon for cell in results.done)
+    settings = {(group.setting.world, group.setting.adversary) for group in found}
+    episodes = sum(cell.episodes for cell in results.done)
     counts = [
         plural(len({group.learner for group in found}), "learner"),
         plural(len(settings), "setting"),

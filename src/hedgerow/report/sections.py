@@ -252,7 +252,7 @@ def by_setting(groups: Sequence[Group]) -> list[tuple[Setting, list[Group]]]:
 
 
 def setting_title(setting: Setting) -> str:
-    return f"{text(setting.instance)} · {text(setting.adversary)} · T = {whole(setting.horizon)}"
+    return f"{text(setting.world)} · {text(setting.adversary)} · T = {whole(setting.episodes)}"
 
 
 def chip(learner: str, pens: Mapping[str, Pen]) -> str:

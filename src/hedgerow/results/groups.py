@@ -1,4 +1,4 @@
-"""Seeds together: the runs of one learner on one instance against one adversary for one horizon.
+"""Seeds together: the runs of one learner on one world against one adversary for one number of episodes.
 
 for group in results.groups:
     group.learner, group.summary().regret, group.curve("regret").shape     # (seeds, C)
@@ -26,9 +26,9 @@ KINDS = ("sv-ops", "s-ops", "cv-ops", "uob-reps")
 class Setting:
     """What the learners of a comparison share."""
 
-    instance: str
+    world: str
     adversary: str
-    horizon: int
+    episodes: int
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Group:
         """(C,): the checkpoints that all seeds have"""
         common = set.intersection(*(set(table.column("episode").to_pylist()) for table in self.tables))
         if not common:
-            raise InvalidInput(f"the seeds of {self.learner} on {self.setting.instance} have no checkpoint in common")
+            raise InvalidInput(f"the seeds of {self.learner} on {self.setting.world} have no checkpoint in common")
         return np.array(sorted(common), dtype=np.int64)
 
     def curve(self, name: str) -> FloatArray:
@@ -102,7 +102,7 @@ class Group:
         return values[np.isin(column(table, "episode"), self.episodes)]
 
     def summary(self) -> GroupSummary:
-        """The numbers at the horizon."""
+        """The numbers after the last episode."""
         return self._summary
 
     @cached_property
@@ -133,7 +133,7 @@ def groups(results: Results) -> list[Group]:
     """The finished cells of a sweep, seeds together, ordered by setting, then learner; `Results.groups` keeps them."""
     found: dict[tuple[Setting, str], list[Cell]] = {}
     for cell in results.done:
-        setting = Setting(cell.label("instance"), cell.label("adversary"), cell.horizon)
+        setting = Setting(cell.label("world"), cell.label("adversary"), cell.episodes)
         found.setdefault((setting, cell.label("learner")), []).append(cell)
     made = []
     for (setting, learner), cells in found.items():
@@ -145,7 +145,7 @@ def groups(results: Results) -> list[Group]:
 def _place(group: Group) -> tuple[str, str, int, int, str]:
     setting = group.setting
     kind = KINDS.index(group.kind) if group.kind in KINDS else len(KINDS)
-    return setting.instance, setting.adversary, setting.horizon, kind, group.learner
+    return setting.world, setting.adversary, setting.episodes, kind, group.learner
 
 
 def _quartiles(values: FloatArray) -> tuple[float, float]:

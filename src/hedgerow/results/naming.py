@@ -1,10 +1,10 @@
 """The name and the fingerprint of a cell.
 
-A cell is one run of a sweep, given by a plain dictionary: instance, adversary and learner with their parameters,
+A cell is one run of a sweep, given by a plain dictionary: world, adversary and learner with their parameters,
 episodes, delta, seed, and readable labels. Its id is made of the labels, for people and file names; its hash covers
 everything but the labels, for machines: equal hashes mean equal runs.
 
-    >>> spec = {"instance": {"name": "dope-media"}, "adversary": {"name": "iid"}, "learner": {"name": "s-ops"},
+    >>> spec = {"world": {"name": "dope-media"}, "adversary": {"name": "iid"}, "learner": {"name": "s-ops"},
     ...         "episodes": 1000, "delta": 0.01, "seed": 3, "label": {"learner": "s-ops sharp"}}
     >>> cell_id(spec)
     'dope-media__iid__s-ops-sharp__T1000__seed3'
@@ -22,7 +22,7 @@ from typing import Any
 
 from hedgerow.errors import InvalidInput
 
-PARTS = ("instance", "adversary", "learner")
+PARTS = ("world", "adversary", "learner")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.+=]+")
 _LONGEST_PART = 60
 
@@ -55,7 +55,7 @@ def cell_id(spec: Mapping[str, Any]) -> str:
 
 
 def label(spec: Mapping[str, Any], part: str) -> str:
-    """How `part` (instance, adversary, learner) of a cell is called: its label, or else its name."""
+    """How `part` (world, adversary, learner) of a cell is called: its label, or else its name."""
     given = spec.get("label", {}).get(part)
     return str(given if given is not None else spec[part]["name"])
 

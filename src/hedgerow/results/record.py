@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 NAME_TYPES = {
     "cell": "string",
-    "instance": "string",
+    "world": "string",
     "adversary": "string",
     "learner": "string",
-    "horizon": "int64",
+    "episodes": "int64",
     "seed": "int64",
 }
 """The columns that stand in front of every table, with their Arrow types."""
@@ -65,11 +65,11 @@ class Cell:
         )
 
     def label(self, part: str) -> str:
-        """The readable name of its instance, adversary or learner."""
+        """The readable name of its world, adversary or learner."""
         return label(self.spec, part)
 
     @property
-    def horizon(self) -> int:
+    def episodes(self) -> int:
         return int(self.spec["episodes"])
 
     @property
@@ -84,7 +84,7 @@ class Cell:
     def episodes_per_second(self) -> float | None:
         """Of the loop alone if its time is known, else of the whole cell; None if no time is known."""
         time = self.seconds.get("loop", self.seconds.get("total", 0.0))
-        return self.horizon / time if time > 0.0 else None
+        return self.episodes / time if time > 0.0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class Results:
         return self.load(name)
 
     def curves(self) -> Any:
-        """All checkpoints of all finished cells, with cell, instance, adversary, learner, horizon, seed in front.
+        """All checkpoints of all finished cells, with cell, world, adversary, learner, episodes, seed in front.
 
         Worlds with fewer constraints have nulls in the columns of the others.
         """
@@ -175,7 +175,7 @@ class Results:
 
 def _names(cell: Cell) -> dict[str, Any]:
     parts = {part: cell.label(part) for part in PARTS}
-    return {"cell": cell.id, **parts, "horizon": cell.horizon, "seed": cell.seed}
+    return {"cell": cell.id, **parts, "episodes": cell.episodes, "seed": cell.seed}
 
 
 def _named(pa: Any, cell: Cell, table: Any) -> Any:

@@ -40,12 +40,12 @@ class Episode(NamedTuple):
 
 
 def make_episode(layout: Layout, num_constraints: int) -> Episode:
-    horizon = layout.horizon
+    steps = layout.steps
     return Episode(
-        rows=np.zeros(horizon, dtype=np.int64),
-        triples=np.zeros(horizon, dtype=np.int64),
-        losses=np.zeros(horizon),
-        costs=np.zeros((horizon, num_constraints)),
+        rows=np.zeros(steps, dtype=np.int64),
+        triples=np.zeros(steps, dtype=np.int64),
+        losses=np.zeros(steps),
+        costs=np.zeros((steps, num_constraints)),
     )
 
 

@@ -188,7 +188,7 @@ def make_run(cmdp: CMDP, learner: Learner, score: Score, curves: Curves, first: 
     episodes = curves.marks[:reached] - first
     sums, counters = curves.sums[:reached], curves.counters[:reached]
     optimum, comparator = _comparator(cmdp, score.losses / max(1, learner.episode - first))
-    entropy = cmdp.layout.horizon * log(cmdp.layout.num_states**2 * cmdp.layout.num_actions)
+    entropy = cmdp.layout.steps * log(cmdp.layout.num_states**2 * cmdp.layout.num_actions)
     found = learner if isinstance(learner, CVOPS) else None
     return Run(
         episodes=frozen(episodes),

@@ -185,8 +185,8 @@ def follow_core(score: Score, core: Core, world: World) -> Score:
     for policy in baseline.policies:
         forward(core.index, world.transitions, policy, score.reach, score.occupancy)
         mixture += score.occupancy / len(baseline.policies)
-    horizon, alpha, beta = len(core.buffers.trace.u), baseline.thresholds, baseline.costs
-    weights = [(horizon - alpha[i]) / (horizon - beta[i]) for i in baseline.binding]
+    steps, alpha, beta = len(core.buffers.trace.u), baseline.thresholds, baseline.costs
+    weights = [(steps - alpha[i]) / (steps - beta[i]) for i in baseline.binding]
     score.sums[FIRST_MIXING] = max(weights, default=0.0)
     # The true costs of a baseline that is told exactly may exceed what was told by rounding.
     tallies[FALSE_BASELINE] = int(np.any((world.mean_costs.T @ mixture - beta)[baseline.binding] > TOL_CLEAN))

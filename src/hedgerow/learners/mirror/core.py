@@ -148,9 +148,9 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
         baseline_reach=np.zeros(layout.num_states),
         reach=np.zeros(layout.num_states),
         all_rows=np.arange(layout.num_rows, dtype=np.int64),
-        trace=_make_trace(layout.horizon),
+        trace=_make_trace(layout.steps),
     )
 
 
-def _make_trace(horizon: int) -> Trace:
-    return Trace(np.zeros(horizon, dtype=np.int64), *(np.zeros(horizon) for _ in range(6)))
+def _make_trace(steps: int) -> Trace:
+    return Trace(np.zeros(steps, dtype=np.int64), *(np.zeros(steps) for _ in range(6)))

@@ -67,7 +67,7 @@ PRIMAL_EVENTS = 9
 
 def checked_arguments(view: View, memory_budget: Any, primal_constant: Any) -> tuple[int, float | None]:
     """The two numbers of the constructor, if they are sound and there is something to search for in this world."""
-    if not np.any(view.thresholds < view.layout.horizon):
+    if not np.any(view.thresholds < view.layout.steps):
         raise InvalidInput(
             "no constraint of this world can be violated, so that there is nothing to be found safe; use UOBREPS"
         )
@@ -110,8 +110,8 @@ class CVOPS(Learner):
 
     def _first_core(self) -> Core:
         view, layout = self.view, self.layout
-        binding = np.flatnonzero(view.thresholds < layout.horizon).astype(np.int64)
-        m, L = len(binding), float(layout.horizon)
+        binding = np.flatnonzero(view.thresholds < layout.steps).astype(np.int64)
+        m, L = len(binding), float(layout.steps)
         kind, scale = self.settings.stop, self.settings.stop_scale
         rule = SearchRule(
             active=True,
@@ -120,7 +120,7 @@ class CVOPS(Learner):
             primal_constant=self._primal_constant() if kind != "practical" or scale > 0.0 else 0.0,
             dual_constant=regret_constant(m, L),
             dual_step=step_constant(m, L),
-            horizon=L,
+            steps=L,
             radius_scale=self.settings.confidence_scale,
             log_inverse_delta=-float(np.log(self.delta)),
             binding=binding,
@@ -164,7 +164,7 @@ class CVOPS(Learner):
 
     def _found_costs(self, search: Search) -> FloatArray:
         """beta (m,): upper bounds of the costs of the mixture, alpha_i - rho_hat, or one by one mean_i + radius."""
-        facts, alpha, L = search.facts, self.view.thresholds, float(self.layout.horizon)
+        facts, alpha, L = search.facts, self.view.thresholds, float(self.layout.steps)
         binding = alpha < L
         beta: FloatArray = np.full(len(alpha), L)  # where nothing can be violated nothing is claimed
         beta[binding] = alpha[binding] - facts[RHO_HAT]
@@ -227,7 +227,7 @@ class CVOPS(Learner):
     @property
     def first_mixing(self) -> float:
         """lambda_0, the largest weight of the baseline that feasible projections of phase 2 can lead to."""
-        return largest_mixing(self.view.thresholds, self.core.baseline.costs, self.layout.horizon)
+        return largest_mixing(self.view.thresholds, self.core.baseline.costs, self.layout.steps)
 
     # Files -----------------------------------------------------------------------------------------------------------
 
@@ -304,7 +304,7 @@ class CVOPS(Learner):
             f"{cite('violation_hard')}, with the mixture found by phase 1",
             first_reason(confidence_void(settings), literal, searching),
         )
-        worst = float(np.max(np.maximum(self.layout.horizon - self.view.thresholds, 0.0)))
+        worst = float(np.max(np.maximum(self.layout.steps - self.view.thresholds, 0.0)))
         violation = Promise(
             "violation",
             f"the summed violation is at most t_bar max_i (L - alpha_i) = {worst:.6g} t_bar, however long the run",

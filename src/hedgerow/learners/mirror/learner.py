@@ -124,9 +124,9 @@ class Learner(ABC):
         self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
         self.coin = Generator(PCG64(SeedSequence(self.seed)))
         self.core = self._first_core()
-        horizon, m = self.layout.horizon, view.num_constraints
-        self._rows, self._triples = np.zeros(horizon, dtype=np.int64), np.zeros(horizon, dtype=np.int64)
-        self._losses, self._costs = np.zeros(horizon), np.zeros((horizon, m))
+        steps, m = self.layout.steps, view.num_constraints
+        self._rows, self._triples = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
+        self._losses, self._costs = np.zeros(steps), np.zeros((steps, m))
         self._start(self.core)
 
     # Construction ----------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Learner(ABC):
         """Safe policies (K, num_rows) with the costs (m,) of their mixture, and the constraints that bind."""
         # A cost never exceeds L: such a threshold cannot bind, and its term of the mixing weight would be 0/0.
         alpha = self.view.thresholds
-        binding = np.flatnonzero(alpha < self.layout.horizon) if constrained else np.zeros(0)
+        binding = np.flatnonzero(alpha < self.layout.steps) if constrained else np.zeros(0)
         return Baseline(policies, costs, alpha.copy(), binding.astype(np.int64))
 
     def _make_core(
@@ -235,15 +235,15 @@ class Learner(ABC):
         """Learn from the planned episode: rows (L,), losses (L,) and costs (L, m) along the way, both in [0, 1]."""
         if not self.core.state.numbers[PENDING]:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
-        horizon, m = self.layout.horizon, self.view.num_constraints
+        steps, m = self.layout.steps, self.view.num_constraints
         rows, triples = self._checked_path(trajectory)
-        seen = np.zeros((horizon, 0)) if costs is None and m == 0 else costs
+        seen = np.zeros((steps, 0)) if costs is None and m == 0 else costs
         if seen is None:
             raise InvalidInput(
-                f"the costs of the {m} constraints along the trajectory are missing: shape ({horizon}, {m})"
+                f"the costs of the {m} constraints along the trajectory are missing: shape ({steps}, {m})"
             )
-        loss = within("the loss", float_array("the loss", losses, (horizon,)), 0.0, 1.0)
-        cost = within("the cost", float_array("the cost", seen, (horizon, m)), 0.0, 1.0)
+        loss = within("the loss", float_array("the loss", losses, (steps,)), 0.0, 1.0)
+        cost = within("the cost", float_array("the cost", seen, (steps, m)), 0.0, 1.0)
         # Copied, because compiled code exists once, for arrays that can be written to.
         self._rows[:], self._triples[:], self._losses[:], self._costs[:] = rows, triples, loss, cost
         learn(self.core, self._rows, self._triples, self._losses, self._costs)
@@ -279,19 +279,19 @@ class Learner(ABC):
         """The rows of a trajectory and the triples between them, if the plan can have produced it."""
         layout, policy = self.layout, self.played_array()
         rows = np.asarray(unmasked("the trajectory", trajectory))
-        if rows.shape != (layout.horizon,) or rows.dtype.kind not in "iu":
+        if rows.shape != (layout.steps,) or rows.dtype.kind not in "iu":
             raise InvalidInput(
-                f"a trajectory is an array of {layout.horizon} rows (x, a), one per layer, as whole numbers; "
+                f"a trajectory is an array of {layout.steps} rows (x, a), one per layer, as whole numbers; "
                 f"this one has shape {rows.shape} and type {rows.dtype}"
             )
-        first = layout.state_start[: layout.horizon + 1] * layout.num_actions
+        first = layout.state_start[: layout.steps + 1] * layout.num_actions
         strays = np.flatnonzero((rows < first[:-1]) | (rows >= first[1:]))
         if strays.size:
             k = int(strays[0])
             raise InvalidInput(
                 f"step {k} of the trajectory is row {rows[k]}; layer {k} has the rows {first[k]} to {first[k + 1] - 1}"
             )
-        rows, triples = rows.astype(np.int64), np.zeros(layout.horizon, dtype=np.int64)
+        rows, triples = rows.astype(np.int64), np.zeros(layout.steps, dtype=np.int64)
         unplayed = np.flatnonzero(~(policy[rows] > 0.0))
         if unplayed.size:
             k = int(unplayed[0])

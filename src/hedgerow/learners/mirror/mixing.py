@@ -133,14 +133,14 @@ def cost_bounds(core: Core, bounds: FloatArray) -> None:
     """Upper bounds (m,) of the expected costs of the next episode before its coin, at most L each: of the mixture if
     there is a baseline, else the joint robust cost of the policy.
     """
-    horizon, lam, beta = float(len(core.buffers.trace.u)), core.state.reals[MIXING], core.baseline.costs
+    steps, lam, beta = float(len(core.buffers.trace.u)), core.state.reals[MIXING], core.baseline.costs
     if len(core.baseline.policies) == 0:
         joint_costs_of_columns(core.index, core.buffers.columns, core.state.boxes.cost_upper, bounds)
         for i in range(len(bounds)):
-            bounds[i] = min(bounds[i], horizon)
+            bounds[i] = min(bounds[i], steps)
         return
     for i in range(len(bounds)):
-        bounds[i] = lam * beta[i] + (1.0 - lam) * min(core.state.bounds[i], horizon)
+        bounds[i] = lam * beta[i] + (1.0 - lam) * min(core.state.bounds[i], steps)
 
 
 @kernel
@@ -148,25 +148,25 @@ def mixing_weight(core: Core, status: int) -> float:
     """lambda for the next episode, rounded up; 1 after a projection without a solution."""
     if status != PROJECTED:
         return 1.0
-    baseline, bounds, horizon = core.baseline, core.state.bounds, float(len(core.buffers.trace.u))
+    baseline, bounds, steps = core.baseline, core.state.bounds, float(len(core.buffers.trace.u))
     if core.rule.literal_sigma:
-        return literal_weight(baseline.binding, bounds, baseline.thresholds, baseline.costs, horizon)
-    return safe_weight(baseline.binding, bounds, baseline.thresholds, baseline.costs, horizon)
+        return literal_weight(baseline.binding, bounds, baseline.thresholds, baseline.costs, steps)
+    return safe_weight(baseline.binding, bounds, baseline.thresholds, baseline.costs, steps)
 
 
 @kernel
-def safe_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: FloatArray, horizon: float) -> float:
+def safe_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: FloatArray, steps: float) -> float:
     """The smallest lambda that makes the mixture safe against all bounds, rounded up."""
     lam = 0.0
     for i in binding:
-        U = min(bounds[i], horizon)
+        U = min(bounds[i], steps)
         if alpha[i] < U:
             lam = max(lam, (U - alpha[i]) / (U - beta[i]))
     return min(1.0, lam * ROUND_UP + 1e-15) if lam > 0.0 else 0.0
 
 
 @kernel
-def literal_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: FloatArray, horizon: float) -> float:
+def literal_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: FloatArray, steps: float) -> float:
     """sigma as printed: over all constraints as soon as one is in danger; cut to [0, 1]. A demonstration of D1."""
     danger = False
     for i in binding:
@@ -175,6 +175,6 @@ def literal_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, bet
         return 0.0
     lam = 0.0
     for i in binding:
-        U = min(bounds[i], horizon)
+        U = min(bounds[i], steps)
         lam = max(lam, (U - alpha[i]) / (U - beta[i])) if beta[i] != U else 1.0
     return min(1.0, lam)

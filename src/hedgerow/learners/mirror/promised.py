@@ -32,7 +32,7 @@ def regret_reasons(learner: Learner) -> tuple[str, str]:
     """What voids a bound on regret or violation: the confidence sets, the accuracy of the projection."""
     episodes = learner.episodes or max(1, learner.episode)
     return confidence_void(learner.settings), accuracy_void(
-        learner.settings, learner.eta, learner.layout.horizon, episodes
+        learner.settings, learner.eta, learner.layout.steps, episodes
     )
 
 

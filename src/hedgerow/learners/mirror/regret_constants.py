@@ -33,14 +33,14 @@ LAST_SEGMENT = 80
 
 def primal_constant(layout: Layout, delta: float, *, known_transitions: bool = False) -> float:
     """C_P of UOB-REPS with doubling restarts."""
-    horizon, played, regret, largest = layout.horizon, 0.0, 0.0, 0.0
+    steps, played, regret, largest = layout.steps, 0.0, 0.0, 0.0
     for length, bound in segment_bounds(layout, delta, known_transitions):
         # Within a segment the ratio is largest where the trivial bound L tau meets B.
-        turn = min(length, bound / horizon)
+        turn = min(length, bound / steps)
         if played + turn >= 2.0:
-            largest = max(largest, (regret + horizon * turn) / sqrt((played + turn) * log(played + turn)))
+            largest = max(largest, (regret + steps * turn) / sqrt((played + turn) * log(played + turn)))
         played += length
-        regret += min(horizon * length, bound)
+        regret += min(steps * length, bound)
     return largest
 
 
@@ -56,7 +56,7 @@ def segment_bounds(
 
 def known_transitions_bound(layout: Layout, episodes: float, delta: float) -> float:
     """B(T) without E."""
-    L, pairs, T = layout.horizon, layout.num_states * layout.num_actions, episodes
+    L, pairs, T = layout.steps, layout.num_states * layout.num_actions, episodes
     eta = sqrt(L * log(L * pairs / delta) / (T * pairs))
     mirror = L * log(layout.num_states * pairs) / eta + 2.0 * eta * pairs * T
     optimism = L * log(pairs / delta) / (2.0 * eta) + L * log(L / delta) / 2.0
@@ -68,7 +68,7 @@ def transition_error(layout: Layout, episodes: float, delta: float, lower_order:
     sizes, A, T = layout.layer_sizes, layout.num_actions, episodes
     iota = log(T * layout.num_states * A / delta)
     error = 0.0
-    for k in range(1, layout.horizon):
+    for k in range(1, layout.steps):
         for j in range(k):
             root = 3.0 * sqrt(sizes[j] * A * T) + sqrt(2.0 * T * log(1.0 / delta))
             error += ROOT_WIDTH * sqrt(iota * sizes[j + 1]) * root

@@ -73,7 +73,7 @@ def rescue(layout: Layout, core: Core) -> None:
 
 def _relax(layout: Layout, core: Core, violation: float, room: float, status: int) -> None:
     """Raise the thresholds until the projection is found: at the latest when they do not bind any more."""
-    while len(core.baseline.binding) and violation + 0.5 * room < layout.horizon:
+    while len(core.baseline.binding) and violation + 0.5 * room < layout.steps:
         core.state.reals[ROOM] = room
         meet(core, violation + 0.5 * room)
         core.state.system.num_candidates[0] = NO_SYSTEM  # it belongs to the attempt that failed

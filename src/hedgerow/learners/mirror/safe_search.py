@@ -75,7 +75,7 @@ class SearchRule(NamedTuple):
     """C_D"""
     dual_step: float
     """c of the dual player"""
-    horizon: float
+    steps: float
     """L"""
     radius_scale: float
     """Multiplies R_t; below 1 nothing is promised any more"""
@@ -147,11 +147,11 @@ def stopping_radius(rule: SearchRule, capacity: int, episode: int) -> float:
     """R_t, with the share of the K draws once not all policies are kept."""
     t, m = float(episode), max(1, len(rule.binding))
     if rule.kind == LITERAL:
-        radius = 2.0 * rule.horizon * sqrt(2.0 * rule.log_inverse_delta / t)
+        radius = 2.0 * rule.steps * sqrt(2.0 * rule.log_inverse_delta / t)
     else:
-        radius = rule.horizon * sqrt((log(m) + log(t) + log1p(t) + rule.log_inverse_delta) / (2.0 * t))
+        radius = rule.steps * sqrt((log(m) + log(t) + log1p(t) + rule.log_inverse_delta) / (2.0 * t))
     if episode > capacity:
-        radius += rule.horizon * sqrt((log(2.0 * m) + rule.log_inverse_delta) / (2.0 * capacity))
+        radius += rule.steps * sqrt((log(2.0 * m) + rule.log_inverse_delta) / (2.0 * capacity))
     return rule.radius_scale * radius
 
 

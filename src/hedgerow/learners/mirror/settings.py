@@ -140,13 +140,13 @@ def mixing_void(settings: Settings) -> str:
     return "sigma = 'literal': the printed formula divides by U - beta <= 0" if settings.sigma == "literal" else ""
 
 
-def accuracy_void(settings: Settings, eta: float, horizon: int, episodes: int) -> str:
+def accuracy_void(settings: Settings, eta: float, steps: int, episodes: int) -> str:
     """Why regret and violation are not proved at this accuracy of the projection, or the empty string.
 
     A relative error e of q_hat adds at most L e / eta to the regret of an episode, so that e <= eta / (L sqrt(T)) keeps
     the sum below sqrt(T).
     """
-    allowed = eta / (horizon * float(episodes) ** 0.5)
+    allowed = eta / (steps * float(episodes) ** 0.5)
     if settings.tol > allowed:
         return f"tol = {settings.tol:g} is above eta / (L sqrt(T)) = {allowed:.1e}"
     return ""

@@ -62,7 +62,7 @@ class SOPS(Learner):
     @property
     def first_mixing(self) -> float:
         """lambda_0 = max_i (L - alpha_i) / (L - beta_i): the largest weight that feasible projections can lead to."""
-        return largest_mixing(self.view.thresholds, self.baseline_costs, self.layout.horizon)
+        return largest_mixing(self.view.thresholds, self.baseline_costs, self.layout.steps)
 
     def arguments(self) -> dict[str, NDArray[Any]]:
         return {
@@ -103,23 +103,23 @@ class SOPS(Learner):
         return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret))
 
 
-def largest_mixing(alpha: FloatArray, beta: FloatArray, horizon: int) -> float:
+def largest_mixing(alpha: FloatArray, beta: FloatArray, steps: int) -> float:
     """lambda_0 of the thresholds alpha (m,) and the baseline costs beta (m,)."""
-    weights = [(horizon - a) / (horizon - b) for a, b in zip(alpha, beta, strict=True) if a < horizon]
+    weights = [(steps - a) / (steps - b) for a, b in zip(alpha, beta, strict=True) if a < steps]
     return float(max(weights, default=0.0))
 
 
 def checked_costs(view: View, costs: ArrayLike, allow_no_margin: bool) -> FloatArray:
     """beta (m,) with 0 <= beta_i < alpha_i, or = alpha_i if allowed; no tolerance: this is where safety begins."""
     beta = float_array("the baseline cost", costs, (view.num_constraints,))
-    within("the baseline cost", beta, 0.0, float(view.layout.horizon))
+    within("the baseline cost", beta, 0.0, float(view.layout.steps))
     for i, name in enumerate(view.constraint_names):
         alpha = float(view.thresholds[i])
         if beta[i] > alpha:
             raise InvalidInput(
                 f"the baseline is not safe: {name!r} costs {float(beta[i])!r}, its threshold is {alpha!r}"
             )
-        if beta[i] == alpha and alpha < view.layout.horizon and not allow_no_margin:
+        if beta[i] == alpha and alpha < view.layout.steps and not allow_no_margin:
             raise InvalidInput(
                 f"the baseline leaves no margin for {name!r}: its cost equals the threshold {alpha!r}, so that nothing "
                 "else would ever be played; pass allow_no_margin=True if that is wanted"

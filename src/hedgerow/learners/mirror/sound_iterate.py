@@ -65,7 +65,7 @@ def check_iterate(learner: Learner) -> None:
         residual = float(state.reals[places.COST_RESIDUAL])
         met = excess <= slack + residual + LOOSE
         demand(bool(met), "state.log_weight violates the optimistic constraints of a projection")
-        allowed = LOOSE + core.rule.tol * layout.num_states * layout.horizon
+        allowed = LOOSE + core.rule.tol * layout.num_states * layout.steps
         demand(residual <= allowed, f"state.reals: COST_RESIDUAL is {residual!r} after a projection")
 
 
@@ -73,7 +73,7 @@ def _occupancy(layout: Layout, conditional: FloatArray, policy: FloatArray) -> F
     """q(x,a): the forward pass, for rows that sum to 1 up to rounding."""
     w = np.zeros(layout.num_rows)
     reach: FloatArray = np.ones(1)
-    for k in range(layout.horizon):
+    for k in range(layout.steps):
         rows, triples = layout.rows(k), layout.triples(k)
         w[rows] = np.repeat(reach, layout.num_actions) * policy[rows]
         moved = w[layout.row_of_triple[triples]] * conditional[triples]
@@ -84,15 +84,15 @@ def _occupancy(layout: Layout, conditional: FloatArray, policy: FloatArray) -> F
 
 def check_mixing(learner: Learner, given: Mapping[str, NDArray[Any]], settled: bool) -> None:
     """U and lambda, which `prepare` and this compute anew; while an episode is open they are still those before it."""
-    core, horizon = learner.core, float(learner.layout.horizon)
+    core, steps = learner.core, float(learner.layout.steps)
     reals, numbers, baselines = core.state.reals, core.state.numbers, len(core.baseline.policies)
     lam, branch = float(reals[places.MIXING]), int(numbers[places.BRANCH])
     if not baselines:
         demand(lam == 0.0, f"state.reals: MIXING is {lam!r}, but there is no baseline")
-        demand(bool(np.all(given["bounds"] == horizon)), "state.bounds are kept by learners with a baseline only")
+        demand(bool(np.all(given["bounds"] == steps)), "state.bounds are kept by learners with a baseline only")
         return
     if settled:
-        apart = np.abs(given["bounds"] - core.state.bounds) > TOLERANCE * (1.0 + horizon)
+        apart = np.abs(given["bounds"] - core.state.bounds) > TOLERANCE * (1.0 + steps)
         demand(not np.any(apart), "state.bounds are not the cost bounds of the policy")
         computed = mixing_weight(core, int(numbers[places.LAST_STATUS]))
         demand(abs(lam - computed) <= TOLERANCE, f"state.reals: MIXING is {lam!r}; the bounds make it {computed!r}")

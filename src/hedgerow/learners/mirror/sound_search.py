@@ -29,7 +29,7 @@ TOLERANCE = 1e-9
 def check_search(rule: SearchRule, search: Search, capacity: int, episode: int, over: bool) -> None:
     """Sums, weights and facts after `episode` episodes of the search; `over` says that it ended with the last one."""
     t, facts = episode, search.facts
-    if np.any(search.cost_sums < 0.0) or np.any(search.cost_sums > t * rule.horizon):
+    if np.any(search.cost_sums < 0.0) or np.any(search.cost_sums > t * rule.steps):
         raise InvalidInput(f"state.search.cost_sums must lie in [0, L] per episode; there were {t} episodes")
     if abs(float(search.weights.sum()) - 1.0) > TOLERANCE or np.any(search.weights < 0.0):
         raise InvalidInput("state.search.weights must be positive and sum to 1")

@@ -143,7 +143,7 @@ def check_state(learner: Learner, given: Mapping[str, NDArray[Any]]) -> None:
     check_counts(layout, state.counts, episode - discarded)
     check_epochs(layout, state, core.rule.epochs, begun - discarded)
     if core.search.active or (begun and not discarded):
-        binding = np.flatnonzero(learner.view.thresholds < layout.horizon)
+        binding = np.flatnonzero(learner.view.thresholds < layout.steps)
         check_summed_costs(state.search, state.counts.cost_sums[:, binding].sum(axis=0), bool(core.search.active))
     check_boxes(layout, core, learner.transitions)
     check_policies(layout, "policy", state.policy)

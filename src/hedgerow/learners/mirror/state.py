@@ -126,7 +126,7 @@ def make_state(
         epoch_visits=np.zeros(layout.num_rows, dtype=np.int64),
         multipliers=np.zeros(num_active),
         certificate=np.full(num_active, 1.0 / max(1, num_active)),
-        bounds=np.full(num_constraints, float(layout.horizon)),
+        bounds=np.full(num_constraints, float(layout.steps)),
         baseline_u=np.zeros(cached),
         baseline_visits=np.zeros(cached, dtype=np.int64),
         search=search if search is not None else make_search(layout, 0, 0),

@@ -229,8 +229,8 @@ def start_segment(core: Core) -> None:
 @kernel
 def set_rates(core: Core, episodes: float, log_inverse_delta: float) -> None:
     """eta = gamma = sqrt(L ln(L|X||A|/delta) / (T|X||A|))."""
-    horizon, pairs = len(core.buffers.trace.u), core.rule.pairs
-    rate = sqrt(horizon * (log(horizon * pairs) + log_inverse_delta) / (episodes * pairs))
+    steps, pairs = len(core.buffers.trace.u), core.rule.pairs
+    rate = sqrt(steps * (log(steps * pairs) + log_inverse_delta) / (episodes * pairs))
     core.state.reals[ETA] = rate
     core.state.reals[GAMMA] = rate
 

@@ -1,6 +1,6 @@
 """What the catalogue hands out: a world, its own loss, and the numbers that are known about it.
 
-A builder returns `Ingredients`; the registry turns them into an `Instance` with a content hash and, for frozen
+A builder returns `Ingredients`; the registry turns them into an `World` with a content hash and, for frozen
 parameter choices, a `Golden`. Values are losses in [0, L]; `Scale` converts them to the scale of the source.
 
     >>> Scale("reward", offset=6.0, factor=-1.0)(4.0)
@@ -45,7 +45,7 @@ class Ingredients:
 
 @dataclass(frozen=True)
 class Golden:
-    """Optimal values of a frozen instance, as losses per episode."""
+    """Optimal values of a frozen world, as losses per episode."""
 
     optimum: float
     """Least loss under the constraints."""
@@ -60,7 +60,7 @@ class Golden:
 
 
 @dataclass(frozen=True, eq=False)
-class Instance:
+class World:
     """A named world with its own loss. `golden` is None unless these parameters are frozen."""
 
     name: str

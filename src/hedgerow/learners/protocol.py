@@ -1,0 +1,156 @@
+"""What a learner is: whoever can say, before its coin, which mixture of Markov policies it plays.
+
+    plan = learner.plan()            # the mixture that is scored, and the policy that the coin chose
+    learner.observe(episode)         # what happened when that policy was played to the end
+
+That alone determines occupancy, loss, costs, violation, regret and safety, exactly. Everything else is an *ability*, a
+small protocol that is asked for with `isinstance`:
+
+    Promising    guarantees() -> Ledger                what is promised, how surely, by which theorem
+    Resumable    state(), restored(view, state)        files, and learners in the middle of a run
+    Limited      episodes                              after how many episodes it may be asked no more
+    Watched      watch(...)                            proofs that can be watched from outside, see `watching.py`
+    Compiled     run_block(...)                        many episodes in one call
+
+A learner that declares `feedback = "full"` finds the losses and costs of *all* pairs in `episode.all_losses` and
+`episode.all_costs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, float_array, kind_of
+from hedgerow.errors import InvalidInput
+from hedgerow.model.cmdp import View
+from hedgerow.model.episode import Episode
+from hedgerow.model.policy import Mixture, Policy
+
+if TYPE_CHECKING:
+    from hedgerow.learners.ledger import Ledger
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """What to play in one episode, from its first step to its last.
+
+    `Plan(policy)` is enough for a learner that plays a policy; `Plan(mixture, mixture.draw(rng))` for one with a coin.
+    """
+
+    mixture: Policy | Mixture
+    """Before the coin: this is scored"""
+    policy: Policy = None  # type: ignore[assignment]  # filled in below where the mixture is a policy
+    """What the coin chose: play it to the end of the episode"""
+    notes: Mapping[str, float] = field(default_factory=dict)
+    """What else is worth keeping of this episode, by name: `mixing_weight`, `bound_0`, ... Columns of the results."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mixture, Policy | Mixture):
+            raise InvalidInput(f"a plan is made of a Policy or a Mixture, not of {kind_of(self.mixture)}")
+        if self.policy is None:
+            if isinstance(self.mixture, Mixture):
+                raise InvalidInput("a plan with a mixture also needs the policy that its coin chose: mixture.draw(rng)")
+            object.__setattr__(self, "policy", self.mixture)
+        if not isinstance(self.policy, Policy):
+            raise InvalidInput(f"the policy of a plan is a Policy, not {kind_of(self.policy)}")
+        if self.policy.layout != self.mixture.layout:
+            raise InvalidInput("the mixture and the policy of a plan belong to different layouts")
+        object.__setattr__(self, "notes", MappingProxyType(_checked_notes(self.notes)))
+
+    def __repr__(self) -> str:
+        notes = ", ".join(f"{name}={value:.6g}" for name, value in self.notes.items())
+        return f"{type(self).__name__}({notes})\n{self.policy!r}"
+
+
+def _checked_notes(notes: Mapping[str, float]) -> dict[str, float]:
+    checked = {}
+    for name, value in dict(notes).items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InvalidInput(f"a note is called by a word of letters, digits and _, not {name!r}")
+        try:
+            checked[name] = float(value)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"the note {name!r} must be a number, not {value!r}") from error
+    return checked
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Anybody who plans and observes, in turn."""
+
+    view: View
+
+    def plan(self) -> Plan:
+        """What to play next. Each plan is followed by one `observe`."""
+
+    def observe(self, episode: Episode) -> None:
+        """What happened when the policy of the plan was played."""
+
+
+@runtime_checkable
+class Promising(Protocol):
+    """A learner with guarantees."""
+
+    def guarantees(self) -> Ledger:
+        """What is promised under the present switches."""
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A learner that can be written down between two episodes, and go on elsewhere as if nothing had happened."""
+
+    def state(self) -> Mapping[str, ArrayLike]:
+        """Arrays and numbers by name: all that is needed to go on."""
+
+    @classmethod
+    def restored(cls, view: View, state: Mapping[str, NDArray[Any]]) -> Resumable:
+        """The learner whose `state()` this was."""
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A learner made for so many episodes; None for as many as one likes."""
+
+    episodes: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class SafePolicy:
+    """A policy that is known to be safe, with upper bounds of its expected costs (m,).
+
+    Whatever has `.policy` and `.costs`, such as `hr.offline.slater(world)`, serves as well.
+    """
+
+    policy: FloatArray | Policy
+    costs: FloatArray
+
+
+def feedback_of(learner: Any) -> str:
+    """`bandit`, or `full` for learners that declare it."""
+    feedback = getattr(learner, "feedback", "bandit")
+    if feedback not in ("bandit", "full"):
+        raise InvalidInput(f"the feedback of {type(learner).__name__} is {feedback!r}; choose 'bandit' or 'full'")
+    return str(feedback)
+
+
+def safe_policy(baseline: Any, costs: ArrayLike | None, num_constraints: int) -> tuple[Any, FloatArray]:
+    """Policy and costs (m,) of a baseline: something with `.policy` and `.costs`, or a policy and `costs` beside it."""
+    if hasattr(baseline, "policy") and hasattr(baseline, "costs"):
+        given = baseline.costs if costs is None else costs
+        baseline = baseline.policy
+    elif costs is None:
+        raise InvalidInput(
+            "the costs of the baseline are missing: pass baseline_costs (m,), or baseline=hr.offline.slater(world)"
+        )
+    else:
+        given = costs
+    array = float_array("the baseline cost", given, (num_constraints,))
+    if not all(isfinite(cost) for cost in array.tolist()):
+        raise InvalidInput("the baseline costs must be finite")
+    return baseline, array

@@ -1,0 +1,178 @@
+"""What happened in one episode: the visited pairs, the losses and costs on the way.
+
+An episode is given by its rows, one per layer, or by pairs (state, action), each by number or by label:
+
+    >>> view = View(Layout((1, 1), 2).labelled(["home", "end"], ["wait", "go"]), [0.5], ["delay"])
+    >>> Episode(view, [("home", "go")], losses=[0.25], costs=[1.0])
+    Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [1])
+
+Costs are (L, m), or (L,) for a single constraint; without constraints they may be left out. An episode that was aborted
+has fewer steps and names the state that it ended in; one in which somebody else chose an action is `overridden`. With
+full feedback it also holds the loss l_t (num_rows,) and the costs G_t (num_rows, m) of all pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray, IntArray, float_array, frozen, numeric_array, shown, unmasked, within
+from hedgerow.errors import InvalidInput
+from hedgerow.model.cmdp import View
+from hedgerow.model.layout import Layout
+
+
+class Episode:
+    """One episode, checked: rows, successors, losses and costs fit the layout, and each other. Frozen."""
+
+    __slots__ = ("all_costs", "all_losses", "costs", "layout", "losses", "overridden", "rows", "triples")
+    layout: Layout
+    rows: IntArray
+    """(n,): the visited pairs, n = L unless the episode was aborted"""
+    triples: IntArray
+    """(n,): the pairs with the states that they led to"""
+    losses: FloatArray
+    """(n,)"""
+    costs: FloatArray
+    """(n, m)"""
+    overridden: bool
+    """Whether somebody else chose (some of) the actions"""
+    all_losses: FloatArray | None
+    """(num_rows,): l_t, with full feedback"""
+    all_costs: FloatArray | None
+    """(num_rows, m): G_t, with full feedback"""
+
+    def __init__(
+        self,
+        view: View,
+        path: ArrayLike | Sequence[tuple[int | str, int | str]],
+        losses: ArrayLike,
+        costs: ArrayLike | None = None,
+        *,
+        ended_in: int | str | None = None,
+        overridden: bool = False,
+        all_losses: ArrayLike | None = None,
+        all_costs: ArrayLike | None = None,
+    ) -> None:
+        """`path` are rows (L,) or pairs (state, action); `ended_in` is the state that an aborted episode ended in."""
+        layout, m = view.layout, view.num_constraints
+        rows = rows_of(layout, path)
+        count = len(rows)
+        if count < layout.steps and ended_in is None:
+            raise InvalidInput(
+                f"the episode has {count} of {layout.steps} steps; if it was aborted, say where: ended_in=state"
+            )
+        if count == layout.steps and ended_in is not None:
+            raise InvalidInput("a complete episode ends in the terminal state; leave out ended_in")
+        last = layout.num_states - 1 if ended_in is None else layout.state(ended_in)
+        self.layout, self.rows = layout, frozen(rows)
+        self.triples = frozen(_triples(layout, rows, last))
+        self.losses = _unit("the loss", losses, (count,))
+        self.costs = along(view, costs, count)
+        self.overridden = bool(overridden)
+        self.all_losses = None if all_losses is None else _unit("the loss of all pairs", all_losses, (layout.num_rows,))
+        self.all_costs = None if all_costs is None else _unit("the costs of all pairs", all_costs, (layout.num_rows, m))
+
+    @classmethod
+    def trusted(
+        cls,
+        layout: Layout,
+        rows: IntArray,
+        triples: IntArray,
+        losses: FloatArray,
+        costs: FloatArray,
+        all_losses: FloatArray | None = None,
+        all_costs: FloatArray | None = None,
+    ) -> Episode:
+        """A complete episode from arrays that are known to be sound; they are copied unless they are frozen."""
+        episode = cls.__new__(cls)
+        episode.layout, episode.overridden = layout, False
+        episode.rows, episode.triples = frozen(rows), frozen(triples)
+        episode.losses, episode.costs = frozen(losses), frozen(costs)
+        episode.all_losses = None if all_losses is None else frozen(all_losses)
+        episode.all_costs = None if all_costs is None else frozen(all_costs)
+        return episode
+
+    @property
+    def complete(self) -> bool:
+        """Whether it went on to the last step; else it was aborted."""
+        return len(self.rows) == self.layout.steps
+
+    def __repr__(self) -> str:
+        steps = " -> ".join(self.layout.describe_row(int(row)) for row in self.rows[:4])
+        more = f" -> ... ({len(self.rows)} steps)" if len(self.rows) > 4 else ""
+        marks = ", aborted" * (not self.complete) + ", overridden" * self.overridden
+        costs = ", ".join(f"{cost:g}" for cost in self.costs.sum(axis=0))
+        return f"Episode({steps}{more}; loss {self.losses.sum():g}, costs [{costs}]{marks})"
+
+
+def rows_of(layout: Layout, path: Any) -> IntArray:
+    """The rows (n,), n <= L, of a path: rows themselves, or pairs (state, action) by number or label."""
+    given = unmasked("the trajectory", path)
+    rows: Any
+    if isinstance(given, Sequence) and len(given) and all(_is_pair(step) for step in given):
+        rows = np.array([layout.row(state, action) for state, action in given], dtype=np.int64)
+    else:
+        rows = np.asarray(given) if not isinstance(given, str) else np.zeros(0)
+        if rows.ndim == 2 and rows.shape[1] == 2 and rows.dtype.kind in "iu":
+            rows = np.array([layout.row(int(state), int(action)) for state, action in rows], dtype=np.int64)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not 0 < len(rows) <= layout.steps:
+        raise InvalidInput(
+            f"a trajectory is {layout.steps} rows (x, a) as whole numbers, one per layer, or pairs (state, action); "
+            f"this one has shape {rows.shape} and type {rows.dtype}"
+        )
+    first = layout.state_start[: len(rows) + 1] * layout.num_actions
+    strays = np.flatnonzero((rows < first[:-1]) | (rows >= first[1:]))
+    if strays.size:
+        k = int(strays[0])
+        raise InvalidInput(
+            f"step {k} of the trajectory is {_stray(layout, int(rows[k]))}; "
+            f"layer {k} has the rows {first[k]} to {first[k + 1] - 1}"
+        )
+    whole: IntArray = rows.astype(np.int64)
+    return whole
+
+
+def along(view: View, costs: ArrayLike | None, steps: int) -> FloatArray:
+    """The costs (steps, m) of an episode; (steps,) is enough for one constraint, nothing for none."""
+    m = view.num_constraints
+    if costs is None:
+        if m:
+            raise InvalidInput(
+                f"the costs of the {m} constraints along the trajectory are missing: shape ({steps}, {m})"
+            )
+        return frozen(np.zeros((steps, 0)))
+    array = numeric_array("the cost", costs)
+    if m == 1 and array.shape == (steps,):
+        array = array.reshape(steps, 1)
+    return _unit("the cost", array, (steps, m))
+
+
+def _is_pair(step: Any) -> bool:
+    return isinstance(step, tuple | list) and len(step) == 2
+
+
+def _stray(layout: Layout, row: int) -> str:
+    return f"row {row} ({layout.describe_row(row)})" if 0 <= row < layout.num_rows else f"row {shown(row)}"
+
+
+def _unit(what: str, given: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    return within(what, float_array(what, given, shape), 0.0, 1.0)
+
+
+def _triples(layout: Layout, rows: IntArray, last: int) -> IntArray:
+    """The triples between the rows (n,) of a path that ends in the state `last`."""
+    targets = np.append(rows[1:] // layout.num_actions, last)
+    triples = np.empty(len(rows), dtype=np.int64)
+    for k, (row, target) in enumerate(zip(rows.tolist(), targets.tolist(), strict=True)):
+        first, end = int(layout.row_start[row]), int(layout.row_start[row + 1])
+        place = first + int(np.searchsorted(layout.successor[first:end], target))
+        if place == end or layout.successor[place] != target:
+            raise InvalidInput(
+                f"the trajectory is no path: {layout.describe_row(row)} cannot lead to {layout.describe_state(target)}"
+            )
+        triples[k] = place
+    return triples

@@ -1,0 +1,193 @@
+"""Policies, and mixtures of them: what a learner may say that it plays.
+
+A `Policy` is the action probabilities of a Markov policy, a frozen array over rows that also answers by state and by
+label. A `Mixture` is a coin that is tossed once, before an episode, to choose the policy of all of it; parts may be
+mixtures themselves. The occupancy of a mixture is the mixture of the occupancies, which no single coin toss
+decides: losses, costs and safety are those of the mixture.
+
+    >>> layout = Layout((1, 1), 2).labelled(["home", "end"], ["wait", "go"])
+    >>> waiting, going = Policy(layout, [1.0, 0.0]), Policy(layout, [[0.0, 1.0]])
+    >>> waiting["home"].tolist(), going["home", "go"]
+    ([1.0, 0.0], 1.0)
+    >>> half = Mixture((0.5, waiting), (0.5, Mixture((1.0, going))))
+    >>> half.draw(np.random.default_rng(0)) is going
+    True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from hedgerow.checks import FloatArray, float_array, frozen, kind_of, real_number
+from hedgerow.errors import InvalidInput
+from hedgerow.model.cmdp import layout_of
+from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import checked_policy
+
+TOL_WEIGHTS = 1e-10
+MOST_SHOWN = 12
+"""Rows in the text of a policy."""
+
+
+class Policy:
+    """Action probabilities (num_rows,), or a table (num_decision_states, num_actions); frozen.
+
+    `place` is a layout, or what has one: a view, a CMDP, a world of the catalogue. A `Policy` is equal to itself only,
+    so that whatever is computed from it can be kept for as long as it lives; compare contents with numpy.
+    """
+
+    __slots__ = ("__weakref__", "layout", "probabilities")
+    layout: Layout
+    probabilities: FloatArray
+    """(num_rows,), read-only"""
+
+    def __init__(self, place: Any, probabilities: ArrayLike | Policy) -> None:
+        layout = layout_of(place)
+        self.layout, self.probabilities = layout, checked_policy(layout, probabilities)
+
+    @classmethod
+    def uniform(cls, place: Any) -> Policy:
+        """All actions alike, in every state."""
+        layout = layout_of(place)
+        return cls.trusted(layout, np.full(layout.num_rows, 1.0 / layout.num_actions))
+
+    @classmethod
+    def trusted(cls, layout: Layout, probabilities: FloatArray) -> Policy:
+        """From an array (num_rows,) that is known to be a policy; it is copied unless it is frozen already."""
+        policy = cls.__new__(cls)
+        policy.layout, policy.probabilities = layout, frozen(probabilities)
+        return policy
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False and dtype not in (None, np.float64):
+            raise ValueError("a policy is an array of float64")
+        return np.array(self.probabilities, dtype=dtype) if copy or dtype else self.probabilities
+
+    def __getitem__(self, place: Any) -> Any:
+        """`policy[state]`: its action probabilities (num_actions,); `policy[state, action]`: one of them.
+
+        States and actions are given by number or by label.
+        """
+        if isinstance(place, tuple):
+            return float(self.probabilities[self.layout.row(*place)])
+        first = self.layout.row(place, 0)
+        return self.probabilities[first : first + self.layout.num_actions]
+
+    def draw(self, state: int | str, rng: Generator) -> int:
+        """An action in `state`, drawn by inversion; rounding never selects one of probability 0."""
+        probabilities = self[state]
+        allowed = np.flatnonzero(probabilities)
+        place = int(np.searchsorted(np.cumsum(probabilities[allowed]), rng.random(), side="right"))
+        return int(allowed[min(place, len(allowed) - 1)])
+
+    def __repr__(self) -> str:
+        layout, names = self.layout, []
+        for x in range(min(layout.num_decision_states, MOST_SHOWN)):
+            likely = [(a, self.probabilities[x * layout.num_actions + a]) for a in range(layout.num_actions)]
+            chances = ", ".join(f"{layout.action_name(a)}: {p:.3g}" for a, p in likely if p > 0.0)
+            names.append(f"  {layout.describe_state(x)} -> {chances}")
+        more = layout.num_decision_states - len(names)
+        rest = [f"  ... and {more} states more"] if more else []
+        return "\n".join([f"Policy on {layout!r}", *names, *rest])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Policy.trusted, (self.layout, self.probabilities)
+
+
+class Mixture:
+    """`Mixture((weight, part), ...)`: each part, a policy or a mixture, with its probability; frozen.
+
+    Like a policy it is equal to itself only: what is known of a part is kept while the part lives.
+    """
+
+    __slots__ = ("__weakref__", "layout", "parts")
+    layout: Layout
+    parts: tuple[tuple[float, Policy | Mixture], ...]
+
+    def __init__(self, *parts: tuple[float, Policy | Mixture]) -> None:
+        if not parts:
+            raise InvalidInput("a mixture needs at least one part: Mixture((0.5, policy), (0.5, other))")
+        checked = []
+        for entry in parts:
+            if not isinstance(entry, tuple) or len(entry) != 2 or not isinstance(entry[1], Policy | Mixture):
+                raise InvalidInput(f"a part of a mixture is (weight, policy or mixture), not {kind_of(entry)}")
+            checked.append((real_number("the weight of a part", entry[0], 0.0, 1.0), entry[1]))
+        total = sum(weight for weight, _ in checked)
+        if abs(total - 1.0) > TOL_WEIGHTS:
+            raise InvalidInput(f"the weights of a mixture sum to {total!r}, not 1")
+        self.layout = checked[0][1].layout
+        if any(part.layout != self.layout for _, part in checked):
+            raise InvalidInput("the parts of a mixture belong to different layouts")
+        self.parts = tuple(checked)
+
+    @classmethod
+    def trusted(cls, *parts: tuple[float, Policy | Mixture]) -> Mixture:
+        """From parts that are known to be sound."""
+        mixture = cls.__new__(cls)
+        mixture.layout, mixture.parts = parts[0][1].layout, parts
+        return mixture
+
+    def draw(self, rng: Generator) -> Policy:
+        """Toss the coin: the policy of an episode."""
+        draw, chosen = rng.random(), self.parts[0][1]
+        for weight, part in self.parts:
+            if weight > 0.0:
+                chosen = part
+                draw -= weight
+                if draw < 0.0:
+                    break
+        return chosen if isinstance(chosen, Policy) else chosen.draw(rng)
+
+    def policies(self) -> Iterator[tuple[float, Policy]]:
+        """All policies with their probabilities, mixtures within mixtures resolved."""
+        for weight, part in self.parts:
+            if isinstance(part, Policy):
+                yield weight, part
+            else:
+                yield from ((weight * inner, policy) for inner, policy in part.policies())
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{weight:.4g} {type(part).__name__}" for weight, part in self.parts[:MOST_SHOWN])
+        return f"Mixture({names}{', ...' if len(self.parts) > MOST_SHOWN else ''})"
+
+
+class UniformMixture(Mixture):
+    """All policies (K, num_rows) alike, kept as one array: thousands of them cost no object each."""
+
+    __slots__ = ("table",)
+    table: FloatArray
+    """(K, num_rows)"""
+
+    def __init__(self, place: Any, policies: ArrayLike) -> None:
+        layout = layout_of(place)
+        table = float_array("the policies", policies, (len(np.asarray(policies)), layout.num_rows))
+        for policy in table:
+            checked_policy(layout, policy)
+        self._fill(layout, table)
+
+    @classmethod
+    def of_table(cls, layout: Layout, table: FloatArray) -> UniformMixture:
+        """From an array (K, num_rows) of policies that are known to be sound."""
+        mixture = cls.__new__(cls)
+        mixture._fill(layout, frozen(table))
+        return mixture
+
+    def _fill(self, layout: Layout, table: FloatArray) -> None:
+        if not len(table):
+            raise InvalidInput("a mixture needs at least one policy")
+        self.layout, self.table = layout, table
+
+    @property
+    def parts(self) -> tuple[tuple[float, Policy | Mixture], ...]:  # type: ignore[override]
+        return tuple((1.0 / len(self.table), Policy.trusted(self.layout, policy)) for policy in self.table)
+
+    def draw(self, rng: Generator) -> Policy:
+        return Policy.trusted(self.layout, self.table[int(rng.integers(len(self.table)))])
+
+    def __repr__(self) -> str:
+        return f"UniformMixture({len(self.table)} policies)"
