@@ -86,7 +86,7 @@ def test_the_content_hash_does_not_cover_the_container(monkeypatch) -> None:
 
 def test_a_learner_sees_neither_transitions_nor_costs() -> None:
     view = CMDP(LAYOUT, P, COSTS, [0.5, 1.5], action_labels=["stay", "go"]).view()
-    assert view.layout is LAYOUT
+    assert view.layout == LAYOUT
     assert view.thresholds.tolist() == [0.5, 1.5]
     assert view.constraint_names == ("cost 1", "cost 2")
     assert view.action_labels == ("stay", "go")

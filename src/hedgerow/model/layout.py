@@ -99,9 +99,12 @@ class Layout:
 
     def labelled(self, states: Sequence[str] | None, actions: Sequence[str] | None) -> Layout:
         """The same layout, its states (num_states,) and actions (num_actions,) called by these names or by none."""
+        state_labels = None if states is None else distinct_names("state labels", states, self.num_states)
+        action_labels = None if actions is None else distinct_names("action labels", actions, self.num_actions)
+        if (state_labels, action_labels) == (self.state_labels, self.action_labels):
+            return self
         result = copy(self)
-        result.state_labels = None if states is None else distinct_names("state labels", states, self.num_states)
-        result.action_labels = None if actions is None else distinct_names("action labels", actions, self.num_actions)
+        result.state_labels, result.action_labels = state_labels, action_labels
         return result
 
     # Sizes -----------------------------------------------------------------------------------------------------------
