@@ -22,11 +22,12 @@ ORDER = (
     ("adversaries", "importers"),
     ("catalogue", "estimates"),
     ("projection",),
+    ("environments",),
     ("learners",),
     ("simulation",),
     ("results",),
     ("experiments",),
-    ("report",),
+    ("pages",),
     ("bench", "promises"),
     ("__init__",),  # the public face
     ("commands",),
@@ -36,7 +37,7 @@ ORDER = (
 RANK = {folder: rank for rank, group in enumerate(ORDER) for folder in group}
 
 # What is learnt must not depend on which worlds happen to be named.
-READS_THE_CATALOGUE = {"experiments", "promises", "bench", "report", "__init__", "commands", "cli"}
+READS_THE_CATALOGUE = {"experiments", "promises", "bench", "pages", "__init__", "commands", "cli"}
 
 
 def source_files() -> list[Path]:

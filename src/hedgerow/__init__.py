@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow import catalogue, errors, results
     from hedgerow.adversaries import losses
+    from hedgerow.environments.protocol import Environment
     from hedgerow.errors import (
         BusyError,
         CertificateError,
@@ -28,20 +29,25 @@ if TYPE_CHECKING:
     )
     from hedgerow.importers.gym_table import unroll_gymnasium
     from hedgerow.importers.unroll import unroll
+    from hedgerow.learners.ledger import Ledger
     from hedgerow.learners.mirror.cvops import CVOPS
-    from hedgerow.learners.mirror.learner import Learner
     from hedgerow.learners.mirror.sops import SOPS
     from hedgerow.learners.mirror.svops import SVOPS
     from hedgerow.learners.mirror.uobreps import UOBREPS
+    from hedgerow.learners.protocol import Learner, Plan, SafePolicy
     from hedgerow.model import occupancy
     from hedgerow.model.cmdp import CMDP, View
     from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
+    from hedgerow.model.episode import Episode
     from hedgerow.model.layout import Layout
+    from hedgerow.model.policy import Mixture, Policy
+    from hedgerow.pages.page import report
     from hedgerow.planning import offline
     from hedgerow.projection.certificate import Certificate, certify
     from hedgerow.projection.problem import ProjectionProblem
     from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
     from hedgerow.projection.solve import project
+    from hedgerow.simulation.outcome import Run
     from hedgerow.simulation.run import simulate
 
     __version__: str
@@ -60,16 +66,25 @@ __all__ = [
     "CostDistribution",
     "DeterministicCosts",
     "EmpiricalCosts",
+    "Environment",
+    "Episode",
     "FileFormatError",
     "HedgerowError",
     "InfeasibleError",
     "InfeasibleWarning",
     "InvalidInput",
     "Layout",
+    "Learner",
+    "Ledger",
+    "Mixture",
+    "Plan",
+    "Policy",
     "ProjectionProblem",
     "ProjectionResult",
     "ProjectionSettings",
     "ProjectionStatus",
+    "Run",
+    "SafePolicy",
     "View",
     "__version__",
     "catalogue",
@@ -80,6 +95,7 @@ __all__ = [
     "occupancy",
     "offline",
     "project",
+    "report",
     "results",
     "simulate",
     "unroll",
@@ -118,12 +134,19 @@ _HOME = {
         "EmpiricalCosts",
     ),
     "hedgerow.importers.gym_table": ("unroll_gymnasium",),
+    "hedgerow.environments.protocol": ("Environment",),
+    "hedgerow.learners.ledger": ("Ledger",),
+    "hedgerow.learners.protocol": ("Learner", "Plan", "SafePolicy"),
+    "hedgerow.model.episode": ("Episode",),
     "hedgerow.model.layout": ("Layout",),
+    "hedgerow.model.policy": ("Mixture", "Policy"),
+    "hedgerow.pages.page": ("report",),
     "hedgerow.importers.unroll": ("unroll",),
     "hedgerow.projection.certificate": ("Certificate", "certify"),
     "hedgerow.projection.problem": ("ProjectionProblem",),
     "hedgerow.projection.result": ("ProjectionResult", "ProjectionSettings", "ProjectionStatus"),
     "hedgerow.projection.solve": ("project",),
+    "hedgerow.simulation.outcome": ("Run",),
     "hedgerow.simulation.run": ("simulate",),
 }
 

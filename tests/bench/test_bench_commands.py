@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from hedgerow import output
 from hedgerow.bench import commands, manifest, projection, scale, terminal
 from hedgerow.bench.timing import Spread, duration
-from hedgerow.report.log_plots import Line, LogAxis, log_plot
+from hedgerow.pages.log_plots import Line, LogAxis, log_plot
 
 SVG = "{http://www.w3.org/2000/svg}"
 

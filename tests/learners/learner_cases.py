@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.state import flat_arrays
 from hedgerow.learners.mirror.svops import SVOPS
@@ -72,7 +72,7 @@ KINDS = ("sv-ops", "s-ops", "cv-ops", "uob-reps")
 
 def draw_path(world: CMDP, policy: np.ndarray, rng: Generator) -> np.ndarray:
     """The rows (L,) of an episode, by numpy alone."""
-    layout, state, rows = world.layout, 0, []
+    layout, state, rows, policy = world.layout, 0, [], np.asarray(policy)
     for _ in range(layout.steps):
         own = slice(state * layout.num_actions, (state + 1) * layout.num_actions)
         row = own.start + rng.choice(layout.num_actions, p=policy[own] / policy[own].sum())

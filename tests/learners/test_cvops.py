@@ -11,9 +11,9 @@ from learner_cases import assert_same, draw_path, make_learner, random_world, sn
 
 from hedgerow.adversaries import losses
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.files import load, to_bytes
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
@@ -57,21 +57,21 @@ def test_a_whole_run(preset: str) -> None:
     run = simulate(world, losses.Switching(period=100, seed=1), learner, seed=3, audit=True, marks="all")
     assert learner.phase == 2
     assert 100 < learner.t_bar < 2_500
-    assert run.t_bar == learner.t_bar
-    assert run.rho_hat == learner.rho_hat
+    assert run["t_bar"] == learner.t_bar
+    assert run["rho_hat"] == learner.rho_hat
     assert 0.0 < learner.rho_hat <= true_margin(world, learner) <= offline.slater(world).margin
     assert learner.rho_hat >= learner.margin / 2
     assert len(learner.baseline_policies) == learner.t_bar
     # Safe from then on, in every episode; before it, the uniform policy of the first episode is not.
     assert np.all(run.excess[learner.t_bar :] <= 0.0)
     assert run.violation[-1] == run.violation[learner.t_bar - 1]
-    assert run.clean
-    assert run.refuted_safety == 0
-    assert run.mixing_over <= 1e-9
-    assert run.mixing_slack >= 0.0
-    assert run.mirror_left <= run.mirror_right
-    assert np.all(run.mixing_weight[: learner.t_bar] == 0.0)
-    assert np.any(run.branch[learner.t_bar :] > 1)
+    assert run["unclean"][-1] == 0
+    assert run["refuted_safety"] == 0
+    assert run["mixing_over"] <= 1e-9
+    assert run["mixing_slack"] >= 0.0
+    assert run["mirror_left"] <= run["mirror_right"]
+    assert np.all(run["mixing_weight"][: learner.t_bar] == 0.0)
+    assert np.any(run["branch"][learner.t_bar :] > 1)
     assert learner.diagnostics["failed"] == 0
 
 
@@ -155,7 +155,7 @@ def test_one_draw_for_ever_may_violate_where_the_mixture_does_not() -> None:
     alone = [evaluate(world, policy, np.zeros(12)).costs for policy in learner.baseline_policies]
     assert np.max(np.array(alone) - world.thresholds) > 0.0
     assert true_margin(world, learner) >= learner.rho_hat
-    assert run.refuted_safety == 0
+    assert run["refuted_safety"] == 0
     branches = {next_branch(learner) for _ in range(40)}
     assert len(branches) > 10
 
@@ -208,7 +208,7 @@ def test_cached_bounds_of_the_mixture_are_bounds() -> None:
     for policy in learner.baseline_policies:
         q = occupancy(world.layout, world.transitions, policy)
         truth += np.add.reduceat(q, world.layout.row_start[:-1]) / len(learner.baseline_policies)
-    assert run.least_excess >= -1e-12
+    assert run["least_excess"] >= -1e-12
     assert np.all(learner.core.state.baseline_u >= truth - 1e-12)
 
 
@@ -216,8 +216,8 @@ def test_a_search_that_never_ends_says_so() -> None:
     world = random_world(0)  # margin .25 needs thousands of episodes
     learner = cvops(world, 300)
     run = simulate(world, losses.IID(seed=1), learner)
-    assert run.t_bar is None
-    assert run.rho_hat is None
+    assert run["t_bar"] is None
+    assert run["rho_hat"] is None
     assert learner.phase == 1
     assert learner.guarantees()["safety"].status == "void: phase 1 has not ended in 300 episodes: nothing is protected"
     assert learner.guarantees()["confidence"].holds
@@ -238,7 +238,7 @@ def test_theory_and_literal_rules_wait_far_longer() -> None:
     for options in ({"stop": "theory"}, {"stop": "literal"}, {"stop_scale": 0.01}):
         learner = cvops(world, 3_000, **options)
         run = simulate(world, losses.IID(seed=1), learner)
-        assert run.t_bar is None
+        assert run["t_bar"] is None
     given = cvops(world, 3_000, stop="theory", primal_constant=0.5)
     assert "the theory's is" in given.guarantees()["half"].status
     assert "fixed time" in cvops(world, stop="literal").guarantees()["safety"].status
@@ -253,7 +253,7 @@ def test_the_search_alternates_between_constraints() -> None:
     run = simulate(world, losses.IID(seed=1), learner, seed=2)
     assert learner.phase == 2
     assert learner.rho_hat <= true_margin(world, learner) <= offline.slater(world).margin == pytest.approx(0.2)
-    assert run.refuted_safety == 0
+    assert run["refuted_safety"] == 0
 
 
 def test_bad_arguments() -> None:

@@ -11,8 +11,8 @@ from learner_cases import KINDS, assert_same, draw_path, make_learner, random_wo
 
 from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.files import FILE_VERSION, load, to_bytes
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.layout import Layout
 
@@ -35,7 +35,7 @@ def test_plans_are_policies_with_honest_numbers(kind: str, preset: str) -> None:
         np.testing.assert_allclose(plan.policy.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)
         assert np.all(plan.policy >= 0.0)
         assert plan.branch in ("own", "baseline")
-        assert 0.0 <= plan.mixing <= 1.0
+        assert 0.0 <= plan.mixing_weight <= 1.0
         assert plan.cost_bounds.shape == (2,)
         assert np.all(plan.cost_bounds <= world.layout.steps)
         with pytest.raises(ValueError, match="read-only"):

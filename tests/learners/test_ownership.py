@@ -18,8 +18,8 @@ from learner_cases import KINDS, assert_same, draw_path, make_learner, random_wo
 import hedgerow as hr
 from hedgerow.adversaries import losses
 from hedgerow.errors import BusyError, HedgerowError, InvalidInput
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.files import load, to_bytes
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.simulation.run import Simulation, simulate
 

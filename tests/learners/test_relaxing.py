@@ -11,8 +11,8 @@ from learner_cases import draw_path, random_world
 from hedgerow.catalogue import make
 from hedgerow.errors import InfeasibleWarning
 from hedgerow.learners.mirror import rescue
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.files import copied
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.relaxing import LEAST_ROOM, SHARE
 from hedgerow.learners.mirror.state import LAST_STATUS, PROJECTED, RELAXED, ROOM, SLACK, flat_arrays
 from hedgerow.learners.mirror.svops import SVOPS

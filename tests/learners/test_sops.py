@@ -61,7 +61,7 @@ def test_first_weight_of_the_spec() -> None:
     for joint in (False, True):
         learner = SOPS(world.view(), 100, 0.1, baseline=np.full(6, 0.5), baseline_costs=[1.0], joint_cost=joint)
         assert learner.first_mixing == 0.75
-        assert learner.plan().mixing == pytest.approx(0.75, abs=1e-11)
+        assert learner.plan().mixing_weight == pytest.approx(0.75, abs=1e-11)
         assert learner.current_plan().cost_bounds[0] <= 1.5
 
 
@@ -70,7 +70,7 @@ def test_the_first_upper_bounds_are_those_of_the_mixture() -> None:
     world = random_world(0)
     learner = make_learner("s-ops", world)
     plan = learner.plan()
-    lam = plan.mixing
+    lam = plan.mixing_weight
     rows = draw_path(world, plan.policy, np.random.default_rng(0))
     learner.observe(rows, np.ones(3), np.zeros((3, 2)))
     expected = lam * learner.baseline[rows] + (1 - lam) / 2
@@ -107,7 +107,7 @@ def test_the_coin_is_the_learners_own_and_follows_the_weight() -> None:
     expected, seen = 0.0, 0
     for _ in range(500):
         plan = learner.plan()
-        expected += plan.mixing
+        expected += plan.mixing_weight
         seen += plan.branch == "baseline"
         np.testing.assert_array_equal(plan.policy, learner.baseline if plan.branch == "baseline" else learner.policy)
         learner.observe(draw_path(world, plan.policy, rng), rng.random(3), np.zeros((3, 2)))
@@ -151,5 +151,5 @@ def test_a_baseline_must_be_safe() -> None:
     with pytest.raises(InvalidInput, match="action probabilities"):
         SOPS(world.view(), 10, 0.1, baseline=np.ones(12), baseline_costs=slater.costs)
     stuck = SOPS(world.view(), 10, 0.1, baseline=slater.policy, baseline_costs=alpha, allow_no_margin=True)
-    assert stuck.plan().mixing == 1.0
+    assert stuck.plan().mixing_weight == 1.0
     assert not stuck.guarantees()["regret"].holds

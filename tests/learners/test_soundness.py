@@ -16,9 +16,9 @@ from hedgerow.estimates.boxes import BoxRule, make_boxes, refresh_all
 from hedgerow.estimates.counts import Counts
 from hedgerow.estimates.radii import Radii
 from hedgerow.learners.mirror import state as places
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.files import FILE_KIND, FILE_VERSION, NUM_OLD_REALS, OLD_VERSION, from_bytes, to_bytes
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.safe_search import MARGIN, RHO_HAT, T_BAR
 from hedgerow.learners.mirror.sound_boxes import _older_bounds
 from hedgerow.learners.mirror.soundness import RANGES
@@ -300,7 +300,7 @@ def test_a_learner_that_was_interrupted_is_saved_as_it_is(kind: str, monkeypatch
     if kind == "cv-ops":
         monkeypatch.setattr(CVOPS, "_next_phase", stop)
     else:
-        monkeypatch.setattr("hedgerow.learners.mirror.learner.rescue", stop)
+        monkeypatch.setattr("hedgerow.learners.mirror.base.rescue", stop)
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it comes when it comes
         for _ in range(200):
             learner.plan()

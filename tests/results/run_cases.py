@@ -39,27 +39,18 @@ def made_run(
     count = len(t)
     ones = np.ones((count, m))
     positive = float(np.max(worst) > 0.0)
-    fields: dict[str, Any] = {
-        "episodes": episodes,
-        "loss": 3.0 * t + (10.0 + seed) * t**exponent,
-        "regret": (10.0 + seed) * t**exponent,
-        "mixing": 0.5 * np.sqrt(t),
+    notes: dict[str, Any] = {
         "mixing_weight": 0.5 / np.sqrt(t),
-        "branch": (np.arange(count) % 2).astype(np.int64),
-        "status": np.zeros(count, dtype=np.int64),
+        "mixing_total": 0.5 * np.sqrt(t),
         "residual": np.full(count, 1e-12),
+        "branch": (np.arange(count) % 2).astype(np.int32),
+        "status": np.zeros(count, dtype=np.int32),
         "clean_now": np.ones(count, dtype=bool),
-        "unclean": np.zeros(count, dtype=np.int64),
-        "unsafe": np.zeros(count, dtype=np.int64),
-        "infeasible": np.zeros(count, dtype=np.int64),
-        "suspect": np.zeros(count, dtype=np.int64),
+        **{name: np.zeros(count, dtype=np.int64) for name in ("unclean", "infeasible", "suspect")},
         "iterations": 3 * episodes,
-        "costs": t[:, None] * ones,
-        "violations": positive * np.sqrt(t)[:, None] * np.arange(1, m + 1),
-        "worst": worst * ones,
-        "excess": worst * ones,
-        "cost_bounds": 1.5 * ones,
-        "optimum": 2.5,
+        **{f"bound_{i}": np.full(count, 1.5) for i in range(m)},
+    }
+    facts: dict[str, Any] = {
         "least_excess": 0.0,
         "refuted_feasibility": 0,
         "refuted_safety": 0,
@@ -69,11 +60,27 @@ def made_run(
         "mixing_slack": float("inf"),
         "t_bar": None,
         "rho_hat": None,
+    }
+    for own in (notes, facts):
+        own |= {name: changes.pop(name) for name in list(changes) if name in own}
+    fields: dict[str, Any] = {
+        "episodes": episodes,
+        "loss": 3.0 * t + (10.0 + seed) * t**exponent,
+        "regret": (10.0 + seed) * t**exponent,
+        "unsafe": np.zeros(count, dtype=np.int64),
+        "costs": t[:, None] * ones,
+        "violations": positive * np.sqrt(t)[:, None] * np.arange(1, m + 1),
+        "worst": worst * ones,
+        "excess": worst * ones,
         "losses": np.zeros((count, 1)),
+        "notes": notes,
+        "facts": facts,
+        "optimum": 2.5,
         "comparator": np.zeros(1),
-        "policy": np.ones(1),
-        "cmdp": None,
-        "learner": None,
+        "scored": "exact",
+        "way": "compiled",
+        "world": None,
+        "learner": made_learner(m),
         "seed": seed,
         "seconds": 0.25,
     }
@@ -113,8 +120,8 @@ def made_directory(path: Path, seeds: int = 4, worlds: tuple[str, ...] = ("toy",
             for seed in range(seeds):
                 spec = made_spec(learner, seed, world)
                 spec["world"]["name"] = world
-                run = made_run(seed, exponent=exponent, worst=worst)
-                written = store.write_cell(path, spec, run, made_learner(**names), facts={"slater": 0.3})
+                run = made_run(seed, exponent=exponent, worst=worst, learner=made_learner(**names))
+                written = store.write_cell(path, spec, run, facts={"slater": 0.3})
                 entries[written.stem] = {"status": "done", "seconds": {"loop": 0.5, "total": 0.8}, "attempts": 1}
     store.update_manifest(path, {"cells": entries})
     return path

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import made_directory, made_learner, made_run, made_spec
+from run_cases import made_directory, made_run, made_spec
 
 from hedgerow import results
 from hedgerow.errors import InvalidInput
-from hedgerow.report.export import paper_plots
-from hedgerow.report.page import write_report
+from hedgerow.pages.export import paper_plots
+from hedgerow.pages.page import report
 from hedgerow.results import groups as groups_module
 from hedgerow.results import store
 from hedgerow.results.groups import Setting, groups
@@ -54,7 +54,7 @@ def test_tables_are_read_and_intervals_computed_once(tmp_path: Path, monkeypatch
     monkeypatch.setattr(groups_module, "growth_exponent", lambda t, y: fitted.append(y) or growth_exponent(t, y))
     opened = results.open(tmp_path / "out")
     counted = replace(opened, load=lambda name: read.append(name) or opened.load(name))
-    write_report(counted, tmp_path / "page.html")
+    report(counted, tmp_path / "page.html")
     paper_plots(counted)
     assert [group.summary().seeds for group in counted.groups] == [3, 3]
     assert len(fitted) == 2
@@ -72,11 +72,11 @@ def test_different_checkpoints_meet_where_they_can(tmp_path: Path) -> None:
     store.create(tmp_path / "out", {"experiment": {}})
     for seed, episodes in ((0, [1, 2, 4, 8]), (1, [2, 3, 8])):
         run = made_run(seed, episodes=np.array(episodes))
-        store.write_cell(tmp_path / "out", made_spec(seed=seed), run, made_learner())
+        store.write_cell(tmp_path / "out", made_spec(seed=seed), run)
     (group,) = groups(results.open(tmp_path / "out"))
     assert group.episodes.tolist() == [2, 8]
     np.testing.assert_allclose(group.curve("regret")[:, -1], [10 * 8**0.5, 11 * 8**0.5])
-    store.write_cell(tmp_path / "out", made_spec(seed=2), made_run(2, episodes=np.array([5])), made_learner())
+    store.write_cell(tmp_path / "out", made_spec(seed=2), made_run(2, episodes=np.array([5])))
     (group,) = groups(results.open(tmp_path / "out"))
     with pytest.raises(InvalidInput, match="no checkpoint in common"):
         group.curve("regret")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import EPISODES, made_directory, made_learner, made_run, made_spec
+from run_cases import EPISODES, made_directory, made_run, made_spec
 
 from hedgerow import results
 from hedgerow.errors import HedgerowError, InvalidInput
@@ -114,7 +114,7 @@ def test_the_maximum_of_the_violation_is_outside_the_sum(tmp_path: Path) -> None
     turns = np.array([[1.0, 0.0], [1.0, 2.0], [4.0, 2.0]])
     episodes = np.array([1, 2, 3])
     run = made_run(episodes=episodes, violations=turns, worst=np.array([[1.0, -1.0], [1.0, 2.0], [3.0, 2.0]]))
-    store.write_cell(tmp_path / "out", made_spec(episodes=3), run, made_learner())
+    store.write_cell(tmp_path / "out", made_spec(episodes=3), run)
     (row,) = results.open(tmp_path / "out").summary().to_pylist()
     assert row["violation"] == 4.0
     assert row["safe"] is False
@@ -124,10 +124,10 @@ def test_the_maximum_of_the_violation_is_outside_the_sum(tmp_path: Path) -> None
 def test_summary_row(tmp_path: Path) -> None:
     store.create(tmp_path / "out", {"experiment": {}})
     run = made_run(2, unclean=np.arange(len(EPISODES)), t_bar=40, rho_hat=0.125)
-    store.write_cell(tmp_path / "out", made_spec(seed=2), run, made_learner())
+    store.write_cell(tmp_path / "out", made_spec(seed=2), run)
     (row,) = results.open(tmp_path / "out").summary().to_pylist()
     assert row["regret"] == run.regret[-1]
-    assert row["mixing"] == run.mixing[-1]
+    assert row["mixing_total"] == run["mixing_total"][-1]
     assert row["regret_exponent"] == pytest.approx(0.5)
     assert row["violation_exponent"] is None
     assert (row["safe"], row["clean"], row["unclean"]) == (True, False, len(EPISODES) - 1)
@@ -137,8 +137,8 @@ def test_summary_row(tmp_path: Path) -> None:
 
 def test_a_world_without_constraints_is_safe(tmp_path: Path) -> None:
     store.create(tmp_path / "out", {"experiment": {}})
-    store.write_cell(tmp_path / "out", made_spec(), made_run(m=0), made_learner(0))
-    store.write_cell(tmp_path / "out", made_spec(seed=1), made_run(1), made_learner())
+    store.write_cell(tmp_path / "out", made_spec(), made_run(m=0))
+    store.write_cell(tmp_path / "out", made_spec(seed=1), made_run(1))
     opened = results.open(tmp_path / "out")
     first, _ = opened.summary().to_pylist()
     assert (first["violation"], first["safe"], first["worst_excess"]) == (0.0, True, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from run_cases import EPISODES, made_directory, made_learner, made_run, made_spe
 
 from hedgerow import results
 from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.pages.page import page
 from hedgerow.results import store
 from hedgerow.results.naming import cell_hash
 from hedgerow.results.surroundings import commit
@@ -31,21 +33,24 @@ def directory(tmp_path: Path) -> Path:
 
 def test_every_number_of_a_run_comes_back(directory: Path) -> None:
     rng = np.random.default_rng(0)
-    names = ("loss", "regret", "costs", "violations", "excess", "cost_bounds", "residual", "mixing_weight")
     plain = made_run(5, m=3)
-    run = replace(plain, **{name: rng.normal(size=np.shape(getattr(plain, name))) for name in names})
-    path = store.write_cell(directory, made_spec(seed=5), run, made_learner(3))
+    names = ("loss", "regret", "costs", "violations", "excess")
+    notes = {name: rng.normal(size=len(EPISODES)) for name in ("residual", "mixing_weight", "bound_0", "mood")}
+    drawn = {name: rng.normal(size=np.shape(getattr(plain, name))) for name in names}
+    run = replace(plain, **drawn, notes={**plain.notes, **notes})
+    path = store.write_cell(directory, made_spec(seed=5), run)
     table = pq.read_table(path)
     assert table.num_rows == len(EPISODES)
     np.testing.assert_array_equal(table["episode"], run.episodes)
     np.testing.assert_array_equal(table["regret"], run.regret)
-    np.testing.assert_array_equal(table["iterations"], run.iterations)
-    np.testing.assert_array_equal(table["residual"], run.residual)
+    np.testing.assert_array_equal(table["iterations"], run["iterations"])
+    for name in notes:
+        np.testing.assert_array_equal(table[name], run[name])
     for i in range(3):
         np.testing.assert_array_equal(table[f"cost_{i}"], run.costs[:, i])
         np.testing.assert_array_equal(table[f"violation_{i}"], run.violations[:, i])
         np.testing.assert_array_equal(table[f"excess_{i}"], run.excess[:, i])
-        np.testing.assert_array_equal(table[f"bound_{i}"], run.cost_bounds[:, i])
+        np.testing.assert_array_equal(table[f"bound_{i}"], run[f"bound_{i}"])
     types = {field.name: str(field.type) for field in table.schema}
     assert (types["episode"], types["branch"], types["clean_now"], types["loss"]) == (
         "int64",
@@ -56,8 +61,9 @@ def test_every_number_of_a_run_comes_back(directory: Path) -> None:
 
 
 def test_facts_come_back(directory: Path) -> None:
-    run = made_run(t_bar=77, rho_hat=0.25, optimum=float("nan"))
-    store.write_cell(directory, made_spec(), run, made_learner(names=("energy", "noise")), facts={"slater": 0.5})
+    learner = made_learner(names=("energy", "noise"))
+    run = made_run(t_bar=77, rho_hat=0.25, optimum=float("nan"), learner=learner)
+    store.write_cell(directory, made_spec(), run, facts={"slater": 0.5})
     (cell,) = results.open(directory).cells
     assert cell.facts["t_bar"] == 77
     assert cell.facts["rho_hat"] == 0.25
@@ -82,27 +88,27 @@ def test_equal_runs_give_equal_bytes(tmp_path: Path) -> None:
 
 
 def test_times_and_places_stay_out_of_the_tables(tmp_path: Path) -> None:
-    spec, learner = made_spec(), made_learner()
+    spec = made_spec()
     blobs = []
     for name, seconds in (("a", 0.1), ("b", 9.0)):
         store.create(tmp_path / name, EXPERIMENT)
-        blobs.append(store.write_cell(tmp_path / name, spec, made_run(seconds=seconds), learner).read_bytes())
+        blobs.append(store.write_cell(tmp_path / name, spec, made_run(seconds=seconds)).read_bytes())
     assert blobs[0] == blobs[1]
     assert str(tmp_path).encode() not in blobs[0]
 
 
 def test_nothing_is_overwritten(directory: Path) -> None:
-    path = store.write_cell(directory, made_spec(), made_run(), made_learner())
+    path = store.write_cell(directory, made_spec(), made_run())
     before = path.read_bytes()
     with pytest.raises(InvalidInput, match="exists already; results are never overwritten"):
-        store.write_cell(directory, made_spec(), made_run(1), made_learner())
+        store.write_cell(directory, made_spec(), made_run(1))
     assert path.read_bytes() == before
 
 
 def test_trace_is_beside_the_cell(directory: Path) -> None:
     every = np.arange(1, 1001)
     (directory / "traces" / "toy__switching-100__s-ops-sharp__T1000__seed0.parquet").write_text("of a broken attempt")
-    path = store.write_cell(directory, made_spec(), made_run(), made_learner(), trace=made_run(episodes=every))
+    path = store.write_cell(directory, made_spec(), made_run(), trace=made_run(episodes=every))
     trace = store.read_table(directory / "traces" / path.name)
     assert trace["episode"].to_pylist() == every.tolist()
     solved = trace["regret_so_far"].to_numpy()
@@ -114,7 +120,7 @@ def test_trace_is_beside_the_cell(directory: Path) -> None:
 
 
 def test_finished_counts_whole_files_only(directory: Path) -> None:
-    good = store.write_cell(directory, made_spec(), made_run(), made_learner())
+    good = store.write_cell(directory, made_spec(), made_run())
     blob = good.read_bytes()
     (directory / "cells" / "cut.parquet").write_bytes(blob[:-20])
     (directory / "cells" / "renamed.parquet").write_bytes(blob)
@@ -133,7 +139,7 @@ def test_finished_counts_whole_files_only(directory: Path) -> None:
 
 @pytest.mark.parametrize("name", ["cut", "renamed", "text"])
 def test_open_says_which_file_is_broken(directory: Path, name: str) -> None:
-    blob = store.write_cell(directory, made_spec(), made_run(), made_learner()).read_bytes()
+    blob = store.write_cell(directory, made_spec(), made_run()).read_bytes()
     broken = {"cut": blob[:-20], "renamed": blob, "text": b"hello"}[name]
     (directory / "cells" / f"{name}.parquet").write_bytes(broken)
     with pytest.raises(FileFormatError, match=f"{name}.parquet"):
@@ -141,7 +147,7 @@ def test_open_says_which_file_is_broken(directory: Path, name: str) -> None:
 
 
 def test_every_flipped_bit_is_found(directory: Path) -> None:
-    path = store.write_cell(directory, made_spec(), made_run(), made_learner())
+    path = store.write_cell(directory, made_spec(), made_run())
     blob = path.read_bytes()
     for place in range(0, len(blob), 7):
         path.write_bytes(blob[:place] + bytes([blob[place] ^ 1 << place % 8]) + blob[place + 1 :])
@@ -155,7 +161,7 @@ def test_every_flipped_bit_is_found(directory: Path) -> None:
 
 def test_a_run_of_the_same_name_is_not_the_same_run(directory: Path) -> None:
     spec = made_spec()
-    path = store.write_cell(directory, {**spec, "delta": 0.5}, made_run(), made_learner())
+    path = store.write_cell(directory, {**spec, "delta": 0.5}, made_run())
     asked = {path.stem: cell_hash(spec)}
     assert store.finished(directory) == {path.stem}
     found = store.inspect(directory, asked)
@@ -165,13 +171,13 @@ def test_a_run_of_the_same_name_is_not_the_same_run(directory: Path) -> None:
     with pytest.raises(FileFormatError, match="holds a run of another experiment"):
         results.open(directory)
     path.unlink()
-    store.write_cell(directory, spec, made_run(), made_learner())
+    store.write_cell(directory, spec, made_run())
     assert store.finished(directory, asked) == {path.stem}
     assert [cell.hash for cell in results.open(directory).cells] == list(asked.values())
 
 
 def test_a_cell_needs_its_trace_where_there_should_be_one(directory: Path) -> None:
-    path = store.write_cell(directory, made_spec(), made_run(), made_learner(), trace=made_run())
+    path = store.write_cell(directory, made_spec(), made_run(), trace=made_run())
     trace = directory / "traces" / path.name
     assert store.inspect(directory, traces=True).finished == {path.stem}
     trace.write_bytes(trace.read_bytes()[:-1])
@@ -181,28 +187,43 @@ def test_a_cell_needs_its_trace_where_there_should_be_one(directory: Path) -> No
     assert store.finished(directory) == {path.stem}
 
 
-def write_unsealed(table: pa.Table, path: Path, metadata: dict[bytes, bytes]) -> None:
-    """Write `table` as earlier releases did."""
-    header = json.loads(metadata[b"hedgerow"]) | {"schema": 1}
-    pq.write_table(table.replace_schema_metadata({b"hedgerow": json.dumps(header).encode()}), path)
+OLD = Path(__file__).parent / "schema2"
+"""A directory that an earlier release wrote: one cell of 60 episodes."""
 
 
-def test_files_of_earlier_releases_are_read_but_not_trusted(directory: Path) -> None:
-    path = store.write_cell(directory, made_spec(), made_run(), made_learner())
+def test_directories_of_earlier_releases_are_read_under_the_names_of_today(tmp_path: Path) -> None:
+    old = results.open(OLD)
+    (cell,) = old.cells
+    assert (cell.label("world"), cell.label("learner"), cell.episodes) == ("small", "s-ops-sharp", 60)
+    (row,) = old.summary().to_pylist()
+    assert row["safe"]
+    assert row["regret"] == pytest.approx(23.8, abs=0.05)
+    table = old.table(cell.id)
+    assert table["mixing_total"][-1].as_py() == row["mixing_total"] > 0.0
+    assert "mixing" not in table.column_names
+    assert old.groups[0].summary().clean == 1
+    assert "small" in page(old)
+
+
+def test_files_without_a_checksum_are_read_but_not_trusted(tmp_path: Path) -> None:
+    shutil.copytree(OLD, tmp_path / "out")
+    (path,) = (tmp_path / "out" / "cells").iterdir()
     table = pq.read_table(path)
-    write_unsealed(table, path, table.schema.metadata)
-    assert results.open(directory).table(path.stem).equals(table)
-    assert "by an earlier release, without a checksum" in store.inspect(directory).damaged[path.stem]
+    header = json.loads(table.schema.metadata[b"hedgerow"]) | {"schema": 1}
+    metadata = {b"hedgerow": json.dumps(header).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    assert results.open(tmp_path / "out").table(path.stem)["loss"].equals(table["loss"])
+    assert "by an earlier release, without a checksum" in store.inspect(tmp_path / "out").damaged[path.stem]
     renamed = table.rename_columns(["lass" if name == "loss" else name for name in table.schema.names])
-    write_unsealed(renamed, path, table.schema.metadata)
+    pq.write_table(renamed.replace_schema_metadata(metadata), path)
     with pytest.raises(FileFormatError, match="its columns are not those of a run"):
-        results.open(directory)
+        results.open(tmp_path / "out")
     with pytest.raises(FileFormatError, match="its columns are not those of a run"):
         store.read_table(path)
 
 
 def test_what_another_program_wrote_again_is_not_ours(directory: Path) -> None:
-    path = store.write_cell(directory, made_spec(), made_run(), made_learner())
+    path = store.write_cell(directory, made_spec(), made_run())
     pq.write_table(pq.read_table(path), path)
     with pytest.raises(FileFormatError, match="written again by another program: it has no checksum"):
         results.open(directory)
@@ -217,7 +238,7 @@ def test_whatever_pyarrow_raises_is_one_line(
     def fail(*_: object, **__: object) -> None:
         raise raised("a\nb")
 
-    path = store.write_cell(directory, made_spec(), made_run(), made_learner())
+    path = store.write_cell(directory, made_spec(), made_run())
     monkeypatch.setattr(pq, "read_table", fail)
     with pytest.raises(FileFormatError, match="is not a Parquet file, or corrupt") as caught:
         results.open(directory).table(path.stem)
@@ -249,12 +270,12 @@ def test_create_goes_on_after_a_violent_end(tmp_path: Path) -> None:
     for name in ("cells", "traces"):
         (tmp_path / "out" / name).rmdir()
     store.create(tmp_path / "out", EXPERIMENT)
-    store.write_cell(tmp_path / "out", made_spec(), made_run(), made_learner())
+    store.write_cell(tmp_path / "out", made_spec(), made_run())
     assert len(results.open(tmp_path / "out").done) == 1
 
 
 def test_create_resumes_the_same_experiment_only(directory: Path) -> None:
-    store.write_cell(directory, made_spec(), made_run(), made_learner())
+    store.write_cell(directory, made_spec(), made_run())
     store.create(directory, EXPERIMENT)
     assert len(store.read_manifest(directory)["resumed"]) == 1
     assert len(store.finished(directory)) == 1

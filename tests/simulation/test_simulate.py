@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,20 @@ from learner_cases import KINDS, assert_same, make_learner, random_world, snapsh
 from hedgerow import catalogue
 from hedgerow.adversaries import losses
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror import learner as learner_module
+from hedgerow.learners.mirror import base as learner_module
 from hedgerow.learners.mirror.files import load
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.mirror.watch import MIRROR_LINEAR
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import DeterministicCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import linear_programs, offline
-from hedgerow.simulation.outcome import Run
-from hedgerow.simulation.run import Simulation, checkpoints, simulate
-from hedgerow.simulation.scoring import MIRROR_LINEAR
+from hedgerow.simulation.marks import checkpoints
+from hedgerow.simulation.outcome import CURVES, Run
+from hedgerow.simulation.run import Simulation, simulate
 
 ADVERSARIES: dict[str, Any] = {
     "fixed": lambda world: losses.Fixed(np.random.default_rng(9).random(world.layout.num_rows)),
@@ -36,7 +38,9 @@ ADVERSARIES: dict[str, Any] = {
 
 
 def scores(run: Run) -> dict[str, np.ndarray]:
-    return {name: np.asarray(value) for name, value in vars(run).items() if name not in ("seconds", "cmdp", "learner")}
+    own = {**run.notes, **{name: np.nan if value is None else value for name, value in run.facts.items()}}
+    common = {name: getattr(run, name) for name in (*CURVES, "optimum", "comparator")}
+    return {name: np.asarray(value) for name, value in {**common, **own}.items()}
 
 
 @pytest.mark.parametrize("cost_kind", ["bernoulli", "beta", "empirical"])
@@ -62,8 +66,8 @@ def test_they_also_agree_when_projections_are_infeasible_and_with_doubling() -> 
         learner = make_learner("sv-ops", world, None, confidence_scale=0.02, horizon="doubling")
         run = simulate(world, losses.IID(seed=1), learner, episodes=80, step_wise=step_wise)
         runs.append((snapshot(learner), scores(run)))
-    assert run.infeasible[-1] > 10
-    assert run.refuted_feasibility > 0  # clean, yet infeasible: no policy is feasible here
+    assert run["infeasible"][-1] > 10
+    assert run["refuted_feasibility"] > 0  # clean, yet infeasible: no policy is feasible here
     assert np.isnan(run.optimum)
     assert_same(runs[0][0], runs[1][0])
     assert_same(runs[0][1], runs[1][1])
@@ -96,7 +100,7 @@ def test_an_interrupted_projection_is_finished_by_the_next_call(
     broken = simulation()
     monkeypatch.setattr(learner_module, "rescue", failing)
     interrupts = 0
-    while broken.learner.episode < 100 or not broken._closed:
+    while broken.done < 100 or broken._open is not None or not broken.watcher._closed:
         try:
             broken.finish()
         except KeyboardInterrupt:
@@ -115,7 +119,7 @@ def test_a_run_through_a_file_is_the_run_without(kind: str, tmp_path: Path) -> N
     first.advance(50)
     first.learner.save(tmp_path / "learner.hedge")
     second = Simulation(world, losses.IID(seed=1), load(tmp_path / "learner.hedge"))
-    second.streams = first.streams
+    second.watcher.stage = replace(second.watcher.stage, streams=first.watcher.stage.streams)
     second.finish()
     assert_same(snapshot(whole.learner), snapshot(second.learner))
     assert second.result().episodes[-1] == 70
@@ -131,19 +135,19 @@ def test_deterministic_promises(kind: str, preset: str, adversary: str) -> None:
         episodes = 300 if adversary == "pursuit" else 3_000
         learner = make_learner(kind, world, episodes, 0.1, preset=preset)
         run = simulate(world, ADVERSARIES[adversary](world), learner, seed=seed, audit=True)
-        assert run.clean
-        assert run.refuted_feasibility == 0
-        assert run.infeasible[-1] == 0
-        assert -1e-12 <= run.least_excess < np.inf
-        assert run.mirror_left <= run.mirror_right + 1e-6
+        assert run["unclean"][-1] == 0
+        assert run["refuted_feasibility"] == 0
+        assert run["infeasible"][-1] == 0
+        assert -1e-12 <= run["least_excess"] < np.inf
+        assert run["mirror_left"] <= run["mirror_right"] + 1e-6
         assert learner.diagnostics["failed"] == 0
-        assert run.refuted_safety == 0
+        assert run["refuted_safety"] == 0
         if kind == "s-ops":
             assert run.safe.all()
-            assert np.all(run.mixing <= run.episodes * (learner.first_mixing + 1e-9))
+            assert np.all(run["mixing_total"] <= run.episodes * (learner.first_mixing + 1e-9))
             assert run.violation[-1] == 0.0
-            assert run.mixing_over <= 1e-9
-            assert 0.0 <= run.mixing_slack < np.inf
+            assert run["mixing_over"] <= 1e-9
+            assert 0.0 <= run["mixing_slack"] < np.inf
 
 
 def test_the_mirror_descent_inequality_against_its_worst_comparator() -> None:
@@ -152,11 +156,11 @@ def test_the_mirror_descent_inequality_against_its_worst_comparator() -> None:
     learner = make_learner("sv-ops", world, 5_000, 0.1, transitions=world.transitions)
     simulation = Simulation(world, losses.Switching(period=700, seed=1), learner, seed=3)
     simulation.finish()
-    run, score = simulation.result(), simulation.score
+    run, score = simulation.result(), simulation.watcher.watch
     least = offline.optimum(world, score.estimates / score.estimates.max()).value * score.estimates.max()
     left = score.sums[MIRROR_LINEAR] - least
-    assert run.mirror_left <= left <= run.mirror_right
-    assert left > 0.2 * run.mirror_right
+    assert run["mirror_left"] <= left <= run["mirror_right"]
+    assert left > 0.2 * run["mirror_right"]
 
 
 def test_scores_are_those_of_the_policies_played() -> None:
@@ -188,15 +192,16 @@ def test_the_clean_event_is_watched() -> None:
     world = random_world(5)
     learner = make_learner("sv-ops", world, 400, confidence_scale=1e-3)
     run = simulate(world, losses.IID(seed=1), learner)
-    assert not run.clean
+    assert run["unclean"][-1] > 0
     boxes = learner.core.state.boxes
     outside = (world.transitions < boxes.lower - 1e-12) | (world.transitions > boxes.upper + 1e-12)
     simulation = Simulation(world, losses.IID(seed=1), make_learner("sv-ops", world, 400, confidence_scale=1e-3))
     simulation.finish()
     rows = np.unique(world.layout.row_of_triple[outside])
-    np.testing.assert_array_equal(np.flatnonzero(simulation.score.outside[:, 0]), rows)
+    seen = simulation.watcher.watch.outside
+    np.testing.assert_array_equal(np.flatnonzero(seen[:, 0]), rows)
     costs = (boxes.cost_lower - 1e-12 > world.mean_costs.T) | (boxes.cost_upper + 1e-12 < world.mean_costs.T)
-    np.testing.assert_array_equal(np.flatnonzero(simulation.score.outside[:, 1]), np.flatnonzero(costs.any(axis=1)))
+    np.testing.assert_array_equal(np.flatnonzero(seen[:, 1]), np.flatnonzero(costs.any(axis=1)))
 
 
 def test_an_adaptive_adversary_sees_what_happened() -> None:
@@ -232,8 +237,8 @@ def test_same_seed_same_run_other_seed_other_run() -> None:
         for s, t in [(0, 0), (0, 0), (0, 1), (1, 0)]
     ]
     assert_same(results[0], results[1])
-    assert not np.array_equal(results[0]["policy"], results[2]["policy"])
-    assert not np.array_equal(results[0]["policy"], results[3]["policy"])  # another coin
+    assert not np.array_equal(results[0]["loss"], results[2]["loss"])
+    assert not np.array_equal(results[0]["branch"], results[3]["branch"])  # another coin
 
 
 def test_learning_pays() -> None:
@@ -262,7 +267,7 @@ def test_misuse() -> None:
         simulate(random_world(1), losses.IID(), make_learner("sv-ops", world))
     with pytest.raises(InvalidInput, match="built for 10 episodes"):
         simulate(world, losses.IID(), make_learner("sv-ops", world, 10), episodes=11)
-    with pytest.raises(InvalidInput, match="say how many episodes"):
+    with pytest.raises(InvalidInput, match="pass episodes="):
         simulate(world, losses.IID(), make_learner("sv-ops", world, None, horizon="doubling"))
     learner = make_learner("sv-ops", world, 5)
     simulate(world, losses.IID(), learner)
@@ -303,22 +308,18 @@ def test_regret_against_nobody_is_not_a_number() -> None:
 MIXED_UP: dict[str, tuple[Any, str]] = {
     "losses and world swapped": (
         lambda i, loss, learner: (loss, i.cmdp, learner),
-        "first argument .* is a world, a CMDP, not an object of the class IID; the order is simulate\\(cmdp, losses, ",
+        "first argument .* is a world: .*, not an object of the class IID; the order is simulate\\(world, losses, ",
     ),
     "losses and learner swapped": (
         lambda i, loss, learner: (i.cmdp, learner, loss),
         "second argument .* is the losses, .*, not an object of the class SVOPS",
     ),
-    "learner first": (lambda i, loss, learner: (learner, loss, i.cmdp), "a world, a CMDP, not an object of .* SVOPS"),
+    "learner first": (lambda i, loss, learner: (learner, loss, i.cmdp), "a world: .*, not an object of .* SVOPS"),
     "the world twice": (lambda i, loss, learner: (i.cmdp, i.cmdp, learner), "the losses, .*, not .* CMDP"),
-    "a view": (lambda i, loss, learner: (i.cmdp.view(), loss, learner), "a world, a CMDP, not .* View"),
-    "an entry of the catalogue": (
-        lambda i, loss, learner: (i, loss, learner),
-        "a CMDP, not an object of the class Instance; pass its world, .cmdp; the order",
-    ),
+    "a view": (lambda i, loss, learner: (i.cmdp.view(), loss, learner), "a world: .*, not .* View"),
     "an entry as losses": (
         lambda i, loss, learner: (i.cmdp, i, learner),
-        "the losses, .*, not an object of the class Instance; pass its own loss, .loss; the order",
+        "the losses, .*, not an object of the class World; pass its own loss, .loss; the order",
     ),
     "a class of worlds": (lambda i, loss, learner: (CMDP, loss, learner), "not the class CMDP; make an object of it"),
     "a class of losses": (
@@ -327,10 +328,10 @@ MIXED_UP: dict[str, tuple[Any, str]] = {
     ),
     "a class of learners": (
         lambda i, loss, learner: (i.cmdp, loss, SVOPS),
-        r"third .* is a learner, not the class SVOPS; make an object of it, SVOPS\(\.\.\.\)",
+        r"third .* is a learner: .*, not the class SVOPS; make an object of it, SVOPS\(\.\.\.\)",
     ),
-    "a name": (lambda i, loss, learner: (i.cmdp, loss, "sv-ops"), "a learner, not an object of the class str"),
-    "nothing": (lambda i, loss, learner: (None, None, None), "a world, a CMDP, not an object of the class NoneType"),
+    "a name": (lambda i, loss, learner: (i.cmdp, loss, "sv-ops"), "a learner: .*, not an object of the class str"),
+    "nothing": (lambda i, loss, learner: (None, None, None), "a world: .*, not an object of the class NoneType"),
 }
 
 

@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "learners"))
 
 from learner_cases import draw_path, make_learner, random_world
 
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.model.cmdp import CMDP
 
 

@@ -27,8 +27,8 @@ from sound_learner import problems
 
 from hedgerow import files
 from hedgerow.errors import FileFormatError, InfeasibleWarning
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.files import FILE_KIND, FILE_VERSION, from_file, to_bytes
-from hedgerow.learners.mirror.learner import Learner
 
 PER_CHILD = 100
 EPISODES = 20

@@ -11,8 +11,8 @@ from math import log
 
 import numpy as np
 
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.state import COST_RESIDUAL, ETA, GAMMA, LAST_STATUS, MIXING, OPEN, SEGMENT
 
 CLOSE = 1e-6

@@ -28,8 +28,8 @@ from sound_learner import problems
 
 from hedgerow import errors
 from hedgerow.adversaries import losses
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.files import load
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.simulation.run import simulate
 

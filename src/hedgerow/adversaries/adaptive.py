@@ -55,20 +55,25 @@ class Pursuit:
     def __init__(self, rate: float = 0.1) -> None:
         self.rate = real_number("the rate", rate, 1e-9, 1.0)
         self._layout: Layout | None = None
-        self._average: FloatArray = np.empty(0)
+        self.average: FloatArray = np.empty(0)
+        """(num_rows,): what it remembers of the policies so far; a compiled loop goes on with it in place"""
         self._episode = 0
 
     def start(self, layout: Layout) -> None:
-        self._layout, self._average, self._episode = layout, uniform_policy(layout), 0
+        self._layout, self.average, self._episode = layout, uniform_policy(layout), 0
 
     def loss(self, episode: int) -> FloatArray:
         layout = self._expect(episode)
-        return np.minimum(1.0, 0.5 * layout.num_actions * self._average)
+        return np.minimum(1.0, 0.5 * layout.num_actions * self.average)
 
     def observe(self, episode: int, policy: FloatArray, trajectory: IntArray) -> None:
         layout = self._expect(episode)
-        self._average = (1.0 - self.rate) * self._average + self.rate * checked_policy(layout, policy)
+        self.average = (1.0 - self.rate) * self.average + self.rate * checked_policy(layout, policy)
         self._episode += 1
+
+    def skip(self, episodes: int) -> None:
+        """So many episodes were played, and remembered in `average`, by a compiled loop."""
+        self._episode += episodes
 
     def params(self) -> dict[str, Any]:
         """The constructor's arguments by name."""

@@ -13,7 +13,7 @@ from hedgerow.bench.episode_goals import Goal, goals
 from hedgerow.bench.episode_parts import LOOP, PARTS
 from hedgerow.bench.mirror_steps import SIZES
 from hedgerow.bench.timing import Spread, duration
-from hedgerow.report.log_plots import Line, log_plot
+from hedgerow.pages.log_plots import Line, log_plot
 
 JSON_FILE, FIGURE_FILE = "episode-speed.json", "episode-speed.svg"
 

@@ -31,8 +31,8 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.pages.log_plots import Line, log_plot
 from hedgerow.planning import offline
-from hedgerow.report.log_plots import Line, log_plot
 from hedgerow.simulation.run import simulate
 
 JSON_FILE, FIGURE_FILE = "samples.json", "samples.svg"

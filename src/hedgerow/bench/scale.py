@@ -23,8 +23,8 @@ from hedgerow.bench.large_episodes import whole_episode
 from hedgerow.bench.mirror_steps import Size, cold_problem, mirror_step
 from hedgerow.bench.ours import Ours
 from hedgerow.bench.timing import duration
+from hedgerow.pages.log_plots import Line, log_plot
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.report.log_plots import Line, log_plot
 
 SIZES = (
     Size((1, 4, 4, 4, 1), 3, 2),

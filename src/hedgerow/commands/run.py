@@ -29,6 +29,7 @@ from hedgerow.output import Screen, Table, say
 if TYPE_CHECKING:
     from hedgerow.experiments.schema import Experiment
     from hedgerow.experiments.sweep import Plan, Tally
+    from hedgerow.results.groups import Group
     from hedgerow.results.record import Results
 
 FOLDER = Path("out")
@@ -126,12 +127,12 @@ def report(
 ) -> None:
     """Write the report of a directory of results: one HTML file that needs no network."""
     from hedgerow import results
-    from hedgerow.report.page import write_report
+    from hedgerow.pages.page import report
 
     found = results.open(directory)
-    written = [write_report(found, out)]
+    written = [report(found, out)]
     if figures is not None:
-        from hedgerow.report.export import write_figures
+        from hedgerow.pages.export import write_figures
 
         written += write_figures(found, figures)
     for path in written if not quiet else []:
@@ -200,9 +201,9 @@ def _open(tally: Tally) -> Results | None:
 
 
 def _report(found: Results) -> Path:
-    from hedgerow.report.page import write_report
+    from hedgerow.pages.page import report
 
-    path: Path = write_report(found)
+    path: Path = report(found)
     return path
 
 
@@ -226,13 +227,22 @@ def _groups(found: Results | None) -> list[dict[str, Any]]:
                 "regret_exponent": growth if growth == growth else None,
                 "violation": numbers.violation,
                 "safe_seeds": numbers.safe,
-                "mean_mixing": numbers.mixing / group.setting.episodes,
-                "first_mixing": float(group.curve("mixing_weight")[:, 0].mean()),
-                "last_mixing": float(group.curve("mixing_weight")[:, -1].mean()),
+                "net_violation": numbers.net_violation,
+                **_mixing(group),
                 "episodes_per_second": numbers.episodes_per_second,
             }
         )
     return rows
+
+
+def _mixing(group: Group) -> dict[str, float | None]:
+    """How much was left to a baseline, on average, at first and at last; None for learners that do not note it."""
+    total = group.summary().mixing_total
+    if total is None or not group.has("mixing_weight"):
+        return {"mean_mixing": None, "first_mixing": None, "last_mixing": None}
+    weights = group.curve("mixing_weight")
+    first, last = float(weights[:, 0].mean()), float(weights[:, -1].mean())
+    return {"mean_mixing": total / group.setting.episodes, "first_mixing": first, "last_mixing": last}
 
 
 def _as_data(experiment: Experiment, tally: Tally, found: Results | None, page: Path | None) -> dict[str, Any]:

@@ -21,9 +21,9 @@ from hedgerow.catalogue import registry
 from hedgerow.checks import FloatArray, real_number, shown
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners.mirror import settings as switches
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.cvops import CVOPS, MEMORY_BUDGET, checked_arguments
 from hedgerow.learners.mirror.files import LEARNERS
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.sops import checked_costs
 from hedgerow.model.cmdp import CMDP
 from hedgerow.planning import offline

@@ -211,7 +211,7 @@ def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]
         simulation.advance(PROBE_EPISODES)
     spent, played = time.perf_counter() - begun, max(1, simulation.done - first)
     per_episode = spent / played if simulation.done > first else 0.0
-    arrays = num_bytes((learner.core, simulation.world, simulation.score, simulation.curves))
+    arrays = num_bytes((learner.core, simulation.referee.scores, simulation.referee.curves))
     return {
         "learner": name,
         "microseconds_per_episode": 1e6 * per_episode,

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from hedgerow.errors import InfeasibleWarning
 from hedgerow.experiments import parts
 from hedgerow.experiments.cells import streams
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.planning import offline
+from hedgerow.simulation.marks import checkpoints
 from hedgerow.simulation.outcome import Run
-from hedgerow.simulation.run import MOST_EPISODES, Simulation, checkpoints
+from hedgerow.simulation.run import MOST_EPISODES, Simulation
 
 Tick = Callable[[int], None]
 """Called with the number of episodes done."""
@@ -24,7 +24,6 @@ class CellRun(NamedTuple):
     """What a cell leaves."""
 
     run: Run
-    learner: Learner
     seconds: dict[str, float]
     """Wall time: build (world, baseline, learner), loop (episodes), score (comparators), total"""
     facts: dict[str, float]
@@ -56,4 +55,4 @@ def run_cell(
     _ = run.regret_so_far  # an optimum for each checkpoint: its time belongs here
     scored = time.perf_counter()
     seconds = {"build": built - begun, "loop": played - built, "score": scored - played, "total": scored - begun}
-    return CellRun(run, learner, seconds, {"slater": rho}, whole if trace else None)
+    return CellRun(run, seconds, {"slater": rho}, whole if trace else None)

@@ -121,7 +121,7 @@ def _written(spec: dict[str, Any], done: CellRun) -> dict[str, bytes]:
     """The files of a finished cell by their path below the directory of results, the cell's own last."""
     runs = {store.TRACES: done.trace, store.CELLS: done.run}
     return {
-        f"{folder}/{cell_id(spec)}.parquet": table_bytes(run_table(spec, run, done.learner, done.facts))
+        f"{folder}/{cell_id(spec)}.parquet": table_bytes(run_table(spec, run, done.facts))
         for folder, run in runs.items()
         if run is not None
     }

@@ -20,13 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, float_array, kind_of
+from hedgerow.checks import FloatArray, kind_of
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import View
 from hedgerow.model.episode import Episode
@@ -34,6 +33,11 @@ from hedgerow.model.policy import Mixture, Policy
 
 if TYPE_CHECKING:
     from hedgerow.learners.ledger import Ledger
+
+COMMON_COLUMNS = frozenset(
+    ("episode", "loss", "regret", "regret_so_far", "unsafe", "cost", "violation", "worst", "excess", "observed_cost")
+)
+"""What every run has, the last four of each constraint: notes are called otherwise."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +82,13 @@ def _checked_notes(notes: Mapping[str, float]) -> dict[str, float]:
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"the note {name!r} must be a number, not {value!r}") from error
     return checked
+
+
+def check_note_names(notes: Mapping[str, float]) -> None:
+    """Refuse notes that are called like a column that every run has."""
+    for name in notes:
+        if name in COMMON_COLUMNS or name.rpartition("_")[0] in COMMON_COLUMNS:
+            raise InvalidInput(f"a note cannot be called {name!r}: that is a column of every run; choose another name")
 
 
 @runtime_checkable
@@ -139,18 +150,12 @@ def feedback_of(learner: Any) -> str:
     return str(feedback)
 
 
-def safe_policy(baseline: Any, costs: ArrayLike | None, num_constraints: int) -> tuple[Any, FloatArray]:
+def safe_policy(baseline: Any, costs: ArrayLike | None) -> tuple[Any, Any]:
     """Policy and costs (m,) of a baseline: something with `.policy` and `.costs`, or a policy and `costs` beside it."""
     if hasattr(baseline, "policy") and hasattr(baseline, "costs"):
-        given = baseline.costs if costs is None else costs
-        baseline = baseline.policy
-    elif costs is None:
+        return baseline.policy, baseline.costs if costs is None else costs
+    if costs is None:
         raise InvalidInput(
             "the costs of the baseline are missing: pass baseline_costs (m,), or baseline=hr.offline.slater(world)"
         )
-    else:
-        given = costs
-    array = float_array("the baseline cost", given, (num_constraints,))
-    if not all(isfinite(cost) for cost in array.tolist()):
-        raise InvalidInput("the baseline costs must be finite")
-    return baseline, array
+    return baseline, costs

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hedgerow.pages.log_plots import Line, log_plot
 from hedgerow.promises.constant import longest_search
 from hedgerow.promises.growth import Measure, by_horizon
 from hedgerow.promises.levels import Level
@@ -18,7 +19,6 @@ from hedgerow.promises.observation import Observation
 from hedgerow.promises.soft import split
 from hedgerow.promises.specs import RunSpec
 from hedgerow.promises.store import Store
-from hedgerow.report.log_plots import Line, log_plot
 
 EPISODES = "horizon T (every point has runs of its own)"
 

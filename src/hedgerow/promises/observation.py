@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 
 from hedgerow import files
 from hedgerow.errors import InfeasibleWarning
-from hedgerow.learners.mirror.learner import Learner
-from hedgerow.learners.mirror.simplex_ogd import regret_constant
-from hedgerow.planning.induction import backward_induction
-from hedgerow.promises.specs import RunSpec, ground_of, make_learner, make_losses
-from hedgerow.promises.watching import (
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
+from hedgerow.learners.mirror.notes import (
     COST_BREACHES,
     DUAL_RATIO,
     PRIMAL,
@@ -33,10 +30,13 @@ from hedgerow.promises.watching import (
     WEIGHTED,
     WIDTH,
 )
+from hedgerow.learners.mirror.simplex_ogd import regret_constant
+from hedgerow.learners.mirror.watch import FALSE_BASELINE, FIRST_MIXING
+from hedgerow.planning.induction import backward_induction
+from hedgerow.promises.specs import RunSpec, ground_of, make_learner, make_losses
 from hedgerow.promises.witness import Witness
 from hedgerow.promises.worlds import Ground
 from hedgerow.simulation.outcome import Run
-from hedgerow.simulation.scoring import FALSE_BASELINE, FIRST_MIXING
 
 KIND, VERSION = "observation", 1
 NUM_MARKS = 40
@@ -80,16 +80,15 @@ def marks_of(spec: RunSpec) -> list[int]:
 def plain_witness(spec: RunSpec, learner: Learner | None = None) -> Witness:
     """The simulation of a spec in which nothing is broken."""
     where = ground_of(spec)
-    adversary, rate = make_losses(spec, where)
     return Witness(
-        where.cmdp, adversary, learner or make_learner(spec, where), spec.seed,
-        pursuit=rate, estimator=spec.estimator, marks=marks_of(spec), audit=spec.audit,
+        where.cmdp, make_losses(spec, where), learner or make_learner(spec, where), spec.seed,
+        estimator=spec.estimator, marks=marks_of(spec), audit=spec.audit,
     )  # fmt: skip
 
 
 def observe(spec: RunSpec, witness: Witness, where: Ground, seconds: float = 0.0) -> Observation:
     """The numbers of a finished run."""
-    run, notes, learner = witness.result(), witness.notes, witness.learner
+    run, notes, watch, learner = witness.result(), witness.notes, witness.watch, witness.watcher.learner
     layout = where.cmdp.layout
     breaches = notes.tallies
     values = {
@@ -97,21 +96,21 @@ def observe(spec: RunSpec, witness: Witness, where: Ground, seconds: float = 0.0
         "log_argument": float(layout.num_states * layout.num_actions * max(1, where.cmdp.num_constraints)) / spec.delta,
         "rho": where.rho,
         "seconds": seconds,
-        "clean": float(run.clean),
+        "clean": float(run["unclean"][-1] == 0),
         "cost_breaches": float(breaches[COST_BREACHES]),
         "transition_breaches": float(breaches[TRANSITION_BREACHES]),
-        "infeasible": float(run.infeasible[-1]),
-        "refuted_feasibility": float(run.refuted_feasibility),
-        "refuted_safety": float(run.refuted_safety),
-        "least_excess": run.least_excess,
-        "has_baseline": float(len(witness.score.baseline) > 0),
-        "honest_baseline": float(len(witness.score.baseline) > 0 and not witness.score.tallies[FALSE_BASELINE]),
-        "first_mixing": float(witness.score.sums[FIRST_MIXING]),
-        "mixing_over": run.mixing_over,
-        "mixing_slack": run.mixing_slack,
-        "mixing": float(run.mixing[-1]),
-        "mirror_left": run.mirror_left,
-        "mirror_right": run.mirror_right,
+        "infeasible": float(run["infeasible"][-1]),
+        "refuted_feasibility": float(run["refuted_feasibility"]),
+        "refuted_safety": float(run["refuted_safety"]),
+        "least_excess": run["least_excess"],
+        "has_baseline": float(len(watch.baseline) > 0),
+        "honest_baseline": float(len(watch.baseline) > 0 and not watch.tallies[FALSE_BASELINE]),
+        "first_mixing": float(watch.sums[FIRST_MIXING]),
+        "mixing_over": run["mixing_over"],
+        "mixing_slack": run["mixing_slack"],
+        "mixing": float(run["mixing_total"][-1]),
+        "mirror_left": run["mirror_left"],
+        "mirror_right": run["mirror_right"],
         "regret": float(run.regret[-1]),
         "violation": float(run.violation[-1]),
         "unsafe": float(run.unsafe[-1]),
@@ -139,13 +138,14 @@ def _search(witness: Witness, run: Run) -> dict[str, float]:
     stop, searched = witness.at_stop, hasattr(witness.learner, "rho_hat")
     primal_ratio, dual_constant = NAN, NAN
     if searched:
-        layout, binding = witness.cmdp.layout, witness.cmdp.thresholds < witness.cmdp.layout.steps
+        cmdp = witness.watcher.stage.cmdp
+        layout, binding = cmdp.layout, cmdp.thresholds < cmdp.layout.steps
         dual_constant = regret_constant(int(binding.sum()), float(layout.steps))
         primal_ratio = _primal_ratio(witness, run)
     return {
         "searched": float(searched),
-        "t_bar": float(run.t_bar) if run.t_bar is not None else NAN,
-        "rho_hat": run.rho_hat if run.rho_hat is not None else NAN,
+        "t_bar": NAN if run["t_bar"] is None else float(run["t_bar"]),
+        "rho_hat": NAN if run["rho_hat"] is None else run["rho_hat"],
         "margin": stop.margin if stop else NAN,
         "violation_at_stop": stop.violation if stop else NAN,
         "unsafe_after": float(run.unsafe[-1] - stop.unsafe) if stop else NAN,
@@ -159,7 +159,7 @@ def _search(witness: Witness, run: Run) -> dict[str, float]:
 
 def _primal_ratio(witness: Witness, run: Run) -> float:
     """The largest (regret of the primal player) / sqrt(t ln t) at the checkpoints t >= 2 of the search."""
-    notes, cmdp, last = witness.notes, witness.cmdp, run.t_bar or int(run.episodes[-1])
+    notes, cmdp, last = witness.notes, witness.watcher.stage.cmdp, run["t_bar"] or int(run.episodes[-1])
     largest = -math.inf
     for mark, t in enumerate(run.episodes.tolist()):
         if 2 <= t <= last:
@@ -176,7 +176,7 @@ def _curves(run: Run, witness: Witness) -> dict[str, NDArray[Any]]:
         "episodes": run.episodes,
         "regret": run.regret,
         "violation": run.violation,
-        "mixing": run.mixing,
+        "mixing": run["mixing_total"],
         "width": sums[:, WIDTH].copy(),
         "radii": sums[:, RADII].copy(),
     }

@@ -16,8 +16,8 @@ import numpy as np
 
 from hedgerow.adversaries import losses
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.learners.mirror.uobreps import UOBREPS
@@ -95,8 +95,8 @@ def make_learner(spec: RunSpec, where: Ground, learner: type[Learner] | None = N
     return chosen(where.cmdp.view(), spec.episodes, spec.delta, spec.preset, seed=spec.seed, **switches)
 
 
-def make_losses(spec: RunSpec, where: Ground) -> tuple[Any, float]:
-    """The adversary of a spec, and the rate of the adaptive one (0 for the others)."""
+def make_losses(spec: RunSpec, where: Ground) -> Any:
+    """The adversary of a spec."""
     seed, period, quarter = spec.seed, max(2, spec.episodes // PERIODS), max(1, spec.episodes // 4)
     made: Mapping[str, Any] = {
         "fixed": lambda: losses.Fixed(where.loss),
@@ -105,11 +105,11 @@ def make_losses(spec: RunSpec, where: Ground) -> tuple[Any, float]:
         "drifting": lambda: losses.Drifting(period, seed),
         "noisy": lambda: losses.IID(seed, where.loss),
         "turning": lambda: losses.Switching(quarter, np.array([where.loss, *[1.0 - where.loss] * 3]), seed),
-        "pursuit": lambda: losses.Fixed(where.loss),
+        "pursuit": lambda: losses.Pursuit(PURSUIT_RATE),
     }
     if spec.adversary not in made:
         raise InvalidInput(f"there is no adversary {spec.adversary!r}; known: {', '.join(made)}")
-    return made[spec.adversary](), PURSUIT_RATE if spec.adversary == "pursuit" else 0.0
+    return made[spec.adversary]()
 
 
 def ground_of(spec: RunSpec) -> Ground:

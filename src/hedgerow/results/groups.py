@@ -15,7 +15,15 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import InvalidInput
-from hedgerow.results.metrics import REGRET, Growth, column, growth_exponent, interquartile_mean, violation_curve
+from hedgerow.results.metrics import (
+    REGRET,
+    Growth,
+    column,
+    growth_exponent,
+    interquartile_mean,
+    net_violation_curve,
+    violation_curve,
+)
 from hedgerow.results.record import Cell, Results
 
 KINDS = ("sv-ops", "s-ops", "cv-ops", "uob-reps")
@@ -45,10 +53,12 @@ class GroupSummary:
     """Seeds that respected every constraint in every episode"""
     worst_excess: float | None
     """The largest g_i^T q_t - alpha_i of any constraint, episode and seed; None without constraints"""
-    mixing: float
-    """sum_t lambda"""
-    clean: int
-    """Seeds whose confidence sets always held the truth"""
+    net_violation: float
+    """With cancellation: safe episodes make up for unsafe ones"""
+    mixing_total: float | None
+    """sum_t lambda; None for learners that do not note it"""
+    clean: int | None
+    """Seeds whose confidence sets always held the truth; None if nobody watched them"""
     t_bar: tuple[int, ...]
     """End of the first phase, of the seeds that have one"""
     rho_hat: tuple[float, ...]
@@ -90,6 +100,25 @@ class Group:
         """A column of all seeds (seeds, C)"""
         return np.stack([self._at_common(table, column(table, name)) for table in self.tables])
 
+    def has(self, name: str) -> bool:
+        """Whether all seeds have this column: learners note what they like"""
+        return all(name in table.column_names for table in self.tables)
+
+    def net_violation(self) -> FloatArray:
+        """V with cancellation of all seeds (seeds, C)"""
+        curves = [net_violation_curve(table, self.thresholds) for table in self.tables]
+        return np.stack([self._at_common(table, curve) for table, curve in zip(self.tables, curves, strict=True)])
+
+    @property
+    def scored(self) -> str:
+        """`exact`, or `sampled` where nobody knows the truth"""
+        return str(self.cells[0].facts.get("scored", "exact"))
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Which ways the runs took: compiled, step-wise"""
+        return tuple(sorted({str(cell.facts.get("way") or "unknown") for cell in self.cells}))
+
     def violation(self) -> FloatArray:
         """V of all seeds (seeds, C)"""
         return np.stack([self._at_common(table, violation_curve(table)) for table in self.tables])
@@ -104,6 +133,11 @@ class Group:
     def summary(self) -> GroupSummary:
         """The numbers after the last episode."""
         return self._summary
+
+    @property
+    def _mixing_total(self) -> float | None:
+        name = "mixing_total"
+        return float(interquartile_mean(self.curve(name)[:, -1])) if self.has(name) else None
 
     @cached_property
     def _summary(self) -> GroupSummary:
@@ -121,8 +155,9 @@ class Group:
             violation_quartiles=_quartiles(violation[:, -1]),
             safe=int(np.sum(np.all(np.array(worst) <= 0.0, axis=0))) if worst else len(self.cells),
             worst_excess=float(np.max(worst)) if worst else None,
-            mixing=float(interquartile_mean(self.curve("mixing")[:, -1])),
-            clean=int(np.sum(self.curve("unclean")[:, -1] == 0)),
+            net_violation=float(interquartile_mean(self.net_violation()[:, -1])),
+            mixing_total=self._mixing_total,
+            clean=int(np.sum(self.curve("unclean")[:, -1] == 0)) if self.has("unclean") else None,
             t_bar=tuple(entry["t_bar"] for entry in facts if entry.get("t_bar") is not None),
             rho_hat=tuple(entry["rho_hat"] for entry in facts if entry.get("rho_hat") is not None),
             episodes_per_second=float(np.median(known)) if known else None,

@@ -2,6 +2,7 @@
 
 R_T = sum_t l_t^T q_t - T OPT         may be negative
 V_T = max_i sum_t [g_i^T q_t - alpha_i]^+       the maximum outside the sum
+net: [max_i sum_t (g_i^T q_t - alpha_i)]^+      safe episodes make up for unsafe ones
 safe: g_i^T q_t <= alpha_i in every episode, of the mixture that was played
 growth exponent: the slope b of ln y = a + b ln t over the last decade of episodes, T/10 <= t <= T; of the regret
 against the optimum of the losses so far, which is the R_t of every t
@@ -15,6 +16,7 @@ interquartile mean: the mean of the middle half (of fewer than four seeds: of al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +47,10 @@ SUMMARY_TYPES = {
     "loss": "float64",
     "optimum": "float64",
     "violation": "float64",
+    "net_violation": "float64",
     "safe": "bool",
     "worst_excess": "float64",
-    "mixing": "float64",
+    "mixing_total": "float64",
     "last_mixing_weight": "float64",
     "regret_exponent": "float64",
     "violation_exponent": "float64",
@@ -89,23 +92,23 @@ def cell_metrics(cell: Cell, table: Any) -> dict[str, Any]:
     """The row of one cell in a summary; the columns of `SUMMARY_TYPES`."""
     episodes = column(table, "episode")
     last = {name: table.column(name)[-1].as_py() for name in table.column_names}
-    violation = violation_curve(table)
+    violation, facts = violation_curve(table), cell.facts
     worst = [last[f"worst_{i}"] for i in range(num_constraints(table))]
-    facts = cell.facts
-    copied = ("optimum", "t_bar", "rho_hat", "least_excess", "refuted_feasibility", "refuted_safety")
+    known = all(excess is not None for excess in worst)
+    unclean, residuals = last.get("unclean"), column(table, "residual") if "residual" in last else np.zeros(0)
     return {
+        # What this learner does not note, and what nobody watched, is null.
+        **{name: last.get(name, facts.get(name)) for name in SUMMARY_TYPES},
         "hash": cell.hash,
-        **{name: last[name] for name in ("regret", "loss", "mixing", "unclean", "unsafe")},
-        **{name: last[name] for name in ("infeasible", "suspect", "iterations")},
         "violation": float(violation[-1]),
-        "safe": all(excess <= 0.0 for excess in worst),
-        "worst_excess": max(worst, default=None),
-        "last_mixing_weight": last["mixing_weight"],
+        "net_violation": float(net_violation_curve(table, facts["thresholds"])[-1]),
+        "safe": all(excess <= 0.0 for excess in worst) if known and facts.get("scored") != "sampled" else None,
+        "worst_excess": max(worst, default=None) if known else None,
+        "last_mixing_weight": last.get("mixing_weight"),
         "regret_exponent": growth_exponent(episodes, column(table, REGRET)[np.newaxis]).exponent,
         "violation_exponent": growth_exponent(episodes, violation[np.newaxis]).exponent,
-        "clean": last["unclean"] == 0,
-        "worst_residual": float(np.max(column(table, "residual"), initial=0.0)),
-        **{name: facts.get(name) for name in (*copied, "mirror_left", "mirror_right", "mixing_over", "mixing_slack")},
+        "clean": None if unclean is None else unclean == 0,
+        "worst_residual": float(np.max(residuals, initial=0.0)) if len(residuals) else None,
     }
 
 
@@ -123,6 +126,14 @@ def violation_curve(table: Any) -> FloatArray:
     """V after each checkpoint (C,): the largest of the constraints' sums of positive parts; 0 without constraints."""
     sums = [column(table, f"violation_{i}") for i in range(num_constraints(table))]
     result: FloatArray = np.max(sums, axis=0) if sums else np.zeros(table.num_rows)
+    return result
+
+
+def net_violation_curve(table: Any, thresholds: Sequence[float]) -> FloatArray:
+    """V with cancellation after each checkpoint (C,), for the thresholds (m,); 0 without constraints."""
+    episodes = column(table, "episode")
+    sums = [column(table, f"cost_{i}") - episodes * alpha for i, alpha in enumerate(thresholds)]
+    result: FloatArray = np.maximum(np.max(sums, axis=0), 0.0) if sums else np.zeros(table.num_rows)
     return result
 
 

@@ -46,7 +46,7 @@ def cell_hash(spec: Mapping[str, Any]) -> str:
 
 
 def cell_id(spec: Mapping[str, Any]) -> str:
-    """A readable name, safe as a file name: instance__adversary__learner__T<episodes>__seed<seed>."""
+    """A readable name, safe as a file name: world__adversary__learner__T<episodes>__seed<seed>."""
     for key in (*PARTS, "episodes", "seed"):
         if key not in spec:
             raise InvalidInput(f"the description of a cell has no {key!r}; it has: {', '.join(sorted(spec))}")

@@ -22,12 +22,12 @@ from hedgerow.results.manifest import KIND, MANIFEST, SCHEMA, write_manifest
 from hedgerow.results.manifest import read_manifest as read_manifest
 from hedgerow.results.manifest import update_manifest as update_manifest
 from hedgerow.results.naming import fingerprint
+from hedgerow.results.old_tables import UNSEALED
 from hedgerow.results.record import Cell, Results
 from hedgerow.results.surroundings import surroundings
-from hedgerow.results.tables import UNSEALED, header_in, run_table, table_bytes, table_header, table_in
+from hedgerow.results.tables import header_in, run_table, table_bytes, table_header, table_in
 
 if TYPE_CHECKING:
-    from hedgerow.learners.mirror.learner import Learner
     from hedgerow.simulation.outcome import Run
 
 CELLS, TRACES = "cells", "traces"
@@ -76,7 +76,6 @@ def write_cell(
     directory: PathLike,
     spec: Mapping[str, Any],
     run: Run,
-    learner: Learner,
     *,
     trace: Run | None = None,
     facts: Mapping[str, Any] | None = None,
@@ -87,14 +86,14 @@ def write_cell(
     {"slater": rho}. The trace is written first: where the cell's file is, nothing is missing.
     """
     target = Path(directory)
-    table = run_table(spec, run, learner, facts)
+    table = run_table(spec, run, facts)
     name = f"{table_header(table.schema.metadata, 'this run')['id']}.parquet"
     path = target / CELLS / name
     if path.exists():
         raise InvalidInput(f"{path} exists already; results are never overwritten: remove it or use another directory")
     if trace is not None:
         # An earlier attempt may have ended between the two files; a trace without its cell counts for nothing.
-        disk.save(target / TRACES / name, table_bytes(run_table(spec, trace, learner, facts)), overwrite=True)
+        disk.save(target / TRACES / name, table_bytes(run_table(spec, trace, facts)), overwrite=True)
     disk.save(path, table_bytes(table))
     return path
 

@@ -1,9 +1,10 @@
 """From a run to a table: one row per checkpoint, and the facts of the whole run beside it.
 
 Columns of every run: the quantities of `COLUMNS`; of every constraint i = 0, 1, ...: those of `PER_CONSTRAINT` with the
-suffix _i. Facts that are one number (optimum, t_bar, ...) and the ledger of guarantees go into the metadata of the
-table. Nothing here depends on time, place or machine, so that equal runs give equal bytes. A file is sealed: its own
-checksum is in it, and whatever does not fit is refused before it is read.
+suffix _i. Behind them stand the learner's own columns, whatever it notes (`Run.notes`), with null where it has nothing
+to say. Facts that are one number (optimum, t_bar, ...) and the ledger of guarantees go into the metadata of the table.
+Nothing here depends on time, place or machine, so that equal runs give equal bytes. A file is sealed: its own checksum
+is in it, and whatever does not fit is refused before it is read.
 """
 
 from __future__ import annotations
@@ -18,16 +19,15 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, shown
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
+from hedgerow.learners.protocol import Promising
+from hedgerow.results import old_tables
 from hedgerow.results.naming import cell_hash, cell_id, fingerprint
 from hedgerow.results.seal import BLANK, KEY, has_seal, is_intact, seal
 
 if TYPE_CHECKING:
-    from hedgerow.learners.mirror.learner import Learner
     from hedgerow.simulation.outcome import Run
 
-SCHEMA = 2
-UNSEALED = 1
-"""The schema of tables of earlier releases: the same columns, no seal."""
+SCHEMA = 3
 METADATA_KEY = b"hedgerow"
 COMPRESSION = "zstd"
 
@@ -35,19 +35,10 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("episode", "episodes", "int64"),
     ("loss", "loss", "float64"),
     ("regret", "regret", "float64"),
-    ("mixing", "mixing", "float64"),
-    ("mixing_weight", "mixing_weight", "float64"),
-    ("branch", "branch", "int32"),
-    ("status", "status", "int32"),
-    ("residual", "residual", "float64"),
-    ("clean_now", "clean_now", "bool"),
-    ("unclean", "unclean", "int64"),
+    ("regret_so_far", "regret_so_far", "float64"),
     ("unsafe", "unsafe", "int64"),
-    ("infeasible", "infeasible", "int64"),
-    ("suspect", "suspect", "int64"),
-    ("iterations", "iterations", "int64"),
 )
-"""(column, attribute of `Run` (C,), type); `regret_so_far` joins them"""
+"""(column, attribute of `Run` (C,), type)"""
 
 MOST_COMPARATORS = 400
 """Of a run: each value of `regret_so_far` is a linear program, so that a trace has it in about so many rows only."""
@@ -57,24 +48,11 @@ PER_CONSTRAINT: tuple[tuple[str, str], ...] = (
     ("violation", "violations"),
     ("worst", "worst"),
     ("excess", "excess"),
-    ("bound", "cost_bounds"),
 )
 """(column, attribute of `Run` (C, m)); all float64"""
 
-NUMBERS = (
-    "optimum",
-    "least_excess",
-    "refuted_feasibility",
-    "refuted_safety",
-    "mirror_left",
-    "mirror_right",
-    "mixing_over",
-    "mixing_slack",
-    "t_bar",
-    "rho_hat",
-    "seed",
-)
-"""Attributes of `Run` that are one number each: facts of the same name."""
+OWN_TYPES = ("bool", "int32", "int64", "float64")
+"""Of the columns that a learner adds."""
 
 
 def parquet() -> Any:
@@ -94,29 +72,39 @@ def arrow() -> Any:
     return pyarrow
 
 
-def run_table(spec: Mapping[str, Any], run: Run, learner: Learner, facts: Mapping[str, Any] | None = None) -> Any:
+def run_table(spec: Mapping[str, Any], run: Run, facts: Mapping[str, Any] | None = None) -> Any:
     """The table of a run, described by `spec`; `facts` are added to those that `run_facts` finds."""
     pa = arrow()
+    own = {name: _own_type(name, run.notes[name]) for name in sorted(run.notes)}
+    schema = _columns(run.costs.shape[1], own)
     arrays: dict[str, Any] = {}
-    for column, attribute, kind in COLUMNS:
-        arrays[column] = pa.array(np.asarray(getattr(run, attribute)).astype(kind, copy=False))
-        if column == "regret":
-            arrays["regret_so_far"] = pa.array(_regret_so_far(run), from_pandas=True)  # NaN becomes null
+    for column, attribute, _ in COLUMNS:
+        arrays[column] = _regret_so_far(run) if column == "regret_so_far" else getattr(run, attribute)
     for column, attribute in PER_CONSTRAINT:
         values = np.asarray(getattr(run, attribute), dtype=np.float64)
-        for i in range(values.shape[1]):
-            arrays[f"{column}_{i}"] = pa.array(np.ascontiguousarray(values[:, i]))
-    all_facts = {**run_facts(run, learner), **_plain(facts or {})}
+        arrays |= {f"{column}_{i}": np.ascontiguousarray(values[:, i]) for i in range(values.shape[1])}
+    arrays |= run.notes
+    # NaN becomes null: what does not exist is no number.
+    columns = [pa.array(np.asarray(arrays[field.name]), type=field.type, from_pandas=True) for field in schema]
+    all_facts = {**run_facts(run), **_plain(facts or {})}
     header = {
         "schema": SCHEMA,
         "id": cell_id(spec),
         "hash": cell_hash(spec),
         "spec": spec,
+        "own": own,
         "facts": all_facts,
         "facts_hash": fingerprint(all_facts),
     }
     text = json.dumps(header, sort_keys=True, allow_nan=False)
-    return pa.table(arrays).replace_schema_metadata({METADATA_KEY: text.encode()})
+    return pa.table(columns, schema=schema).replace_schema_metadata({METADATA_KEY: text.encode()})
+
+
+def _own_type(name: str, values: Any) -> str:
+    kind = str(np.asarray(values).dtype)
+    if kind not in OWN_TYPES:
+        raise InvalidInput(f"the note {name!r} is an array of {kind}; a column is one of {', '.join(OWN_TYPES)}")
+    return kind
 
 
 def _regret_so_far(run: Run) -> FloatArray:
@@ -131,16 +119,20 @@ def _regret_so_far(run: Run) -> FloatArray:
     return result
 
 
-def run_facts(run: Run, learner: Learner) -> dict[str, Any]:
-    """What is one number, or one list, per run. NaN and infinity become null."""
-    view = learner.view
-    ledger = learner.guarantees()
+def run_facts(run: Run) -> dict[str, Any]:
+    """What is one number, one text or one list per run. NaN and infinity become null."""
+    learner, view = run.learner, run.learner.view
+    ledger = learner.guarantees() if isinstance(learner, Promising) else ()
     facts: dict[str, Any] = _plain(
         {
-            **{name: getattr(run, name) for name in NUMBERS},
+            **run.facts,
+            "optimum": run.optimum,
+            "seed": run.seed,
+            "scored": run.scored,
+            "way": run.way,
             "constraints": list(view.constraint_names),
             "thresholds": view.thresholds.tolist(),
-            "kind": learner.kind,
+            "kind": getattr(learner, "kind", type(learner).__name__),
             "ledger": [
                 {
                     "name": promise.name,
@@ -149,7 +141,7 @@ def run_facts(run: Run, learner: Learner) -> dict[str, Any]:
                     "source": promise.source,
                     "void_because": promise.void_because,
                 }
-                for promise in ledger.promises
+                for promise in ledger
             ],
         }
     )
@@ -160,13 +152,15 @@ def table_header(metadata: Mapping[bytes, bytes] | None, source: str) -> dict[st
     """The header of a table, after it was checked that it is one of ours and describes itself."""
     try:
         header: dict[str, Any] = json.loads((metadata or {})[METADATA_KEY])
-        known = header["schema"] in (SCHEMA, UNSEALED)
+        known = header["schema"] in (SCHEMA, *old_tables.SCHEMAS)
         fits = header["hash"] == cell_hash(header["spec"]) and header["facts_hash"] == fingerprint(header["facts"])
         fits = fits and isinstance(header["id"], str) and isinstance(header["facts"]["constraints"], list)
+        own = header["own"] if header["schema"] == SCHEMA else {}
+        fits = fits and all(kind in OWN_TYPES for kind in own.values())
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise FileFormatError(f"{source} is a Parquet file, but not the table of a hedgerow run") from error
     if not known:
-        raise FileFormatError(f"{source} has schema {shown(header['schema'])}; this release reads {SCHEMA}")
+        raise FileFormatError(f"{source} has schema {shown(header['schema'])}; this release reads up to {SCHEMA}")
     if not fits:
         raise FileFormatError(f"{source} is corrupt: its hashes do not fit what it says")
     return header
@@ -190,30 +184,36 @@ def header_in(blob: bytes, source: str) -> dict[str, Any]:
         raise FileFormatError(f"{source} is corrupt: its checksum does not fit its content")
     schema = _parsed(lambda: parquet().read_schema(arrow().BufferReader(blob)), source)
     header = table_header(schema.metadata, source)
-    if header["schema"] != UNSEALED and not has_seal(blob):
+    if header["schema"] != old_tables.UNSEALED and not has_seal(blob):
         raise FileFormatError(f"{source} is corrupt, or was written again by another program: it has no checksum")
-    if not schema.equals(_columns(len(header["facts"]["constraints"]))):
+    count, old = len(header["facts"]["constraints"]), header["schema"] != SCHEMA
+    expected = _arrow_schema(old_tables.columns(count)) if old else _columns(count, header["own"])
+    if not schema.equals(expected):
         raise FileFormatError(f"{source} is corrupt: its columns are not those of a run")
-    return header
+    return old_tables.upgraded_header(header) if old else header
 
 
 def table_in(blob: bytes, source: str) -> Any:
-    """The table in a file, checked like `header_in`."""
-    header_in(blob, source)
+    """The table in a file, checked like `header_in`; one of an earlier release gets the names of today."""
+    header = header_in(blob, source)
     # Without threads: tables are small, and pyarrow's may still be running when the interpreter ends.
     options = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
-    return _parsed(lambda: parquet().read_table(arrow().BufferReader(blob), **options), source)
+    table = _parsed(lambda: parquet().read_table(arrow().BufferReader(blob), **options), source)
+    return table if header["schema"] == SCHEMA else table.rename_columns(old_tables.new_names(table.column_names))
 
 
-def _columns(num_constraints: int) -> Any:
+def _columns(num_constraints: int, own: Mapping[str, str]) -> Any:
     """The Arrow schema of a run."""
-    names: dict[str, str] = {}
-    for column, _, kind in COLUMNS:
-        names[column] = kind
-        if column == "regret":
-            names["regret_so_far"] = "float64"
+    names = {column: kind for column, _, kind in COLUMNS}
     for column, _ in PER_CONSTRAINT:
         names |= {f"{column}_{i}": "float64" for i in range(num_constraints)}
+    taken = sorted(set(names) & set(own))
+    if taken:
+        raise InvalidInput(f"the note {taken[0]!r} is called like a column of every run")
+    return _arrow_schema({**names, **own})
+
+
+def _arrow_schema(names: Mapping[str, str]) -> Any:
     pa = arrow()
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in names.items()])
 

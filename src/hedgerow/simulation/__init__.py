@@ -1,5 +1,1 @@
-"""Learners meet worlds (paper, Algorithm 1): episodes are drawn, learnt from, and scored exactly.
-
-`play` draws an episode, `scoring` judges it by the true transitions and mean costs, `loop` runs blocks of
-episodes in compiled code, `run` is the door.
-"""
+"""Learners meet worlds (paper, Algorithm 1): `run` drives, `referee` plays and scores, `outcome` is the result."""

@@ -1,56 +1,32 @@
-"""What a simulation returns: curves at checkpoints, the comparator, and what became of the deterministic promises."""
+"""What a simulation returns: scores that every learner has, at checkpoints, and what the learner noted of its own."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from math import log
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray, IntArray, frozen
-from hedgerow.errors import InfeasibleError
-from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.checks import FloatArray, IntArray, did_you_mean, frozen
+from hedgerow.environments.protocol import Environment
+from hedgerow.environments.scores import NEXT_MARK
+from hedgerow.errors import InfeasibleError, InvalidInput
+from hedgerow.learners.protocol import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import row_occupancy
 from hedgerow.planning import offline
-from hedgerow.simulation.scoring import (
-    BRANCH_NOW,
-    CLEAN_NOW,
-    INFEASIBLE_SO_FAR,
-    ITERATIONS_SO_FAR,
-    LEAST_EXCESS,
-    LOSS,
-    MIRROR_LINEAR,
-    MIRROR_RESTARTS,
-    MIRROR_SQUARE,
-    MIXED,
-    MIXING_OVER,
-    MIXING_SLACK,
-    NEXT_MARK,
-    NOW_MIXING,
-    NOW_RESIDUAL,
-    REFUTED_FEASIBILITY,
-    REFUTED_SAFETY,
-    STATUS_NOW,
-    SUSPECT_SO_FAR,
-    UNCLEAN_SO_FAR,
-    UNSAFE_MARK,
-    Curves,
-    Score,
-)
 
-CURVES = (
-    *("episodes", "loss", "regret", "costs", "violations", "worst", "mixing", "infeasible", "suspect", "iterations"),
-    *("unclean", "unsafe", "mixing_weight", "branch", "excess", "cost_bounds", "residual", "status", "clean_now"),
-    "losses",
-)
+if TYPE_CHECKING:
+    from hedgerow.simulation.run import Simulation
+
+CURVES = ("episodes", "loss", "regret", "costs", "violations", "worst", "unsafe", "excess", "losses")
 """What a `Run` has of every checkpoint."""
 
 
@@ -58,7 +34,9 @@ CURVES = (
 class Run:
     """The scores of a run. Curves (C,) or (C, m) belong to `episodes` (C,), the numbers of episodes played so far.
 
-    All of them are exact: the true transitions and mean costs, and the mixture of an episode, not the branch it took.
+    Where `scored` is "exact", they come from the true transitions and mean costs, and from the mixture of an episode,
+    not from the policy that its coin chose. Where it is "sampled", nobody knows the truth: they are NaN, and `notes`
+    holds what was observed. `run["name"]` is a note or a fact.
     """
 
     episodes: IntArray
@@ -73,79 +51,57 @@ class Run:
     """(C, m): sum_t [g_i^T q_t - alpha_i]^+"""
     worst: FloatArray
     """(C, m): max_t g_i^T q_t - alpha_i"""
-    mixing: FloatArray
-    """(C,): sum_t lambda"""
-    infeasible: IntArray
-    """(C,): projections without a solution so far"""
-    suspect: IntArray
-    """(C,): projections that needed the slow solver so far"""
-    iterations: IntArray
-    """(C,): Newton steps so far"""
-    unclean: IntArray
-    """(C,): episodes so far that began with the truth outside a confidence set"""
     unsafe: IntArray
     """(C,): episodes so far that violated a constraint"""
-    mixing_weight: FloatArray
-    """(C,): lambda of the episode that is the checkpoint, 0 without a baseline"""
-    branch: IntArray
-    """(C,): what that episode played: 0 the learner's own policy, j + 1 the j-th baseline"""
     excess: FloatArray
-    """(C, m): g_i^T q_t - alpha_i of that episode"""
-    cost_bounds: FloatArray
-    """(C, m): the learner's upper bounds of its costs g_i^T q_t, valid on the clean event"""
-    residual: FloatArray
-    """(C,): by how much the projection after it misses a threshold, after the repair of its flow"""
-    status: IntArray
-    """(C,): how that projection ended: 0 solved, 1 relaxed because infeasible, 2 unsolved"""
-    clean_now: NDArray[np.bool_]
-    """(C,): whether the truth was within all confidence sets when that episode began"""
+    """(C, m): g_i^T q_t - alpha_i of the episode that is the checkpoint"""
     losses: FloatArray
     """(C, num_rows): sum_t l_t"""
+    notes: Mapping[str, NDArray[Any]]
+    """What the learner, or who watches it, noted at the checkpoints: arrays (C,) by name"""
+    facts: Mapping[str, float | int | None]
+    """What is one number for the whole run, of whoever watched the learner"""
     optimum: float
     """l^T q* of the mean loss; NaN if no policy is feasible"""
     comparator: FloatArray
     """(num_rows,): q*"""
-    least_excess: float
-    """min of u - q_t over the visited pairs, in an audit over all, while the transitions are in their boxes: >= 0 up to
-    rounding (T4)"""
-    refuted_feasibility: int
-    """Projections without a solution although the event was clean: 0 (T3)"""
-    refuted_safety: int
-    """Episodes with a baseline and a violation although the event was clean: 0 (T7); without one nothing is promised"""
-    mixing_over: float
-    """max of lambda - lambda_0 while projections are feasible: <= 0 up to rounding (T8); -inf without a baseline"""
-    mixing_slack: float
-    """min of (the bound of lambda by the widths of the confidence sets) - lambda: >= 0 (T9); inf unless in an audit"""
-    mirror_left: float
-    """sum_t l_hat_t^T (q_hat_t - q*)"""
-    mirror_right: float
-    """L ln(|X|^2|A|) / eta + eta sum_t q_hat_t^T l_hat_t^2, summed over restarts: at least `mirror_left` on the clean
-    event (T18)"""
-    t_bar: int | None
-    """Of CV-OPS: how many episodes its search for a safe policy took; None if it has not ended, and for others"""
-    rho_hat: float | None
-    """Of CV-OPS: the margin that it found"""
-    policy: FloatArray
-    """(num_rows,): the learner's own policy at the end"""
+    scored: str
+    """`exact`, or `sampled` in an environment whose truth nobody knows"""
+    way: str
+    """`compiled` or `step-wise`: the same scores"""
     seed: int
     seconds: float
     """Wall time in the loop"""
-    cmdp: CMDP
+    world: CMDP | Environment
     learner: Learner
     """As it is now: if it has learnt more since, so has this"""
 
+    def __getitem__(self, name: str) -> Any:
+        """A note (C,) or a fact, by name."""
+        for known in (self.notes, self.facts):
+            if name in known:
+                return known[name]
+        raise InvalidInput(f"this run has no note {name!r}{did_you_mean(name, [*self.notes, *self.facts])}")
+
     @property
     def violation(self) -> FloatArray:
-        """(C,): V = max_i sum_t [g_i^T q_t - alpha_i]^+, the maximum outside the sum"""
+        """(C,): V+ = max_i sum_t [g_i^T q_t - alpha_i]^+, the maximum outside the sum"""
         largest: FloatArray = np.max(self.violations, axis=1, initial=0.0)
+        return largest
+
+    @property
+    def net_violation(self) -> FloatArray:
+        """(C,): V+- = max_i [sum_t (g_i^T q_t - alpha_i)]^+, in which safe episodes make up for unsafe ones"""
+        summed = self.costs - self.episodes[:, None] * self.learner.view.thresholds
+        largest: FloatArray = np.max(summed, axis=1, initial=0.0)
         return largest
 
     @cached_property
     def regret_so_far(self) -> FloatArray:
         """(C,): loss - the optimum of the losses up to each checkpoint; NaN if infeasible"""
-        if np.isnan(self.optimum):
+        if np.isnan(self.optimum) or not isinstance(self.world, CMDP):
             return frozen(np.full(len(self.episodes), np.nan))
-        optima, means = offline.Optima(self.cmdp), self.losses / self.episodes[:, None]
+        optima, means = offline.Optima(self.world), self.losses / self.episodes[:, None]
         values = np.array([optima.optimum(mean).value for mean in np.clip(means, 0.0, 1.0)])
         return frozen(self.loss - values * self.episodes)
 
@@ -155,85 +111,62 @@ class Run:
         changes: dict[str, Any] = {name: frozen(getattr(self, name)[places]) for name in CURVES}
         # As in `make_run`: the product of some rows need not have the bits of some rows of the product.
         changes["regret"] = frozen(changes["loss"] - changes["losses"] @ self.comparator)
-        return replace(self, **changes)
+        notes = MappingProxyType({name: frozen(values[places]) for name, values in self.notes.items()})
+        return replace(self, **changes, notes=notes)
 
     @property
     def safe(self) -> NDArray[np.bool_]:
-        """(C,): whether every episode so far respected every constraint"""
+        """(C,): whether every episode so far respected every constraint; never where nobody knows"""
         respected: NDArray[np.bool_] = np.all(self.worst <= 0.0, axis=1)
-        return respected
-
-    @property
-    def clean(self) -> bool:
-        """Whether the truth was within all confidence sets in all episodes."""
-        return int(self.unclean[-1]) == 0
+        return respected & (self.scored == "exact")
 
     def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write one self-contained HTML page about this run."""
         # By name: pages are further along the way of the data, and nothing here may depend on them.
-        page: Any = import_module("hedgerow.report.page")
-        written: Path = page.write_run_report(self, self.learner, path, overwrite=overwrite)
+        written: Path = import_module("hedgerow.pages.page").report(self, path, overwrite=overwrite)
         return written
 
     def __repr__(self) -> str:
-        return (
-            f"Run(episodes={self.episodes[-1]}, regret={self.regret[-1]:.6g}, violation={self.violation[-1]:.6g}, "
-            f"safe={bool(self.safe[-1])}, clean={self.clean}, seconds={self.seconds:.3g})"
-        )
+        known = f"regret={self.regret[-1]:.6g}, violation={self.violation[-1]:.6g}, safe={bool(self.safe[-1])}"
+        scores = known if self.scored == "exact" else f"observed_loss={self['observed_loss'][-1]:.6g}, sampled"
+        return f"Run({type(self.learner).__name__}, episodes={self.episodes[-1]}, {scores}, {self.way})"
 
 
-def make_run(cmdp: CMDP, learner: Learner, score: Score, curves: Curves, first: int, seed: int, seconds: float) -> Run:
+def make_run(simulation: Simulation) -> Run:
     """The scores of the checkpoints that were reached; the comparator is the optimum of the mean loss so far."""
-    reached = int(score.tallies[NEXT_MARK])
-    episodes = curves.marks[:reached] - first
-    sums, counters = curves.sums[:reached], curves.counters[:reached]
-    optimum, comparator = _comparator(cmdp, score.losses / max(1, learner.episode - first))
-    entropy = cmdp.layout.steps * log(cmdp.layout.num_states**2 * cmdp.layout.num_actions)
-    found = learner if isinstance(learner, CVOPS) else None
+    scores, curves = simulation.referee.scores, simulation.referee.curves
+    reached = int(scores.tallies[NEXT_MARK])
+    optimum, comparator = _comparator(simulation.world, scores.losses / max(1, simulation.done))
+    notes = simulation.columns(reached)
     return Run(
-        episodes=frozen(episodes),
-        loss=frozen(sums[:, LOSS]),
-        regret=frozen(sums[:, LOSS] - curves.losses[:reached] @ comparator),
+        episodes=frozen(curves.marks[:reached]),
+        loss=frozen(curves.loss[:reached]),
+        regret=frozen(curves.loss[:reached] - curves.losses[:reached] @ comparator),
         costs=frozen(curves.costs[:reached]),
         violations=frozen(curves.violation[:reached]),
         worst=frozen(curves.worst[:reached]),
-        mixing=frozen(sums[:, MIXED]),
-        infeasible=frozen(counters[:, INFEASIBLE_SO_FAR]),
-        suspect=frozen(counters[:, SUSPECT_SO_FAR]),
-        iterations=frozen(counters[:, ITERATIONS_SO_FAR]),
-        unclean=frozen(counters[:, UNCLEAN_SO_FAR]),
-        unsafe=frozen(counters[:, UNSAFE_MARK]),
-        mixing_weight=frozen(sums[:, NOW_MIXING]),
-        branch=frozen(counters[:, BRANCH_NOW]),
+        unsafe=frozen(curves.unsafe[:reached]),
         excess=frozen(curves.excess[:reached]),
-        cost_bounds=frozen(curves.bounds[:reached]),
-        residual=frozen(sums[:, NOW_RESIDUAL]),
-        status=frozen(counters[:, STATUS_NOW]),
-        clean_now=frozen(counters[:, CLEAN_NOW] == 1),
         losses=frozen(curves.losses[:reached]),
+        notes=MappingProxyType({name: frozen(values) for name, values in notes.items()}),
+        facts=MappingProxyType(dict(simulation.watcher.facts(comparator))),
         optimum=optimum,
         comparator=frozen(comparator),
-        least_excess=float(score.sums[LEAST_EXCESS]),
-        refuted_feasibility=int(score.tallies[REFUTED_FEASIBILITY]),
-        refuted_safety=int(score.tallies[REFUTED_SAFETY]),
-        mixing_over=float(score.sums[MIXING_OVER]),
-        mixing_slack=float(score.sums[MIXING_SLACK]),
-        mirror_left=float(score.sums[MIRROR_LINEAR] - score.estimates @ comparator),
-        mirror_right=float(entropy * score.sums[MIRROR_RESTARTS] + score.sums[MIRROR_SQUARE]),
-        t_bar=found.t_bar if found else None,
-        rho_hat=found.rho_hat if found else None,
-        policy=learner.policy,
-        seed=seed,
-        seconds=seconds,
-        cmdp=cmdp,
-        learner=learner,
+        scored=simulation.referee.scored,
+        way=simulation.way,
+        seed=simulation.seed,
+        seconds=simulation.seconds,
+        world=simulation.world,
+        learner=simulation.learner,
     )
 
 
-def _comparator(cmdp: CMDP, mean_loss: FloatArray) -> tuple[float, FloatArray]:
-    """OPT and q* (num_rows,) of a mean loss; NaN where no policy is feasible."""
+def _comparator(world: CMDP | Environment, mean_loss: FloatArray) -> tuple[float, FloatArray]:
+    """OPT and q* (num_rows,) of a mean loss; NaN where no policy is feasible, or the world is not known."""
     try:
-        best = offline.optimum(cmdp, np.clip(mean_loss, 0.0, 1.0))
+        if isinstance(world, CMDP):
+            best = offline.optimum(world, np.clip(mean_loss, 0.0, 1.0))
+            return best.value, row_occupancy(world.layout, best.occupancy)
     except InfeasibleError:
-        return float("nan"), np.full(cmdp.layout.num_rows, np.nan)
-    return best.value, row_occupancy(cmdp.layout, best.occupancy)
+        pass
+    return float("nan"), np.full(len(mean_loss), np.nan)

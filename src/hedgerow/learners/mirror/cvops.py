@@ -23,8 +23,8 @@ from hedgerow.checks import FloatArray, frozen, real_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.mirror.base import MirrorLearner, checked_view
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.learner import Learner, checked_view
 from hedgerow.learners.mirror.promised import clean_event, feasible_projection, regret_reasons, regret_statement
 from hedgerow.learners.mirror.regret_constants import primal_constant
 from hedgerow.learners.mirror.safe_search import (
@@ -76,7 +76,7 @@ def checked_arguments(view: View, memory_budget: Any, primal_constant: Any) -> t
     return budget, None if given is None else real_number("primal_constant", given, 0.0, 1e300)
 
 
-class CVOPS(Learner):
+class CVOPS(MirrorLearner):
     """Constant Violation Optimistic Policy Search.
 
     `memory_budget` (bytes) is the room for the policies of phase 1; beyond it a random sample of them is kept and the

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.learners.mirror import settings as switches
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.sound_numbers import restored_coin
 from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
@@ -38,25 +38,25 @@ META_ENTRIES = {
     "action_labels",
 }  # fmt: skip
 VIEW_TYPES = {"layer_sizes": "int64", "thresholds": "float64", "row_start": "int64", "successor": "int32"}
-LEARNERS: dict[str, type[Learner]] = {cls.kind: cls for cls in (SVOPS, SOPS, CVOPS, UOBREPS)}
+LEARNERS: dict[str, type[MirrorLearner]] = {cls.kind: cls for cls in (SVOPS, SOPS, CVOPS, UOBREPS)}
 
 
-def save(learner: Learner, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def save(learner: MirrorLearner, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write `learner` into one data file, atomically."""
     files.save(path, to_bytes(learner), overwrite=overwrite)
 
 
-def load(path: str | os.PathLike[str]) -> Learner:
+def load(path: str | os.PathLike[str]) -> MirrorLearner:
     """Read what `save` wrote; a damaged or foreign file is refused."""
     return from_file(files.load(path, FILE_KIND), str(path))
 
 
-def copied(learner: Learner) -> Learner:
+def copied(learner: MirrorLearner) -> MirrorLearner:
     """An equal learner with arrays of its own, whose buffers follow from its state."""
     return from_bytes(own_bytes(learner))
 
 
-def own_bytes(learner: Learner) -> bytes:
+def own_bytes(learner: MirrorLearner) -> bytes:
     """`to_bytes` of a learner that the bytes describe completely; one of another class would come back as its base."""
     if type(learner) is not LEARNERS.get(learner.kind):
         raise InvalidInput(
@@ -66,17 +66,17 @@ def own_bytes(learner: Learner) -> bytes:
     return _content_for_copy(learner)
 
 
-def to_bytes(learner: Learner) -> bytes:
+def to_bytes(learner: MirrorLearner) -> bytes:
     """The content of the file; equal for equal learners."""
     return _content_for_file(learner)
 
 
-def from_bytes(blob: bytes) -> Learner:
+def from_bytes(blob: bytes) -> MirrorLearner:
     """The learner that `to_bytes` described."""
     return from_file(files.unpack(blob, FILE_KIND))
 
 
-def _content(learner: Learner) -> bytes:
+def _content(learner: MirrorLearner) -> bytes:
     layout, view = learner.layout, learner.view
     arrays: dict[str, Any] = {
         "view.layer_sizes": np.array(layout.layer_sizes, dtype=np.int64),
@@ -105,7 +105,7 @@ _content_for_file = in_turn("save")(_content)
 _content_for_copy = in_turn("copy")(_content)
 
 
-def from_file(file: files.DataFile, source: str = "data") -> Learner:
+def from_file(file: files.DataFile, source: str = "data") -> MirrorLearner:
     """The learner in a data file that has been read already."""
     if file.version not in (FILE_VERSION, OLD_VERSION):
         raise FileFormatError(
@@ -121,7 +121,7 @@ def from_file(file: files.DataFile, source: str = "data") -> Learner:
         raise FileFormatError(f"{source} does not describe a learner: {problem}") from error
 
 
-def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner:
+def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> MirrorLearner:
     unexpected = sorted(set(meta) - META_ENTRIES)
     if unexpected:
         raise InvalidInput(f"unexpected metadata {unexpected}")
@@ -180,7 +180,7 @@ def _view(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], num_triples: in
     )  # fmt: skip
 
 
-def _check_arguments(learner: Learner, given: dict[str, NDArray[Any]]) -> None:
+def _check_arguments(learner: MirrorLearner, given: dict[str, NDArray[Any]]) -> None:
     """What the learner was built with must be what the file says, to the type: nothing is converted on the way."""
     own = _arguments(learner)
     for name, array in given.items():
@@ -188,12 +188,12 @@ def _check_arguments(learner: Learner, given: dict[str, NDArray[Any]]) -> None:
             raise InvalidInput(f"argument.{name} must be {own[name].dtype} and mean what it says")
 
 
-def _arguments(learner: Learner) -> dict[str, NDArray[Any]]:
+def _arguments(learner: MirrorLearner) -> dict[str, NDArray[Any]]:
     known = {} if learner.transitions is None else {"transitions": learner.transitions}
     return {**known, **learner.arguments()}
 
 
-def _restore_state(learner: Learner, arrays: dict[str, NDArray[Any]]) -> None:
+def _restore_state(learner: MirrorLearner, arrays: dict[str, NDArray[Any]]) -> None:
     """Copy the arrays into the learner's own, which fix their names, shapes and types, if the result is sound."""
     own = flat_arrays(learner.core.state)
     if set(arrays) != set(own):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hedgerow.learners.ledger import Promise
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.settings import accuracy_void, confidence_void
 from hedgerow.paper import cite
 
 
-def clean_event(learner: Learner) -> Promise:
+def clean_event(learner: MirrorLearner) -> Promise:
     return Promise(
         "confidence",
         "in every episode all transitions and mean costs lie within their confidence sets",
@@ -18,7 +18,7 @@ def clean_event(learner: Learner) -> Promise:
     )
 
 
-def feasible_projection(learner: Learner) -> Promise:
+def feasible_projection(learner: MirrorLearner) -> Promise:
     return Promise(
         "feasibility",
         "every projection has a solution, if some policy satisfies the constraints",
@@ -28,7 +28,7 @@ def feasible_projection(learner: Learner) -> Promise:
     )
 
 
-def regret_reasons(learner: Learner) -> tuple[str, str]:
+def regret_reasons(learner: MirrorLearner) -> tuple[str, str]:
     """What voids a bound on regret or violation: the confidence sets, the accuracy of the projection."""
     episodes = learner.episodes or max(1, learner.episode)
     return confidence_void(learner.settings), accuracy_void(
@@ -36,6 +36,6 @@ def regret_reasons(learner: Learner) -> tuple[str, str]:
     )
 
 
-def regret_statement(learner: Learner, rate: str) -> str:
+def regret_statement(learner: MirrorLearner, rate: str) -> str:
     """The rate, with the factor that restarts cost."""
     return f"3.41 {rate}" if learner.settings.horizon == "doubling" else rate

@@ -16,21 +16,23 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import FloatArray, float_array, frozen, within
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.mirror.base import MirrorLearner, checked_view
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.learner import Learner, checked_view
 from hedgerow.learners.mirror.promised import clean_event, feasible_projection, regret_reasons, regret_statement
 from hedgerow.learners.mirror.settings import COMMON, confidence_void, mixing_void
 from hedgerow.learners.ownership import exclusive
+from hedgerow.learners.protocol import SafePolicy, safe_policy
 from hedgerow.model.cmdp import View
 from hedgerow.model.occupancy import checked_policy
 from hedgerow.paper import cite
 
 
-class SOPS(Learner):
+class SOPS(MirrorLearner):
     """Safe Optimistic Policy Search.
 
-    `baseline` (num_rows,) is a policy, `baseline_costs` (m,) are upper bounds of its expected costs, strictly below the
-    thresholds; equality is accepted with allow_no_margin=True and then means that only the baseline is ever played.
+    `baseline` is a policy, `baseline_costs` (m,) are upper bounds of its expected costs, strictly below the thresholds;
+    what has both, such as `SafePolicy` or `hr.offline.slater(world)`, is enough alone. Costs that equal a threshold are
+    accepted with allow_no_margin=True and then mean that only the baseline is ever played.
     """
 
     kind: ClassVar[str] = "s-ops"
@@ -44,15 +46,16 @@ class SOPS(Learner):
         preset: str = "paper",
         seed: int = 0,
         *,
-        baseline: ArrayLike,
-        baseline_costs: ArrayLike,
+        baseline: ArrayLike | SafePolicy | Any,
+        baseline_costs: ArrayLike | None = None,
         allow_no_margin: bool = False,
         transitions: ArrayLike | None = None,
         **switches: Any,
     ) -> None:
         view = checked_view(view)
-        self.baseline = checked_policy(view.layout, baseline)
-        self.baseline_costs = checked_costs(view, baseline_costs, bool(allow_no_margin))
+        policy, costs = safe_policy(baseline, baseline_costs)
+        self.baseline = checked_policy(view.layout, policy)
+        self.baseline_costs = checked_costs(view, costs, bool(allow_no_margin))
         self.allow_no_margin = bool(allow_no_margin)
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
 

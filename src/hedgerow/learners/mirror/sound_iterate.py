@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror import state as places
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import RELAXED_FLOOR
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.mixing import mixing_weight, refresh_cached_bounds
 from hedgerow.learners.mirror.sound_counts import check_cached_visits, layer_sums
 from hedgerow.learners.mirror.sound_numbers import TOLERANCE, demand
@@ -41,7 +41,7 @@ def check_open(layout: Layout, log_weight: FloatArray) -> None:
     demand(not np.any(heavy), "state.log_weight: a layer weighs more than 1")
 
 
-def check_iterate(learner: Learner) -> None:
+def check_iterate(learner: MirrorLearner) -> None:
     """q_hat, its policy, and that it was projected: in the boxes, and within the thresholds up to what was left."""
     core, layout = learner.core, learner.layout
     state, boxes, numbers = core.state, core.state.boxes, core.state.numbers
@@ -82,7 +82,7 @@ def _occupancy(layout: Layout, conditional: FloatArray, policy: FloatArray) -> F
     return w
 
 
-def check_mixing(learner: Learner, given: Mapping[str, NDArray[Any]], settled: bool) -> None:
+def check_mixing(learner: MirrorLearner, given: Mapping[str, NDArray[Any]], settled: bool) -> None:
     """U and lambda, which `prepare` and this compute anew; while an episode is open they are still those before it."""
     core, steps = learner.core, float(learner.layout.steps)
     reals, numbers, baselines = core.state.reals, core.state.numbers, len(core.baseline.policies)
@@ -102,7 +102,7 @@ def check_mixing(learner: Learner, given: Mapping[str, NDArray[Any]], settled: b
         demand(possible, f"state.numbers: BRANCH is {branch} although MIXING is {lam!r}")
 
 
-def check_cached_bounds(learner: Learner) -> None:
+def check_cached_bounds(learner: MirrorLearner) -> None:
     """u of many baselines, from boxes that may be older than the present ones."""
     core, layout = learner.core, learner.layout
     state = core.state

@@ -12,8 +12,8 @@ from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror import state as places
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import MIXTURE
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.state import RELAXED, UNSOLVED
 from hedgerow.learners.mirror.step import set_rates
 
@@ -30,7 +30,7 @@ def demand(condition: bool, otherwise: str) -> None:
         raise InvalidInput(otherwise)
 
 
-def check_numbers(learner: Learner) -> None:
+def check_numbers(learner: MirrorLearner) -> None:
     core = learner.core
     number = {name: int(core.state.numbers[getattr(places, name)]) for name in NUMBERS}
     episode, pending, begun = number["EPISODE"], number["PENDING"], learner.begun
@@ -61,7 +61,7 @@ def check_numbers(learner: Learner) -> None:
     demand(cached or number["STALE"] == 1, "state.numbers: STALE is 0, but no bounds are cached")
 
 
-def check_rates(learner: Learner) -> None:
+def check_rates(learner: MirrorLearner) -> None:
     """eta and gamma of the segment, or of the whole phase."""
     core, reals = learner.core, learner.core.state.reals
     given, rule = reals.copy(), learner.core.rule
@@ -77,7 +77,7 @@ def check_rates(learner: Learner) -> None:
     reals[:] = given
 
 
-def restored_coin(learner: Learner, given: Any) -> None:
+def restored_coin(learner: MirrorLearner, given: Any) -> None:
     """Set the learner's coin to a state that its seed can have led to."""
     coin = Generator(PCG64(SeedSequence(learner.seed)))
     expected = dict(coin.bit_generator.state)

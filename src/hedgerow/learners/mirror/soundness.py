@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror import state as places
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_boxes import check_boxes
 from hedgerow.learners.mirror.sound_counts import check_counts, check_epochs
 from hedgerow.learners.mirror.sound_iterate import (
@@ -133,7 +133,7 @@ def check_indices(arrays: Mapping[str, NDArray[Any]], num_baselines: int) -> Non
         raise InvalidInput("state.system.candidate must ascend")
 
 
-def check_state(learner: Learner, given: Mapping[str, NDArray[Any]]) -> None:
+def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> None:
     """The state that was restored from `given`; what follows from it is computed anew in the learner's own arrays."""
     core, layout, settings = learner.core, learner.layout, learner.settings
     state, episode = core.state, learner.episode

@@ -22,13 +22,13 @@ from typing import ClassVar
 import numpy as np  # noqa: F401 - used by the example above
 
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.promised import clean_event, feasible_projection, regret_reasons, regret_statement
 from hedgerow.learners.ownership import exclusive
 from hedgerow.paper import cite
 
 
-class SVOPS(Learner):
+class SVOPS(MirrorLearner):
     """Sublinear Violation Optimistic Policy Search."""
 
     kind: ClassVar[str] = "sv-ops"

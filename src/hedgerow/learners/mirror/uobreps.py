@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.promised import clean_event, regret_reasons, regret_statement
 from hedgerow.learners.ownership import exclusive
 from hedgerow.model.cmdp import View
 
 
-class UOBREPS(Learner):
+class UOBREPS(MirrorLearner):
     """Upper Occupancy Bound Relative Entropy Policy Search: minimises losses, ignores constraints."""
 
     kind: ClassVar[str] = "uob-reps"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,49 +10,47 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.mirror.plans import MirrorPlan
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.safe_search import Search
+from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.state import BRANCH, MIXING, OPEN
 from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.mirror.watch import FALSE_BASELINE
+from hedgerow.learners.mirror.watcher import MirrorWatcher
+from hedgerow.learners.watching import Stage
 from hedgerow.model.layout import Layout
+from hedgerow.model.policy import Policy
 from hedgerow.promises.observation import marks_of
 from hedgerow.promises.specs import RunSpec, ground_of, make_learner, make_losses
 from hedgerow.promises.witness import Witness
-from hedgerow.simulation.scoring import FALSE_BASELINE
 
 
 def arguments(spec: RunSpec, learner: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What a step-wise witness of a broken learner class (or of the spec's own, if None) is made of."""
     where = ground_of(spec)
-    adversary, rate = make_losses(spec, where)
-    positional = (where.cmdp, adversary, make_learner(spec, where, learner), spec.seed)
-    named = {"pursuit": rate, "estimator": spec.estimator, "step_wise": True, "marks": marks_of(spec)}
-    return positional, {**named, "audit": spec.audit}
+    positional = (where.cmdp, make_losses(spec, where), make_learner(spec, where, learner), spec.seed)
+    named = {"estimator": spec.estimator, "step_wise": True, "marks": marks_of(spec), "audit": spec.audit}
+    return positional, named
 
 
 # One coin per step ----------------------------------------------------------------------------------------------------
 
 
-class PerStepWitness(Witness):
+class PerStep(SOPS):
     """Plays lambda pi_diamond(a|x) + (1 - lambda) pi_hat(a|x): another policy than the mixture, and scored as such."""
 
-    def _plays(self, core: Core) -> FloatArray:
-        state = core.state
-        state.numbers[BRANCH] = 0  # the observed path must be possible under the learner's own policy
+    def plan(self) -> MirrorPlan:
+        plan, state = super().plan(), self.core.state
         lam = float(state.reals[MIXING])
-        return np.asarray(lam * core.baseline.policies[0] + (1.0 - lam) * state.policy)
-
-    def _score_plan(self, core: Core) -> None:
-        policy, reals = core.state.policy, core.state.reals
-        own, lam = policy.copy(), float(reals[MIXING])
-        policy[:], reals[MIXING] = self._plays(core), 0.0
-        super()._score_plan(core)
-        policy[:], reals[MIXING] = own, lam
+        mixed = Policy.trusted(self.layout, lam * self.core.baseline.policies[0] + (1.0 - lam) * state.policy)
+        state.numbers[BRANCH] = 0  # the observed path must be possible under the learner's own policy
+        return replace(plan, mixture=mixed, policy=mixed)
 
 
 def per_step(spec: RunSpec) -> Witness:
-    positional, named = arguments(spec, None)
-    return PerStepWitness(*positional, **named)
+    positional, named = arguments(spec, PerStep)
+    return Witness(*positional, **named)
 
 
 # One index for ever ---------------------------------------------------------------------------------------------------
@@ -65,18 +64,22 @@ class IndexOnce(CVOPS):
         alone = search.policies[kept : kept + 1].copy()
         return self._make_core(self._make_baseline(alone, self._found_costs(search)), search=search)
 
+    def watch(self, stage: Stage, **options: bool) -> MirrorWatcher:
+        """Held to what it claims: the costs are those of the mixture, so the baseline counts as honest."""
+        return Believing(self, stage, **options)
 
-class IndexOnceWitness(Witness):
-    """Holds the learner to what it claims: the costs are those of the mixture, so the baseline counts as honest."""
 
-    def _follow(self) -> None:
-        super()._follow()
-        self.score.tallies[FALSE_BASELINE] = 0
+class Believing(MirrorWatcher):
+    """Takes the learner's word for the costs of its baseline."""
+
+    def _follow(self, core: Core) -> None:
+        super()._follow(core)
+        self.watch.tallies[FALSE_BASELINE] = 0
 
 
 def index_once(spec: RunSpec) -> Witness:
     positional, named = arguments(spec, IndexOnce)
-    return IndexOnceWitness(*positional, **{**named, "step_wise": False})
+    return Witness(*positional, **{**named, "step_wise": False})
 
 
 # A projection onto wrong transitions ----------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -29,12 +31,12 @@ class Commits(UOBREPS):
             self._chosen: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         return self._loss_sums
 
-    def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
-        sums, rows = self._sums(), np.asarray(trajectory)
+    def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
+        sums, rows = self._sums(), episode.rows
         explore = (self.episodes or 0) // EXPLORES
-        super().observe(trajectory, losses, costs)
+        super().observe(episode)
         if self.episode <= explore:
-            sums[rows] += np.asarray(losses)
+            sums[rows] += episode.losses
         if self.episode == explore:
             counts, layout = self.core.state.counts, self.layout
             visits = np.maximum(1, counts.num_visits)
@@ -55,10 +57,10 @@ def commits(spec: RunSpec) -> Witness:
 class MovesWrongly(SVOPS):
     """After every mirror step takes it back twice over: weights grow where losses were."""
 
-    def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
-        super().observe(trajectory, losses, costs)
+    def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
+        super().observe(episode)
         state, trace = self.core.state, self.core.buffers.trace
-        state.log_weight[np.asarray(trajectory)] += 2.0 * self.eta * trace.estimate
+        state.log_weight[episode.rows] += 2.0 * self.eta * trace.estimate
         project_now(self.layout, self.core)
 
 
@@ -70,10 +72,10 @@ def moves_wrongly(spec: RunSpec) -> Witness:
 class TimidEstimator(SVOPS):
     """Reports l / (u / 10 + gamma) as its estimate: up to ten times too large. (It still learns from the right one.)"""
 
-    def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
-        super().observe(trajectory, losses, costs)
+    def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
+        super().observe(episode)
         trace, gamma = self.core.buffers.trace, float(self.core.state.reals[GAMMA])
-        trace.estimate[:] = np.asarray(losses) / (0.1 * trace.u + gamma)
+        trace.estimate[:] = episode.losses / (0.1 * trace.u + gamma)
 
 
 def timid_estimator(spec: RunSpec) -> Witness:

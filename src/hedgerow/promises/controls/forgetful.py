@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.estimates.boxes import make_boxes, refresh_all, refresh_row
 from hedgerow.estimates.columns import load_columns
 from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.learner import Plan
+from hedgerow.learners.mirror.plans import MirrorPlan
 from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.model.episode import Episode
 from hedgerow.promises.controls.clumsy import arguments
 from hedgerow.promises.specs import RunSpec
 from hedgerow.promises.witness import Witness
@@ -18,16 +21,15 @@ from hedgerow.promises.witness import Witness
 class SkipsFirstLayer(CVOPS):
     """Its search never hears of the costs of layer 0; its confidence sets do."""
 
-    def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
-        seen = np.array(costs, dtype=np.float64)
+    def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
         if self.phase == 2:
-            super().observe(trajectory, losses, seen)
+            super().observe(episode)
             return
-        first, row = seen[0].copy(), int(np.asarray(trajectory)[0])
+        seen, row = episode.costs.copy(), int(episode.rows[0])
         seen[0] = 0.0
-        super().observe(trajectory, losses, seen)
+        super().observe(Episode.trusted(episode.layout, episode.rows, episode.triples, episode.losses, seen))
         core = self.core
-        core.state.counts.cost_sums[row] += first
+        core.state.counts.cost_sums[row] += episode.costs[0]
         refresh_row(core.index, core.state.counts, core.rule.box, row, core.state.boxes)
 
 
@@ -39,7 +41,7 @@ def skips_first_layer(spec: RunSpec) -> Witness:
 class WrongCounts(SVOPS):
     """Bounds occupancies with boxes made of t visits for every pair, whatever was seen of it."""
 
-    def plan(self) -> Plan:
+    def plan(self) -> MirrorPlan:
         plan = super().plan()
         core, counts = self.core, self.core.state.counts
         visits = np.full_like(counts.num_visits, self.episode)

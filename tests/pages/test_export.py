@@ -10,7 +10,7 @@ from run_cases import made_directory
 
 from hedgerow import results
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.report.export import paper_plots, write_figures
+from hedgerow.pages.export import paper_plots, write_figures
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from learner_cases import random_world, with_costs
 
+from hedgerow.environments.play import make_streams, make_world, play
+from hedgerow.environments.player import Player
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.mirror.loop import make_path
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import CostDistribution, EmpiricalCosts
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import occupancy, row_occupancy
-from hedgerow.simulation.loop import make_episode
-from hedgerow.simulation.play import make_streams, make_world, play
+from hedgerow.model.policy import Policy
 
 EPISODES = 20_000
 
@@ -21,7 +23,7 @@ EPISODES = 20_000
 def played(world: CMDP, policy: np.ndarray, episodes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(episodes, L) rows and triples, (episodes, L, m) costs."""
     index, bundle, streams = index_of(world.layout), make_world(world), make_streams(seed)
-    episode = make_episode(world.layout, world.num_constraints)
+    episode = make_path(world.layout, world.num_constraints)
     rows, triples, costs = [], [], []
     for _ in range(episodes):
         play(index, bundle, policy.copy(), *streams, episode.rows, episode.triples, episode.costs)
@@ -79,17 +81,47 @@ def test_streams_are_apart() -> None:
     assert not np.array_equal(rows, played(world, policy, 100, seed=1)[0])
 
 
-def test_unknown_costs_are_refused() -> None:
-    class Odd(CostDistribution):
-        kind = "odd"
-        means = np.zeros((1, 12))
+class Shared(CostDistribution):
+    """One coin for the whole matrix: nobody's but the test's."""
 
-        def sample(self, rng: np.random.Generator) -> np.ndarray:
-            return self.means
+    kind = "shared"
 
-        def arrays(self) -> dict[str, np.ndarray]:
-            return {}
+    def __init__(self, means: np.ndarray, factor: float = 1.0) -> None:
+        self.means, self.factor = means, factor
 
+    def sample(self, rng: np.random.Generator) -> np.ndarray:
+        return self.factor * (rng.random() < 0.5) * 2.0 * self.means
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"means": self.means}
+
+
+def test_costs_of_any_class_are_drawn_by_their_own_sample() -> None:
     world = random_world(0)
-    with pytest.raises(InvalidInput, match="Bernoulli, deterministic, Beta and empirical costs, not Odd"):
-        make_world(CMDP(world.layout, world.transitions, Odd(), [1.0]))
+    means = 0.4 * world.mean_costs
+    shared = CMDP(world.layout, world.transitions, Shared(means), world.thresholds)
+    player = Player(shared, make_world(shared), make_streams(3))
+    policy, loss = Policy.uniform(world), np.linspace(0.0, 1.0, world.layout.num_rows)
+    stream = make_streams(3).costs
+    for _ in range(50):
+        episode = player.play(policy, loss)
+        expected = (stream.random() < 0.5) * 2.0 * means[:, episode.rows].T
+        np.testing.assert_array_equal(episode.costs, expected)
+        np.testing.assert_array_equal(episode.losses, loss[episode.rows])
+        assert episode.all_costs is None
+    wrong = CMDP(world.layout, world.transitions, Shared(world.mean_costs, 9.0), world.thresholds)
+    with pytest.raises(InvalidInput, match=r"a cost drawn by Shared.sample is .* must lie in \[0, 1\]"):
+        Player(wrong, make_world(wrong), make_streams(3)).play(policy, loss)  # the first coin of this stream says 1
+
+
+def test_full_feedback_tells_the_losses_and_costs_of_all_pairs() -> None:
+    world = random_world(0)
+    player, loss = Player(world, make_world(world), make_streams(1), full=True), np.linspace(0.0, 1.0, 12)
+    plain, matrices = Player(world, make_world(world), make_streams(1)), []
+    for _ in range(300):
+        episode, bandit = player.play(Policy.uniform(world), loss), plain.play(Policy.uniform(world), loss)
+        np.testing.assert_array_equal(episode.rows, bandit.rows)  # the same streams
+        np.testing.assert_array_equal(episode.all_losses, loss)
+        np.testing.assert_array_equal(episode.costs, episode.all_costs[episode.rows])
+        matrices.append(episode.all_costs)
+    assert np.all(np.abs(np.mean(matrices, axis=0) - world.mean_costs.T) < 5 * np.sqrt(0.25 / 300))

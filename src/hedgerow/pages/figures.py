@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.report.colours import FORBIDDEN, GRID, INK, LIMIT, PAPER, SOFT, Pen
-from hedgerow.report.words import fixed, interval, number, plot_text, subscripts
+from hedgerow.pages.colours import FORBIDDEN, GRID, INK, LIMIT, PAPER, SOFT, Pen
+from hedgerow.pages.words import fixed, interval, number, plot_text, subscripts
 from hedgerow.results.groups import Group
 from hedgerow.results.metrics import REGRET, interquartile_mean
 
@@ -137,6 +137,8 @@ def margin_figure(groups: Sequence[Group], pens: Pens, i: int) -> Figure:
 def mixing_figure(groups: Sequence[Group], pens: Pens) -> Figure:
     traces = []
     for group in groups:
+        if not group.has("mixing_weight"):
+            continue
         t, values = _thin(group.episodes, group.curve("mixing_weight"))
         if np.any(values > 0.0):
             traces += _curve(group.learner, pens[group.learner], t, values)

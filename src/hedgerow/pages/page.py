@@ -1,7 +1,7 @@
 """The page of a sweep, or of a single run: one HTML file that needs nothing else.
 
-    write_report("out/quickstart")                       # -> out/quickstart/report.html
-    write_run_report(run, learner, "out.html")
+    report("out/quickstart")                             # -> out/quickstart/report.html
+    report(run, "out.html")
 
 It works offline: styles, script, data and plotly itself are inside, plotly compressed, because phones prefer two
 megabytes to five. It follows the reader's choice of a light or a dark page.
@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 
 from hedgerow import files
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.report import sections
-from hedgerow.report.colours import DARK, Pen, pens
-from hedgerow.report.figures import figures
-from hedgerow.report.words import plural, text, whole
+from hedgerow.pages import sections
+from hedgerow.pages.colours import DARK, Pen, pens
+from hedgerow.pages.figures import figures
+from hedgerow.pages.words import plural, text, whole
 from hedgerow.results.groups import Group
 from hedgerow.results.record import Cell, Results, heading
 from hedgerow.results.store import open as open_results
@@ -32,52 +32,52 @@ from hedgerow.results.surroundings import surroundings
 from hedgerow.results.tables import run_table, table_header
 
 if TYPE_CHECKING:
-    from hedgerow.learners.mirror.learner import Learner
     from hedgerow.simulation.outcome import Run
 
 FILE = "report.html"
 
 
-def write_report(source: Results | str | os.PathLike[str], out: Path | None = None) -> Path:
-    """Write the page of a directory of results, by default into it as report.html; an older page is replaced.
+def report(
+    source: Run | Results | str | os.PathLike[str],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    overwrite: bool | None = None,
+) -> Path:
+    """Write the page of a run, or of a sweep, which is given by its directory or by what `hr.results.open` made of it.
 
-    `source` is the directory, or what `hedgerow.results.open` made of it.
+    Without a `path` the page of a sweep goes into its directory as report.html. An older page of a sweep is replaced,
+    that of a run only with `overwrite`.
     """
-    results = source if isinstance(source, Results) else open_results(source)
-    target = (results.directory or Path()) / FILE if out is None else Path(out)
-    files.save(target, page(results).encode(errors="backslashreplace"), overwrite=True)
+    if isinstance(source, Results | str | os.PathLike):
+        results = source if isinstance(source, Results) else open_results(source)
+        target = (results.directory or Path()) / FILE if path is None else Path(path)
+    else:
+        if path is None:
+            raise InvalidInput("say where the page of a run is to be written: report(run, 'run.html')")
+        results, target = run_results(source), Path(path)
+    replace = results.directory is not None if overwrite is None else overwrite
+    files.save(target, page(results).encode(errors="backslashreplace"), overwrite=replace)
     return target
 
 
-def write_run_report(
-    run: Run,
-    learner: Learner,
-    path: str | os.PathLike[str],
-    *,
-    world: str = "",
-    adversary: str = "given losses",
-    overwrite: bool = False,
-) -> Path:
-    """Write the page of a single run; `world` and `adversary` are what to call its world and its losses."""
-    files.save(path, page(run_results(run, learner, world, adversary)).encode(), overwrite=overwrite)
-    return Path(path)
-
-
-def run_results(run: Run, learner: Learner, world: str = "", adversary: str = "given losses") -> Results:
+def run_results(run: Run, world: str = "", adversary: str = "given losses") -> Results:
     """A single run as if it had been a sweep."""
-    layers = "-".join(str(size) for size in learner.layout.layer_sizes)
-    world = world or f"layers {layers}, {plural(learner.layout.num_actions, 'action')}"
-    name = f"{learner.kind} ({learner.settings.preset})"
+    learner, layout = run.learner, run.learner.view.layout
+    layers = "-".join(str(size) for size in layout.layer_sizes)
+    world = world or f"layers {layers}, {plural(layout.num_actions, 'action')}"
+    kind = str(getattr(learner, "kind", type(learner).__name__))
+    preset = getattr(getattr(learner, "settings", None), "preset", None)
+    name = f"{kind} ({preset})" if preset else kind
     spec = {
         "world": {"name": world},
         "adversary": {"name": adversary},
-        "learner": {"name": learner.kind, "preset": learner.settings.preset},
+        "learner": {"name": kind, **({"preset": preset} if preset else {})},
         "episodes": int(run.episodes[-1]),
-        "delta": learner.delta,
+        "delta": getattr(learner, "delta", None),
         "seed": run.seed,
         "label": {"learner": name},
     }
-    table = run_table(spec, run, learner)
+    table = run_table(spec, run)
     cell = Cell.of(table_header(table.schema.metadata, "this run"), {"seconds": {"loop": run.seconds}}, "done")
     about = {key: value for key, value in surroundings().items() if key != "command"}
     manifest = {**heading(f"{name} on {world}"), **about}
@@ -152,7 +152,7 @@ def _variables(*, light: bool) -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files("hedgerow.report").joinpath("assets", name).read_text(encoding="utf-8")
+    return resources.files("hedgerow.pages").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 @cache

@@ -7,8 +7,7 @@ With q = q^{P,pi_hat_t} of the learner's own policy, q_hat_t its iterate, xi the
     the regrets of the two players in the first phase of CV-OPS
     episodes that began with a mean cost, or a transition row, outside its confidence set
 
-`watch_block` is the loop of `simulation/loop.py` with these notes, and with the adaptive adversary of
-`adversaries/adaptive.py` written out, so that it runs at full speed as well.
+A run that nobody asks for them pays nothing: the compiled loop is compiled once with notes and once without.
 """
 
 from __future__ import annotations
@@ -17,33 +16,18 @@ from math import exp, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 
 from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
+from hedgerow.environments.play import KernelWorld
+from hedgerow.environments.scores import Scores, forward
 from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.mixing import played_policy, toss
-from hedgerow.learners.mirror.safe_search import keep_policy
-from hedgerow.learners.mirror.state import COST_RESIDUAL, EPISODE, MIXING, PHASE_OVER
-from hedgerow.learners.mirror.step import learn
+from hedgerow.learners.mirror.state import COST_RESIDUAL, EPISODE, MIXING
+from hedgerow.learners.mirror.watch import OUTSIDE_G, OUTSIDE_P, Watch
 from hedgerow.model.layout import Layout
-from hedgerow.projection.newton import SOLVED
-from hedgerow.simulation.loop import Episode
-from hedgerow.simulation.play import World, play
-from hedgerow.simulation.scoring import (
-    NEXT_MARK,
-    OUTSIDE_G,
-    OUTSIDE_P,
-    Curves,
-    Score,
-    close_episode,
-    forward,
-    score_learning,
-    score_plan,
-)
 
 # Places in `sums`.
 WIDTH = 0  # sum_t |q - q_hat|_1
@@ -77,10 +61,6 @@ class Notes(NamedTuple):
     """(num_states,): those of the baseline"""
     optimism: FloatArray
     """(num_rows,): sum_t (l_hat_t - (q_t / u_t) l_t); empty unless the estimator is watched"""
-    average: FloatArray
-    """(num_rows,): what the adaptive adversary remembers"""
-    loss: FloatArray
-    """(num_rows,): the loss of the present episode"""
     primal: FloatArray
     """(num_rows,): sum_t sum_i phi_i g_i"""
     dual: FloatArray
@@ -102,8 +82,6 @@ def make_notes(layout: Layout, num_constraints: int, num_marks: int, *, estimato
         own_reach=np.zeros(states),
         baseline_reach=np.zeros(states),
         optimism=np.zeros(rows if estimator else 0),
-        average=np.full(rows, 1.0 / layout.num_actions),
-        loss=np.zeros(rows),
         primal=np.zeros(rows),
         dual=np.zeros(num_constraints),
         mark_sums=np.zeros((num_marks, NUM_SUMS)),
@@ -112,14 +90,7 @@ def make_notes(layout: Layout, num_constraints: int, num_marks: int, *, estimato
 
 
 @kernel
-def choose_loss(num_actions: int, rate: float, given: FloatArray, notes: Notes) -> None:
-    """The loss of this episode: the given one (num_rows,), or with a rate > 0 that of the adaptive adversary."""
-    for r in range(len(notes.loss)):
-        notes.loss[r] = min(1.0, 0.5 * num_actions * notes.average[r]) if rate > 0.0 else given[r]
-
-
-@kernel
-def note_plan(core: Core, world: World, score: Score, notes: Notes) -> None:
+def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> None:
     """Before an episode: widths under the present confidence sets, and whether these hold the truth."""
     state, sums, own = core.state, notes.sums, notes.own
     forward(core.index, world.transitions, state.policy, notes.reach, own)
@@ -132,8 +103,8 @@ def note_plan(core: Core, world: World, score: Score, notes: Notes) -> None:
     sums[WIDTH] += width
     sums[WEIGHTED] += (1.0 - lam) * width
     sums[RADII] += radii
-    notes.tallies[COST_BREACHES] += 1 if score.tallies[OUTSIDE_G] > 0 else 0
-    notes.tallies[TRANSITION_BREACHES] += 1 if score.tallies[OUTSIDE_P] > 0 else 0
+    notes.tallies[COST_BREACHES] += 1 if watch.tallies[OUTSIDE_G] > 0 else 0
+    notes.tallies[TRANSITION_BREACHES] += 1 if watch.tallies[OUTSIDE_P] > 0 else 0
     if core.search.active:
         phi, binding = state.search.weights, core.search.binding
         for r in range(len(own)):
@@ -145,8 +116,8 @@ def note_plan(core: Core, world: World, score: Score, notes: Notes) -> None:
 
 
 @kernel
-def note_estimator(core: Core, score: Score, notes: Notes) -> None:
-    """Subtract (q_t / u_t) l_t on all pairs; `score.occupancy` holds q_t, u_t is computed here, not read."""
+def note_estimator(core: Core, loss: FloatArray, scores: Scores, notes: Notes) -> None:
+    """Subtract (q_t / u_t) l_t on all pairs; `scores.occupancy` holds q_t, u_t is computed here, not read."""
     state, policies, lam = core.state, core.baseline.policies, 0.0
     # Buffers that hold nothing between episodes: what the learner reads must not be touched.
     spare, num_states = core.buffers.baseline_columns, len(notes.reach)
@@ -164,15 +135,12 @@ def note_estimator(core: Core, score: Score, notes: Notes) -> None:
         if lam > 0.0:
             u += lam * policies[0, r] * notes.baseline_reach[x]
         if u > 0.0:
-            notes.optimism[r] -= score.occupancy[r] / u * notes.loss[r]
+            notes.optimism[r] -= scores.occupancy[r] / u * loss[r]
 
 
 @kernel
-def note_episode(core: Core, rate: float, plays: FloatArray, costs: FloatArray, notes: Notes) -> None:
-    """After an episode and before it is learnt: the adversary's memory, and the dual player's losses."""
-    if rate > 0.0:
-        for r in range(len(plays)):
-            notes.average[r] = (1.0 - rate) * notes.average[r] + rate * plays[r]
+def note_episode(core: Core, costs: FloatArray, notes: Notes) -> None:
+    """After an episode and before it is learnt: the losses of the dual player of the search."""
     if not core.search.active:
         return
     rule, phi, sums, best = core.search, core.state.search.weights, notes.sums, np.inf
@@ -195,58 +163,9 @@ def note_learning(core: Core, rows: IntArray, notes: Notes) -> None:
 
 
 @kernel
-def note_close(core: Core, score: Score, curves: Curves, notes: Notes) -> None:
-    """After the projection: its residual, and the sums if this was a checkpoint."""
+def note_close(core: Core, mark: int, notes: Notes) -> None:
+    """After the projection: its residual, and the sums if this was the checkpoint `mark` >= 0."""
     notes.sums[RESIDUALS] += max(0.0, core.state.reals[COST_RESIDUAL])
-    mark = score.tallies[NEXT_MARK] - 1
-    if mark >= 0 and core.state.numbers[EPISODE] == curves.marks[mark]:
+    if mark >= 0:
         copy_into(notes.sums, notes.mark_sums[mark])
         copy_into(notes.primal, notes.mark_primal[mark])
-
-
-@kernel
-def watch_block(
-    core: Core,
-    world: World,
-    score: Score,
-    curves: Curves,
-    notes: Notes,
-    episode: Episode,
-    patterns: FloatArray,
-    pattern: IntArray,
-    first: int,
-    rate: float,
-    coin: Generator,
-    actions: Generator,
-    environment: Generator,
-    cost_stream: Generator,
-) -> tuple[int, bool]:
-    """Run the episodes first, ..., len(pattern) - 1 of a block of losses; as `run_block`, with notes."""
-    index, numbers, reals, policy = core.index, core.state.numbers, core.state.reals, core.state.policy
-    rows, triples, losses, costs = episode.rows, episode.triples, episode.losses, episode.costs
-    baselines, loss, estimator = core.baseline.policies, notes.loss, len(notes.optimism) > 0
-    for i in range(first, len(pattern)):
-        choose_loss(index.num_actions, rate, patterns[pattern[i]], notes)
-        toss(numbers, reals, len(baselines), coin)
-        if core.search.active:
-            keep_policy(core.state.search.policies, core.search.draws, policy, numbers[EPISODE] + 1, coin)
-        note_plan(core, world, score, notes)
-        score_plan(core, world, loss, score, curves)
-        if estimator:
-            note_estimator(core, score, notes)
-        plays = played_policy(numbers, policy, baselines)
-        play(index, world, plays, actions, environment, cost_stream, rows, triples, costs)
-        note_episode(core, rate, plays, costs, notes)
-        for k in range(len(rows)):
-            losses[k] = loss[rows[k]]
-        code = learn(core, rows, triples, losses, costs)
-        if estimator:
-            note_learning(core, rows, notes)
-        score_learning(core, world, rows, score)
-        if code != SOLVED:
-            return i + 1, False
-        close_episode(core, score, curves)
-        note_close(core, score, curves, notes)
-        if numbers[PHASE_OVER]:
-            return i + 1, True
-    return len(pattern), True

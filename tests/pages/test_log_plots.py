@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hedgerow.report.log_plots import Line, log_plot
+from hedgerow.pages.log_plots import Line, log_plot
 
 
 def test_plots_place_points_logarithmically() -> None:

@@ -14,15 +14,16 @@ from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.checks import FloatArray, IntArray, seed_number
 from hedgerow.compiling import kernel
-from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, DeterministicCosts, EmpiricalCosts
 from hedgerow.model.index import Index
 
-BERNOULLI, DETERMINISTIC, BETA, EMPIRICAL = 0, 1, 2, 3
+BERNOULLI, DETERMINISTIC, BETA, EMPIRICAL, OTHER = 0, 1, 2, 3, 4
+"""Kinds of costs; those of other classes are drawn by their own `sample`, outside of compiled code."""
+KINDS = {BernoulliCosts: BERNOULLI, DeterministicCosts: DETERMINISTIC, BetaCosts: BETA, EmpiricalCosts: EMPIRICAL}
 
 
-class World(NamedTuple):
+class KernelWorld(NamedTuple):
     """A CMDP as kernels take it. Arrays over rows are (num_rows, m) here: an episode reads them row by row."""
 
     transitions: FloatArray
@@ -55,14 +56,9 @@ def make_streams(seed: int) -> Streams:
     return Streams(*(Generator(PCG64(sequence)) for sequence in spawned))
 
 
-def make_world(cmdp: CMDP) -> World:
+def make_world(cmdp: CMDP) -> KernelWorld:
     """The bundle for `cmdp`, with arrays of its own."""
     costs, rows, m = cmdp.costs, cmdp.layout.num_rows, cmdp.num_constraints
-    kinds = {BernoulliCosts: BERNOULLI, DeterministicCosts: DETERMINISTIC, BetaCosts: BETA, EmpiricalCosts: EMPIRICAL}
-    if type(costs) not in kinds:
-        raise InvalidInput(
-            f"simulations draw Bernoulli, deterministic, Beta and empirical costs, not {type(costs).__name__}"
-        )
     shape_a = shape_b = np.zeros((0, m))
     table, cumulative = np.zeros((0, rows, m)), np.zeros(0)
     if isinstance(costs, BetaCosts):
@@ -71,11 +67,11 @@ def make_world(cmdp: CMDP) -> World:
         table, cumulative = costs.table.transpose(0, 2, 1).copy(), costs.cumulative.copy()
         # Rounding must not reach beyond the last matrix that has a positive probability.
         cumulative[int(np.flatnonzero(costs.probabilities)[-1]) :] = np.inf
-    return World(
+    return KernelWorld(
         transitions=cmdp.transitions.copy(),
         thresholds=cmdp.thresholds.copy(),
         mean_costs=cmdp.mean_costs.T.copy(),
-        cost_kind=kinds[type(costs)],
+        cost_kind=KINDS.get(type(costs), OTHER),
         shape_a=shape_a,
         shape_b=shape_b,
         table=table,
@@ -86,7 +82,7 @@ def make_world(cmdp: CMDP) -> World:
 @kernel
 def play(
     index: Index,
-    world: World,
+    world: KernelWorld,
     policy: FloatArray,
     actions: Generator,
     environment: Generator,
@@ -126,7 +122,7 @@ def _draw(probabilities: FloatArray, first: int, last: int, draw: float) -> int:
 
 
 @kernel
-def _draw_cost(world: World, row: int, i: int, matrix: int, stream: Generator) -> float:
+def _draw_cost(world: KernelWorld, row: int, i: int, matrix: int, stream: Generator) -> float:
     if world.cost_kind == BERNOULLI:
         return 1.0 if stream.random() < world.mean_costs[row, i] else 0.0
     if world.cost_kind == BETA:

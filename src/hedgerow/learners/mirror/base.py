@@ -1,48 +1,34 @@
-"""What all learners share: plan, play, observe.
+"""The base of the mirror-descent family: plan, play, observe.
 
     plan = learner.plan()                          # the policy of the next episode; it has to be played to its end
-    learner.observe(trajectory, losses, costs)     # what happened on the L visited pairs
+    learner.observe(episode)                       # what happened: an `Episode`, or its pieces (path, losses, costs)
 
-A trajectory is the array of visited rows (L,), one per layer; the next states follow from it. `losses` is (L,), `costs`
-(L, m), both in [0, 1]: only what was seen on the way. A call that is refused changes nothing.
-
-One call at a time: while one is at work on a learner, a second one, from another thread, is refused with `BusyError`
-(`ownership.py`). Single numbers such as `episode` can be read at any time.
+A call that is refused changes nothing. One call at a time: while one is at work on a learner, a second one from another
+thread is refused with `BusyError` (`ownership.py`). Single numbers such as `episode` can be read at any time.
 
 Learners keep their state in arrays (`state.py`) and change it by one compiled step (`step.py`), which the compiled loop
-of a simulation calls as well: both ways of running give the same bits.
+of a simulation (`loop.py`) calls as well: both ways of running give the same bits.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
 from math import log
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import (
-    FloatArray,
-    IntArray,
-    float_array,
-    frozen,
-    kind_of,
-    positive_share,
-    seed_number,
-    unmasked,
-    whole_number,
-    within,
-)
+from hedgerow.checks import FloatArray, frozen, kind_of, num_episodes, positive_share, seed_number
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import BoxRule
-from hedgerow.estimates.counts import find_path
 from hedgerow.learners.ledger import Budget, Ledger
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.mirror.mixing import cost_bounds, toss
+from hedgerow.learners.mirror.plans import Baselines, MirrorPlan
 from hedgerow.learners.mirror.rescue import project_now, rescue
 from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy
 from hedgerow.learners.mirror.settings import COMMON, make_settings
@@ -67,25 +53,14 @@ from hedgerow.learners.mirror.state import (
 from hedgerow.learners.mirror.step import learn, prepare, set_rates, uniform_weights
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.model.cmdp import View, checked_transitions
+from hedgerow.model.episode import Episode
+
+if TYPE_CHECKING:
+    from hedgerow.learners.mirror.watcher import MirrorWatcher
+    from hedgerow.learners.watching import Stage
 
 MOST_CACHED = 1000
 """The most baselines whose bounds are averaged when mixture_bound is `auto`."""
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What to play in one episode, from its first step to its last."""
-
-    episode: int
-    """From 0"""
-    policy: FloatArray
-    """(num_rows,): action probabilities"""
-    branch: str
-    """`own`, or `baseline` if the coin of the episode chose the safe policy"""
-    mixing: float
-    """The probability of the baseline before the coin was tossed; 0 for learners without one"""
-    cost_bounds: FloatArray
-    """(m,): upper bounds of the expected costs of the episode before the coin, valid on the clean event"""
 
 
 def checked_view(view: View) -> View:
@@ -95,8 +70,8 @@ def checked_view(view: View) -> View:
     return view
 
 
-class Learner(ABC):
-    """The base of all learners; see the module's text."""
+class MirrorLearner(ABC):
+    """What SV-OPS, S-OPS, CV-OPS and UOB-REPS share; see the module's text."""
 
     kind: ClassVar[str]
     switches: ClassVar[frozenset[str]] = COMMON
@@ -124,6 +99,7 @@ class Learner(ABC):
         self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
         self.coin = Generator(PCG64(SeedSequence(self.seed)))
         self.core = self._first_core()
+        self._baselines = Baselines(self.layout, self.core.baseline)
         steps, m = self.layout.steps, view.num_constraints
         self._rows, self._triples = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
         self._losses, self._costs = np.zeros(steps), np.zeros((steps, m))
@@ -136,7 +112,7 @@ class Learner(ABC):
             if self.settings.horizon == "fixed":
                 raise InvalidInput("give the number of episodes, or horizon='doubling' if it is not known")
             return None
-        return whole_number("the number of episodes", episodes, 1)
+        return num_episodes(episodes)
 
     def _first_core(self) -> Core:
         """What the first episode starts from."""
@@ -201,7 +177,7 @@ class Learner(ABC):
     # The loop --------------------------------------------------------------------------------------------------------
 
     @exclusive
-    def plan(self) -> Plan:
+    def plan(self) -> MirrorPlan:
         """The policy of the next episode. Each plan must be followed by one `observe`."""
         if self.core.state.numbers[PENDING]:
             raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
@@ -214,40 +190,54 @@ class Learner(ABC):
         return self._current_plan()
 
     @exclusive
-    def current_plan(self) -> Plan:
+    def current_plan(self) -> MirrorPlan:
         """The plan that waits for its `observe`; after a crash, a loaded learner still has it."""
         return self._current_plan()
 
-    def _current_plan(self) -> Plan:
+    def _current_plan(self) -> MirrorPlan:
         state = self.core.state
         if not state.numbers[PENDING]:
             raise InvalidInput("no episode is planned; call plan first")
-        return Plan(
-            episode=self.episode,
-            policy=frozen(self.played_array()),
-            branch="baseline" if state.numbers[BRANCH] else "own",
-            mixing=float(state.reals[MIXING]),
-            cost_bounds=frozen(self._cost_bounds()),
-        )
+        if self._baselines.source is not self.core.baseline:  # a new phase
+            self._baselines = Baselines(self.layout, self.core.baseline)
+        lam, branch = float(state.reals[MIXING]), int(state.numbers[BRANCH])
+        return self._baselines.plan(self.episode, state.policy, lam, branch, frozen(self._cost_bounds()))
 
     @exclusive
-    def observe(self, trajectory: ArrayLike, losses: ArrayLike, costs: ArrayLike | None = None) -> None:
-        """Learn from the planned episode: rows (L,), losses (L,) and costs (L, m) along the way, both in [0, 1]."""
+    def observe(self, episode: Episode | Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
+        """Learn from the planned episode: an `Episode`, or its path, its losses (L,) and its costs (L, m).
+
+        A path is the rows (L,), or pairs (state, action) by number or label. From an episode that was aborted, or in
+        which somebody else chose an action, the confidence sets learn; its losses say nothing about the plan and are
+        left out.
+        """
         if not self.core.state.numbers[PENDING]:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
-        steps, m = self.layout.steps, self.view.num_constraints
-        rows, triples = self._checked_path(trajectory)
-        seen = np.zeros((steps, 0)) if costs is None and m == 0 else costs
-        if seen is None:
-            raise InvalidInput(
-                f"the costs of the {m} constraints along the trajectory are missing: shape ({steps}, {m})"
-            )
-        loss = within("the loss", float_array("the loss", losses, (steps,)), 0.0, 1.0)
-        cost = within("the cost", float_array("the cost", seen, (steps, m)), 0.0, 1.0)
-        # Copied, because compiled code exists once, for arrays that can be written to.
-        self._rows[:], self._triples[:], self._losses[:], self._costs[:] = rows, triples, loss, cost
-        learn(self.core, self._rows, self._triples, self._losses, self._costs)
+        if not isinstance(episode, Episode):
+            if losses is None:
+                raise InvalidInput("the losses along the trajectory are missing: observe(path, losses, costs)")
+            episode = Episode(self.view, episode, losses, costs)
+        elif losses is not None or costs is not None:
+            raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
+        self._learn(episode)
         self._complete()
+
+    def _learn(self, episode: Episode) -> None:
+        layout, count, m = self.layout, len(episode.rows), self.view.num_constraints
+        if episode.layout != layout or episode.costs.shape[1] != m:
+            raise InvalidInput("the episode belongs to another world than the learner")
+        planned = episode.complete and not episode.overridden
+        if planned:
+            self._check_possible(episode)
+        elif self.core.search.active:
+            raise InvalidInput(
+                "this learner is still looking for a safe policy by the costs of its own plans: an episode that was "
+                "aborted or overridden says nothing about those"
+            )
+        # Copied, because compiled code exists once, for arrays that can be written to.
+        self._rows[:count], self._triples[:count] = episode.rows, episode.triples
+        self._losses[:count], self._costs[:count] = episode.losses if planned else 0.0, episode.costs
+        learn(self.core, self._rows[:count], self._triples[:count], self._losses[:count], self._costs[:count])
 
     @exclusive
     def complete(self) -> None:
@@ -275,36 +265,16 @@ class Learner(ABC):
                 "build one for more, or with horizon='doubling'"
             )
 
-    def _checked_path(self, trajectory: ArrayLike) -> tuple[IntArray, IntArray]:
-        """The rows of a trajectory and the triples between them, if the plan can have produced it."""
-        layout, policy = self.layout, self.played_array()
-        rows = np.asarray(unmasked("the trajectory", trajectory))
-        if rows.shape != (layout.steps,) or rows.dtype.kind not in "iu":
-            raise InvalidInput(
-                f"a trajectory is an array of {layout.steps} rows (x, a), one per layer, as whole numbers; "
-                f"this one has shape {rows.shape} and type {rows.dtype}"
-            )
-        first = layout.state_start[: layout.steps + 1] * layout.num_actions
-        strays = np.flatnonzero((rows < first[:-1]) | (rows >= first[1:]))
-        if strays.size:
-            k = int(strays[0])
-            raise InvalidInput(
-                f"step {k} of the trajectory is row {rows[k]}; layer {k} has the rows {first[k]} to {first[k + 1] - 1}"
-            )
-        rows, triples = rows.astype(np.int64), np.zeros(layout.steps, dtype=np.int64)
-        unplayed = np.flatnonzero(~(policy[rows] > 0.0))
+    def _check_possible(self, episode: Episode) -> None:
+        """Refuse a path that the plan cannot have produced."""
+        unplayed = np.flatnonzero(~(self.played_array()[episode.rows] > 0.0))
         if unplayed.size:
             k = int(unplayed[0])
+            place = self.layout.describe_row(int(episode.rows[k]))
             raise InvalidInput(
-                f"step {k} of the trajectory, {layout.describe_row(int(rows[k]))}, has probability 0 under the plan"
+                f"step {k} of the trajectory, {place}, has probability 0 under the plan; if somebody else chose it, "
+                "say so: Episode(..., overridden=True)"
             )
-        broken = find_path(self.core.index, rows, triples)
-        if broken >= 0:
-            target = int(rows[broken + 1]) // layout.num_actions
-            raise InvalidInput(
-                f"the trajectory is no path: {layout.describe_row(int(rows[broken]))} cannot lead to state {target}"
-            )
-        return rows, triples
 
     # What it knows ---------------------------------------------------------------------------------------------------
 
@@ -375,19 +345,43 @@ class Learner(ABC):
         """Make room for the state that a file holds, where its shape depends on how far the learner was."""
         return
 
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything, as arrays by name; `restored` goes on from it."""
+        from hedgerow.learners.mirror.files import to_bytes
+
+        return {"file": np.frombuffer(to_bytes(self), dtype=np.uint8)}
+
+    @classmethod
+    def restored(cls, view: View, state: Mapping[str, NDArray[Any]]) -> MirrorLearner:
+        """The learner whose `state()` this was."""
+        from hedgerow.learners.mirror.files import from_bytes
+
+        learner = from_bytes(np.asarray(state["file"], dtype=np.uint8).tobytes())
+        if learner.layout != view.layout or not np.array_equal(learner.view.thresholds, view.thresholds):
+            raise InvalidInput("the state is that of a learner in another world")
+        return learner
+
+    def watch(
+        self, stage: Stage, *, audit: bool = False, notes: bool = False, estimator: bool = False
+    ) -> MirrorWatcher:
+        """Who stands beside a simulation of this learner, watches its proofs, and runs its compiled blocks."""
+        from hedgerow.learners.mirror.watcher import MirrorWatcher
+
+        return MirrorWatcher(self, stage, audit=audit, notes=notes, estimator=estimator)
+
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write everything into one data file, atomically; `hedgerow.learners.mirror.files.load` reads it."""
         from hedgerow.learners.mirror.files import save
 
         save(self, path, overwrite=overwrite)
 
-    def __copy__(self) -> Learner:
+    def __copy__(self) -> MirrorLearner:
         """An equal learner of its own, as from a file; a learner shares nothing."""
         from hedgerow.learners.mirror.files import copied
 
         return copied(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
+    def __deepcopy__(self, memo: dict[int, Any]) -> MirrorLearner:
         return self.__copy__()
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.report.colours import Pen
-from hedgerow.report.figures import Figure
-from hedgerow.report.words import DASH, count_of, fixed, interval, number, plural, subscripts, text, whole
+from hedgerow.pages.colours import Pen
+from hedgerow.pages.figures import Figure
+from hedgerow.pages.words import DASH, count_of, fixed, interval, number, plural, subscripts, text, whole
 from hedgerow.results.groups import Group, Setting
 from hedgerow.results.record import Cell
 
@@ -25,8 +25,8 @@ def answer(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
     """The table that answers first: one row for each learner in each setting."""
     constrained = any(group.constraints for group in groups)
     phases = any(group.summary().t_bar for group in groups)
-    mixes = any(group.summary().mixing > 0.0 for group in groups)
-    head = ["learner", "regret R_T", "exponent b", "violation V_T", "safe"]
+    mixes = any((group.summary().mixing_total or 0.0) > 0.0 for group in groups)
+    head = ["learner", "regret R_T", "exponent b", "violation V_T", "net violation", "safe"]
     head += ["worst margin"] if constrained else []
     head += ["Σ λ"] if mixes else []
     head += ["t̄", "ρ̂"] if phases else []
@@ -42,10 +42,11 @@ def answer(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
                 _with_range(summary.regret, summary.regret_quartiles, summary.seeds),
                 _exponent(group),
                 _with_range(summary.violation, summary.violation_quartiles, summary.seeds),
+                number(summary.net_violation),
                 _safe(group),
             ]
             row += [number(worst)] if constrained else []
-            row += [number(summary.mixing) if summary.mixing > 0.0 else DASH] if mixes else []
+            row += [number(summary.mixing_total) if summary.mixing_total else DASH] if mixes else []
             row += [_middle(summary.t_bar), _middle(summary.rho_hat)] if phases else []
             rows.append([*row, number(summary.episodes_per_second, 3)])
         parts.append(f'<h3 class="setting">{setting_title(setting)}</h3>{table(head, rows, "answer")}')
@@ -67,6 +68,7 @@ def _definitions(constrained: bool, mixes: bool, phases: bool) -> str:
         ("R_T", _REGRET),
         ("b", _EXPONENT),
         ("V_T", "max over constraints of the sum over episodes of what the expected cost exceeds its threshold by"),
+        ("net violation", "the same with cancellation: episodes below a threshold make up for those above it"),
         ("safe", "seeds in which every episode respected every threshold, for the mixture that was played"),
     ]
     terms += [("worst margin", "threshold minus expected cost, the least over constraints, episodes and seeds")] * (
@@ -114,7 +116,8 @@ def _data(place: int, figure: Figure) -> str:
 
 def checks(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
     """What became of the clean event and of the projections."""
-    head = ["learner", "clean seeds", "infeasible", "slow solver", "steps / episode", "largest residual", "refuted"]
+    head = ["learner", "loop", "clean seeds", "infeasible", "slow solver", "steps / episode", "largest residual"]
+    head.append("refuted")
     parts = []
     for setting, members in by_setting(groups):
         rows = [[chip(group.learner, pens), *_check_row(group)] for group in members]
@@ -123,7 +126,8 @@ def checks(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
 
 
 _CHECKS = (
-    '<p class="note">Clean: the true transitions and mean costs were inside all confidence sets in all episodes. '
+    '<p class="note">Loop: compiled, or step-wise through plan and observe; the scores are the same. Clean: the true '
+    "transitions and mean costs were inside all confidence sets in all episodes. "
     "Infeasible: projections without a solution. Slow solver: projections that Newton’s method left open. "
     "Residual: of the costs, at the checkpoints. Refuted: infeasible projections, and unsafe episodes with a baseline, "
     "in spite of a clean event; anything but 0 is a defect, of the software or of the world.</p>"
@@ -131,11 +135,15 @@ _CHECKS = (
 
 
 def _check_row(group: Group) -> list[str]:
+    ways, clean = text(", ".join(group.ways)), group.summary().clean
+    if clean is None:  # a learner whose proofs, if it has any, nobody watches
+        return [ways, *[DASH] * 6]
     last = {name: group.curve(name)[:, -1] for name in ("infeasible", "suspect", "iterations", "episode")}
     promises = ("refuted_feasibility", "refuted_safety")
     refuted = sum(int(cell.facts.get(name) or 0) for cell in group.cells for name in promises)
     return [
-        count_of(group.summary().clean, len(group.cells)),
+        ways,
+        count_of(clean, len(group.cells)),
         whole(np.sum(last["infeasible"])),
         whole(np.sum(last["suspect"])),
         number(float(np.sum(last["iterations"]) / np.sum(last["episode"])), 3),
@@ -162,6 +170,8 @@ def _counted(members: Sequence[Group]) -> str:
     promises = [promise for group in members for cell in group.cells for promise in cell.facts.get("ledger", [])]
     names = list(dict.fromkeys(promise["name"] for promise in promises))
     void = [name for name in names if any(promise["name"] == name and promise["void_because"] for promise in promises)]
+    if not names:
+        return "<span>makes no promises</span>"
     words = f"{len(names) - len(void)} of {plural(len(names), 'promise')} hold"
     if not void:
         return f"<span>{words}</span>"

@@ -8,8 +8,8 @@ import itertools
 
 import pytest
 
-from hedgerow.report.colours import DARK, OF_KIND, Pen, pens
-from hedgerow.report.words import fixed, interval, number, plural, subscripts, text, whole
+from hedgerow.pages.colours import DARK, OF_KIND, Pen, pens
+from hedgerow.pages.words import fixed, interval, number, plural, subscripts, text, whole
 
 
 @pytest.mark.parametrize(

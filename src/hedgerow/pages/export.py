@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.report.colours import pens
-from hedgerow.report.figures import Figure, figures
-from hedgerow.report.sections import by_setting
-from hedgerow.report.words import plot_text
+from hedgerow.pages.colours import pens
+from hedgerow.pages.figures import Figure, figures
+from hedgerow.pages.sections import by_setting
+from hedgerow.pages.words import plot_text
 from hedgerow.results.groups import Setting
 from hedgerow.results.naming import slug
 from hedgerow.results.record import Results

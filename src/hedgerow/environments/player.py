@@ -1,0 +1,53 @@
+"""Playing policies in a CMDP, with a stream of chance for each kind of it.
+
+Costs of the four built-in classes are drawn in compiled code, pair by pair. Those of any other `CostDistribution` are
+drawn by its `sample`, the whole matrix G_t of an episode; so are all of them for learners with full feedback.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hedgerow.checks import FloatArray, float_array, within
+from hedgerow.environments.play import OTHER, KernelWorld, Streams, play
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.episode import Episode
+from hedgerow.model.index import index_of
+from hedgerow.model.policy import Policy
+
+
+class Player:
+    """A CMDP and the streams that its episodes are drawn from."""
+
+    def __init__(self, cmdp: CMDP, world: KernelWorld, streams: Streams, *, full: bool = False) -> None:
+        self._cmdp, self._world, self._streams, self._full = cmdp, world, streams, full
+        self._index, steps, m = index_of(cmdp.layout), cmdp.layout.steps, cmdp.num_constraints
+        self._rows, self._triples = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
+        self._costs, self._policy = np.zeros((steps, m)), np.zeros(cmdp.layout.num_rows)
+
+    def play(self, policy: Policy, loss: FloatArray) -> Episode:
+        """An episode under the loss (num_rows,); with full feedback it tells the losses and costs of all pairs."""
+        streams, rows, costs = self._streams, self._rows, self._costs
+        self._policy[:] = policy.probabilities  # compiled code exists once, for arrays that can be written to
+        world, all_costs = self._world, None
+        if self._full or world.cost_kind == OTHER:
+            world = world._replace(cost_kind=OTHER)
+        play(
+            self._index, world, self._policy, streams.actions, streams.environment, streams.costs,
+            rows, self._triples, costs,
+        )  # fmt: skip
+        if world.cost_kind == OTHER:
+            all_costs = self._sampled()
+            costs = all_costs[rows]
+        layout = self._cmdp.layout
+        if not self._full:
+            return Episode.trusted(layout, rows, self._triples, loss[rows], costs)
+        return Episode.trusted(layout, rows, self._triples, loss[rows], costs, loss, all_costs)
+
+    def _sampled(self) -> FloatArray:
+        """G_t (num_rows, m), checked: the class that draws it may be anybody's."""
+        costs, shape = self._cmdp.costs, (self._cmdp.num_constraints, self._cmdp.layout.num_rows)
+        what = f"a cost drawn by {type(costs).__name__}.sample"
+        where = self._cmdp.layout.describe_row
+        matrix = within(what, float_array(what, costs.sample(self._streams.costs), shape, where), 0.0, 1.0, where)
+        return np.ascontiguousarray(matrix.T)

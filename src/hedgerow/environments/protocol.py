@@ -1,0 +1,26 @@
+"""What an environment is: whoever can play a policy for an episode and say what happened.
+
+A CMDP is one, and knows the truth as well, so that runs in it are scored exactly. In any other environment (a Gymnasium
+environment, a simulator, a plant) there are only samples.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from numpy.random import Generator
+
+from hedgerow.model.cmdp import View
+from hedgerow.model.episode import Episode
+from hedgerow.model.policy import Policy
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """Something to play policies in."""
+
+    def view(self) -> View:
+        """What a learner may know of it."""
+
+    def play(self, policy: Policy, rng: Generator) -> Episode:
+        """Play `policy` to the end of an episode; all chance that is not the environment's own comes from `rng`."""

@@ -1,0 +1,207 @@
+"""Exact scores (paper, section 2): with q_t the occupancy of the *mixture* of episode t under the true transitions,
+
+    loss += l_t^T q_t   cost_i += g_i^T q_t   violation_i += [g_i^T q_t - alpha_i]^+   worst_i = max g_i^T q_t - alpha_i
+
+never from sampled costs nor from the policy that a coin chose. All that is needed of a learner is its mixture. Learners
+that say it episode by episode and compiled loops go through the same kernels, so both give the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from hedgerow.arrays import copy_into
+from hedgerow.checks import FloatArray, IntArray, frozen
+from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.environments.play import KernelWorld
+from hedgerow.model.index import Index, index_of
+from hedgerow.model.layout import Layout
+from hedgerow.model.policy import Mixture, Policy, UniformMixture
+
+# Places in `tallies`.
+PLAYED = 0  # episodes of this run
+NEXT_MARK = 1  # which checkpoint comes next
+UNSAFE = 2  # episodes whose mixture violated a constraint
+NUM_TALLIES = 3
+
+
+class Scores(NamedTuple):
+    """Running sums of a run; kernels modify them."""
+
+    tallies: IntArray
+    """(NUM_TALLIES,)"""
+    loss: FloatArray
+    """(1,): sum_t l_t^T q_t"""
+    costs: FloatArray
+    """(m,): sum_t g_i^T q_t"""
+    violation: FloatArray
+    """(m,): sum_t [g_i^T q_t - alpha_i]^+"""
+    worst: FloatArray
+    """(m,): max_t g_i^T q_t - alpha_i"""
+    excess: FloatArray
+    """(m,): g_i^T q_t - alpha_i of the present episode"""
+    losses: FloatArray
+    """(num_rows,): sum_t l_t"""
+    occupancy: FloatArray
+    """(num_rows,): q_t of the present episode"""
+    reach: FloatArray
+    """(num_states,)"""
+
+
+class Curves(NamedTuple):
+    """The sums at the checkpoints, C of them."""
+
+    marks: IntArray
+    """(C,): the numbers of episodes after which curves are kept, ascending"""
+    loss: FloatArray
+    """(C,)"""
+    unsafe: IntArray
+    """(C,)"""
+    costs: FloatArray
+    """(C, m)"""
+    violation: FloatArray
+    """(C, m)"""
+    worst: FloatArray
+    """(C, m)"""
+    excess: FloatArray
+    """(C, m)"""
+    losses: FloatArray
+    """(C, num_rows)"""
+
+
+def make_scores(layout: Layout, num_constraints: int) -> Scores:
+    """Nothing played yet."""
+    m, rows = num_constraints, layout.num_rows
+    return Scores(
+        tallies=np.zeros(NUM_TALLIES, dtype=np.int64),
+        loss=np.zeros(1),
+        costs=np.zeros(m),
+        violation=np.zeros(m),
+        worst=np.full(m, -np.inf),
+        excess=np.zeros(m),
+        losses=np.zeros(rows),
+        occupancy=np.zeros(rows),
+        reach=np.zeros(layout.num_states),
+    )
+
+
+def make_curves(layout: Layout, num_constraints: int, marks: IntArray) -> Curves:
+    count, m = len(marks), num_constraints
+    return Curves(
+        marks=marks.astype(np.int64),
+        loss=np.zeros(count),
+        unsafe=np.zeros(count, dtype=np.int64),
+        costs=np.zeros((count, m)),
+        violation=np.zeros((count, m)),
+        worst=np.zeros((count, m)),
+        excess=np.zeros((count, m)),
+        losses=np.zeros((count, layout.num_rows)),
+    )
+
+
+class Occupancies:
+    """q^{P,pi} (num_rows,) of policies and mixtures in one world.
+
+    Policies are frozen and equal to themselves only, so the occupancy of each is kept for as long as it lives: a
+    baseline of thousands of policies costs one pass, once.
+    """
+
+    def __init__(self, layout: Layout, transitions: FloatArray) -> None:
+        self._index, self._transitions = index_of(layout), transitions
+        self._reach = np.zeros(layout.num_states)
+        self._known: WeakKeyDictionary[Policy | Mixture, FloatArray] = WeakKeyDictionary()
+
+    def of(self, plan: Policy | Mixture) -> FloatArray:
+        """The occupancy of a policy, or the mixture of those of the parts."""
+        known = self._known.get(plan)
+        if known is None:
+            known = self._known[plan] = frozen(self._computed(plan))
+        return known
+
+    def _computed(self, plan: Policy | Mixture) -> FloatArray:
+        if isinstance(plan, Policy):
+            return self._forward(plan.probabilities)
+        result = np.zeros(plan.layout.num_rows)
+        if isinstance(plan, UniformMixture):
+            for policy in plan.table:
+                result += self._forward(policy) / len(plan.table)
+            return result
+        for weight, part in plan.parts:
+            result += weight * self.of(part)
+        return result
+
+    def _forward(self, policy: FloatArray) -> FloatArray:
+        occupancy = np.zeros(len(policy))
+        # Copied, because compiled code exists once, for arrays that can be written to.
+        forward(self._index, self._transitions, policy.copy(), self._reach, occupancy)
+        return occupancy
+
+
+@kernel
+def forward(
+    index: Index, transitions: FloatArray, policy: FloatArray, reach: FloatArray, occupancy: FloatArray
+) -> None:
+    """q^{P,pi}(x,a) (num_rows,) for the transitions (num_triples,), into `occupancy`; `reach` is overwritten."""
+    num_actions, row_start, successor = index.num_actions, index.row_start, index.successor
+    reach[:] = 0.0
+    reach[0] = 1.0
+    for x in range(len(reach) - 1):
+        for r in range(x * num_actions, (x + 1) * num_actions):
+            mass = reach[x] * policy[r]
+            occupancy[r] = mass
+            if mass > 0.0:
+                for j in range(row_start[r], row_start[r + 1]):
+                    reach[successor[j]] += mass * transitions[j]
+
+
+@inlined_kernel
+def add_scores(world: KernelWorld, loss: FloatArray, scores: Scores) -> bool:
+    """Add the episode whose q_t is in `occupancy`, with the loss (num_rows,); returns whether it is unsafe."""
+    q, losses, tallies = scores.occupancy, scores.losses, scores.tallies
+    expected = 0.0
+    for r in range(len(q)):
+        expected += loss[r] * q[r]
+        losses[r] += loss[r]
+    scores.loss[0] += expected
+    unsafe = False
+    for i in range(len(scores.costs)):
+        cost = 0.0
+        for r in range(len(q)):
+            cost += world.mean_costs[r, i] * q[r]
+        excess = cost - world.thresholds[i]
+        scores.excess[i] = excess
+        scores.costs[i] += cost
+        scores.violation[i] += max(excess, 0.0)
+        scores.worst[i] = max(scores.worst[i], excess)
+        unsafe |= excess > 0.0
+    tallies[PLAYED] += 1
+    if unsafe:
+        tallies[UNSAFE] += 1
+    return unsafe
+
+
+@kernel
+def add_episode(world: KernelWorld, loss: FloatArray, scores: Scores) -> bool:
+    """`add_scores`, for callers that are not compiled."""
+    return add_scores(world, loss, scores)
+
+
+@kernel
+def keep_mark(scores: Scores, curves: Curves) -> int:
+    """After an episode: copy the sums if it is a checkpoint; returns which one, -1 if none."""
+    tallies = scores.tallies
+    mark = tallies[NEXT_MARK]
+    if mark >= len(curves.marks) or tallies[PLAYED] != curves.marks[mark]:
+        return -1
+    curves.loss[mark] = scores.loss[0]
+    curves.unsafe[mark] = tallies[UNSAFE]
+    copy_into(scores.costs, curves.costs[mark])
+    copy_into(scores.violation, curves.violation[mark])
+    copy_into(scores.worst, curves.worst[mark])
+    copy_into(scores.excess, curves.excess[mark])
+    copy_into(scores.losses, curves.losses[mark])
+    tallies[NEXT_MARK] += 1
+    return int(mark)

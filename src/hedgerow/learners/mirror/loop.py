@@ -1,0 +1,149 @@
+"""Algorithm 1 of the paper for a block of episodes, in one compiled call.
+
+    for each episode: toss the learner's coin, score the plan, play it, learn, watch the promises
+
+The learner's step is the one that `observe` calls. The loop leaves compiled code only when a projection needs the slow
+solver or a phase of the learner is over; the caller does what is needed and comes back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.environments.play import KernelWorld, play
+from hedgerow.environments.scores import Curves, Scores, add_scores, keep_mark
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.mixing import played_policy, toss
+from hedgerow.learners.mirror.notes import (
+    Notes,
+    note_close,
+    note_episode,
+    note_estimator,
+    note_learning,
+    note_plan,
+)
+from hedgerow.learners.mirror.safe_search import keep_policy
+from hedgerow.learners.mirror.state import EPISODE, PHASE_OVER
+from hedgerow.learners.mirror.step import learn
+from hedgerow.learners.mirror.watch import Watch, occupy, watch_close, watch_learning, watch_plan
+from hedgerow.model.layout import Layout
+from hedgerow.projection.newton import SOLVED
+
+
+class Path(NamedTuple):
+    """The buffers of one episode."""
+
+    rows: IntArray
+    """(L,)"""
+    triples: IntArray
+    """(L,)"""
+    losses: FloatArray
+    """(L,)"""
+    costs: FloatArray
+    """(L, m)"""
+
+
+class Losses(NamedTuple):
+    """The losses of a block of episodes, or an adversary that pursues the learner (`adversaries/adaptive.py`)."""
+
+    patterns: FloatArray
+    """(p, num_rows)"""
+    pattern: IntArray
+    """(count,): which pattern each episode has"""
+    rate: float
+    """Of the pursuit; 0 for losses that are given"""
+    average: FloatArray
+    """(num_rows,): the policies played so far, as the pursuit remembers them; empty without one"""
+    pursuit: FloatArray
+    """(num_rows,): the loss of the present episode under pursuit; empty without one"""
+
+
+def make_path(layout: Layout, num_constraints: int) -> Path:
+    steps = layout.steps
+    return Path(
+        rows=np.zeros(steps, dtype=np.int64),
+        triples=np.zeros(steps, dtype=np.int64),
+        losses=np.zeros(steps),
+        costs=np.zeros((steps, num_constraints)),
+    )
+
+
+@kernel
+def run_block(
+    core: Core,
+    world: KernelWorld,
+    scores: Scores,
+    curves: Curves,
+    watch: Watch,
+    notes: Notes | None,
+    path: Path,
+    given: Losses,
+    first: int,
+    coin: Generator,
+    actions: Generator,
+    environment: Generator,
+    cost_stream: Generator,
+) -> tuple[int, bool]:
+    """Run the episodes first, ... of a block of losses; without `notes` nothing of them is compiled.
+
+    Returns how many of the block are done, and whether the last of them is closed: if its projection needs the slow
+    solver, the learner has to `complete` it before it is closed. Also returns when a phase of the learner is over.
+    """
+    index, numbers, reals, policy = core.index, core.state.numbers, core.state.reals, core.state.policy
+    rows, triples, losses, costs = path.rows, path.triples, path.losses, path.costs
+    baselines = core.baseline.policies
+    for i in range(first, len(given.pattern)):
+        loss = given.patterns[given.pattern[i]]
+        if given.rate > 0.0:
+            loss = given.pursuit
+            pursue(index.num_actions, given.average, loss)
+        toss(numbers, reals, len(baselines), coin)
+        if core.search.active:
+            keep_policy(core.state.search.policies, core.search.draws, policy, numbers[EPISODE] + 1, coin)
+        occupy(core, world, scores, watch)
+        add_scores(world, loss, scores)
+        if notes is not None:
+            note_plan(core, world, watch, notes)
+        watch_plan(core, world, scores, curves, watch)
+        if notes is not None and len(notes.optimism) > 0:
+            note_estimator(core, loss, scores, notes)
+        plays = played_policy(numbers, policy, baselines)
+        play(index, world, plays, actions, environment, cost_stream, rows, triples, costs)
+        if given.rate > 0.0:
+            remember(given.rate, plays, given.average)
+        if notes is not None:
+            note_episode(core, costs, notes)
+        for k in range(len(rows)):
+            losses[k] = loss[rows[k]]
+        code = learn(core, rows, triples, losses, costs)
+        if notes is not None and len(notes.optimism) > 0:
+            note_learning(core, rows, notes)
+        watch_learning(core, world, rows, scores, watch)
+        if code != SOLVED:
+            return i + 1, False
+        mark = keep_mark(scores, curves)
+        watch_close(core, mark, watch)
+        if notes is not None:
+            note_close(core, mark, notes)
+        if numbers[PHASE_OVER]:
+            return i + 1, True
+    return len(given.pattern), True
+
+
+@inlined_kernel
+def pursue(num_actions: int, average: FloatArray, loss: FloatArray) -> None:
+    """The loss (num_rows,) of `Pursuit`: on the actions that the learner has favoured lately."""
+    for r in range(len(loss)):
+        loss[r] = min(1.0, 0.5 * num_actions * average[r])
+
+
+@inlined_kernel
+def remember(rate: float, plays: FloatArray, average: FloatArray) -> None:
+    """What `Pursuit` remembers of the policies (num_rows,) played so far."""
+    for r in range(len(plays)):
+        average[r] = (1.0 - rate) * average[r] + rate * plays[r]

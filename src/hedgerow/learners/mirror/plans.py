@@ -1,0 +1,62 @@
+"""The plans of the family: the learner's own policy, mixed with a baseline where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hedgerow.checks import FloatArray
+from hedgerow.learners.mirror.core import Baseline
+from hedgerow.learners.protocol import Plan
+from hedgerow.model.layout import Layout
+from hedgerow.model.policy import Mixture, Policy, UniformMixture
+
+OWN, BASELINE = "own", "baseline"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MirrorPlan(Plan):
+    """A plan with the numbers that it rests on; the same numbers are in `notes`."""
+
+    episode: int = field(kw_only=True)
+    """From 0"""
+    branch: str = field(kw_only=True)
+    """`own`, or `baseline` if the coin of the episode chose the safe policy"""
+    cost_bounds: FloatArray = field(kw_only=True)
+    """(m,): upper bounds of the expected costs of the episode before the coin, valid on the clean event"""
+
+    @property
+    def mixing_weight(self) -> float:
+        """lambda, the probability of the baseline before the coin was tossed; 0 for learners without one"""
+        return self.notes["mixing_weight"]
+
+
+class Baselines:
+    """The safe policies of a phase, as objects that live as long as the phase: what is known of them is kept."""
+
+    def __init__(self, layout: Layout, baseline: Baseline) -> None:
+        self.source, self._layout = baseline, layout
+        self._single = Policy.trusted(layout, baseline.policies[0]) if len(baseline.policies) == 1 else None
+        self.mixture: Policy | Mixture | None = self._single
+        if len(baseline.policies) > 1:
+            self.mixture = UniformMixture.of_table(layout, baseline.policies)
+
+    def plan(
+        self, episode: int, own: FloatArray, mixing_weight: float, branch: int, cost_bounds: FloatArray
+    ) -> MirrorPlan:
+        """The plan of an episode whose coin fell on `branch`: 0 for the own policy, j + 1 for the j-th baseline."""
+        mine = Policy.trusted(self._layout, own)
+        mixture: Policy | Mixture = mine
+        if self.mixture is not None:
+            mixture = Mixture.trusted((mixing_weight, self.mixture), (1.0 - mixing_weight, mine))
+        bounds = {f"bound_{i}": bound for i, bound in enumerate(cost_bounds.tolist())}
+        return MirrorPlan(
+            mixture,
+            mine if branch == 0 else self._chosen(branch - 1),
+            {"mixing_weight": mixing_weight, "branch": branch, **bounds},
+            episode=episode,
+            branch=BASELINE if branch else OWN,
+            cost_bounds=cost_bounds,
+        )
+
+    def _chosen(self, j: int) -> Policy:
+        return self._single or Policy.trusted(self._layout, self.source.policies[j])

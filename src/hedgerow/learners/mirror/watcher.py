@@ -1,0 +1,268 @@
+"""The watcher of the mirror-descent family: proofs, notes, and compiled blocks of episodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.adversaries.adaptive import Pursuit
+from hedgerow.adversaries.loss_blocks import LossBlock
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling import kernel
+from hedgerow.environments.play import KernelWorld
+from hedgerow.environments.scores import UNSAFE, Curves, Scores, keep_mark
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.loop import Losses, make_path, run_block
+from hedgerow.learners.mirror.notes import (
+    Notes,
+    make_notes,
+    note_close,
+    note_episode,
+    note_estimator,
+    note_learning,
+    note_plan,
+)
+from hedgerow.learners.mirror.state import OPEN, PENDING, PHASE_OVER
+from hedgerow.learners.mirror.watch import (
+    BRANCH_NOW,
+    CLEAN_NOW,
+    INFEASIBLE_SO_FAR,
+    ITERATIONS_SO_FAR,
+    LEAST_EXCESS,
+    MIRROR_LINEAR,
+    MIRROR_RESTARTS,
+    MIRROR_SQUARE,
+    MIXED,
+    MIXING_OVER,
+    MIXING_SLACK,
+    NOW_MIXING,
+    NOW_RESIDUAL,
+    REFUTED_FEASIBILITY,
+    REFUTED_SAFETY,
+    STATUS_NOW,
+    SUSPECT_SO_FAR,
+    UNCLEAN_SO_FAR,
+    Watch,
+    follow_core,
+    make_watch,
+    watch_close,
+    watch_learning,
+    watch_plan,
+)
+from hedgerow.learners.watching import Stage
+
+if TYPE_CHECKING:
+    from hedgerow.learners.mirror.base import MirrorLearner
+
+COUNTERS = {
+    "branch": (BRANCH_NOW, np.int32),
+    "status": (STATUS_NOW, np.int32),
+    "clean_now": (CLEAN_NOW, np.bool_),
+    "unclean": (UNCLEAN_SO_FAR, np.int64),
+    "infeasible": (INFEASIBLE_SO_FAR, np.int64),
+    "suspect": (SUSPECT_SO_FAR, np.int64),
+    "iterations": (ITERATIONS_SO_FAR, np.int64),
+}
+"""Columns that are whole numbers: branch (0 the own policy, j + 1 the j-th baseline) and status (0 solved, 1 relaxed, 2
+unsolved) of the checkpoint's episode, whether it began with the truth in all confidence sets; and so far: episodes that
+did not, projections without a solution, those that needed the slow solver, Newton steps."""
+
+
+@dataclass(frozen=True)
+class AtStop:
+    """The moment at which CV-OPS ended its search."""
+
+    violation: float
+    unsafe: int
+    loss: float
+    losses: FloatArray
+    """(num_rows,): sum of the losses so far"""
+    margin: float
+    """min_i (alpha_i - g_i^T q) of the mixture it found, exactly"""
+
+
+class MirrorWatcher:
+    """Watches one run of a learner; with `notes` also what the proofs speak of beyond that, with `estimator` also the
+    loss estimator on all pairs.
+    """
+
+    def __init__(
+        self, learner: MirrorLearner, stage: Stage, *, audit: bool = False, notes: bool = False, estimator: bool = False
+    ) -> None:
+        learner.complete()
+        self.learner, self.stage = learner, stage
+        layout, m, marks = learner.layout, learner.view.num_constraints, len(stage.curves.marks)
+        self.watch = make_watch(layout, m, marks, learner.core, stage.world, audit=audit)
+        binding = int(np.sum(learner.view.thresholds < layout.steps))
+        self.notes = make_notes(layout, binding, marks, estimator=estimator) if notes else None
+        self.at_stop: AtStop | None = None
+        self._path = make_path(layout, m)
+        self._losses = np.zeros(layout.num_rows)
+        self._core, self._learnt, self._closed = learner.core, learner.episode, True
+
+    @property
+    def compiled(self) -> bool:
+        """Whether blocks may be run compiled: not if a subclass plans or observes in a way of its own."""
+        from hedgerow.learners.mirror.base import MirrorLearner
+
+        own = type(self.learner)
+        return own.plan is MirrorLearner.plan and own.observe is MirrorLearner.observe
+
+    # Episode by episode ----------------------------------------------------------------------------------------------
+
+    def ready(self) -> None:
+        """Refuse a learner with a plan that nobody has played; finish an episode that an interrupt left open."""
+        numbers = self.learner.core.state.numbers
+        if numbers[PENDING]:  # compiled code would toss the coin of that episode again
+            raise InvalidInput(
+                f"episode {self.learner.episode} of the learner is planned already; call observe with what happened "
+                "in it before it is simulated"
+            )
+        if not self._closed or numbers[OPEN] or numbers[PHASE_OVER]:
+            self._closed = self._closed and not numbers[OPEN]
+            self._close(self._core)
+
+    def planned(self) -> None:
+        stage, self._core, self._learnt = self.stage, self.learner.core, self.learner.episode
+        _planned(self._core, stage.world, stage.scores, stage.curves, self.watch, self.notes)
+
+    def played(self, loss: FloatArray, costs: FloatArray) -> None:
+        if self.notes is not None:
+            self._losses[:], self._path.costs[:] = loss, costs
+            if len(self.notes.optimism):
+                note_estimator(self._core, self._losses, self.stage.scores, self.notes)
+            note_episode(self._core, self._path.costs, self.notes)
+
+    def learnt(self, rows: IntArray) -> bool:
+        if self.learner.episode == self._learnt:  # refused
+            return False
+        own = self._path.rows[: len(rows)]
+        own[:] = rows
+        if self.notes is not None and len(self.notes.optimism):
+            note_learning(self._core, own, self.notes)
+        _learnt(self._core, self.stage.world, own, self.stage.scores, self.watch)
+        self._closed = False
+        return True
+
+    def finish(self) -> None:
+        self.learner.complete()
+
+    def closed(self, mark: int) -> None:
+        _closed(self._core, mark, self.watch, self.notes)
+        self._closed = True
+        self._follow(self._core)
+
+    # In blocks -------------------------------------------------------------------------------------------------------
+
+    def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
+        """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
+        stage, streams, done, given = self.stage, self.stage.streams, 0, self._given(block, pursuit)
+        while done < len(given.pattern):
+            core = self._core = self.learner.core
+            done, self._closed = run_block(
+                core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done,
+                self.learner.coin, streams.actions, streams.environment, streams.costs,
+            )  # fmt: skip
+            if not self._closed or core.state.numbers[PHASE_OVER]:
+                self._close(core)
+
+    def _given(self, block: LossBlock | int, pursuit: Pursuit | None) -> Losses:
+        nothing = np.zeros(0)
+        if isinstance(block, LossBlock):
+            patterns, pattern = np.array(block.patterns, order="C"), np.array(block.index, dtype=np.int64)
+            return Losses(patterns, pattern, 0.0, nothing, nothing)
+        silent, pattern = np.zeros((1, self.learner.layout.num_rows)), np.zeros(block, dtype=np.int64)
+        if pursuit is None:
+            raise InvalidInput("a number of episodes is only enough for an adversary that pursues the learner")
+        return Losses(silent, pattern, pursuit.rate, pursuit.average, self._losses)
+
+    def _close(self, core: Core) -> None:
+        """Finish the last episode, whose learning began with `core`, and follow the learner into a new phase."""
+        self.learner.complete()
+        if not self._closed:
+            _closed(core, keep_mark(self.stage.scores, self.stage.curves), self.watch, self.notes)
+            self._closed = True
+        self._follow(core)
+
+    def _follow(self, core: Core) -> None:
+        """The learner may have begun a new phase."""
+        if self.learner.core is core:
+            return
+        self._core = self.learner.core
+        self.watch = follow_core(self.watch, self.learner.core, self.stage.world)
+        if not len(self.watch.baseline):
+            return
+        scores, cmdp = self.stage.scores, self.stage.cmdp
+        self.at_stop = AtStop(
+            violation=float(np.max(scores.violation, initial=0.0)),
+            unsafe=int(scores.tallies[UNSAFE]),
+            loss=float(scores.loss[0]),
+            losses=scores.losses.copy(),
+            margin=float(np.min(cmdp.thresholds - cmdp.mean_costs @ self.watch.baseline)),
+        )
+
+    # What was seen ---------------------------------------------------------------------------------------------------
+
+    def columns(self, reached: int) -> dict[str, NDArray[Any]]:
+        """The weight of the baseline in the checkpoint's episode and summed so far, the bounds of its costs, by how
+        much the projection after it misses a threshold, and `COUNTERS`.
+        """
+        watch = self.watch
+        sums, counters = watch.mark_sums[:reached], watch.mark_counters[:reached]
+        return {
+            "mixing_weight": sums[:, NOW_MIXING],
+            "mixing_total": sums[:, MIXED],
+            "residual": sums[:, NOW_RESIDUAL],
+            **{name: counters[:, place].astype(kind) for name, (place, kind) in COUNTERS.items()},
+            **{f"bound_{i}": watch.mark_bounds[:reached, i] for i in range(watch.mark_bounds.shape[1])},
+        }
+
+    def facts(self, comparator: FloatArray) -> dict[str, float | int | None]:
+        """What became of the deterministic promises.
+
+        least_excess          min of u - q_t over the visited pairs, in an audit over all, while the transitions are in
+                              their boxes: >= 0 up to rounding (T4)
+        refuted_feasibility   projections without a solution although the event was clean: 0 (T3)
+        refuted_safety        episodes with a baseline and a violation although the event was clean: 0 (T7)
+        mixing_over           max of lambda - lambda_0 while projections are feasible: <= 0 up to rounding (T8)
+        mixing_slack          min of (bound of lambda by the widths of the sets) - lambda: >= 0 (T9); needs an audit
+        mirror_left, _right   the two sides of the mirror-descent inequality (T18)
+        t_bar, rho_hat        of CV-OPS: how long its search took, and the margin that it found
+        """
+        sums, tallies, layout = self.watch.sums, self.watch.tallies, self.learner.layout
+        entropy = layout.steps * log(layout.num_states**2 * layout.num_actions)
+        return {
+            "least_excess": float(sums[LEAST_EXCESS]),
+            "refuted_feasibility": int(tallies[REFUTED_FEASIBILITY]),
+            "refuted_safety": int(tallies[REFUTED_SAFETY]),
+            "mixing_over": float(sums[MIXING_OVER]),
+            "mixing_slack": float(sums[MIXING_SLACK]),
+            "mirror_left": float(sums[MIRROR_LINEAR] - self.watch.estimates @ comparator),
+            "mirror_right": float(entropy * sums[MIRROR_RESTARTS] + sums[MIRROR_SQUARE]),
+            "t_bar": getattr(self.learner, "t_bar", None),
+            "rho_hat": getattr(self.learner, "rho_hat", None),
+        }
+
+
+@kernel
+def _planned(core: Core, world: KernelWorld, scores: Scores, curves: Curves, watch: Watch, notes: Notes | None) -> None:
+    if notes is not None:
+        note_plan(core, world, watch, notes)
+    watch_plan(core, world, scores, curves, watch)
+
+
+@kernel
+def _learnt(core: Core, world: KernelWorld, rows: IntArray, scores: Scores, watch: Watch) -> None:
+    watch_learning(core, world, rows, scores, watch)
+
+
+@kernel
+def _closed(core: Core, mark: int, watch: Watch, notes: Notes | None) -> None:
+    watch_close(core, mark, watch)
+    if notes is not None:
+        note_close(core, mark, notes)

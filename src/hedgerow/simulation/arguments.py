@@ -1,0 +1,85 @@
+"""What `simulate` is handed, sorted out: worlds, adversaries and learners of one's own, and what was mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hedgerow.adversaries.adaptive import Pursuit
+from hedgerow.adversaries.loss_blocks import ObliviousLosses
+from hedgerow.adversaries.losses import Fixed, checked
+from hedgerow.checks import kind_of, unmasked
+from hedgerow.environments.protocol import Environment
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.protocol import Learner
+from hedgerow.model.cmdp import CMDP, View
+from hedgerow.model.occupancy import checked_loss
+
+
+def environment_of(world: Any) -> CMDP | Environment:
+    """The CMDP of a world, or an environment of somebody else."""
+    for found in (world, getattr(world, "cmdp", None)):
+        if isinstance(found, CMDP):
+            return found
+    if isinstance(world, type) or not isinstance(world, Environment):
+        raise _misplaced(
+            "first", "a world: a CMDP, an entry of the catalogue, or what has view() and play()", world, ""
+        )
+    return world
+
+
+def learner_of(learner: Any) -> Learner:
+    """`learner`, if it can plan and observe."""
+    if isinstance(learner, type) or not isinstance(learner, Learner):
+        lacks = [name for name in ("view", "plan", "observe") if not hasattr(learner, name)]
+        advice = "" if isinstance(learner, type) or len(lacks) == 3 else f"; it has no {' and no '.join(lacks)}"
+        raise _misplaced("third", "a learner: what has view, plan() and observe(episode)", learner, advice)
+    return learner
+
+
+def adversary_of(losses: Any, world: Any) -> Any:
+    """An adversary whose every loss is in [0, 1]; None stands for the world's own loss."""
+    if losses is None:
+        losses = getattr(world, "loss", None)
+        if losses is None:
+            raise _misplaced("second", "the losses, an adversary of hedgerow.losses or an array", None, "")
+    if isinstance(losses, type | CMDP | View | Learner) or isinstance(getattr(losses, "cmdp", None), CMDP):
+        inside = "; pass its own loss, .loss" if hasattr(losses, "loss") and hasattr(losses, "cmdp") else ""
+        raise _misplaced("second", "the losses, an adversary of hedgerow.losses or an array", losses, inside)
+    if isinstance(losses, ObliviousLosses | Pursuit):
+        return losses
+    if isinstance(losses, np.ndarray | list | tuple):
+        environment = environment_of(world)
+        view = environment.view()
+        return Fixed(checked_loss(view.layout, unmasked("the loss", losses)))
+    return checked(losses)
+
+
+def check_match(view: View, learner: Learner) -> None:
+    """Refuse a learner that was built for another world."""
+    own = learner.view
+    if not isinstance(own, View):
+        raise InvalidInput(f"the view of a learner is what cmdp.view() returns, not {kind_of(own)}")
+    if own.layout != view.layout or not np.array_equal(own.thresholds, view.thresholds):
+        raise InvalidInput("the learner was built for another world: build it on the view() of the one to simulate")
+
+
+def _misplaced(place: str, expected: str, given: object, advice: str) -> InvalidInput:
+    if isinstance(given, type):
+        advice = f"; make an object of it, {given.__name__}(...)"
+    order = "the order is simulate(world, losses, learner)"
+    return InvalidInput(f"the {place} argument of a simulation is {expected}, not {kind_of(given)}{advice}; {order}")
+
+
+def own_turn(learner: Any, function: Callable[[], Any]) -> Any:
+    """Call `function` while the learner is at work for nobody else, if it can say so.
+
+    Between episodes it is at rest, and an adversary may save it.
+    """
+    from hedgerow.learners.ownership import in_turn
+
+    if not hasattr(learner, "turn"):
+        return function()
+    return in_turn("simulate", rests=True)(lambda _: function())(learner)
