@@ -124,7 +124,7 @@ def test_a_damaged_file_is_made_again(tmp_path: Path, reference: dict[str, bytes
     sweep.sweep(small(), tmp_path / "out", plan=SERIAL)
     victim = sorted((tmp_path / "out" / "cells").iterdir())[0]
     blob, ears = bytearray(victim.read_bytes()), Ears()
-    blob[len(blob) // 2] ^= 4
+    blob[len(blob) // 3] ^= 4
     victim.write_bytes(blob)
     tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL, resume=True, watch=ears)
     assert (tally.done, tally.complete) == (1, True)

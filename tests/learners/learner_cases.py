@@ -18,6 +18,7 @@ from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
 from hedgerow.model.layout import Layout
 from hedgerow.planning import offline
+from hedgerow.simulation.outcome import CURVES, Run
 
 
 def random_world(
@@ -87,6 +88,13 @@ def snapshot(learner: Learner) -> dict[str, np.ndarray]:
     arrays = {name: array.copy() for name, array in flat_arrays(learner.core.state).items()}
     coin = learner.coin.bit_generator.state["state"]
     return {**arrays, "coin": np.array([str(coin)])}
+
+
+def scores(run: Run) -> dict[str, np.ndarray]:
+    """All numbers of a run, by name."""
+    own = {**run.notes, **{name: np.nan if value is None else value for name, value in run.facts.items()}}
+    common = {name: getattr(run, name) for name in (*CURVES, "optimum", "comparator")}
+    return {name: np.asarray(value) for name, value in {**common, **own}.items()}
 
 
 def assert_same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> None:

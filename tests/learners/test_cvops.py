@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learner_cases import assert_same, draw_path, make_learner, random_world, snapshot
+from learner_cases import assert_same, draw_path, make_learner, random_world, scores, snapshot
 
 from hedgerow.adversaries import losses
 from hedgerow.errors import InvalidInput
@@ -82,7 +82,7 @@ def test_the_mixture_is_scored_as_the_average_of_its_policies() -> None:
     while learner.phase == 1:
         simulation.advance(100)
     costs = np.mean([evaluate(world, policy, np.zeros(12)).costs for policy in learner.baseline_policies], axis=0)
-    np.testing.assert_allclose(world.mean_costs @ simulation.score.baseline, costs, atol=1e-12)
+    np.testing.assert_allclose(world.mean_costs @ simulation.watcher.watch.baseline, costs, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,7 @@ def test_step_wise_and_compiled_runs_agree_across_the_phases(options: dict[str, 
         run = simulate(world, losses.Switching(period=7, seed=1), learner, seed=4, step_wise=step_wise, episodes=600)
         assert learner.phase == 2
         assert learner.t_bar < 500
-        values = {k: np.asarray(v) for k, v in vars(run).items() if k not in ("seconds", "cmdp", "learner")}
-        runs.append((snapshot(learner), values))
+        runs.append((snapshot(learner), scores(run)))
     assert_same(runs[0][0], runs[1][0])
     assert_same(runs[0][1], runs[1][1])
 

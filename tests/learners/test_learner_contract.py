@@ -15,6 +15,7 @@ from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.files import FILE_VERSION, load, to_bytes
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.layout import Layout
+from hedgerow.model.policy import Mixture
 
 
 def play(learner: Learner, world: CMDP, episodes: int, rng: np.random.Generator) -> None:
@@ -32,14 +33,17 @@ def test_plans_are_policies_with_honest_numbers(kind: str, preset: str) -> None:
     for t in range(30):
         plan = learner.plan()
         assert plan.episode == learner.episode == t
-        np.testing.assert_allclose(plan.policy.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)
-        assert np.all(plan.policy >= 0.0)
+        played = plan.policy.probabilities
+        np.testing.assert_allclose(played.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)
+        assert np.all(played >= 0.0)
+        assert plan.notes["bound_1"] == plan.cost_bounds[1]
+        assert plan.notes["branch"] == 0 or isinstance(plan.mixture, Mixture)
         assert plan.branch in ("own", "baseline")
         assert 0.0 <= plan.mixing_weight <= 1.0
         assert plan.cost_bounds.shape == (2,)
         assert np.all(plan.cost_bounds <= world.layout.steps)
         with pytest.raises(ValueError, match="read-only"):
-            plan.policy[0] = 0.5
+            played[0] = 0.5
         rows = draw_path(world, plan.policy, rng)
         learner.observe(rows, rng.random(3), rng.random((3, 2)))
     assert learner.core.state.counts.num_visits.sum() == 30 * 3
@@ -110,9 +114,9 @@ def bad_observations(world: CMDP, rows: np.ndarray) -> list[tuple[Any, Any, Any,
     swapped = rows[::-1]
     nan, high = np.array([0.0, np.nan, 0.0]), np.array([0.0, 1.5, 0.0])
     return [
-        (rows[:2], good_loss, good_cost, "array of 3 rows"),
+        (rows[:2], good_loss, good_cost, "has 2 of 3 steps; if it was aborted"),
         (rows.astype(float), good_loss, good_cost, "whole numbers"),
-        ("path", good_loss, good_cost, "array of 3 rows"),
+        ("path", good_loss, good_cost, "a trajectory is 3 rows"),
         (swapped, good_loss, good_cost, "step 0 of the trajectory is row"),
         ([rows[0], rows[1], 10**9], good_loss, good_cost, "step|no path"),
         ([-1, rows[1], rows[2]], good_loss, good_cost, "step 0 of the trajectory is row -1"),
@@ -150,7 +154,7 @@ def test_a_path_must_exist_and_be_possible_under_the_plan() -> None:
     missing = next(
         y for y in range(4, 7) if y not in layout.successor[layout.row_start[row] : layout.row_start[row + 1]]
     )
-    with pytest.raises(InvalidInput, match=f"no path: .* cannot lead to state {missing}"):
+    with pytest.raises(InvalidInput, match=f"no path: .* cannot lead to layer 2, state {missing - 4}"):
         learner.observe([0, row, missing * 2], np.zeros(3), np.zeros((3, 2)))
     safe = make_learner("s-ops", random_world(0))
     while safe.plan().branch != "baseline":

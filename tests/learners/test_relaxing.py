@@ -105,7 +105,7 @@ def test_compiled_step_wise_and_continued_from_a_copy_are_the_same(m: int) -> No
                 simulation.advance(200)
                 if way == "copied":
                     learner = copied(learner)
-                    simulation.learner = learner
+                    simulation.learner = simulation.watcher.learner = learner
         assert learner.core.state.reals[SLACK] > 0.0
         states.append({name: array.tolist() for name, array in flat_arrays(learner.core.state).items()})
     assert states[0] == states[1]

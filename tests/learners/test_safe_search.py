@@ -34,7 +34,7 @@ LAYOUT = Layout((1, 2, 2, 1), 2)
 
 
 def make_rule(thresholds: list[float], delta: float = 0.05, **changes: float) -> SearchRule:
-    m, L = len(thresholds), float(LAYOUT.horizon)
+    m, L = len(thresholds), float(LAYOUT.steps)
     rule = SearchRule(
         active=True,
         kind=PRACTICAL,
@@ -42,7 +42,7 @@ def make_rule(thresholds: list[float], delta: float = 0.05, **changes: float) ->
         primal_constant=0.0,
         dual_constant=regret_constant(m, L),
         dual_step=step_constant(m, L),
-        horizon=L,
+        steps=L,
         radius_scale=1.0,
         log_inverse_delta=-np.log(delta),
         binding=np.arange(m),

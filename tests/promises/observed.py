@@ -11,7 +11,7 @@ from hedgerow.promises.observation import Observation
 from hedgerow.promises.specs import RunSpec
 
 KEPT: dict[str, float] = {
-    "horizon": 1.0,
+    "steps": 1.0,
     "log_argument": 100.0,
     "rho": 0.4,
     "seconds": 1.0,

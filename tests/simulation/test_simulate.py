@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learner_cases import KINDS, assert_same, make_learner, random_world, snapshot, with_costs
+from learner_cases import KINDS, assert_same, make_learner, random_world, scores, snapshot, with_costs
 
 from hedgerow import catalogue
 from hedgerow.adversaries import losses
@@ -25,7 +25,6 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import linear_programs, offline
 from hedgerow.simulation.marks import checkpoints
-from hedgerow.simulation.outcome import CURVES, Run
 from hedgerow.simulation.run import Simulation, simulate
 
 ADVERSARIES: dict[str, Any] = {
@@ -35,12 +34,6 @@ ADVERSARIES: dict[str, Any] = {
     "drifting": lambda world: losses.Drifting(period=50, seed=1),
     "pursuit": lambda world: losses.Pursuit(),
 }
-
-
-def scores(run: Run) -> dict[str, np.ndarray]:
-    own = {**run.notes, **{name: np.nan if value is None else value for name, value in run.facts.items()}}
-    common = {name: getattr(run, name) for name in (*CURVES, "optimum", "comparator")}
-    return {name: np.asarray(value) for name, value in {**common, **own}.items()}
 
 
 @pytest.mark.parametrize("cost_kind", ["bernoulli", "beta", "empirical"])

@@ -84,10 +84,10 @@ class Simulation:
     ) -> None:
         environment = environment_of(world)
         exact = isinstance(environment, CMDP)
-        self.world, self.learner, self.seed = environment, learner_of(learner), seed_number(seed)
         if not exact and losses is not None:
             raise InvalidInput("an environment of your own tells its losses itself; pass None for them")
         self.losses: Any = adversary_of(losses, world) if exact else None
+        self.world, self.learner, self.seed = environment, learner_of(learner), seed_number(seed)
         check_match(environment.view(), learner)
         self.first = self._reached = self._learner_episode
         self.last = self.first + self._length(episodes)
