@@ -35,7 +35,7 @@ from hedgerow.adversaries.loss_blocks import (
     unit_array,
 )
 from hedgerow.adversaries.random_walk import RandomWalk
-from hedgerow.checks import FloatArray, seed_number, whole_number
+from hedgerow.checks import FloatArray, did_you_mean, frozen, seed_number, shown, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
 
@@ -57,13 +57,14 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Fixed(ObliviousLosses):
-    """The same loss (rows,) in every episode."""
+    """The same loss (rows,), or a table (states, actions), in every episode."""
 
     kind: ClassVar[str] = "fixed"
     loss: FloatArray
 
     def __post_init__(self) -> None:
-        self._set(loss=unit_array("the loss", self.loss, 1))
+        loss = unit_array("the loss", self.loss, 2 if np.ndim(self.loss) == 2 else 1)
+        self._set(loss=frozen(loss.ravel()))
 
     def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
         check_rows(layout, self.loss)
@@ -199,7 +200,7 @@ _KINDS: dict[str, type[ObliviousLosses] | type[Pursuit]] = {
 def from_params(kind: str, params: Mapping[str, Any]) -> ObliviousLosses | Pursuit:
     """The adversary that `kind` and `params()` describe."""
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise InvalidInput(f"unknown losses {kind!r}; known: {', '.join(_KINDS)}")
+        raise InvalidInput(f"unknown losses {shown(kind)}{did_you_mean(str(kind), _KINDS)}")
     if not isinstance(params, Mapping):
         raise InvalidInput(f"the parameters of {kind} losses must be a mapping from names to values, not {params!r}")
     try:

@@ -29,11 +29,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, float_array, frozen
+from hedgerow.checks import FloatArray, IntArray, float_array, frozen, numeric_array
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.finite_horizon import FiniteHorizon, Transitions, at_step, finite_horizon
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, DeterministicCosts
+from hedgerow.model.episode import Episode, along
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import TOL_POLICY_SUM, checked_policy
 
@@ -124,6 +125,54 @@ class Unrolled:
         result[k, s] = 0.0
         np.add.at(result, (k, s, real[inner]), pi[inner])
         return result
+
+    def episode(
+        self,
+        states: Sequence[int],
+        actions: Sequence[int],
+        losses: ArrayLike,
+        costs: ArrayLike | None = None,
+        *,
+        ended: bool = False,
+        overridden: bool = False,
+    ) -> Episode:
+        """What happened in the original process, as a learner takes it.
+
+        `states` are those before each of the n `actions`, and the one after the last; with n = H the latter may be left
+        out. `losses` (n,) and `costs` (n, m) are what each action led to. An episode with n < H was aborted, unless the
+        process has `ended` by itself in its last state: then it stays there, as the table says. The root, if there is
+        one, is added by itself.
+        """
+        view, count = self.cmdp.view(), len(actions)
+        if not 0 < count <= self.horizon or len(states) not in (count + 1, count + (count < self.horizon)):
+            raise InvalidInput(
+                f"an episode of this process has at most {self.horizon} actions, and one state more than actions; "
+                f"there are {count} actions and {len(states)} states"
+            )
+        copy = ended and count < self.horizon
+        places = [
+            self._place(step, state) for step, state in enumerate(states[: count + (not copy)]) if step < self.horizon
+        ]
+        path = list(zip(places, map(int, actions), strict=False))
+        loss, cost = numeric_array("the loss", losses), along(view, costs, count)
+        if copy:
+            rest = [self._place(step, states[-1], copy=True) for step in range(count, self.horizon)]
+            path += [(place, 0) for place in rest]
+            stays = np.zeros(len(rest)) if self.loss is None else self.loss[[self.cmdp.layout.row(x, 0) for x in rest]]
+            loss, cost = np.concatenate((loss, stays)), np.concatenate((cost, np.zeros((len(rest), cost.shape[1]))))
+        if self.has_root:
+            path, loss = [(0, 0), *path], np.concatenate(([0.0], loss))
+            cost = np.concatenate((np.zeros((1, cost.shape[1])), cost))
+        ended_in = places[count] if count < self.horizon and not copy else None
+        return Episode(view, path, loss, cost, ended_in=ended_in, overridden=overridden)
+
+    def _place(self, step: int, state: int, *, copy: bool = False) -> int:
+        """The number of the loop-free state that means `state`, or "ended in `state`", before `step`."""
+        found = np.flatnonzero((self.step_of == step) & (self.state_of == state) & (self.is_copy == copy))
+        if not len(found):
+            what = f"to have ended in state {state}" if copy else f"state {state}"
+            raise InvalidInput(f"{what} is not possible before step {step}")
+        return int(found[0])
 
     def _inner_states(self) -> IntArray:
         """The states (k, s): all but the root and the terminal state."""

@@ -7,7 +7,7 @@ transitions or the cost distribution.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,57 @@ class View:
     @property
     def num_constraints(self) -> int:
         return len(self.thresholds)
+
+    @classmethod
+    def of(
+        cls,
+        states: Sequence[Sequence[str]],
+        actions: Sequence[str],
+        thresholds: Mapping[str, float],
+        *,
+        successors: Mapping[tuple[str, str] | str, Sequence[str]] | None = None,
+        end: str = "end",
+    ) -> View:
+        """From names: the states of each layer, the actions, and the threshold of each constraint.
+
+        The first layer has one state; the terminal state `end` is added. `successors` says where a state, or a pair
+        (state, action), may lead; without it, and for pairs that it does not name, to every state of the next layer.
+
+            >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
+            >>> view.layout.describe_row(3), view.constraint_names
+            ("layer 1, state 'empty', action 'go'", ('delay',))
+        """
+        if not isinstance(thresholds, Mapping):
+            raise InvalidInput(f"thresholds are a mapping {{name: value}}, not {kind_of(thresholds)}")
+        if isinstance(states, str) or any(isinstance(layer, str) for layer in states):
+            raise InvalidInput("states are one list of names per layer: [['start'], ['left', 'right']]")
+        layers = [tuple(layer) for layer in states]
+        names = [name for layer in layers for name in layer]
+        sizes, labels = [*(len(layer) for layer in layers), 1], (*names, end)
+        layout = Layout(sizes, len(actions)).labelled(labels, actions)
+        if successors:
+            layout = _with_successors(layout, successors).labelled(labels, actions)
+        return cls(layout, np.array(list(thresholds.values()), dtype=np.float64), tuple(thresholds))
+
+
+def _with_successors(layout: Layout, successors: Mapping[tuple[str, str] | str, Sequence[str]]) -> Layout:
+    """The layout in which the named states and pairs lead to the named successors only."""
+    support = [block != 0.0 for block in layout.split_triples(np.ones(layout.num_triples))]
+    for key, targets in successors.items():
+        state = layout.state(key if isinstance(key, str) else key[0])
+        k = int(layout.layer_of_state[state])
+        if k == layout.steps or isinstance(targets, str):
+            raise InvalidInput(f"the successors of {key!r} must be a list of names; the terminal state has none")
+        local, first = state - int(layout.state_start[k]), int(layout.state_start[k + 1])
+        chosen = slice(None) if isinstance(key, str) else layout.action(key[1])
+        allowed = np.zeros(layout.layer_sizes[k + 1], dtype=bool)
+        for name in targets:
+            target = layout.state(name)
+            if layout.layer_of_state[target] != k + 1:
+                raise InvalidInput(f"{key!r} cannot lead to {name!r}: it is not in layer {k + 1}")
+            allowed[target - first] = True
+        support[k][local, chosen] = allowed
+    return Layout.from_support(support)
 
 
 class CMDP:

@@ -26,14 +26,15 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, frozen, real_number
-from hedgerow.errors import CertificateError, InfeasibleError
-from hedgerow.model.cmdp import CMDP
+from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
+from hedgerow.model.cmdp import CMDP, cmdp_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import ZERO_MASS, checked_loss, occupancy, row_occupancy, uniform_policy
 from hedgerow.planning.column_generation import largest_margin_by_columns, least_loss_by_columns
@@ -100,13 +101,22 @@ class SlaterPoint:
     """dual_value - margin"""
 
 
-def optimum(cmdp: CMDP, loss: ArrayLike) -> OfflineSolution:
-    """The policy of least expected loss (rows,) among those whose expected costs respect the thresholds."""
+def optimum(world: CMDP | Any, loss: ArrayLike | None = None) -> OfflineSolution:
+    """The policy of least expected loss (rows,) among those whose expected costs respect the thresholds.
+
+    `world` is a CMDP, or what has one in `.cmdp`, such as an entry of the catalogue; its own `.loss` is the default.
+    """
+    cmdp = cmdp_of(world)
+    if loss is None:
+        loss = getattr(world, "loss", None)
+        if loss is None:
+            raise InvalidInput("say which loss is to be minimised: this world has none of its own")
     return _least_loss(cmdp, checked_loss(cmdp.layout, loss), margin=0.0)
 
 
-def strictly_feasible(cmdp: CMDP, margin: float, loss: ArrayLike | None = None) -> OfflineSolution:
+def strictly_feasible(world: CMDP | Any, margin: float, loss: ArrayLike | None = None) -> OfflineSolution:
     """The policy of least loss with costs <= thresholds - margin; without a loss, of least mean cost."""
+    cmdp = cmdp_of(world)
     margin = real_number("the margin", margin, 0.0, float(cmdp.layout.steps))
     if loss is None:
         loss = cmdp.mean_costs.mean(axis=0) if cmdp.num_constraints else np.zeros(cmdp.layout.num_rows)
@@ -116,8 +126,8 @@ def strictly_feasible(cmdp: CMDP, margin: float, loss: ArrayLike | None = None) 
 class Optima:
     """The optima of many losses in one world, certified like `optimum`: each search starts where the last one ended."""
 
-    def __init__(self, cmdp: CMDP) -> None:
-        self._cmdp = cmdp
+    def __init__(self, world: CMDP | Any) -> None:
+        cmdp = self._cmdp = cmdp_of(world)
         self._simplex: PolicySimplex | None = None
         with contextlib.suppress(CertificateError):  # the optima may have their proofs all the same
             safest = slater(cmdp)
@@ -134,8 +144,9 @@ class Optima:
         return optimum(self._cmdp, checked)
 
 
-def slater(cmdp: CMDP) -> SlaterPoint:
+def slater(world: CMDP | Any) -> SlaterPoint:
     """The largest margin rho that all constraints can have at once, and a policy that has it; solved once per world."""
+    cmdp = cmdp_of(world)
     if cmdp not in _SLATER_POINTS:
         _SLATER_POINTS[cmdp] = _slater(cmdp)
     return _SLATER_POINTS[cmdp]

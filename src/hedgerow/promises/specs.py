@@ -88,11 +88,12 @@ def make_learner(spec: RunSpec, where: Ground, learner: type[Learner] | None = N
     switches: dict[str, Any] = dict(spec.switches)
     if learner is None and spec.learner not in LEARNERS:
         raise InvalidInput(f"there is no learner {spec.learner!r}; known: {', '.join(LEARNERS)}")
-    chosen = learner or LEARNERS[spec.learner]
+    chosen: Any = learner or LEARNERS[spec.learner]
     if issubclass(chosen, SOPS):
         margins = where.cmdp.thresholds - where.safest_costs
         switches |= {"baseline": where.safest, "baseline_costs": where.safest_costs + spec.shrink * margins}
-    return chosen(where.cmdp.view(), spec.episodes, spec.delta, spec.preset, seed=spec.seed, **switches)
+    made: Learner = chosen(where.cmdp.view(), spec.episodes, spec.delta, spec.preset, seed=spec.seed, **switches)
+    return made
 
 
 def make_losses(spec: RunSpec, where: Ground) -> Any:

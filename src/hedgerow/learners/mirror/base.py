@@ -16,7 +16,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from math import log
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
@@ -31,7 +31,7 @@ from hedgerow.learners.mirror.mixing import cost_bounds, toss
 from hedgerow.learners.mirror.plans import Baselines, MirrorPlan
 from hedgerow.learners.mirror.rescue import project_now, rescue
 from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy
-from hedgerow.learners.mirror.settings import COMMON, make_settings
+from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_settings, names_of
 from hedgerow.learners.mirror.state import (
     BRANCH,
     EPISODE,
@@ -74,7 +74,7 @@ class MirrorLearner(ABC):
     """What SV-OPS, S-OPS, CV-OPS and UOB-REPS share; see the module's text."""
 
     kind: ClassVar[str]
-    switches: ClassVar[frozenset[str]] = COMMON
+    switches: ClassVar[frozenset[str]] = names_of(CommonSwitches)
     constrained: ClassVar[bool] = True
     """Whether the projection respects the constraints."""
 
@@ -83,11 +83,11 @@ class MirrorLearner(ABC):
         view: View,
         episodes: int | None,
         delta: float,
-        preset: str = "paper",
+        preset: Preset = "paper",
         seed: int = 0,
         *,
         transitions: ArrayLike | None = None,
-        **switches: Any,
+        **switches: Unpack[CommonSwitches],
     ) -> None:
         self.view = checked_view(view)
         self.layout = view.layout

@@ -14,7 +14,7 @@ run: then `t_bar` and `rho_hat` are None, and the ledger says that nothing is pr
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,7 +38,14 @@ from hedgerow.learners.mirror.safe_search import (
     SearchRule,
     make_search,
 )
-from hedgerow.learners.mirror.settings import COMMON, confidence_void, mixing_void, stopping_void
+from hedgerow.learners.mirror.settings import (
+    Preset,
+    SearchSwitches,
+    confidence_void,
+    mixing_void,
+    names_of,
+    stopping_void,
+)
 from hedgerow.learners.mirror.simplex_ogd import regret_constant, step_constant
 from hedgerow.learners.mirror.sops import largest_mixing
 from hedgerow.learners.mirror.sound_search import check_policies, check_search, end_of_search
@@ -85,26 +92,24 @@ class CVOPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "cv-ops"
-    switches: ClassVar[frozenset[str]] = COMMON | {
-        "joint_cost", "mixture_bound", "sigma", "stop", "stop_scale", "phase2_stats", "baseline_bound",
-    }  # fmt: skip
+    switches: ClassVar[frozenset[str]] = names_of(SearchSwitches)
 
     def __init__(
         self,
         view: View,
         episodes: int | None,
         delta: float,
-        preset: str = "paper",
+        preset: Preset = "paper",
         seed: int = 0,
         *,
         memory_budget: int = MEMORY_BUDGET,
         primal_constant: float | None = None,
         transitions: ArrayLike | None = None,
-        **switches: Any,
+        **switches: Unpack[SearchSwitches],
     ) -> None:
         self.memory_budget, self.given_constant = checked_arguments(checked_view(view), memory_budget, primal_constant)
         switches.setdefault("mixture_bound", "auto")
-        super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
+        super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)  # type: ignore[misc]
 
     # Phases ----------------------------------------------------------------------------------------------------------
 

@@ -127,7 +127,7 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
         raise InvalidInput(f"unexpected metadata {unexpected}")
     if meta["learner"] not in LEARNERS:
         raise InvalidInput(f"unknown learner {meta['learner']!r}; known: {', '.join(LEARNERS)}")
-    cls = LEARNERS[meta["learner"]]
+    cls: Any = LEARNERS[meta["learner"]]
     groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "argument": {}, "state": {}}
     for name, array in arrays.items():
         group, _, rest = name.partition(".")
@@ -137,7 +137,7 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     chosen = switches.from_meta(meta["settings"])
     view = _view(meta, groups["view"], groups["state"]["conditional"].size)
     check_sizes(view, groups["state"])
-    learner = cls(
+    learner: MirrorLearner = cls(
         view,
         meta["episodes"],
         meta["delta"],

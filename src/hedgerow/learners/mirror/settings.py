@@ -25,23 +25,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
-from hedgerow.checks import real_number
+from hedgerow.checks import did_you_mean, real_number
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.radii import Radii
 
+Preset = Literal["paper", "sharp"]
+
+
+class CommonSwitches(TypedDict, total=False):
+    """The switches that every learner has."""
+
+    radii: Literal["paper", "tight", "anytime"]
+    confidence_scale: float
+    clip_costs: bool
+    tol: float
+    horizon: Literal["fixed", "doubling"]
+    boxes: Literal["episode", "epoch"]
+
+
+class MixingSwitches(CommonSwitches, total=False):
+    """Those of learners with a baseline."""
+
+    joint_cost: bool
+    mixture_bound: Literal["mixture", "realised", "discard", "auto"]
+    sigma: Literal["safe", "literal"]
+
+
+class SearchSwitches(MixingSwitches, total=False):
+    """Those of CV-OPS."""
+
+    stop: Literal["practical", "theory", "literal"]
+    stop_scale: float
+    phase2_stats: Literal["keep", "discard"]
+    baseline_bound: Literal["margin", "each"]
+
+
 CHOICES = {
-    "boxes": ("episode", "epoch"),
-    "mixture_bound": ("mixture", "realised", "discard", "auto"),
-    "sigma": ("safe", "literal"),
-    "stop": ("practical", "theory", "literal"),
-    "phase2_stats": ("keep", "discard"),
-    "baseline_bound": ("margin", "each"),
-    "horizon": ("fixed", "doubling"),
+    name: get_args(kind)
+    for name, kind in get_type_hints(SearchSwitches).items()
+    if get_origin(kind) is Literal and name != "radii"  # which `Radii` checks itself
 }
-COMMON = frozenset({"radii", "confidence_scale", "clip_costs", "tol", "horizon", "boxes"})
-"""The switches that every learner has."""
+
+
+def names_of(switches: type) -> frozenset[str]:
+    """The switches of a typed dictionary, by name."""
+    return frozenset(get_type_hints(switches))
 
 
 @dataclass(frozen=True)
@@ -66,7 +96,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
-            raise InvalidInput(f"the preset is {self.preset!r}; choose one of {', '.join(PRESETS)}")
+            raise InvalidInput(_no_preset(self.preset))
         Radii(self.radii, self.confidence_scale)  # refuses what is no radius
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
@@ -98,14 +128,19 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 def make_settings(preset: str, switches: Mapping[str, Any], known: frozenset[str], learner: str) -> Settings:
     """The settings of a preset with some switches changed; `known` are the switches that the learner has."""
     if preset not in PRESETS:
-        raise InvalidInput(f"the preset is {preset!r}; choose one of {', '.join(PRESETS)}")
+        raise InvalidInput(_no_preset(preset))
     unknown = sorted(set(switches) - known)
     if unknown:
-        raise InvalidInput(f"{learner} has no switch {unknown[0]!r}; its switches are {', '.join(sorted(known))}")
+        near = did_you_mean(unknown[0], sorted(known)).replace("known:", "its switches are")
+        raise InvalidInput(f"{learner} has no switch {unknown[0]!r}{near}")
     changes = {**PRESETS[preset], **switches}
     if changes.get("horizon") == "doubling" and "radii" not in switches:
         changes["radii"] = "anytime"  # the only ones that go without a horizon
     return Settings(preset=preset, **changes)
+
+
+def _no_preset(preset: object) -> str:
+    return f"the preset is {preset!r}; choose one of {', '.join(PRESETS)}"
 
 
 def to_meta(settings: Settings) -> dict[str, Any]:

@@ -8,7 +8,7 @@ bounds of the true expected costs of the baseline: lambda grows with them, so th
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner, checked_view
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.promised import clean_event, feasible_projection, regret_reasons, regret_statement
-from hedgerow.learners.mirror.settings import COMMON, confidence_void, mixing_void
+from hedgerow.learners.mirror.settings import MixingSwitches, Preset, confidence_void, mixing_void, names_of
 from hedgerow.learners.ownership import exclusive
 from hedgerow.learners.protocol import SafePolicy, safe_policy
 from hedgerow.model.cmdp import View
@@ -36,28 +36,28 @@ class SOPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "s-ops"
-    switches: ClassVar[frozenset[str]] = COMMON | {"joint_cost", "mixture_bound", "sigma"}
+    switches: ClassVar[frozenset[str]] = names_of(MixingSwitches)
 
     def __init__(
         self,
         view: View,
         episodes: int | None,
         delta: float,
-        preset: str = "paper",
+        preset: Preset = "paper",
         seed: int = 0,
         *,
         baseline: ArrayLike | SafePolicy | Any,
         baseline_costs: ArrayLike | None = None,
         allow_no_margin: bool = False,
         transitions: ArrayLike | None = None,
-        **switches: Any,
+        **switches: Unpack[MixingSwitches],
     ) -> None:
         view = checked_view(view)
         policy, costs = safe_policy(baseline, baseline_costs)
         self.baseline = checked_policy(view.layout, policy)
         self.baseline_costs = checked_costs(view, costs, bool(allow_no_margin))
         self.allow_no_margin = bool(allow_no_margin)
-        super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
+        super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)  # type: ignore[misc]
 
     def _first_core(self) -> Core:
         return self._make_core(self._make_baseline(self.baseline[np.newaxis].copy(), self.baseline_costs.copy()))

@@ -6,20 +6,18 @@ that set, so the projection has a solution and the learner never gives up a good
 violate a constraint by as much as the radii still allow.
 
     >>> from hedgerow.model.cmdp import View
-    >>> from hedgerow.model.layout import Layout
-    >>> learner = SVOPS(View(Layout((1, 1), 2), np.array([0.5]), ("cost",)), episodes=1000, delta=0.01)
-    >>> learner.plan().policy.tolist()
+    >>> view = View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+    >>> learner = SVOPS(view, episodes=1000, delta=0.01)
+    >>> learner.plan().policy["home"].tolist()
     [0.5, 0.5]
-    >>> learner.observe([0], losses=[1.0], costs=[[0.0]])
-    >>> bool(learner.plan().policy[0] < 0.5)
+    >>> learner.observe([("home", "wait")], losses=[1.0], costs=[0.0])
+    >>> learner.plan().policy["home", "wait"] < 0.5
     True
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
-
-import numpy as np  # noqa: F401 - used by the example above
 
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner

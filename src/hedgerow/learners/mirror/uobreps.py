@@ -8,13 +8,14 @@ horizon="doubling" it restarts after 1, 2, 4, ... episodes and needs no horizon.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from numpy.typing import ArrayLike
 
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.promised import clean_event, regret_reasons, regret_statement
+from hedgerow.learners.mirror.settings import CommonSwitches, Preset
 from hedgerow.learners.ownership import exclusive
 from hedgerow.model.cmdp import View
 
@@ -30,11 +31,11 @@ class UOBREPS(MirrorLearner):
         view: View,
         episodes: int | None,
         delta: float,
-        preset: str = "paper",
+        preset: Preset = "paper",
         seed: int = 0,
         *,
         transitions: ArrayLike | None = None,
-        **switches: Any,
+        **switches: Unpack[CommonSwitches],
     ) -> None:
         switches.setdefault("boxes", "epoch")
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)

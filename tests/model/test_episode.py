@@ -1,0 +1,94 @@
+"""Episodes: from rows, from pairs by number or label, complete, aborted or overridden; nothing unsound gets in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+
+VIEW = hr.View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
+TWO = hr.View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5, "noise": 1.0})
+
+
+def test_three_ways_to_say_the_same() -> None:
+    costs = [[0.0], [1.0]]
+    episodes = [
+        hr.Episode(VIEW, [1, 4], [0.5, 0.0], costs),
+        hr.Episode(VIEW, [(0, 1), (2, 0)], [0.5, 0.0], [0.0, 1.0]),
+        hr.Episode(VIEW, [("home", "go"), ("full", "wait")], [0.5, 0.0], costs),
+        hr.Episode(VIEW, np.array([[0, 1], [2, 0]]), [0.5, 0.0], costs),
+    ]
+    for episode in episodes:
+        assert episode.rows.tolist() == [1, 4]
+        assert VIEW.layout.successor[episode.triples].tolist() == [2, 3]
+        assert episode.costs.shape == (2, 1)
+        assert episode.complete
+        assert not episode.overridden
+        with pytest.raises(ValueError, match="read-only"):
+            episode.costs[0] = 1.0
+    assert "state 'full', action 'wait'" in repr(episodes[0])
+
+
+def test_aborted_and_overridden() -> None:
+    aborted = hr.Episode(VIEW, [("home", "go")], [0.5], [0.0], ended_in="full")
+    assert not aborted.complete
+    assert VIEW.layout.successor[aborted.triples].tolist() == [2]
+    assert "aborted" in repr(aborted)
+    assert hr.Episode(VIEW, [1, 4], [0.5, 0.0], [0.0, 1.0], overridden=True).overridden
+
+
+BAD: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
+    "too short": (([1], [0.5], [0.0]), {}, "1 of 2 steps; if it was aborted, say where"),
+    "complete, yet ended": (([1, 4], [0, 0], [0, 0]), {"ended_in": "full"}, "leave out ended_in"),
+    "another layer": (([1, 1], [0, 0], [0, 0]), {}, "step 1 of the trajectory is row 1"),
+    "no row": (([1, 99], [0, 0], [0, 0]), {}, "row 99; layer 1 has the rows 2 to 5"),
+    "fractions": (([1.0, 4.0], [0, 0], [0, 0]), {}, "whole numbers"),
+    "a wrong label": (([("home", "went"), ("full", "wait")], [0, 0], [0, 0]), {}, "no action 'went'"),
+    "loss shape": (([1, 4], [0.0], [0, 0]), {}, r"the loss has shape \(1,\), expected \(2,\)"),
+    "loss range": (([1, 4], [0.0, 2.0], [0, 0]), {}, "the loss is 2.0 at index 1"),
+    "NaN": (([1, 4], [0.0, np.nan], [0, 0]), {}, "the loss is nan"),
+    "no costs": (([1, 4], [0, 0]), {}, "the costs of the 1 constraints .* are missing"),
+    "costs of three": (([1, 4], [0, 0], np.zeros((2, 3))), {}, r"the cost has shape \(2, 3\)"),
+    "all losses": (([1, 4], [0, 0], [0, 0]), {"all_losses": np.zeros(3)}, "the loss of all pairs has shape"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "options", "message"), BAD.values(), ids=BAD)
+def test_what_is_unsound_is_refused(arguments: Any, options: Any, message: str) -> None:
+    with pytest.raises(hr.InvalidInput, match=message):
+        hr.Episode(VIEW, *arguments, **options)
+
+
+def test_one_list_of_costs_is_not_enough_for_two_constraints() -> None:
+    with pytest.raises(hr.InvalidInput, match=r"the cost has shape \(2,\), expected \(2, 2\)"):
+        hr.Episode(TWO, [1, 4], [0.0, 0.0], [0.0, 0.0])
+
+
+def test_a_path_that_the_support_forbids() -> None:
+    view = hr.View.of([["home"], ["empty", "full"]], ["wait", "go"], {}, successors={("home", "go"): ["empty"]})
+    with pytest.raises(hr.InvalidInput, match="state 'home', action 'go' cannot lead to layer 1, state 'full'"):
+        hr.Episode(view, [("home", "go"), ("full", "wait")], [0.0, 0.0])
+
+
+@pytest.mark.parametrize("kind", ["sv-ops", "s-ops", "uob-reps", "cv-ops"])
+def test_overridden_episodes_teach_the_confidence_sets_alone(kind: str) -> None:
+    from learner_cases import make_learner, random_world
+
+    world = random_world(0)
+    learner = make_learner(kind, world, 100)
+    plan = learner.plan()
+    view, rows = world.view(), [0, 2, 8]
+    episode = hr.Episode(view, rows, np.ones(3), np.ones((3, 2)), overridden=True)
+    if kind == "cv-ops":
+        with pytest.raises(hr.InvalidInput, match="still looking for a safe policy"):
+            learner.observe(episode)
+        assert learner.current_plan().episode == plan.episode
+        return
+    learner.observe(episode)
+    assert learner.core.state.counts.num_visits[rows].tolist() == [1, 1, 1]
+    assert learner.core.state.counts.cost_sums[rows].tolist() == [[1, 1]] * 3
+    np.testing.assert_array_equal(learner.core.buffers.trace.estimate, np.zeros(3))
+    assert learner.plan().episode == 1
