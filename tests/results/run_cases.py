@@ -75,6 +75,7 @@ def made_run(
         "losses": np.zeros((count, 1)),
         "notes": notes,
         "facts": facts,
+        "policy": None,
         "optimum": 2.5,
         "comparator": np.zeros(1),
         "scored": "exact",

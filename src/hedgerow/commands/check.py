@@ -100,6 +100,8 @@ def examine(
         "description": None if world is None else world.description,
         "parameters": {} if world is None else dict(world.params),
         "hash": cmdp.content_hash if world is None else world.hash,
+        "state_names": [layout.describe_state(x) for x in range(layout.num_decision_states)],
+        "action_names": [layout.action_name(a) for a in range(layout.num_actions)],
         **preflight.sizes(layout),
         "reachable_states": int(reached.sum()),
         "unreachable": lost[:10],
@@ -226,9 +228,9 @@ def _print_policy(out: Screen, found: dict[str, Any]) -> None:
         out.line(f"a strictly feasible policy exists (--json prints it: {states} states)")
         out.line()
         return
-    listed = Table("a strictly feasible policy", ["state", *(f"action {a}" for a in range(actions))])
-    for x in range(states):
-        listed.add_row(str(x), *(number(p, 3) for p in policy[x * actions : (x + 1) * actions]))
+    listed = Table("a strictly feasible policy", ["state", *(f"action {name}" for name in found["action_names"])])
+    for x, name in enumerate(found["state_names"]):
+        listed.add_row(name, *(number(p, 3) for p in policy[x * actions : (x + 1) * actions]))
     out.table(listed)
 
 

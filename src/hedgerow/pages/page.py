@@ -93,6 +93,7 @@ def page(results: Results) -> str:
     body = [_header(results, found), _part("Answer", sections.answer(found, drawn))]
     for place, (setting, members) in enumerate(sections.by_setting(found)):
         body.append(sections.charts(setting, members, figures(members, drawn), drawn, place))
+    body.append(_part("What the learners ended with", sections.policies(found, drawn)))
     body.append(_part("Guarantees", _GUARANTEES + sections.ledger(found, drawn)))
     body.append(_part("Checks", sections.checks(found, drawn)))
     failed = [cell for cell in results.cells if cell.status != "done"]

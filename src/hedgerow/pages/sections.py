@@ -152,6 +152,22 @@ def _check_row(group: Group) -> list[str]:
     ]
 
 
+def policies(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
+    """What each learner ended with, state by state, in worlds whose states have names; of its first seed."""
+    parts = []
+    for group in groups:
+        kept = group.cells[0].facts.get("policy")
+        if kept:
+            rows = [
+                [text(state), *(fixed(p) if p > 0.0 else DASH for p in row)]
+                for state, row in zip(kept["states"], kept["probabilities"], strict=True)
+            ]
+            title = f"{chip(group.learner, pens)} <span>{setting_title(group.setting)}</span>"
+            shown = table(["state", *kept["actions"]], rows, "policy")
+            parts.append(f'<details class="learner"><summary>{title}</summary>{shown}</details>')
+    return "".join(parts)
+
+
 def ledger(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
     """What each learner promises under its switches; a promise that depends on the setting has a row for each form."""
     by_learner: dict[str, list[Group]] = {}

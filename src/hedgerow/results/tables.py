@@ -25,6 +25,7 @@ from hedgerow.results.naming import cell_hash, cell_id, fingerprint
 from hedgerow.results.seal import BLANK, KEY, has_seal, is_intact, seal
 
 if TYPE_CHECKING:
+    from hedgerow.model.policy import Policy
     from hedgerow.simulation.outcome import Run
 
 SCHEMA = 3
@@ -50,6 +51,9 @@ PER_CONSTRAINT: tuple[tuple[str, str], ...] = (
     ("excess", "excess"),
 )
 """(column, attribute of `Run` (C, m)); all float64"""
+
+MOST_STATES = 60
+"""Of a policy that is kept, state by state, for the page"""
 
 OWN_TYPES = ("bool", "int32", "int64", "float64")
 """Of the columns that a learner adds."""
@@ -133,6 +137,7 @@ def run_facts(run: Run) -> dict[str, Any]:
             "constraints": list(view.constraint_names),
             "thresholds": view.thresholds.tolist(),
             "kind": getattr(learner, "kind", type(learner).__name__),
+            "policy": _policy_facts(run.policy),
             "ledger": [
                 {
                     "name": promise.name,
@@ -146,6 +151,16 @@ def run_facts(run: Run) -> dict[str, Any]:
         }
     )
     return facts
+
+
+def _policy_facts(policy: Policy | None) -> dict[str, Any] | None:
+    """A policy by the labels of its world, where these exist and it fits on a page."""
+    if policy is None or policy.layout.state_labels is None or policy.layout.num_decision_states > MOST_STATES:
+        return None
+    layout, table = policy.layout, policy.probabilities.reshape(-1, policy.layout.num_actions)
+    actions = layout.action_labels or [f"action {a}" for a in range(layout.num_actions)]
+    states = layout.state_labels[: layout.num_decision_states] if layout.state_labels else ()
+    return {"states": states, "actions": actions, "probabilities": np.round(table, 6)}
 
 
 def table_header(metadata: Mapping[bytes, bytes] | None, source: str) -> dict[str, Any]:

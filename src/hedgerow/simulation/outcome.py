@@ -21,6 +21,7 @@ from hedgerow.errors import InfeasibleError, InvalidInput
 from hedgerow.learners.protocol import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import row_occupancy
+from hedgerow.model.policy import Policy
 from hedgerow.planning import offline
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Run:
     """What the learner, or who watches it, noted at the checkpoints: arrays (C,) by name"""
     facts: Mapping[str, float | int | None]
     """What is one number for the whole run, of whoever watched the learner"""
+    policy: Policy | None
+    """The learner's own policy at the end, or what it played last"""
     optimum: float
     """l^T q* of the mean loss; NaN if no policy is feasible"""
     comparator: FloatArray
@@ -150,6 +153,7 @@ def make_run(simulation: Simulation) -> Run:
         losses=frozen(curves.losses[:reached]),
         notes=MappingProxyType({name: frozen(values) for name, values in notes.items()}),
         facts=MappingProxyType(dict(simulation.watcher.facts(comparator))),
+        policy=simulation.last_policy(),
         optimum=optimum,
         comparator=frozen(comparator),
         scored=simulation.referee.scored,

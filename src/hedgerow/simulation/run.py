@@ -28,6 +28,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.protocol import Learner, Plan, check_note_names, feedback_of
 from hedgerow.learners.watching import Compiled, Nobody, Watched, Watcher
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.policy import Policy
 from hedgerow.simulation.arguments import adversary_of, check_match, environment_of, learner_of, own_turn
 from hedgerow.simulation.marks import checked_marks
 from hedgerow.simulation.outcome import Run, make_run
@@ -100,6 +101,7 @@ class Simulation:
         self.way = "compiled" if willing and self.referee.compiled and oblivious and not step_wise else "step-wise"
         self._notes: list[tuple[int, Mapping[str, float]]] = []
         self._open: Plan | None = None
+        self._last: Plan | None = None
         self._broken = ""
         self.seconds = 0.0
         if isinstance(self.losses, AdaptiveLosses):
@@ -232,6 +234,7 @@ class Simulation:
         if plan.mixture.layout != learner.view.layout:
             raise InvalidInput(f"the plan of {type(learner).__name__} belongs to another layout than its view")
         check_note_names(plan.notes)
+        self._last = plan
         referee.add(plan, loss)  # type: ignore[arg-type]
         self.watcher.planned()
         episode = referee.play(plan, loss)  # type: ignore[arg-type]
@@ -264,6 +267,16 @@ class Simulation:
 
     def _result(self) -> Run:
         return make_run(self)
+
+    def last_policy(self) -> Policy | None:
+        """The learner's own policy, if it tells one; else the one that was played last."""
+        own = getattr(self.learner, "policy", None)
+        layout = self.learner.view.layout
+        if isinstance(own, Policy):
+            return own if own.layout == layout else None
+        if isinstance(own, np.ndarray) and own.shape == (layout.num_rows,):
+            return Policy.trusted(layout, own)
+        return None if self._last is None else self._last.policy
 
     def columns(self, reached: int) -> dict[str, Any]:
         """What the learner noted at the first `reached` checkpoints: arrays (reached,) by name; NaN where nothing."""

@@ -25,7 +25,13 @@ from hedgerow.estimates.boxes import refresh_all
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner, checked_view
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.promised import clean_event, feasible_projection, regret_reasons, regret_statement
+from hedgerow.learners.mirror.promised import (
+    clean_event,
+    feasible_projection,
+    limits,
+    regret_reasons,
+    regret_statement,
+)
 from hedgerow.learners.mirror.regret_constants import primal_constant
 from hedgerow.learners.mirror.safe_search import (
     LITERAL,
@@ -304,7 +310,7 @@ class CVOPS(MirrorLearner):
         )
         safety = Promise(
             "safety",
-            "after phase 1 the expected costs of every episode's mixture respect the thresholds",
+            f"after phase 1 the expected costs of every episode's mixture respect the thresholds: {limits(self)}",
             self._budget.sure(6 + sample),
             f"{cite('violation_hard')}, with the mixture found by phase 1",
             first_reason(confidence_void(settings), literal, searching),

@@ -8,6 +8,13 @@ from hedgerow.learners.mirror.settings import accuracy_void, confidence_void
 from hedgerow.paper import cite
 
 
+def limits(learner: MirrorLearner) -> str:
+    """The thresholds by name: `delay <= 0.5, noise <= 1`."""
+    view = learner.view
+    named = zip(view.constraint_names, view.thresholds.tolist(), strict=True)
+    return ", ".join(f"{name} <= {value:g}" for name, value in named) or "there are none"
+
+
 def clean_event(learner: MirrorLearner) -> Promise:
     return Promise(
         "confidence",

@@ -18,7 +18,13 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner, checked_view
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.promised import clean_event, feasible_projection, regret_reasons, regret_statement
+from hedgerow.learners.mirror.promised import (
+    clean_event,
+    feasible_projection,
+    limits,
+    regret_reasons,
+    regret_statement,
+)
 from hedgerow.learners.mirror.settings import MixingSwitches, Preset, confidence_void, mixing_void, names_of
 from hedgerow.learners.ownership import exclusive
 from hedgerow.learners.protocol import SafePolicy, safe_policy
@@ -83,7 +89,7 @@ class SOPS(MirrorLearner):
         )
         safety = Promise(
             "safety",
-            "in every episode the expected costs of the mixture respect the thresholds",
+            f"in every episode the expected costs of the mixture respect the thresholds: {limits(self)}",
             self._budget.sure(5),
             cite("violation_hard"),
             confidence_void(self.settings),

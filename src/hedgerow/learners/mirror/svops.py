@@ -21,7 +21,13 @@ from typing import ClassVar
 
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.promised import clean_event, feasible_projection, regret_reasons, regret_statement
+from hedgerow.learners.mirror.promised import (
+    clean_event,
+    feasible_projection,
+    limits,
+    regret_reasons,
+    regret_statement,
+)
 from hedgerow.learners.ownership import exclusive
 from hedgerow.paper import cite
 
@@ -37,7 +43,7 @@ class SVOPS(MirrorLearner):
         rate = regret_statement(self, "L |X| sqrt(|A| T ln(T|X||A|m/delta))")
         violation = Promise(
             "violation",
-            f"the summed positive violation of every constraint is O({rate}), if some policy is feasible",
+            f"the summed positive violation of every constraint is O({rate}), if some policy is feasible: {limits(self)}",
             self._budget.sure(8),
             cite("violationsoft"),
             first_reason(confidence, accuracy),
