@@ -75,6 +75,8 @@ class MirrorLearner(ABC):
 
     kind: ClassVar[str]
     switches: ClassVar[frozenset[str]] = names_of(CommonSwitches)
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """Switches that this learner sets otherwise than the presets do"""
     constrained: ClassVar[bool] = True
     """Whether the projection respects the constraints."""
 
@@ -92,7 +94,7 @@ class MirrorLearner(ABC):
         self.view = checked_view(view)
         self.layout = view.layout
         self.turn: Turn = {}
-        self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
+        self.settings = make_settings(preset, {**self.defaults, **switches}, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
         self.seed = seed_number(seed)

@@ -14,6 +14,7 @@ run: then `t_bar` and `rho_hat` are None, and the ledger says that nothing is pr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -99,6 +100,7 @@ class CVOPS(MirrorLearner):
 
     kind: ClassVar[str] = "cv-ops"
     switches: ClassVar[frozenset[str]] = names_of(SearchSwitches)
+    defaults: ClassVar[Mapping[str, Any]] = {"mixture_bound": "auto"}
 
     def __init__(
         self,
@@ -114,7 +116,6 @@ class CVOPS(MirrorLearner):
         **switches: Unpack[SearchSwitches],
     ) -> None:
         self.memory_budget, self.given_constant = checked_arguments(checked_view(view), memory_budget, primal_constant)
-        switches.setdefault("mixture_bound", "auto")
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)  # type: ignore[misc]
 
     # Phases ----------------------------------------------------------------------------------------------------------

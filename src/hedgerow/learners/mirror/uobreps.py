@@ -8,16 +8,13 @@ horizon="doubling" it restarts after 1, 2, 4, ... episodes and needs no horizon.
 
 from __future__ import annotations
 
-from typing import ClassVar, Unpack
-
-from numpy.typing import ArrayLike
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.promised import clean_event, regret_reasons, regret_statement
-from hedgerow.learners.mirror.settings import CommonSwitches, Preset
 from hedgerow.learners.ownership import exclusive
-from hedgerow.model.cmdp import View
 
 
 class UOBREPS(MirrorLearner):
@@ -25,20 +22,7 @@ class UOBREPS(MirrorLearner):
 
     kind: ClassVar[str] = "uob-reps"
     constrained: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        view: View,
-        episodes: int | None,
-        delta: float,
-        preset: Preset = "paper",
-        seed: int = 0,
-        *,
-        transitions: ArrayLike | None = None,
-        **switches: Unpack[CommonSwitches],
-    ) -> None:
-        switches.setdefault("boxes", "epoch")
-        super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
+    defaults: ClassVar[Mapping[str, Any]] = {"boxes": "epoch"}
 
     @exclusive
     def guarantees(self) -> Ledger:
