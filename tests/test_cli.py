@@ -18,7 +18,20 @@ from hedgerow.commands import check
 from hedgerow.experiments import parts
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
-COMMANDS = ("demo", "run", "resume", "check", "report", "envs", "learners", "compile", "verify", "bench")
+COMMANDS = (
+    "demo",
+    "run",
+    "resume",
+    "check",
+    "report",
+    "learners",
+    "worlds",
+    "adversaries",
+    "costs",
+    "compile",
+    "verify",
+    "bench",
+)
 EXPERIMENT = """\
 seeds = 2
 episodes = 60
@@ -178,7 +191,7 @@ def test_a_failed_cell_is_exit_code_1_and_says_how_to_repeat_it(
     experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment.write_text(EXPERIMENT + "margin = 0.4\n")
-    monkeypatch.setattr(parts, "check_learner", lambda part, cmdp: None)  # nobody looked before
+    monkeypatch.setattr(parts, "check_learner", lambda *arguments: None)  # nobody looked before
     out = str(tmp_path / "out")
     result = CliRunner().invoke(cli.app, ["run", str(experiment), "--out", out, "-j", "1", "--quiet"])
     assert result.exit_code == 1
@@ -287,10 +300,10 @@ def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> 
 # The rest -------------------------------------------------------------------------------------------------------------
 
 
-def test_envs_lists_the_whole_catalogue() -> None:
-    listed = json.loads(run("envs", "--json"))
+def test_worlds_lists_the_whole_catalogue() -> None:
+    listed = json.loads(run("worlds", "--json"))
     assert [entry["name"] for entry in listed] == list(hr.catalogue.names())
-    text = run("envs")
+    text = run("worlds")
     for entry in listed:
         assert entry["name"] in text
         assert entry["golden"] is not None
@@ -298,10 +311,8 @@ def test_envs_lists_the_whole_catalogue() -> None:
 
 
 def test_learners_lists_all_of_them() -> None:
-    from hedgerow.learners.mirror.files import LEARNERS
-
     listed = {entry["name"]: entry for entry in json.loads(run("learners", "--json"))}
-    assert set(listed) == set(LEARNERS)
+    assert tuple(listed) == hr.learners.names()
     assert listed["s-ops"]["needs_baseline"]
     assert not listed["sv-ops"]["needs_baseline"]
     assert "sigma" in listed["s-ops"]["switches"]

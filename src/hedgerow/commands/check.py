@@ -28,7 +28,7 @@ MOST_STATES = 24
 
 
 def check(
-    problem: Annotated[str, typer.Argument(help="A saved CMDP file, or an entry of the catalogue (hedgerow envs).")],
+    problem: Annotated[str, typer.Argument(help="A saved CMDP file, or an entry of the catalogue (hedgerow worlds).")],
     choices: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter of the entry, as in TOML: tightness=0.8")
     ] = None,
@@ -59,7 +59,7 @@ def _find(problem: str, choices: list[str]) -> tuple[World | None, CMDP]:
 
     if problem in catalogue.names() or not Path(problem).exists():
         if problem not in catalogue.names() and Path(problem).suffix:
-            raise InvalidInput(f"there is no file {problem}, and no such entry in the catalogue (hedgerow envs)")
+            raise InvalidInput(f"there is no file {problem}, and no such entry in the catalogue (hedgerow worlds)")
         world = catalogue.make(problem, **_parsed(choices))
         return world, world.cmdp
     if Path(problem).suffix == ".toml":

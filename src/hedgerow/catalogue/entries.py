@@ -1,46 +1,39 @@
-"""The table of builders, and `make`: from a name and parameters to a verified world.
+"""The entries of the catalogue, and `make`: from a name and parameters to a verified world.
 
-To add an entry, write a function with keyword defaults that returns `Ingredients`, decorate it, and list its name in
-`MODULES` below:
+To add an entry, write a function with keyword defaults that returns `Ingredients`, decorate it, and list it in `WORLDS`
+of `hedgerow/registry/builtin.py`:
 
     @entry("my-world", "one line that says what it is", frozen=({}, {"size": 20}))
     def my_world(*, size: int = 10, slip: float = 0.125) -> Ingredients: ...
 
 then run `python -m hedgerow.catalogue.freeze my-world`, which computes hash and golden values of the frozen parameter
-choices (`{}` means the defaults) and stores them in `frozen.json`. A default fixes the type of its parameter. Numbers
-of a frozen entry should come from exact IEEE arithmetic (+ - * / sqrt, integers over powers of two): exp, log and
-numpy's random distributions may differ in the last bit between machines and releases, which changes the hash.
+choices (`{}` means the defaults) and stores them in `frozen.json`. Annotations fix the types of parameters. Numbers of
+a frozen entry should come from exact IEEE arithmetic (+ - * / sqrt, integers over powers of two): exp, log and numpy's
+random distributions may differ in the last bit between machines and releases, which changes the hash.
+
+Worlds of others (`hr.worlds.register`, `package.module:Name`, `file.py:Name`) are functions or classes that return a
+CMDP, a pair (CMDP, loss) or `Ingredients`; they have no golden values.
 """
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple, TypeVar
 
-from hedgerow.catalogue.world import Golden, Ingredients, World, content_hash
-from hedgerow.checks import LARGEST_SEED, real_number, shown, whole_number
+from hedgerow.catalogue.world import Golden, Ingredients, Scale, World, content_hash
+from hedgerow.checks import FloatArray, did_you_mean, kind_of, shown
 from hedgerow.errors import CertificateError, InvalidInput
+from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import checked_loss
+from hedgerow.registry import Found, worlds
+from hedgerow.registry.signatures import Parameter, check_known, checked, checked_arguments, signature_of
 
 Builder = Callable[..., Ingredients]
 _B = TypeVar("_B", bound=Builder)
-
-MODULES: dict[str, str] = {
-    "random-layered": "random_layered",
-    "lower-bound-1": "lower_bound",
-    "lower-bound-2": "lower_bound",
-    "dope-factored": "dope",
-    "dope-media": "dope",
-    "dope-inventory": "dope",
-}
-"""Entry -> the module of this folder that builds it, imported when the entry is first asked for."""
 
 FROZEN_FILE = "frozen.json"
 
@@ -52,7 +45,7 @@ class Entry:
     name: str
     description: str
     build: Builder
-    defaults: Mapping[str, Any]
+    parameters: Mapping[str, Parameter]
     frozen: tuple[Mapping[str, Any], ...]
     """The parameter choices (differences from the defaults) that have golden values."""
     published: Mapping[str, float] | None
@@ -85,41 +78,49 @@ def entry(
     frozen: Sequence[Mapping[str, Any]] = ({},),
     published: Mapping[str, float] | None = None,
 ) -> Callable[[_B], _B]:
-    """Register the decorated builder under `name`; see the module's docstring."""
+    """What the catalogue knows of the decorated builder; see the module's docstring."""
+    if name not in worlds.builtin:
+        raise InvalidInput(f"{name!r} is not listed in registry/builtin.py; elsewhere, write @hr.worlds.register")
 
-    def register(build: _B) -> _B:
-        defaults = {key: parameter.default for key, parameter in inspect.signature(build).parameters.items()}
-        _entries[name] = Entry(name, description, build, defaults, tuple(frozen), published)
+    def keep(build: _B) -> _B:
+        _entries[name] = Entry(
+            name, description, build, signature_of(build, name).parameters, tuple(frozen), published
+        )  # fmt: skip
         return build
 
-    return register
+    return keep
 
 
 def names() -> tuple[str, ...]:
-    """The names that `make` knows."""
-    return tuple(MODULES)
+    """The entries of the catalogue; `hr.worlds.names()` has the worlds of others as well."""
+    return tuple(worlds.builtin)
 
 
 def find(name: str) -> Entry:
     """The entry of that name; its module is imported if need be."""
-    if name not in MODULES:
-        raise InvalidInput(f"the catalogue has no entry {name!r}; it has: {', '.join(names())}")
-    if name not in _entries:
-        importlib.import_module(f"hedgerow.catalogue.{MODULES[name]}")
+    if name not in worlds.builtin:
+        raise InvalidInput(f"the catalogue has no entry {shown(name)}{did_you_mean(str(name), names())}")
+    worlds.find(name)
     return _entries[name]
 
 
 def describe(name: str) -> Description:
     """One line about an entry, and its parameters with their defaults."""
     found = find(name)
-    return Description(found.name, found.description, dict(found.defaults), found.frozen)
+    defaults = {key: parameter.default for key, parameter in found.parameters.items()}
+    return Description(found.name, found.description, defaults, found.frozen)
 
 
 def make(name: str, **params: Any) -> World:
     """The world `name` with the given parameters (the others at their defaults).
 
-    For a frozen choice the content must still have the hash for which the golden values were computed.
+    For a frozen choice the content must still have the hash for which the golden values were computed. A world of
+    somebody else (`hr.worlds.names()`, `package.module:Name`, `file.py:Name`) needs a loss of its own here.
     """
+    outside = worlds.look_up(name)
+    if not outside.is_built_in:
+        return _foreign(outside, params)
+    name = outside.name
     world = build(name, params)
     record = frozen_records().get(key(name, world.params))
     if record is None:
@@ -149,13 +150,33 @@ def with_golden(world: World, golden: Golden) -> World:
 
 def complete_params(found: Entry, params: Mapping[str, Any]) -> dict[str, Any]:
     """All parameters of an entry, each of the type of its default, in the order of the builder's signature."""
-    unknown = sorted(set(params) - set(found.defaults))
-    if unknown:
-        known = ", ".join(f"{name}={default!r}" for name, default in found.defaults.items()) or "none"
-        raise InvalidInput(f"{found.name} has no parameter {unknown[0]!r}; its parameters are: {known}")
+    for name in sorted(params):
+        check_known(found.name, name, found.parameters)
     return {
-        name: _like(f"{found.name}: {name}", params.get(name, value), value) for name, value in found.defaults.items()
+        name: checked(f"{found.name}: {name}", parameter, params.get(name, parameter.default), least=0)
+        for name, parameter in found.parameters.items()
     }
+
+
+# Worlds of others -----------------------------------------------------------------------------------------------------
+
+
+def parts_of(made: Any, name: str) -> tuple[CMDP, FloatArray | None]:
+    """The CMDP and, if there is one, the loss (rows,) in what a world of somebody else returned."""
+    cmdp, loss = made if isinstance(made, tuple) and len(made) == 2 else (made, getattr(made, "loss", None))
+    cmdp = getattr(cmdp, "cmdp", cmdp)
+    if not isinstance(cmdp, CMDP):
+        raise InvalidInput(f"{name} must return a CMDP, a pair (CMDP, loss) or Ingredients, not {kind_of(made)}")
+    return cmdp, None if loss is None else checked_loss(cmdp.layout, loss)
+
+
+def _foreign(found: Found, params: Mapping[str, Any]) -> World:
+    made = found.build(**checked_arguments(found.name, found.signature, params))
+    cmdp, loss = parts_of(made, found.name)
+    if loss is None:
+        raise InvalidInput(f"{found.name} has no loss of its own; return a pair (CMDP, loss), or use the CMDP itself")
+    scale, budget = getattr(made, "scale", Scale()), getattr(made, "baseline_thresholds", None)
+    return World(found.name, found.description, dict(params), cmdp, loss, scale, None, content_hash(cmdp, loss), budget)
 
 
 def key(name: str, params: Mapping[str, Any]) -> str:
@@ -171,18 +192,3 @@ def frozen_records() -> dict[str, FrozenRecord]:
         key(item["name"], item["params"]): FrozenRecord(item["hash"], Golden(**item["golden"]))
         for item in json.loads(text)["entries"]
     }
-
-
-def _like(what: str, value: Any, default: Any) -> Any:
-    """`value` as the type of `default`."""
-    if isinstance(default, float):
-        return real_number(what, value, -sys.float_info.max, sys.float_info.max)
-    if isinstance(default, int) and not isinstance(default, bool):
-        return whole_number(what, value, 0, LARGEST_SEED)  # sizes are checked where they are used
-    if isinstance(default, tuple):
-        if isinstance(value, str) or not hasattr(value, "__iter__"):
-            raise InvalidInput(f"{what} must be a sequence like {default!r}, not {shown(value)}")
-        return tuple(_like(f"{what}[{i}]", item, default[0]) for i, item in enumerate(value))
-    if not isinstance(value, type(default)):
-        raise InvalidInput(f"{what} must be a {type(default).__name__} like {default!r}, not {shown(value)}")
-    return value
