@@ -83,6 +83,7 @@ def entry(
         raise InvalidInput(f"{name!r} is not listed in registry/builtin.py; elsewhere, write @hr.worlds.register")
 
     def keep(build: _B) -> _B:
+        build.__doc__ = build.__doc__ or description
         _entries[name] = Entry(
             name, description, build, signature_of(build, name).parameters, tuple(frozen), published
         )  # fmt: skip
@@ -170,8 +171,13 @@ def parts_of(made: Any, name: str) -> tuple[CMDP, FloatArray | None]:
     return cmdp, None if loss is None else checked_loss(cmdp.layout, loss)
 
 
+def build_foreign(found: Found, params: Mapping[str, Any]) -> Any:
+    """What a world of somebody else returns; `parts_of` takes it apart."""
+    return found.build(**checked_arguments(found.name, found.signature, params))
+
+
 def _foreign(found: Found, params: Mapping[str, Any]) -> World:
-    made = found.build(**checked_arguments(found.name, found.signature, params))
+    made = build_foreign(found, params)
     cmdp, loss = parts_of(made, found.name)
     if loss is None:
         raise InvalidInput(f"{found.name} has no loss of its own; return a pair (CMDP, loss), or use the CMDP itself")

@@ -1,8 +1,8 @@
 """The code of others on its way to workers, and in the manifest.
 
-A file travels as its text, so that a worker needs no copy of it. What was registered with the decorator travels as an
-object, by joblib's own pickling: a class of a script is sent by value. Modules of installed distributions do not
-travel; a worker with another version refuses its cells.
+A file travels as its text, so that a worker needs no copy of it. A class that a script has registered travels as an
+object, which joblib pickles by value. Modules do not travel: a worker imports its own, and refuses its cells if their
+source or version is another one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from hedgerow import registry
 from hedgerow.experiments.parts.common import PLUG_IN, Part, as_described
 from hedgerow.registry import Registry, loading
-from hedgerow.registry.table import REGISTERED
+from hedgerow.registry.table import REGISTERED, home_of
 from hedgerow.results.naming import canonical
 
 TABLES: Mapping[str, Registry] = {
@@ -32,7 +32,7 @@ class Luggage:
     files: tuple[tuple[str, str], ...] = ()
     """(path, text)"""
     registered: tuple[tuple[str, str, Any, dict[str, str]], ...] = ()
-    """(world, adversary or learner; name; class or function; origin)"""
+    """(world, adversary or learner; name; class or function of a script, or `module:Name`; origin)"""
 
 
 class Packer:
@@ -60,7 +60,8 @@ def _luggage(foreign: Mapping[str, Part], folder: Path) -> Luggage:
         if file is not None:
             files[file.path] = file.text
         if found.way == REGISTERED and file is None:
-            registered.append((kind, found.name, found.target, part[PLUG_IN]))
+            target = found.target if found.target.__module__ == "__main__" else home_of(found.target)
+            registered.append((kind, found.name, target, part[PLUG_IN]))
     return Luggage(tuple(files.items()), tuple(registered))
 
 
@@ -69,7 +70,11 @@ def unpack(luggage: Luggage) -> None:
     for path, text in luggage.files:
         loading.load_text(text, path)
     for kind, name, target, origin in luggage.registered:
-        TABLES[kind].receive(name, target, origin)
+        if isinstance(target, str):
+            module, _, attribute = target.partition(":")
+            TABLES[kind].receive(name, loading.member(loading.load_module(module), attribute, module))
+        else:
+            TABLES[kind].receive(name, target, origin)
 
 
 def record(specs: Iterable[Mapping[str, Any]], folder: Path) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> CostDistributi
 
     Data never decide what is imported: a kind from outside has to be registered, or its module imported, beforehand.
     """
-    found = kinds.described(kind)
+    found = kinds.known(kind)
     if found is None:
         raise InvalidInput(
             f"unknown cost distribution {shown(kind)}; known: {', '.join(kinds.names())}. A file imports no code: "

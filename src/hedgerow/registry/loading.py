@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
 from typing import Any
 
@@ -47,6 +48,7 @@ class LoadedFile:
 
 _loaded: dict[str, LoadedFile] = {}
 """By the hash of their text."""
+_loading = RLock()
 
 
 def text_digest(text: str) -> str:
@@ -68,10 +70,15 @@ def read_text(path: Path) -> str:
 def load_text(text: str, path: str) -> LoadedFile:
     """Execute `text` as a module, once per process; `path` says in messages where it comes from."""
     digest = text_digest(text)
-    if digest in _loaded:
-        return _loaded[digest]
-    module = ModuleType(f"{_PREFIX}{digest}")
-    module.__file__ = path
+    with _loading:  # the threads of a worker load it once
+        if digest not in _loaded:
+            _loaded[digest] = LoadedFile(path, text, _executed(text, path, f"{_PREFIX}{digest}"))
+    return _loaded[digest]
+
+
+def _executed(text: str, path: str, name: str) -> ModuleType:
+    module = ModuleType(name)
+    module.__file__, module.__package__ = path, ""  # it stands alone: there is nothing to import relatively
     with in_one_line(f"cannot load {path}", path):
         code = compile(text, path, "exec", dont_inherit=True)
         sys.modules[module.__name__] = module  # dataclasses look their module up while it is being executed
@@ -80,8 +87,7 @@ def load_text(text: str, path: str) -> LoadedFile:
         except BaseException:
             del sys.modules[module.__name__]
             raise
-    _loaded[digest] = LoadedFile(path, text, module)
-    return _loaded[digest]
+    return module
 
 
 def loaded_file(digest: str) -> LoadedFile | None:

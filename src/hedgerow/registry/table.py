@@ -112,8 +112,11 @@ class Registry:
 
         return enter
 
-    def receive(self, name: str, target: Any, origin: Origin) -> None:
-        """Register what another process has registered, and says what code it is; a newer one replaces an older."""
+    def receive(self, name: str, target: Any, origin: Origin | None = None) -> None:
+        """Register what another process has registered; a newer one replaces an older.
+
+        `origin` says what code it is, where this process cannot find out.
+        """
         self._registered[name] = Found(name, REGISTERED, target, origin)
 
     def _check_free(self, name: object) -> None:
@@ -155,7 +158,7 @@ class Registry:
             raise InvalidInput(_changed(found, expected))
         return found
 
-    def described(self, name: str) -> Found | None:
+    def known(self, name: object) -> Found | None:
         """The thing that a *data file* calls `name`; None if it is not known here.
 
         A file must not decide which code is imported. So this knows what ships with hedgerow, what is registered or
