@@ -147,7 +147,7 @@ def test_an_instance_is_immutable():
         (
             "random-layered",
             {"states": 3},
-            r"no parameter 'states'; its parameters are: layers: tuple\[int, ...\] = \(1, 5, 5, 5, 1\), actions: int = 4",
+            r"no parameter 'states'; its parameters are: layers: tuple\[int, ...\] = \(1, 5, 5, 5, 1\), actions: int",
         ),
         ("random-layered", {"layers": 5}, r"random-layered: layers must be a sequence like \(1, 5"),
         ("random-layered", {"layers": (1, 2.5, 1)}, r"random-layered: layers\[1\] must be a whole number, not 2.5"),
