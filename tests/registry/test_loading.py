@@ -94,7 +94,7 @@ def test_an_error_in_a_constructor_names_the_line_of_the_plug_in(tmp_path: Path)
     found = registry.learners.look_up("greedy.py:Greedy", tmp_path)
     with pytest.raises(InvalidInput, match=r"^greedy.py:Greedy fails: .*greedy.py, line 4: "):
         found.build(view=None)
-    with pytest.raises(InvalidInput, match=r"greedy.py:Greedy fails: TypeError: .*missing 1 required"):
+    with pytest.raises(InvalidInput, match=r"greedy.py:Greedy fails: .*greedy.py: TypeError: .*missing 1 required"):
         found.build()
 
 

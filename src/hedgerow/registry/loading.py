@@ -1,7 +1,7 @@
 """Run the code of others: import a module, execute a file, call a constructor. An error becomes one line.
 
 The line names the place in *their* code: the innermost frame of the traceback that lies in the plug-in's own file, or
-else the innermost one that is not Python's import machinery.
+else the innermost one that is neither Python's import machinery nor hedgerow.
 
 A file is loaded as a module whose name contains the hash of its text: another text is another module, and a worker that
 was sent the text finds the very same one.
@@ -79,7 +79,7 @@ def load_text(text: str, path: str) -> LoadedFile:
 def _executed(text: str, path: str, name: str) -> ModuleType:
     module = ModuleType(name)
     module.__file__, module.__package__ = path, ""  # it stands alone: there is nothing to import relatively
-    with in_one_line(f"cannot load {path}", path):
+    with in_one_line("the plug-in cannot be loaded", path):
         code = compile(text, path, "exec", dont_inherit=True)
         sys.modules[module.__name__] = module  # dataclasses look their module up while it is being executed
         try:
@@ -160,7 +160,7 @@ def described(error: BaseException, file: str | None) -> str:
 
 
 def _place(error: BaseException, file: str | None) -> str:
-    """Where in the code of others an error was raised; empty if it was not raised there."""
+    """Where in the code of others an error was raised; only the file if it was not raised in a line of it."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
     frames = [
@@ -170,4 +170,6 @@ def _place(error: BaseException, file: str | None) -> str:
     ]
     own = [frame for frame in frames if frame.filename == file]
     others = own or [frame for frame in frames if not Path(frame.filename).is_relative_to(_HEDGEROW)]
-    return f"{others[-1].filename}, line {others[-1].lineno}" if others else ""
+    if others:
+        return f"{others[-1].filename}, line {others[-1].lineno}"
+    return file if file is not None and not isinstance(error, HedgerowError) else ""
