@@ -137,7 +137,7 @@ def test_check_takes_parameters() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("atlantis",), "the catalogue has no entry 'atlantis'; it has: "),
+        (("atlantis",), "unknown world 'atlantis'; known: "),
         (("nowhere.npz",), "there is no file nowhere.npz"),
         ((NAME, "--set", "rho"), "is not KEY=VALUE as in TOML"),
         ((NAME, "--set", "rho='x'"), "rho must be a number"),

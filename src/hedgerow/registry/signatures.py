@@ -158,7 +158,7 @@ def _written(annotation: Any) -> str:
     if annotation is inspect.Parameter.empty:
         return ""
     if isinstance(annotation, str):
-        return annotation
+        return annotation.strip("'\"")  # written in quotation marks, and postponed besides
     if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
         return annotation.__name__
     return str(annotation).replace("typing.", "").replace("collections.abc.", "").replace("NoneType", "None")
