@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.commands.terminal import Quiet, one_thread
 from hedgerow.output import say
@@ -67,5 +67,5 @@ def _simulate(world: CMDP, step_wise: bool) -> None:
 
     silent = np.zeros(world.layout.num_rows)
     for name in learners.builtin:
-        learner: Any = parts.build_learner(parts.complete_learner({"name": name}), world, EPISODES, 0.1, 0)
+        learner = parts.build_learner(parts.complete_learner({"name": name}), world, EPISODES, 0.1, 0)
         simulate(world, silent, learner, progress=False, step_wise=step_wise)

@@ -202,7 +202,7 @@ def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]
     try:
         preset = {"preset": "sharp"} if parts.has_presets(learners.find(name)) else {}
         part = parts.complete_learner({"name": name, **preset})
-        learner: Any = parts.build_learner(part, cmdp, episodes, delta, 0)
+        learner = parts.build_learner(part, cmdp, episodes, delta, 0)
     except HedgerowError as error:
         return {"learner": name, "refused": str(error)}
     simulation = Simulation(cmdp, losses.Switching(period=1000), learner, 0)
@@ -212,7 +212,7 @@ def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]
         simulation.advance(PROBE_EPISODES)
     spent, played = time.perf_counter() - begun, max(1, simulation.done - first)
     per_episode = spent / played if simulation.done > first else 0.0
-    arrays = num_bytes((learner.core, simulation.referee.scores, simulation.referee.curves))
+    arrays = num_bytes((getattr(learner, "core", ()), simulation.referee.scores, simulation.referee.curves))
     return {
         "learner": name,
         "microseconds_per_episode": 1e6 * per_episode,
