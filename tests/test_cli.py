@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,20 @@ from hedgerow.commands import check
 from hedgerow.experiments import parts
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
-COMMANDS = ("demo", "run", "resume", "check", "report", "envs", "learners", "compile", "verify", "bench")
+COMMANDS = (
+    "demo",
+    "run",
+    "resume",
+    "check",
+    "report",
+    "learners",
+    "worlds",
+    "adversaries",
+    "costs",
+    "compile",
+    "verify",
+    "bench",
+)
 EXPERIMENT = """\
 seeds = 2
 episodes = 60
@@ -123,7 +137,7 @@ def test_check_takes_parameters() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("atlantis",), "the catalogue has no entry 'atlantis'; it has: "),
+        (("atlantis",), "unknown world 'atlantis'; known: "),
         (("nowhere.npz",), "there is no file nowhere.npz"),
         ((NAME, "--set", "rho"), "is not KEY=VALUE as in TOML"),
         ((NAME, "--set", "rho='x'"), "rho must be a number"),
@@ -178,7 +192,7 @@ def test_a_failed_cell_is_exit_code_1_and_says_how_to_repeat_it(
     experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment.write_text(EXPERIMENT + "margin = 0.4\n")
-    monkeypatch.setattr(parts, "check_learner", lambda part, cmdp: None)  # nobody looked before
+    monkeypatch.setattr(parts, "check_learner", lambda *arguments: None)  # nobody looked before
     out = str(tmp_path / "out")
     result = CliRunner().invoke(cli.app, ["run", str(experiment), "--out", out, "-j", "1", "--quiet"])
     assert result.exit_code == 1
@@ -287,10 +301,10 @@ def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> 
 # The rest -------------------------------------------------------------------------------------------------------------
 
 
-def test_envs_lists_the_whole_catalogue() -> None:
-    listed = json.loads(run("envs", "--json"))
+def test_worlds_lists_the_whole_catalogue() -> None:
+    listed = json.loads(run("worlds", "--json"))
     assert [entry["name"] for entry in listed] == list(hr.catalogue.names())
-    text = run("envs")
+    text = run("worlds")
     for entry in listed:
         assert entry["name"] in text
         assert entry["golden"] is not None
@@ -298,14 +312,55 @@ def test_envs_lists_the_whole_catalogue() -> None:
 
 
 def test_learners_lists_all_of_them() -> None:
-    from hedgerow.learners.mirror.files import LEARNERS
-
     listed = {entry["name"]: entry for entry in json.loads(run("learners", "--json"))}
-    assert set(listed) == set(LEARNERS)
+    assert tuple(listed) == hr.learners.names()
     assert listed["s-ops"]["needs_baseline"]
     assert not listed["sv-ops"]["needs_baseline"]
     assert "sigma" in listed["s-ops"]["switches"]
     assert all(name in run("learners") for name in listed)
+
+
+@pytest.mark.parametrize(("command", "table"), [("adversaries", hr.losses), ("costs", hr.costs)])
+def test_the_other_lists(command: str, table: Any) -> None:
+    listed = json.loads(run(command, "--json"))
+    assert [entry["name"] for entry in listed] == list(table.names())
+    assert all(entry["description"] and entry["parameters"] for entry in listed)
+    assert all(entry["name"] in run(command) for entry in listed)
+
+
+def test_installed_plug_ins_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "listed_plugin.py").write_text(
+        'class Shy:\n    """Does little."""\n\n    def __init__(self, view, rate=0.5): ...\n'
+    )
+    info = tmp_path / "listed_plugin-3.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: listed-plugin\nVersion: 3.1\n")
+    points = "".join(
+        f"[hedgerow.{group}]\nshy = listed_plugin:Shy\nsad = listed_plugin:Sad\n"
+        for group in ("learners", "worlds", "adversaries")
+    )
+    (info / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(tmp_path)
+    for command in ("learners", "worlds", "adversaries"):
+        listed = {entry["name"]: entry for entry in json.loads(run(command, "--json"))}
+        assert listed["shy"]["way"] == "installed"
+        assert listed["shy"]["description"] == "Does little."
+        assert listed["shy"]["parameters"] == ["view", "rate: float = 0.5"]
+        assert "has no 'Sad'; it has: Shy" in listed["sad"]["error"]
+        assert "Does little." in run(command)
+
+
+def test_check_looks_at_worlds_of_others(tmp_path: Path) -> None:
+    text = (
+        "import hedgerow as hr\ndef bare(width: int = 2):\n    costs = hr.BernoulliCosts([[0.5] * width])\n"
+        "    return hr.CMDP(hr.Layout((1, 1), width), [1.0] * width, costs, [0.75])\n"
+        "def full(width: int = 2):\n    return bare(width), [0.5] * width\n"
+    )
+    (tmp_path / "mine.py").write_text(text)
+    for name in ("bare", "full"):
+        found = json.loads(run("check", f"{tmp_path}/mine.py:{name}", "--set", "width=3", "--no-probe", "--json"))
+        assert (found["actions"], found["feasible"]) == (3, True)
+        assert (found["offline"] is None) == (name == "bare")
 
 
 def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

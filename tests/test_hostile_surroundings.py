@@ -77,13 +77,13 @@ def directory(experiment: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.skipif(not Path(FULL).exists(), reason="there is no /dev/full here")
-@pytest.mark.parametrize("command", [("envs",), ("run", "--list", "--json"), ("--help",), ("--version",)])
+@pytest.mark.parametrize("command", [("worlds",), ("run", "--list", "--json"), ("--help",), ("--version",)])
 def test_output_that_does_not_fit(command: tuple[str, ...]) -> None:
     with open(FULL, "w") as full:
         assert refused(*command, stdout=full) == "hedgerow: cannot write the output: No space left on device\n"
 
 
-@pytest.mark.parametrize("command", [("envs",), ("--version",)])
+@pytest.mark.parametrize("command", [("worlds",), ("--version",)])
 def test_output_that_is_closed(command: tuple[str, ...]) -> None:
     assert "cannot write the output: Bad file descriptor" in refused(*command, preexec_fn=closing(1))
 
@@ -92,7 +92,7 @@ def test_a_reader_that_has_gone_needs_no_words() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        assert hedgerow("envs", stdout=writing).stderr == ""
+        assert hedgerow("worlds", stdout=writing).stderr == ""
     finally:
         os.close(writing)
 

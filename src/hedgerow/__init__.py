@@ -15,7 +15,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedgerow import catalogue, errors, results
+    from hedgerow import catalogue, errors, learners, results
     from hedgerow.adversaries import losses
     from hedgerow.environments.protocol import Environment
     from hedgerow.errors import (
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hedgerow.projection.problem import ProjectionProblem
     from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
     from hedgerow.projection.solve import project
+    from hedgerow.registry import costs, worlds
     from hedgerow.simulation.outcome import Run
     from hedgerow.simulation.run import simulate
 
@@ -89,7 +90,9 @@ __all__ = [
     "__version__",
     "catalogue",
     "certify",
+    "costs",
     "errors",
+    "learners",
     "load",
     "losses",
     "occupancy",
@@ -100,11 +103,13 @@ __all__ = [
     "simulate",
     "unroll",
     "unroll_gymnasium",
+    "worlds",
 ]
 
 _MODULES = {
     "catalogue": "hedgerow.catalogue",
     "errors": "hedgerow.errors",
+    "learners": "hedgerow.learners",
     "losses": "hedgerow.adversaries.losses",
     "occupancy": "hedgerow.model.occupancy",
     "offline": "hedgerow.planning.offline",
@@ -146,6 +151,7 @@ _HOME = {
     "hedgerow.projection.problem": ("ProjectionProblem",),
     "hedgerow.projection.result": ("ProjectionResult", "ProjectionSettings", "ProjectionStatus"),
     "hedgerow.projection.solve": ("project",),
+    "hedgerow.registry": ("costs", "worlds"),
     "hedgerow.simulation.outcome": ("Run",),
     "hedgerow.simulation.run": ("simulate",),
 }

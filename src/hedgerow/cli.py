@@ -5,7 +5,7 @@
     hedgerow resume DIR          finish one that was interrupted
     hedgerow report DIR          its page
     hedgerow check PROBLEM       look at a problem before a run
-    hedgerow envs | learners     what there is to choose from
+    hedgerow learners            what there is to choose from; also worlds, adversaries, costs
     hedgerow compile             compile everything now
 
 Exit code 0: done. 1: some cells failed, or the problem is infeasible. 2: the request cannot be met; one line on stderr
@@ -56,8 +56,10 @@ def _options(
     pass
 
 
-for _command in (run.demo, run.run, run.resume, check.check, run.report, lists.envs, lists.learners):
+for _command in (run.demo, run.run, run.resume, check.check, run.report):
     app.command()(_command)
+for _list in (lists.learners, lists.worlds, lists.adversaries, lists.costs):
+    app.command()(_list)
 app.command(name="compile")(kernels.compile_kernels)
 
 for _name, _folder in ELSEWHERE.items():

@@ -237,7 +237,7 @@ def test_one_adversary_serves_many_layouts() -> None:
 BAD = [
     (lambda: Fixed([0.5, 1.5]), r"the loss is 1.5 at index 1; every entry must lie in \[0, 1\]"),
     (lambda: Fixed([np.nan]), "the loss is nan at index 0"),
-    (lambda: Fixed([[0.5]]), r"the loss must have shape \(rows,\) and at least one entry, not \(1, 1\)"),
+    (lambda: Fixed([[[0.5]]]), r"the loss must have shape \(rows,\) and at least one entry, not \(1, 1, 1\)"),
     (lambda: Fixed([]), r"at least one entry, not \(0,\)"),
     (lambda: Fixed(["a"]), "the loss must be an array of numbers"),
     (lambda: Fixed([0.5]).block(LAYOUT, 0, 1), "losses are given for 1 rows; the layout has 18"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hedgerow import catalogue
-from hedgerow.catalogue import freeze, registry
+from hedgerow.catalogue import entries, freeze
 from hedgerow.catalogue.world import content_hash
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.model.cmdp import CMDP
@@ -61,7 +61,7 @@ class TestFrozenEntry:
     def test_hash_is_that_of_the_content(self, name, params):
         world = catalogue.make(name, **params)
         assert world.hash == content_hash(world.cmdp, world.loss)
-        assert world.hash == registry.frozen_records()[registry.key(name, world.params)].hash
+        assert world.hash == entries.frozen_records()[entries.key(name, world.params)].hash
 
     def test_saved_and_loaded_it_is_identical(self, name, params, tmp_path):
         world = catalogue.make(name, **params)
@@ -76,11 +76,11 @@ class TestFrozenEntry:
 
 def test_the_data_file_holds_exactly_the_frozen_choices():
     promised = {
-        registry.key(name, registry.complete_params(registry.find(name), params))
+        entries.key(name, entries.complete_params(entries.find(name), params))
         for name in catalogue.names()
         for params in catalogue.describe(name).frozen
     }
-    assert set(registry.frozen_records()) == promised
+    assert set(entries.frozen_records()) == promised
 
 
 def test_every_entry_has_frozen_defaults_and_a_description():
@@ -94,7 +94,7 @@ def test_every_entry_has_frozen_defaults_and_a_description():
 
 
 def test_freezing_again_changes_nothing(tmp_path):
-    stored = resources.files("hedgerow.catalogue").joinpath(registry.FROZEN_FILE).read_text(encoding="utf-8")
+    stored = resources.files("hedgerow.catalogue").joinpath(entries.FROZEN_FILE).read_text(encoding="utf-8")
     path = tmp_path / "frozen.json"
     path.write_text(stored, encoding="utf-8")
     freeze.refresh(path, ["lower-bound-1", "random-layered"])
@@ -115,13 +115,13 @@ def test_freezing_refuses_to_contradict_the_source():
 
 
 def test_changed_content_is_refused(monkeypatch):
-    found = registry.find("lower-bound-2")
+    found = entries.find("lower-bound-2")
 
     def other(**params):
         made = found.build(**params)
         return dataclasses.replace(made, loss=np.array([0.5, 0.75]))
 
-    monkeypatch.setitem(registry._entries, "lower-bound-2", dataclasses.replace(found, build=other))
+    monkeypatch.setitem(entries._entries, "lower-bound-2", dataclasses.replace(found, build=other))
     with pytest.raises(
         CertificateError, match=r"golden values belong to .*`python -m hedgerow.catalogue.freeze lower-bound-2"
     ):
@@ -143,11 +143,11 @@ def test_an_instance_is_immutable():
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("lower-bound-3", {}, r"no entry 'lower-bound-3'; it has: random-layered, lower-bound-1"),
+        ("lower-bound-3", {}, r"unknown world 'lower-bound-3'; did you mean 'lower-bound-2' or 'lower-bound-1'\?"),
         (
             "random-layered",
             {"states": 3},
-            r"no parameter 'states'; its parameters are: layers=\(1, 5, 5, 5, 1\), actions=4",
+            r"no parameter 'states'; its parameters are: layers: tuple\[int, ...\] = \(1, 5, 5, 5, 1\), actions: int",
         ),
         ("random-layered", {"layers": 5}, r"random-layered: layers must be a sequence like \(1, 5"),
         ("random-layered", {"layers": (1, 2.5, 1)}, r"random-layered: layers\[1\] must be a whole number, not 2.5"),

@@ -84,8 +84,6 @@ def test_streams_are_apart() -> None:
 class Shared(CostDistribution):
     """One coin for the whole matrix: nobody's but the test's."""
 
-    kind = "shared"
-
     def __init__(self, means: np.ndarray, factor: float = 1.0) -> None:
         self.means, self.factor = means, factor
 

@@ -50,7 +50,7 @@ def small(text: str = SMALL, folder: Path | None = None) -> Experiment:
 def overlooked(text: str) -> Experiment:
     """An experiment with learners that cannot be built, as if nobody had looked before the run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "check_learner", lambda part, cmdp: None)
+        patch.setattr(parts, "check_learner", lambda *arguments: None)
         return small(text)
 
 

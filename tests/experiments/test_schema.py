@@ -105,7 +105,7 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
     "adversary's parameter unknown": (
         SMALL.replace("period =", "perriod ="),
         10,
-        "no parameter 'perriod'; they have: period",
+        "no parameter 'perriod'; did you mean 'period'?",
     ),
     "adversary's parameter wrong": (
         SMALL.replace("period = 20", "period = 0"),
@@ -113,7 +113,7 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
         "period is 0; it must be at least 1",
     ),
     "loss of a wrong length": (SMALL.replace('"switching"\nperiod = 20', '"fixed"\nloss = [0.5]'), 8, "adversary 1"),
-    "unknown learner": (SMALL.replace("sv-ops", "sv-opps"), 13, "unknown learner 'sv-opps'; known: sv-ops, s-ops"),
+    "unknown learner": (SMALL.replace("sv-ops", "sv-opps"), 13, "unknown learner 'sv-opps'; did you mean 'sv-ops'"),
     "unknown preset": (SMALL.replace('"sharp"', '"blunt"'), 17, "the preset is 'blunt'; choose one of paper, sharp"),
     "unknown switch": (SMALL + "speed = 3\n", 18, "s-ops has no switch 'speed'; its switches are"),
     "switch of a wrong value": (SMALL + "radii = 'loose'\n", 18, "the radii are 'loose'; choose one of paper, tight"),

@@ -1,9 +1,13 @@
 """Cost distributions: means, ranges and frequencies of what they draw, against exact binomial bounds."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
 
+import hedgerow as hr
 from hedgerow.errors import InvalidInput
 from hedgerow.model import costs
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, DeterministicCosts, EmpiricalCosts
@@ -144,3 +148,69 @@ BAD = [
 def test_bad_input_is_refused(make, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         make()
+
+
+# Distributions of others ----------------------------------------------------------------------------------------------
+
+
+class Coarse(costs.BernoulliCosts):
+    """A class of somebody else: not what its base is."""
+
+
+class Halved(costs.CostDistribution):
+    """Half of a matrix, always."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = np.asarray(values, dtype=np.float64)
+        self.means = self.values / 2.0
+
+    def sample(self, rng: np.random.Generator) -> np.ndarray:
+        return self.means.copy()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"values": self.values}
+
+
+def world_of(distribution: costs.CostDistribution) -> hr.CMDP:
+    return hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], distribution, [0.5])
+
+
+@pytest.mark.parametrize("cls", [Coarse, Halved])
+def test_a_distribution_of_others_is_kept_under_its_own_name(cls: type, tmp_path: Path) -> None:
+    world = world_of(cls(np.array([[0.25, 1.0]])))
+    assert world.costs.kind == f"{__name__}:{cls.__name__}"
+    world.save(tmp_path / "world.npz")
+    again = hr.CMDP.load(tmp_path / "world.npz")
+    assert type(again.costs) is cls
+    assert again.content_hash == world.content_hash
+    assert world.content_hash != world_of(costs.BernoulliCosts([[0.25, 1.0]])).content_hash
+
+
+def test_a_registered_distribution_is_kept_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hr.costs, "_registered", {})
+    hr.costs.register("halved")(Halved)
+    world = world_of(Halved(np.array([[0.25, 1.0]])))
+    assert world.costs.kind == "halved"
+    world.save(tmp_path / "world.npz")
+    assert isinstance(hr.load(tmp_path / "world.npz").costs, Halved)  # type: ignore[union-attr]
+    monkeypatch.setattr(hr.costs, "_registered", {})  # as in a process that knows nothing of it
+    words = r"unknown cost distribution 'halved'; known: bernoulli, .*A file imports no code: import the module"
+    with pytest.raises(hr.FileFormatError, match=words):
+        hr.CMDP.load(tmp_path / "world.npz")
+
+
+@pytest.mark.parametrize(
+    "kind", ["os:system", "antigravity:fly", "x.py:Costs", "collections:OrderedDict", "", ":", "a:"]
+)
+def test_a_file_imports_no_code(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "antigravity", raising=False)
+    with pytest.raises(InvalidInput, match="unknown cost distribution"):
+        costs.from_arrays(kind, {"means": np.zeros((1, 1))})
+    assert "antigravity" not in sys.modules
+
+
+def test_a_kind_is_not_chosen_by_the_class() -> None:
+    with pytest.raises(InvalidInput, match=r"the kind of Sly is the name that it is registered by"):
+
+        class Sly(costs.BernoulliCosts):
+            kind = "bernoulli"

@@ -38,6 +38,7 @@ from hedgerow.adversaries.random_walk import RandomWalk
 from hedgerow.checks import FloatArray, did_you_mean, frozen, seed_number, shown, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
+from hedgerow.registry import adversaries as kinds
 
 __all__ = [
     "IID",
@@ -51,7 +52,11 @@ __all__ = [
     "Replay",
     "Switching",
     "checked",
+    "describe",
+    "find",
     "from_params",
+    "names",
+    "register",
 ]
 
 
@@ -192,21 +197,20 @@ def _drawn_pattern(seed: int, number: int, layout: Layout) -> FloatArray:
     return 1.0 - pattern if number % 2 else pattern
 
 
-_KINDS: dict[str, type[ObliviousLosses] | type[Pursuit]] = {
-    cls.kind: cls for cls in (Fixed, IID, Switching, Drifting, RandomWalk, Replay, Pursuit)
-}
+register, names, find, describe = kinds.register, kinds.names, kinds.find, kinds.describe
 
 
 def from_params(kind: str, params: Mapping[str, Any]) -> ObliviousLosses | Pursuit:
-    """The adversary that `kind` and `params()` describe."""
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise InvalidInput(f"unknown losses {shown(kind)}{did_you_mean(str(kind), _KINDS)}")
+    """The adversary of hedgerow that `kind` and `params()` describe."""
+    if not isinstance(kind, str) or kind not in kinds.builtin:
+        raise InvalidInput(f"unknown losses {shown(kind)}{did_you_mean(str(kind), kinds.builtin)}")
     if not isinstance(params, Mapping):
         raise InvalidInput(f"the parameters of {kind} losses must be a mapping from names to values, not {params!r}")
     try:
-        return _KINDS[kind](**params)
+        made: ObliviousLosses | Pursuit = kinds.find(kind)(**params)
     except TypeError as error:
         raise InvalidInput(f"{kind} losses cannot be made of {list(params)}: {error}") from error
+    return made
 
 
 def checked(source: Any) -> CheckedBlocks | CheckedAdaptive:

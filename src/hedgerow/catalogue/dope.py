@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.catalogue.registry import entry
+from hedgerow.catalogue.entries import entry
 from hedgerow.catalogue.world import Ingredients, Scale
 from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput

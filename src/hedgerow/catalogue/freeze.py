@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from hedgerow.catalogue import registry
+from hedgerow.catalogue import entries
 from hedgerow.catalogue.world import Golden, World
 from hedgerow.errors import CertificateError
 from hedgerow.planning import offline
@@ -52,10 +52,10 @@ def golden_values(world: World, published: Mapping[str, float] | None = None) ->
 
 def records(name: str) -> list[dict[str, Any]]:
     """What `frozen.json` stores about an entry."""
-    found = registry.find(name)
+    found = entries.find(name)
     result = []
     for params in found.frozen:
-        world = registry.build(name, params)
+        world = entries.build(name, params)
         golden = golden_values(world, None if params else found.published)
         values = {key: value for key, value in vars(golden).items() if value is not None}
         result.append({"name": name, "params": dict(world.params), "hash": world.hash, "golden": values})
@@ -63,23 +63,21 @@ def records(name: str) -> list[dict[str, Any]]:
 
 
 def refresh(path: Path, names: Iterable[str]) -> None:
-    """Write the records of `names` into the file, in the order of the registry, and keep those of other entries."""
+    """Write the records of `names` into the file, in the order of the catalogue, and keep those of other entries."""
     kept = json.loads(path.read_text(encoding="utf-8"))["entries"]
     fresh = {name: records(name) for name in names}
-    entries = [
-        item for name in registry.names() for item in fresh.get(name, [old for old in kept if old["name"] == name])
+    stored = [
+        item for name in entries.names() for item in fresh.get(name, [old for old in kept if old["name"] == name])
     ]
-    path.write_text(json.dumps({"schema": SCHEMA, "entries": entries}, indent=1) + "\n", encoding="utf-8")
-    registry.frozen_records.cache_clear()
+    path.write_text(json.dumps({"schema": SCHEMA, "entries": stored}, indent=1) + "\n", encoding="utf-8")
+    entries.frozen_records.cache_clear()
 
 
 def main(arguments: Sequence[str]) -> None:
     """Refresh the file of the installed package, which must be an editable checkout."""
-    names = tuple(arguments) or registry.names()
-    refresh(Path(str(resources.files("hedgerow.catalogue").joinpath(registry.FROZEN_FILE))), names)
-    for item in (
-        item for name in names for item in registry.frozen_records().items() if item[0].startswith(f"{name} ")
-    ):
+    names = tuple(arguments) or entries.names()
+    refresh(Path(str(resources.files("hedgerow.catalogue").joinpath(entries.FROZEN_FILE))), names)
+    for item in (item for name in names for item in entries.frozen_records().items() if item[0].startswith(f"{name} ")):
         print(f"{item[1].hash[:12]}  {item[1].golden.optimum:.9f}  {item[0]}")
 
 

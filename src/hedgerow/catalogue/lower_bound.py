@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from hedgerow.catalogue.registry import entry
+from hedgerow.catalogue.entries import entry
 from hedgerow.catalogue.world import Golden, Ingredients, Scale
 from hedgerow.checks import real_number, whole_number
 from hedgerow.errors import InvalidInput

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import PCG64
 
-from hedgerow.catalogue.registry import entry
+from hedgerow.catalogue.entries import entry
 from hedgerow.catalogue.world import Ingredients
 from hedgerow.checks import FloatArray, IntArray, real_number
 from hedgerow.model.cmdp import CMDP

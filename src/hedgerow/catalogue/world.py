@@ -1,6 +1,6 @@
 """What the catalogue hands out: a world, its own loss, and the numbers that are known about it.
 
-A builder returns `Ingredients`; the registry turns them into an `World` with a content hash and, for frozen
+A builder returns `Ingredients`; `entries` turns them into a `World` with a content hash and, for frozen
 parameter choices, a `Golden`. Values are losses in [0, L]; `Scale` converts them to the scale of the source.
 
     >>> Scale("reward", offset=6.0, factor=-1.0)(4.0)

@@ -28,7 +28,7 @@ MOST_STATES = 24
 
 
 def check(
-    problem: Annotated[str, typer.Argument(help="A saved CMDP file, or an entry of the catalogue (hedgerow envs).")],
+    problem: Annotated[str, typer.Argument(help="A saved CMDP file, a world (hedgerow worlds), or file.py:Name.")],
     choices: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter of the entry, as in TOML: tightness=0.8")
     ] = None,
@@ -54,13 +54,19 @@ def check(
 
 
 def _find(problem: str, choices: list[str]) -> tuple[World | None, CMDP]:
-    from hedgerow import catalogue
+    from hedgerow import catalogue, registry
+    from hedgerow.catalogue import entries
     from hedgerow.model.cmdp import CMDP
 
-    if problem in catalogue.names() or not Path(problem).exists():
-        if problem not in catalogue.names() and Path(problem).suffix:
-            raise InvalidInput(f"there is no file {problem}, and no such entry in the catalogue (hedgerow envs)")
-        world = catalogue.make(problem, **_parsed(choices))
+    if problem in registry.worlds.names() or not Path(problem).exists():
+        if Path(problem).suffix and ":" not in problem and problem not in registry.worlds.names():
+            raise InvalidInput(f"there is no file {problem}, and no such world (hedgerow worlds)")
+        found, params = registry.worlds.look_up(problem), _parsed(choices)
+        if not found.is_built_in:
+            cmdp, loss = entries.parts_of(entries.build_foreign(found, params), found.name)
+            if loss is None:
+                return None, cmdp
+        world = catalogue.make(problem, **params)
         return world, world.cmdp
     if Path(problem).suffix == ".toml":
         raise InvalidInput(f"{problem} is an experiment, not a problem; `hedgerow run {problem} --cells` checks it")

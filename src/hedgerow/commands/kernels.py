@@ -61,16 +61,11 @@ def _project(world: CMDP) -> None:
 def _simulate(world: CMDP, step_wise: bool) -> None:
     import numpy as np
 
-    from hedgerow.learners.mirror.cvops import CVOPS
-    from hedgerow.learners.mirror.sops import SOPS
-    from hedgerow.learners.mirror.svops import SVOPS
-    from hedgerow.planning import offline
+    from hedgerow.experiments import parts
+    from hedgerow.registry import learners
     from hedgerow.simulation.run import simulate
 
-    slater, silent, view = offline.slater(world), np.zeros(world.layout.num_rows), world.view()
-    for learner in (
-        SVOPS(view, EPISODES, 0.1),
-        SOPS(view, EPISODES, 0.1, baseline=slater.policy, baseline_costs=slater.costs),
-        CVOPS(view, EPISODES, 0.1),
-    ):
+    silent = np.zeros(world.layout.num_rows)
+    for name in learners.builtin:
+        learner = parts.build_learner(parts.complete_learner({"name": name}), world, EPISODES, 0.1, 0)
         simulate(world, silent, learner, progress=False, step_wise=step_wise)

@@ -1,4 +1,4 @@
-"""`hedgerow envs` and `hedgerow learners`: what there is to choose from."""
+"""`hedgerow learners | worlds | adversaries | costs`: what there is to choose from, built in and installed."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.commands.terminal import AsJson, number, parameters, print_json
+from hedgerow.errors import HedgerowError
 from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
     from hedgerow.catalogue import World
+    from hedgerow.registry import Registry
 
 
-def envs(as_json: AsJson = False) -> None:
-    """List the catalogue: names, parameters with their defaults, sizes, golden values."""
-    from hedgerow import catalogue
+def worlds(as_json: AsJson = False) -> None:
+    """List the worlds: the catalogue with sizes and golden values, then those of others."""
+    from hedgerow import catalogue, registry
 
     entries = [entry_summary(catalogue.make(name)) for name in catalogue.names()]
+    others = summaries(registry.worlds, built_in=False)
     if as_json:
-        print_json(entries)
+        print_json([*entries, *others])
         return
     columns = ["name", "parameters", "L", "states", "actions", "triples", "m", "optimum", "unconstrained", "margin"]
     listed = Table("catalogue (values: expected loss per episode)", columns, num_text=2)
@@ -28,13 +31,16 @@ def envs(as_json: AsJson = False) -> None:
         values = [number(golden.get(key)) for key in ("optimum", "unconstrained", "slater_margin")]
         listed.add_row(entry["name"], parameters(entry["parameters"]), *map(str, sizes), *values)
     Screen().table(listed)
+    if others:
+        _show("worlds of others", others)
 
 
 def entry_summary(world: World) -> dict[str, Any]:
-    """One line of the list, as plain data."""
+    """One line of the catalogue, as plain data."""
     layout, golden = world.cmdp.layout, world.golden
     return {
         "name": world.name,
+        "way": "built-in",
         "description": world.description,
         "parameters": dict(world.params),
         "steps": layout.steps,
@@ -55,28 +61,75 @@ def entry_summary(world: World) -> dict[str, Any]:
 
 
 def learners(as_json: AsJson = False) -> None:
-    """List the learners: what they do, whether they need a baseline, their switches and presets."""
-    from hedgerow.experiments.parts import needs_baseline
-    from hedgerow.learners.mirror.files import LEARNERS
+    """List the learners: what they do, whether they need a baseline, their parameters, switches and presets."""
+    from hedgerow import registry
+    from hedgerow.experiments.parts import has_presets, needs_baseline
     from hedgerow.learners.mirror.settings import PRESETS
 
-    entries: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "description": (cls.__doc__ or "").strip().splitlines()[0],
-            "needs_baseline": needs_baseline(cls),
-            "presets": list(PRESETS),
-            "switches": sorted(cls.switches),
-        }
-        for name, cls in LEARNERS.items()
-    ]
+    entries = summaries(registry.learners)
+    for entry in entries:
+        if "error" in entry:
+            continue
+        target = registry.learners.find(entry["name"])
+        entry["needs_baseline"] = needs_baseline(target)
+        entry["presets"] = list(PRESETS) if has_presets(target) else []
+        entry["switches"] = sorted(target.switches) if has_presets(target) else []
     if as_json:
         print_json(entries)
         return
-    listed = Table(
-        f"learners (presets: {', '.join(PRESETS)})", ["name", "what it is", "baseline", "switches"], num_text=4
-    )
+    columns = ["name", "way", "what it is", "baseline", "switches, parameters"]
+    listed = Table(f"learners (presets: {', '.join(PRESETS)})", columns, num_text=5)
     for entry in entries:
-        needed = "needed" if entry["needs_baseline"] else "-"
-        listed.add_row(entry["name"], entry["description"], needed, ", ".join(entry["switches"]))
+        needed = "needed" if entry.get("needs_baseline") else "-"
+        choices = ", ".join(entry.get("switches") or entry["parameters"])
+        listed.add_row(entry["name"], entry["way"], _words(entry), needed, choices)
     Screen().table(listed)
+
+
+def adversaries(as_json: AsJson = False) -> None:
+    """List the adversaries with their parameters; besides, "own" repeats the world's own loss."""
+    from hedgerow import registry
+
+    _list("adversaries", summaries(registry.adversaries), as_json)
+
+
+def costs(as_json: AsJson = False) -> None:
+    """List the cost distributions with their parameters."""
+    from hedgerow import registry
+
+    _list("cost distributions", summaries(registry.costs), as_json)
+
+
+def summaries(registry: Registry, *, built_in: bool = True) -> list[dict[str, Any]]:
+    """One line for each name, as plain data; a plug-in that is broken says why."""
+    found: list[dict[str, Any]] = []
+    for name in registry.names():
+        if not built_in and name in registry.builtin:
+            continue
+        entry: dict[str, Any] = {"name": name, "way": "installed", "description": "", "parameters": []}
+        try:
+            told = registry.describe(name)
+            given = [str(parameter) for parameter in told.parameters]
+            entry |= {"way": told.way, "home": told.home, "description": told.description, "parameters": given}
+        except HedgerowError as error:
+            entry["error"] = str(error)
+        found.append(entry)
+    return found
+
+
+def _list(title: str, entries: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json(entries)
+    else:
+        _show(title, entries)
+
+
+def _show(title: str, entries: list[dict[str, Any]]) -> None:
+    listed = Table(title, ["name", "way", "what it is", "parameters"], num_text=4)
+    for entry in entries:
+        listed.add_row(entry["name"], entry["way"], _words(entry), ", ".join(entry["parameters"]))
+    Screen().table(listed)
+
+
+def _words(entry: dict[str, Any]) -> str:
+    return f"broken: {entry['error']}" if "error" in entry else entry["description"]

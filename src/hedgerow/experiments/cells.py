@@ -50,11 +50,12 @@ def streams(spec: Mapping[str, Any]) -> Streams:
 
 def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
     """All cells; learners vary fastest, so that a sweep shows something of each of them early."""
-    learners = [parts.complete_learner(item.given) for item in experiment.learners]
+    folder = experiment.folder
+    learners = [parts.complete_learner(item.given, folder) for item in experiment.learners]
     cells = []
     for episodes in experiment.episodes:
-        worlds = [parts.complete_world(item.given, episodes, experiment.folder) for item in experiment.worlds]
-        adversaries = [parts.complete_adversary(item.given, episodes) for item in experiment.adversaries]
+        worlds = [parts.complete_world(item.given, episodes, folder) for item in experiment.worlds]
+        adversaries = [parts.complete_adversary(item.given, episodes, folder) for item in experiment.adversaries]
         for seed, (i, world), (j, adversary), (k, learner) in product(
             experiment.seeds, enumerate(worlds), enumerate(adversaries), enumerate(learners)
         ):

@@ -24,13 +24,13 @@ from hedgerow.adversaries import losses
 from hedgerow.errors import HedgerowError
 from hedgerow.estimates.radii import KINDS, Radii, RadiusRule, cost_radius, num_uncertain_triples, transition_radius
 from hedgerow.experiments import parts
-from hedgerow.learners.mirror.files import LEARNERS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import occupancy, row_occupancy, uniform_policy
 from hedgerow.planning import offline
 from hedgerow.planning.induction import backward_induction
+from hedgerow.registry import learners
 from hedgerow.simulation.run import Simulation
 
 GOOD_RADIUS = 0.1
@@ -195,12 +195,13 @@ def _episodes(visits: dict[str, int], often: float) -> dict[str, int]:
 
 def probe_learners(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str, Any]]:
     """Run every learner for a moment: microseconds per episode, seconds for all of them, bytes of its arrays."""
-    return [_probe(cmdp, name, episodes, delta) for name in LEARNERS]
+    return [_probe(cmdp, name, episodes, delta) for name in learners.builtin]
 
 
 def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]:
     try:
-        part = parts.complete_learner({"name": name, "preset": "sharp"})
+        preset = {"preset": "sharp"} if parts.has_presets(learners.find(name)) else {}
+        part = parts.complete_learner({"name": name, **preset})
         learner = parts.build_learner(part, cmdp, episodes, delta, 0)
     except HedgerowError as error:
         return {"learner": name, "refused": str(error)}
@@ -211,7 +212,7 @@ def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]
         simulation.advance(PROBE_EPISODES)
     spent, played = time.perf_counter() - begun, max(1, simulation.done - first)
     per_episode = spent / played if simulation.done > first else 0.0
-    arrays = num_bytes((learner.core, simulation.referee.scores, simulation.referee.curves))
+    arrays = num_bytes((getattr(learner, "core", ()), simulation.referee.scores, simulation.referee.curves))
     return {
         "learner": name,
         "microseconds_per_episode": 1e6 * per_episode,

@@ -39,8 +39,8 @@ def run_cell(
     begun = time.perf_counter()
     seeds = streams(spec)
     cmdp, own_loss = parts.build_world(spec["world"], folder or Path())
-    adversary = parts.build_adversary(spec["adversary"], seeds.adversary, own_loss)
-    learner = parts.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner)
+    adversary = parts.build_adversary(spec["adversary"], seeds.adversary, own_loss, folder)
+    learner = parts.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder)
     simulation = Simulation(cmdp, adversary, learner, seeds.simulation, marks="all" if trace else "log")
     built = time.perf_counter()
     with warnings.catch_warnings():

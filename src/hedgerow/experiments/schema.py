@@ -20,6 +20,10 @@
     name = "s-ops"
     preset = "sharp"
 
+    [[learner]]                             # worlds, adversaries and learners of others: file.py:Name beside this file,
+    name = "greedy.py:Greedy"               # package.module:Name, or a name that is registered or installed
+    rate = 0.5                              # what its constructor takes
+
 Every world meets every adversary, learner, number of episodes and seed: each combination is a cell.
 """
 
@@ -30,13 +34,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.adversaries.loss_blocks import ObliviousLosses
-from hedgerow.adversaries.losses import Replay
 from hedgerow.checks import positive_share, seed_number, shown, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import parts
 from hedgerow.experiments.parts import FILE, Misfit, Part
 from hedgerow.experiments.source import Source, Where, find
+from hedgerow.registry import learners
 from hedgerow.results.naming import canonical
 
 TOP = ("title", "description", "seed", "seeds", "episodes", "delta", "trace", "world", "adversary", "learner")
@@ -174,7 +177,7 @@ class _Reader:
                 (*where, "name"), "must be a text in quotation marks" if "name" in given else "the name is missing"
             )
         given = {"name": given.pop("name"), **given}
-        named = {"preset": "paper", **given} if key == "learner" else given
+        named = {"preset": "paper", **given} if key == "learner" and given["name"] in learners.builtin else given
         label = table.get("label", parts.default_label(named, _QUIET[key])[:LONGEST_LABEL])
         if not isinstance(label, str) or not 0 < len(label) <= LONGEST_LABEL:
             raise self.source.mistake((*where, "label"), f"must be a text of 1 to {LONGEST_LABEL} characters")
@@ -216,37 +219,32 @@ def _check_size(experiment: Experiment) -> None:
 
 def _check_parts(experiment: Experiment) -> None:
     """Build what can be built before anything runs: worlds, adversaries on their layouts, baselines of learners."""
-    learners = [(item, _placed(experiment, item, parts.complete_learner, item.given)) for item in experiment.learners]
+    folder = experiment.folder
+    learners = [
+        (item, _placed(experiment, item, parts.complete_learner, item.given, folder)) for item in experiment.learners
+    ]
     worlds: dict[str, Any] = {}  # by their description: most do not depend on the number of episodes
     for episodes in experiment.episodes:
         present = []
         for item in experiment.worlds:
-            part = _placed(experiment, item, parts.complete_world, item.given, episodes, experiment.folder)
+            part = _placed(experiment, item, parts.complete_world, item.given, episodes, folder)
             key = canonical(part)
             if key not in worlds:
-                worlds[key] = _placed(experiment, item, parts.build_world, part, experiment.folder)
+                worlds[key] = _placed(experiment, item, parts.build_world, part, folder)
                 for learner, description in learners:
-                    _placed(experiment, learner, _try_learner, description, worlds[key][0], item.label)
+                    _placed(experiment, learner, _try_learner, description, worlds[key][0], item.label, experiment)
             present.append(worlds[key])
         for item in experiment.adversaries:
-            part = _placed(experiment, item, parts.complete_adversary, item.given, episodes)
+            part = _placed(experiment, item, parts.complete_adversary, item.given, episodes, folder)
             for cmdp, loss in present:
-                _placed(experiment, item, _try_adversary, part, cmdp, loss, episodes)
+                _placed(experiment, item, parts.check_adversary, part, cmdp, loss, episodes, folder)
 
 
-def _try_learner(part: Part, cmdp: Any, world: str) -> None:
+def _try_learner(part: Part, cmdp: Any, world: str, experiment: Experiment) -> None:
     try:
-        parts.check_learner(part, cmdp)
+        parts.check_learner(part, cmdp, experiment.episodes[0], experiment.delta, experiment.folder)
     except Misfit as error:
         raise Misfit(error.key, f"in the world {world!r}: {error}") from error
-
-
-def _try_adversary(part: Part, cmdp: Any, loss: Any, episodes: int) -> None:
-    adversary = parts.build_adversary(part, 0, loss)
-    if isinstance(adversary, ObliviousLosses):
-        adversary.block(cmdp.layout, 0, 1)
-    if isinstance(adversary, Replay):  # the only one that may come to an end
-        adversary.block(cmdp.layout, episodes - 1, 1)
 
 
 def _placed(experiment: Experiment, item: Ingredient, action: Callable[..., Any], *arguments: Any) -> Any:

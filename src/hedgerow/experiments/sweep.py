@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.experiments import backends
 from hedgerow.experiments.backends import BACKENDS, Counts
 from hedgerow.experiments.cells import Cell, cells_of, experiment_data
+from hedgerow.experiments.plugins import Packer, record
 from hedgerow.experiments.schema import Experiment, parse
 from hedgerow.experiments.source import Source
 from hedgerow.experiments.worker import Outcome, Task, own_version, perform
@@ -161,6 +162,9 @@ def _open(experiment: Experiment, cells: tuple[Cell, ...], target: Path, resume:
             f"{target} holds results already: {len(store.finished(target))} finished cells; pass --resume (in Python: "
             "resume=True) to run what is missing, or choose another directory"
         )
+    plug_ins = record((cell.spec for cell in cells), experiment.folder)
+    if resume and (target / MANIFEST).exists():
+        _check_plug_ins(target, plug_ins)
     entries = {
         "experiment": experiment_data(experiment, cells),
         "hashes": {cell.id: cell.hash for cell in cells},
@@ -168,15 +172,31 @@ def _open(experiment: Experiment, cells: tuple[Cell, ...], target: Path, resume:
         "source": experiment.source.text,
         "source_name": experiment.source.name,
         "source_folder": str(experiment.folder.resolve()),
+        **({"plug_ins": plug_ins} if plug_ins else {}),
     }
     store.create(target, entries)
+
+
+def _check_plug_ins(target: Path, present: Mapping[str, Any]) -> None:
+    """Refuse to continue with other code than the results were made with."""
+    stored = read_manifest(target).get("plug_ins", {})
+    for name in sorted({*stored} & {*present}):
+        if stored[name] != present[name]:
+            raise InvalidInput(
+                f"{target} holds results of another version of {name}: restore its source (the manifest has the text "
+                "of files, under plug_ins), or choose another directory"
+            )
 
 
 def _run(
     experiment: Experiment, waiting: Sequence[Cell], num_skipped: int, plan: Plan, watch: Watcher, books: _Books
 ) -> None:
     folder = str(experiment.folder.resolve())
-    tasks = [Task(cell.id, cell.spec, folder, experiment.trace, own_version()) for cell in waiting]
+    packer = Packer(experiment.folder)
+    tasks = [
+        Task(cell.id, cell.spec, folder, experiment.trace, own_version(), luggage=packer.pack(cell.spec))
+        for cell in waiting
+    ]
     processes = min(plan.processes or _cores(), len(tasks))
     backend = "serial" if plan.backend == "loky" and processes == 1 else plan.backend
     if backend == "loky":
@@ -207,7 +227,7 @@ def _warm(tasks: Sequence[Task]) -> None:
     """Compile, or load, every kernel once, so that the processes find them in the cache and do not all compile."""
     samples = {(task.spec["learner"]["name"], task.spec["adversary"]["name"] == Pursuit.kind): task for task in tasks}
     for task in samples.values():
-        perform(Task(task.id, {**task.spec, "episodes": WARM_EPISODES}, task.folder, False, task.version))
+        perform(replace(task, spec={**task.spec, "episodes": WARM_EPISODES}, trace=False))
 
 
 def _cores() -> int:

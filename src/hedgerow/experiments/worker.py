@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import HedgerowError
+from hedgerow.experiments.plugins import Luggage, unpack
 from hedgerow.experiments.run_cell import CellRun, Tick, run_cell
 from hedgerow.results import store
 from hedgerow.results.naming import cell_id
@@ -45,6 +46,8 @@ class Task:
     """A file of one int64 per task: episodes done; empty if nobody looks (another machine)"""
     parent: int = 0
     """The process to work for: without it the worker ends; 0 to go on in any case"""
+    luggage: Luggage = field(default_factory=Luggage)
+    """The code of others that the cell needs"""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ def perform(task: Task) -> Outcome:
     _leave_interrupts_to(task.parent)
     try:
         _check_version(task.version)
+        unpack(task.luggage)
         done = run_cell(task.spec, Path(task.folder), _counter(task), trace=task.trace)
         content = _written(task.spec, done)
         return Outcome(task.id, task.number, content, {**done.seconds, "total": time.perf_counter() - begun}, _here())

@@ -40,7 +40,8 @@ from hedgerow.model.occupancy import TOL_POLICY_SUM, checked_policy
 
 Support = Literal["known", "full"]
 _COST_KINDS: dict[str, type[BernoulliCosts] | type[DeterministicCosts]] = {
-    cls.kind: cls for cls in (BernoulliCosts, DeterministicCosts)
+    "bernoulli": BernoulliCosts,
+    "deterministic": DeterministicCosts,
 }
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, float_array, frozen, numeric_array, within
+from hedgerow.checks import FloatArray, float_array, frozen, numeric_array, shown, within
 from hedgerow.errors import InvalidInput
+from hedgerow.registry import costs as kinds
 
 TOL_PROBABILITY = 1e-10
 
@@ -23,9 +24,21 @@ TOL_PROBABILITY = 1e-10
 class CostDistribution(ABC):
     """A distribution over cost matrices (m, rows) in [0, 1]. Immutable."""
 
-    kind: ClassVar[str]
     means: FloatArray
     """(m, rows): the expected costs, the paper's bar G (transposed)."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            raise InvalidInput(
+                f"the kind of {cls.__name__} is the name that it is registered by: write @hr.costs.register(NAME) "
+                "before the class and leave `kind` out"
+            )
+
+    @property
+    def kind(self) -> str:
+        """How files call this distribution: the name that it is registered by, or else `module:Name`."""
+        return kinds.name_of(type(self))
 
     @property
     def num_constraints(self) -> int:
@@ -47,8 +60,6 @@ class CostDistribution(ABC):
 class BernoulliCosts(CostDistribution):
     """Independent entries: 1 with probability `means`, else 0."""
 
-    kind = "bernoulli"
-
     def __init__(self, means: ArrayLike) -> None:
         self.means = _matrix("cost means", means, 0.0, 1.0)
 
@@ -61,8 +72,6 @@ class BernoulliCosts(CostDistribution):
 
 class DeterministicCosts(CostDistribution):
     """The same matrix in every episode."""
-
-    kind = "deterministic"
 
     def __init__(self, values: ArrayLike) -> None:
         self.means = _matrix("cost values", values, 0.0, 1.0)
@@ -77,7 +86,6 @@ class DeterministicCosts(CostDistribution):
 class BetaCosts(CostDistribution):
     """Independent Beta(a, b) entries."""
 
-    kind = "beta"
     _SMALLEST, _LARGEST = 1e-3, 1e9  # outside, the generator's own accuracy suffers
 
     def __init__(self, a: ArrayLike, b: ArrayLike) -> None:
@@ -96,8 +104,6 @@ class BetaCosts(CostDistribution):
 
 class EmpiricalCosts(CostDistribution):
     """One of finitely many matrices (so entries may depend on each other), e.g. recorded episodes."""
-
-    kind = "empirical"
 
     def __init__(self, table: ArrayLike, probabilities: ArrayLike | None = None) -> None:
         entries = numeric_array("cost table", table)
@@ -126,19 +132,22 @@ class EmpiricalCosts(CostDistribution):
         return {"table": self.table, "probabilities": self.probabilities}
 
 
-_KINDS: dict[str, type[CostDistribution]] = {
-    cls.kind: cls for cls in (BernoulliCosts, DeterministicCosts, BetaCosts, EmpiricalCosts)
-}
-
-
 def from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> CostDistribution:
-    """The distribution that `arrays()` described."""
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise InvalidInput(f"unknown cost distribution {kind!r}; known: {', '.join(_KINDS)}")
+    """The distribution that `arrays()` described.
+
+    Data never decide what is imported: a kind from outside has to be registered, or its module imported, beforehand.
+    """
+    found = kinds.known(kind)
+    if found is None:
+        raise InvalidInput(
+            f"unknown cost distribution {shown(kind)}; known: {', '.join(kinds.names())}. A file imports no code: "
+            "import the module that defines or registers it first"
+        )
     try:
-        return _KINDS[kind](**arrays)
+        made: CostDistribution = found.target(**arrays)
     except TypeError as error:
         raise InvalidInput(f"a {kind} cost distribution cannot be made of {sorted(arrays)}: {error}") from error
+    return made
 
 
 def _matrix(what: str, value: ArrayLike, low: float, high: float) -> FloatArray:

@@ -17,13 +17,10 @@ import numpy as np
 from hedgerow.adversaries import losses
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.base import MirrorLearner as Learner
-from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.svops import SVOPS
-from hedgerow.learners.mirror.uobreps import UOBREPS
 from hedgerow.promises.worlds import Ground, ground
+from hedgerow.registry import learners
 
-LEARNERS: dict[str, type[Learner]] = {cls.kind: cls for cls in (SVOPS, SOPS, CVOPS, UOBREPS)}
 PERIODS = 8
 """How often a switching or drifting adversary comes round within a run."""
 PURSUIT_RATE = 0.1
@@ -86,9 +83,7 @@ def spread(
 def make_learner(spec: RunSpec, where: Ground, learner: type[Learner] | None = None) -> Learner:
     """The learner of a spec, or another class in its place (controls)."""
     switches: dict[str, Any] = dict(spec.switches)
-    if learner is None and spec.learner not in LEARNERS:
-        raise InvalidInput(f"there is no learner {spec.learner!r}; known: {', '.join(LEARNERS)}")
-    chosen: Any = learner or LEARNERS[spec.learner]
+    chosen: Any = learner or learners.find(spec.learner)
     if issubclass(chosen, SOPS):
         margins = where.cmdp.thresholds - where.safest_costs
         switches |= {"baseline": where.safest, "baseline_costs": where.safest_costs + spec.shrink * margins}

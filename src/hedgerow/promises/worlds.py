@@ -53,7 +53,7 @@ def _ground(name: str, params: tuple[tuple[str, Any], ...]) -> Ground:
         world = catalogue.make(name, **dict(params))
         cmdp, loss = world.cmdp, world.loss
     else:
-        raise InvalidInput(f"there is no world {name!r}; small ones: {', '.join(SMALL)}; others: `hedgerow envs`")
+        raise InvalidInput(f"there is no world {name!r}; small ones: {', '.join(SMALL)}; others: `hedgerow worlds`")
     slater = offline.slater(cmdp)
     return Ground(cmdp, loss, slater.margin, slater.policy, slater.costs)
 

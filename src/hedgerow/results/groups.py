@@ -15,6 +15,7 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import InvalidInput
+from hedgerow.registry import learners
 from hedgerow.results.metrics import (
     REGRET,
     Growth,
@@ -25,9 +26,6 @@ from hedgerow.results.metrics import (
     violation_curve,
 )
 from hedgerow.results.record import Cell, Results
-
-KINDS = ("sv-ops", "s-ops", "cv-ops", "uob-reps")
-"""The order in which learners are listed; others follow."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +177,8 @@ def groups(results: Results) -> list[Group]:
 
 def _place(group: Group) -> tuple[str, str, int, int, str]:
     setting = group.setting
-    kind = KINDS.index(group.kind) if group.kind in KINDS else len(KINDS)
+    order = list(learners.builtin)  # others follow
+    kind = order.index(group.kind) if group.kind in order else len(order)
     return setting.world, setting.adversary, setting.episodes, kind, group.learner
 
 

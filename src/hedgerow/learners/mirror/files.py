@@ -17,16 +17,13 @@ from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.learners.mirror import settings as switches
 from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.sound_numbers import restored_coin
 from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
 from hedgerow.learners.mirror.state import NUM_REALS, flat_arrays
-from hedgerow.learners.mirror.svops import SVOPS
-from hedgerow.learners.mirror.uobreps import UOBREPS
 from hedgerow.learners.ownership import in_turn
 from hedgerow.model.cmdp import UNFIT, View
 from hedgerow.model.layout import Layout
+from hedgerow.registry import learners
 
 FILE_KIND = "learner"
 FILE_VERSION = 4
@@ -38,7 +35,6 @@ META_ENTRIES = {
     "action_labels",
 }  # fmt: skip
 VIEW_TYPES = {"layer_sizes": "int64", "thresholds": "float64", "row_start": "int64", "successor": "int32"}
-LEARNERS: dict[str, type[MirrorLearner]] = {cls.kind: cls for cls in (SVOPS, SOPS, CVOPS, UOBREPS)}
 
 
 def save(learner: MirrorLearner, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -58,7 +54,7 @@ def copied(learner: MirrorLearner) -> MirrorLearner:
 
 def own_bytes(learner: MirrorLearner) -> bytes:
     """`to_bytes` of a learner that the bytes describe completely; one of another class would come back as its base."""
-    if type(learner) is not LEARNERS.get(learner.kind):
+    if learners.name_of(type(learner)) not in learners.builtin:
         raise InvalidInput(
             f"{type(learner).__name__} is not one of hedgerow's own learners and may hold more than a file does: "
             "it cannot be copied or pickled; build another one"
@@ -125,9 +121,9 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     unexpected = sorted(set(meta) - META_ENTRIES)
     if unexpected:
         raise InvalidInput(f"unexpected metadata {unexpected}")
-    if meta["learner"] not in LEARNERS:
-        raise InvalidInput(f"unknown learner {meta['learner']!r}; known: {', '.join(LEARNERS)}")
-    cls: Any = LEARNERS[meta["learner"]]
+    if meta["learner"] not in learners.builtin:
+        raise InvalidInput(f"unknown learner {meta['learner']!r}; known: {', '.join(learners.builtin)}")
+    cls: Any = learners.find(meta["learner"])
     groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "argument": {}, "state": {}}
     for name, array in arrays.items():
         group, _, rest = name.partition(".")

@@ -43,7 +43,7 @@ class SVOPS(MirrorLearner):
         rate = regret_statement(self, "L |X| sqrt(|A| T ln(T|X||A|m/delta))")
         violation = Promise(
             "violation",
-            f"the summed positive violation of every constraint is O({rate}) if some policy is feasible: {limits(self)}",
+            f"the summed positive violation of each constraint is O({rate}) if some policy is feasible: {limits(self)}",
             self._budget.sure(8),
             cite("violationsoft"),
             first_reason(confidence, accuracy),

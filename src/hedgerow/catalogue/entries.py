@@ -1,0 +1,200 @@
+"""The entries of the catalogue, and `make`: from a name and parameters to a verified world.
+
+To add an entry, write a function with keyword defaults that returns `Ingredients`, decorate it, and list it in `WORLDS`
+of `hedgerow/registry/builtin.py`:
+
+    @entry("my-world", "one line that says what it is", frozen=({}, {"size": 20}))
+    def my_world(*, size: int = 10, slip: float = 0.125) -> Ingredients: ...
+
+then run `python -m hedgerow.catalogue.freeze my-world`, which computes hash and golden values of the frozen parameter
+choices (`{}` means the defaults) and stores them in `frozen.json`. Annotations fix the types of parameters. Numbers of
+a frozen entry should come from exact IEEE arithmetic (+ - * / sqrt, integers over powers of two): exp, log and numpy's
+random distributions may differ in the last bit between machines and releases, which changes the hash.
+
+Worlds of others (`hr.worlds.register`, `package.module:Name`, `file.py:Name`) are functions or classes that return a
+CMDP, a pair (CMDP, loss) or `Ingredients`; they have no golden values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple, TypeVar
+
+from hedgerow.catalogue.world import Golden, Ingredients, Scale, World, content_hash
+from hedgerow.checks import FloatArray, did_you_mean, kind_of, shown
+from hedgerow.errors import CertificateError, InvalidInput
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.occupancy import checked_loss
+from hedgerow.registry import Found, worlds
+from hedgerow.registry.signatures import Parameter, check_known, checked, checked_arguments, signature_of
+
+Builder = Callable[..., Ingredients]
+_B = TypeVar("_B", bound=Builder)
+
+FROZEN_FILE = "frozen.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A registered builder."""
+
+    name: str
+    description: str
+    build: Builder
+    parameters: Mapping[str, Parameter]
+    frozen: tuple[Mapping[str, Any], ...]
+    """The parameter choices (differences from the defaults) that have golden values."""
+    published: Mapping[str, float] | None
+    """Numbers from the source for the default parameters, on the source's scale."""
+
+
+class Description(NamedTuple):
+    """What an entry is: one line, its parameters with their defaults, and which choices have golden values."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    frozen: tuple[Mapping[str, Any], ...]
+
+
+class FrozenRecord(NamedTuple):
+    """What `frozen.json` holds about one parameter choice."""
+
+    hash: str
+    golden: Golden
+
+
+_entries: dict[str, Entry] = {}
+
+
+def entry(
+    name: str,
+    description: str,
+    *,
+    frozen: Sequence[Mapping[str, Any]] = ({},),
+    published: Mapping[str, float] | None = None,
+) -> Callable[[_B], _B]:
+    """What the catalogue knows of the decorated builder; see the module's docstring."""
+    if name not in worlds.builtin:
+        raise InvalidInput(f"{name!r} is not listed in registry/builtin.py; elsewhere, write @hr.worlds.register")
+
+    def keep(build: _B) -> _B:
+        build.__doc__ = build.__doc__ or description
+        _entries[name] = Entry(
+            name, description, build, signature_of(build, name).parameters, tuple(frozen), published
+        )  # fmt: skip
+        return build
+
+    return keep
+
+
+def names() -> tuple[str, ...]:
+    """The entries of the catalogue; `hr.worlds.names()` has the worlds of others as well."""
+    return tuple(worlds.builtin)
+
+
+def find(name: str) -> Entry:
+    """The entry of that name; its module is imported if need be."""
+    if name not in worlds.builtin:
+        raise InvalidInput(f"the catalogue has no entry {shown(name)}{did_you_mean(str(name), names())}")
+    worlds.find(name)
+    return _entries[name]
+
+
+def describe(name: str) -> Description:
+    """One line about an entry, and its parameters with their defaults."""
+    found = find(name)
+    defaults = {key: parameter.default for key, parameter in found.parameters.items()}
+    return Description(found.name, found.description, defaults, found.frozen)
+
+
+def make(name: str, **params: Any) -> World:
+    """The world `name` with the given parameters (the others at their defaults).
+
+    For a frozen choice the content must still have the hash for which the golden values were computed. A world of
+    somebody else (`hr.worlds.names()`, `package.module:Name`, `file.py:Name`) needs a loss of its own here.
+    """
+    outside = worlds.look_up(name)
+    if not outside.is_built_in:
+        return _foreign(outside, params)
+    name = outside.name
+    world = build(name, params)
+    record = frozen_records().get(key(name, world.params))
+    if record is None:
+        return world
+    if world.hash != record.hash:
+        raise CertificateError(
+            f"{name} with {dict(world.params)} has the content hash {world.hash[:12]}, but its golden values "
+            f"belong to {record.hash[:12]}: the builder or a library under it has changed. If that is intended, "
+            f"run `python -m hedgerow.catalogue.freeze {name}`"
+        )
+    return with_golden(world, record.golden)
+
+
+def build(name: str, params: Mapping[str, Any]) -> World:
+    """The world without golden values and without the check of its hash."""
+    found = find(name)
+    complete = complete_params(found, params)
+    made = found.build(**complete)
+    loss = checked_loss(made.cmdp.layout, made.loss)
+    digest = content_hash(made.cmdp, loss)
+    return World(name, found.description, complete, made.cmdp, loss, made.scale, None, digest, made.baseline_thresholds)
+
+
+def with_golden(world: World, golden: Golden) -> World:
+    return World(**{**world.__dict__, "golden": golden})
+
+
+def complete_params(found: Entry, params: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of an entry, each of the type of its default, in the order of the builder's signature."""
+    for name in sorted(params):
+        check_known(found.name, name, found.parameters)
+    return {
+        name: checked(f"{found.name}: {name}", parameter, params.get(name, parameter.default), least=0)
+        for name, parameter in found.parameters.items()
+    }
+
+
+# Worlds of others -----------------------------------------------------------------------------------------------------
+
+
+def parts_of(made: Any, name: str) -> tuple[CMDP, FloatArray | None]:
+    """The CMDP and, if there is one, the loss (rows,) in what a world of somebody else returned."""
+    cmdp, loss = made if isinstance(made, tuple) and len(made) == 2 else (made, getattr(made, "loss", None))
+    cmdp = getattr(cmdp, "cmdp", cmdp)
+    if not isinstance(cmdp, CMDP):
+        raise InvalidInput(f"{name} must return a CMDP, a pair (CMDP, loss) or Ingredients, not {kind_of(made)}")
+    return cmdp, None if loss is None else checked_loss(cmdp.layout, loss)
+
+
+def build_foreign(found: Found, params: Mapping[str, Any]) -> Any:
+    """What a world of somebody else returns; `parts_of` takes it apart."""
+    return found.build(**checked_arguments(found.name, found.signature, params))
+
+
+def _foreign(found: Found, params: Mapping[str, Any]) -> World:
+    made = build_foreign(found, params)
+    cmdp, loss = parts_of(made, found.name)
+    if loss is None:
+        raise InvalidInput(f"{found.name} has no loss of its own; return a pair (CMDP, loss), or use the CMDP itself")
+    scale, budget = getattr(made, "scale", Scale()), getattr(made, "baseline_thresholds", None)
+    return World(found.name, found.description, dict(params), cmdp, loss, scale, None, content_hash(cmdp, loss), budget)
+
+
+def key(name: str, params: Mapping[str, Any]) -> str:
+    """The canonical text of a parameter choice."""
+    return f"{name} {json.dumps(dict(params), sort_keys=True, allow_nan=False)}"
+
+
+@cache
+def frozen_records() -> dict[str, FrozenRecord]:
+    """What `frozen.json` holds, by canonical key."""
+    text = resources.files("hedgerow.catalogue").joinpath(FROZEN_FILE).read_text(encoding="utf-8")
+    return {
+        key(item["name"], item["params"]): FrozenRecord(item["hash"], Golden(**item["golden"]))
+        for item in json.loads(text)["entries"]
+    }

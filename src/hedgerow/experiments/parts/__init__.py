@@ -1,0 +1,39 @@
+"""The three ingredients of a cell, as data: a world, an adversary, a learner.
+
+Each is checked when a file is read, key by key, so that a mistake is known by its key; and each is built from the same
+data when a cell runs. A description is complete: it names every parameter, so that its hash says what was run even if a
+default changes later, and for the code of others which code it was (`PLUG_IN`). "T" in the place of a whole number
+stands for the number of episodes of the cell.
+"""
+
+from __future__ import annotations
+
+from hedgerow.experiments.parts.adversaries import OWN, build_adversary, check_adversary, complete_adversary
+from hedgerow.experiments.parts.common import PLUG_IN, Misfit, Part, default_label
+from hedgerow.experiments.parts.learners import (
+    build_learner,
+    check_learner,
+    complete_learner,
+    has_presets,
+    needs_baseline,
+)
+from hedgerow.experiments.parts.worlds import FILE, build_world, complete_world
+
+__all__ = [
+    "FILE",
+    "OWN",
+    "PLUG_IN",
+    "Misfit",
+    "Part",
+    "build_adversary",
+    "build_learner",
+    "build_world",
+    "check_adversary",
+    "check_learner",
+    "complete_adversary",
+    "complete_learner",
+    "complete_world",
+    "default_label",
+    "has_presets",
+    "needs_baseline",
+]

@@ -1,0 +1,89 @@
+"""The code of others on its way to workers, and in the manifest.
+
+A file travels as its text, so that a worker needs no copy of it. A class that a script has registered travels as an
+object, which joblib pickles by value. Modules do not travel: a worker imports its own, and refuses its cells if their
+source or version is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedgerow import registry
+from hedgerow.experiments.parts.common import PLUG_IN, Part, as_described
+from hedgerow.registry import Registry, loading
+from hedgerow.registry.table import REGISTERED, home_of
+from hedgerow.results.naming import canonical
+
+TABLES: Mapping[str, Registry] = {
+    "world": registry.worlds,
+    "adversary": registry.adversaries,
+    "learner": registry.learners,
+}
+
+
+@dataclass(frozen=True)
+class Luggage:
+    """What a worker needs besides the description of a cell."""
+
+    files: tuple[tuple[str, str], ...] = ()
+    """(path, text)"""
+    registered: tuple[tuple[str, str, Any, dict[str, str]], ...] = ()
+    """(world, adversary or learner; name; class or function of a script, or `module:Name`; origin)"""
+
+
+class Packer:
+    """Packs the luggage of many cells, whose parts repeat."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._packed: dict[str, Luggage] = {}
+
+    def pack(self, spec: Mapping[str, Any]) -> Luggage:
+        foreign = {kind: spec[kind] for kind in TABLES if PLUG_IN in spec[kind]}
+        if not foreign:
+            return Luggage()
+        key = canonical({kind: (part["name"], part[PLUG_IN]) for kind, part in foreign.items()})
+        if key not in self._packed:
+            self._packed[key] = _luggage(foreign, self.folder)
+        return self._packed[key]
+
+
+def _luggage(foreign: Mapping[str, Part], folder: Path) -> Luggage:
+    files, registered = {}, []
+    for kind, part in foreign.items():
+        found = as_described(TABLES[kind], part, folder)
+        file = loading.file_of_module(found.target.__module__)
+        if file is not None:
+            files[file.path] = file.text
+        if found.way == REGISTERED and file is None:
+            target = found.target if found.target.__module__ == "__main__" else home_of(found.target)
+            registered.append((kind, found.name, target, part[PLUG_IN]))
+    return Luggage(tuple(files.items()), tuple(registered))
+
+
+def unpack(luggage: Luggage) -> None:
+    """Load what has come with a cell; what is here already is not loaded again."""
+    for path, text in luggage.files:
+        loading.load_text(text, path)
+    for kind, name, target, origin in luggage.registered:
+        if isinstance(target, str):
+            module, _, attribute = target.partition(":")
+            TABLES[kind].receive(name, loading.member(loading.load_module(module), attribute, module))
+        else:
+            TABLES[kind].receive(name, target, origin)
+
+
+def record(specs: Iterable[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
+    """What to keep of plug-ins beside the results: where each comes from and, for files, its text."""
+    found: dict[str, Any] = {}
+    for spec in specs:
+        for kind in TABLES:
+            part = spec[kind]
+            if PLUG_IN in part and part["name"] not in found:
+                code = loading.file_of_module(as_described(TABLES[kind], part, folder).target.__module__)
+                found[part["name"]] = {**part[PLUG_IN], **({} if code is None else {"text": code.text})}
+    return found

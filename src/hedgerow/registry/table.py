@@ -1,0 +1,274 @@
+"""`Registry`: the names of one kind of thing, where each comes from, and how to add one."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from hedgerow.checks import did_you_mean, kind_of, shown
+from hedgerow.errors import InvalidInput
+from hedgerow.registry import loading
+from hedgerow.registry.origin import Origin, origin_of
+from hedgerow.registry.signatures import Parameter, Signature, signature_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+BUILT_IN, REGISTERED, MODULE, FILE, INSTALLED = "built-in", "registered", "module", "file", "installed"
+"""The ways to a thing."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a name stands for."""
+
+    name: str
+    way: str
+    target: Any
+    """The class or function"""
+    known_origin: Origin | None = None
+    """Where somebody else has found out already what code it is: see `Registry.receive`"""
+
+    @property
+    def is_built_in(self) -> bool:
+        return self.way == BUILT_IN
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """Which code it is, as plain data; None for what ships with hedgerow."""
+        if self.is_built_in:
+            return None
+        return dict(self.known_origin) if self.known_origin is not None else origin_of(self.target, self.name)
+
+    @cached_property
+    def signature(self) -> Signature:
+        return signature_of(self.target, self.name)
+
+    @property
+    def description(self) -> str:
+        """The first line of its docstring."""
+        return ((self.target.__doc__ or "").strip().splitlines() or [""])[0].strip()
+
+    def build(self, **arguments: Any) -> Any:
+        """Call the constructor; an error in it is one line with the file and line of the plug-in."""
+        return loading.call(self.target, arguments, self.name)
+
+
+class Description(NamedTuple):
+    """One line of a list."""
+
+    name: str
+    way: str
+    """`built-in`, `registered`, `installed`, `module` or `file`"""
+    home: str
+    """`package.module:Name`"""
+    description: str
+    """The first line of its docstring"""
+    parameters: tuple[Parameter, ...]
+
+
+class Registry:
+    """The names of one kind of thing.
+
+    `kind` is what one of them is called in messages, `group` names the entry points, `builtin` says where those are
+    that ship with hedgerow, `base` the class that others must derive from, `reserved` names mean something else.
+    """
+
+    def __init__(
+        self, kind: str, group: str, builtin: Mapping[str, str], *, base: str = "", reserved: Sequence[str] = ()
+    ) -> None:
+        self.kind, self.group, self.builtin = kind, group, builtin
+        self._base, self._reserved = base, tuple(reserved)
+        self._registered: dict[str, Found] = {}
+
+    # Adding -----------------------------------------------------------------------------------------------------------
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorate a class or function: from now on `name` stands for it, in this process.
+
+        A name that is taken is refused, unless it is a newer version of the same thing, from the same place.
+        """
+        self._check_free(name)
+
+        def enter(target: T) -> T:
+            self._check_target(name, target)
+            old = self._registered.get(name)
+            if old is not None and _identity(old.target) != _identity(target):
+                raise InvalidInput(
+                    f"the {self.kind} {name!r} is taken by {home_of(old.target)}; choose another name for "
+                    f"{home_of(target)}"
+                )
+            self._registered[name] = Found(name, REGISTERED, target)
+            return target
+
+        return enter
+
+    def receive(self, name: str, target: Any, origin: Origin | None = None) -> None:
+        """Register what another process has registered; a newer one replaces an older.
+
+        `origin` says what code it is, where this process cannot find out.
+        """
+        self._registered[name] = Found(name, REGISTERED, target, origin)
+
+    def _check_free(self, name: object) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise InvalidInput(
+                f"the name of a {self.kind} is a word of at most 60 letters, digits and . _ + -, not {shown(name)}; "
+                f'write @register("name")'
+            )
+        if name in self.builtin or name in self._reserved:
+            raise InvalidInput(f"the {self.kind} {name!r} ships with hedgerow; choose another name")
+
+    def _check_target(self, name: str, target: object) -> None:
+        if not callable(target) or not hasattr(target, "__qualname__"):
+            raise InvalidInput(f"{name!r} must be a class or a function, not {kind_of(target)}")
+        if self._base:
+            base = resolved(self._base)
+            if not isinstance(target, type) or not issubclass(target, base):
+                raise InvalidInput(f"{home_of(target)} is no {self.kind}: derive it from {base.__name__}")
+
+    # Looking up -------------------------------------------------------------------------------------------------------
+
+    def names(self) -> tuple[str, ...]:
+        """Built-in names in their order, then registered ones, then those of installed distributions."""
+        return tuple(dict.fromkeys([*self.builtin, *self._registered, *(point.name for point in self._entry_points())]))
+
+    def find(self, name: str, folder: str | Path = ".") -> Any:
+        """The class or function that `name` stands for; files are looked for in `folder`."""
+        return self.look_up(name, folder).target
+
+    def look_up(self, name: str, folder: str | Path = ".", expected: Origin | None = None) -> Found:
+        """`find` with the way that led to it.
+
+        `expected` is the origin that it must have: what was described earlier and has changed since is refused. A file
+        of that very text that was loaded before is not read again.
+        """
+        found = self._look_up(name, Path(folder), expected)
+        self._check_target(found.name, found.target)
+        if expected is not None and found.origin != expected:
+            raise InvalidInput(_changed(found, expected))
+        return found
+
+    def known(self, name: object) -> Found | None:
+        """The thing that a *data file* calls `name`; None if it is not known here.
+
+        A file must not decide which code is imported. So this knows what ships with hedgerow, what is registered or
+        installed as a plug-in, and `module:Name` of modules that were imported already.
+        """
+        if not isinstance(name, str):
+            return None
+        if name in self.builtin or name in self._registered or ":" not in name:
+            return self._look_up(name, Path(), None) if name in self.names() else None
+        module, _, attribute = name.rpartition(":")
+        target: Any = sys.modules.get(module)
+        for part in attribute.split("."):
+            target = getattr(target, part, None)
+        try:
+            self._check_target(name, target)
+        except InvalidInput:
+            return None
+        return Found(name, MODULE, target)
+
+    def name_of(self, target: Any) -> str:
+        """What to call a class or function in a file: its name here, or else `module:Name`."""
+        home = home_of(target)
+        for name, place in self.builtin.items():
+            if place == home:
+                return name
+        for name, found in self._registered.items():
+            if found.target is target:
+                return name
+        return home
+
+    def describe(self, name: str, folder: str | Path = ".") -> Description:
+        """One line about something, and its parameters."""
+        found = self.look_up(name, folder)
+        parameters = tuple(found.signature.parameters.values())
+        return Description(found.name, found.way, home_of(found.target), found.description, parameters)
+
+    def _look_up(self, name: str, folder: Path, expected: Origin | None) -> Found:
+        if not isinstance(name, str):
+            raise InvalidInput(f"the name of a {self.kind} is a text, not {shown(name)}")
+        if name in self.builtin:
+            return Found(name, BUILT_IN, resolved(self.builtin[name]))
+        if name in self._registered:
+            return self._registered[name]
+        where, colon, attribute = name.rpartition(":")
+        if colon and where.endswith(".py"):
+            return Found(name, FILE, _from_file(folder / where, attribute, expected))
+        if colon:
+            return self._from_module(name, where, attribute)
+        points = [point for point in self._entry_points() if point.name == name]
+        if points:
+            return self._from_entry_point(name, points)
+        raise InvalidInput(f"unknown {self.kind} {shown(name)}{did_you_mean(name, [*self.names(), *self._reserved])}")
+
+    def _from_module(self, name: str, module: str, attribute: str) -> Found:
+        """A built-in thing keeps its short name, so that it is one thing however it was called."""
+        target = loading.member(loading.load_module(module), attribute, module)
+        short = self.name_of(target)
+        return Found(short, BUILT_IN, target) if short in self.builtin else Found(name, MODULE, target)
+
+    def _from_entry_point(self, name: str, points: Sequence[EntryPoint]) -> Found:
+        if len({point.value for point in points}) > 1:
+            owners = ", ".join(sorted(point.dist.name if point.dist else point.value for point in points))
+            raise InvalidInput(
+                f"the {self.kind} {name!r} is offered by several distributions ({owners}); name it package.module:Name"
+            )
+        module, _, rest = points[0].value.partition(":")
+        attribute = rest.partition("[")[0].strip()  # what follows are extras
+        return Found(name, INSTALLED, loading.member(loading.load_module(module.strip()), attribute, module))
+
+    def _entry_points(self) -> Sequence[EntryPoint]:
+        from importlib.metadata import entry_points
+
+        return sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value))
+
+
+def resolved(place: str) -> Any:
+    """The object at `package.module:Name` of hedgerow itself."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def home_of(target: Any) -> str:
+    """`package.module:Name`"""
+    return f"{getattr(target, '__module__', '?')}:{getattr(target, '__qualname__', type(target).__name__)}"
+
+
+def _from_file(path: Path, attribute: str, expected: Origin | None) -> Any:
+    file = loading.loaded_file(expected.get("sha256", "")) if expected is not None else None
+    if file is None:
+        file = loading.load_text(loading.read_text(path), str(path.absolute()))
+    return loading.member(file.module, attribute, file.path)
+
+
+def _identity(target: Any) -> tuple[str, str]:
+    """What two versions of the same thing share: a reloaded module, a cell of a notebook that was run again."""
+    return loading.source_file(target) or target.__module__, target.__qualname__
+
+
+def _changed(found: Found, expected: Origin) -> str:
+    ours, theirs = found.origin or {}, expected
+    if ours.get("version") != theirs.get("version"):
+        return (
+            f"{found.name} is {_version(ours)} here, while the experiment was begun with {_version(theirs)}: install "
+            "the same version, or begin again in another directory"
+        )
+    return (
+        f"the source of {found.name} has changed since this experiment was begun; restore it, or begin again in "
+        "another directory"
+    )
+
+
+def _version(origin: Mapping[str, str]) -> str:
+    return f"{origin['distribution']} {origin['version']}" if "version" in origin else "a module without a version"
