@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hedgerow.learners.mirror.svops import SVOPS
     from hedgerow.learners.mirror.uobreps import UOBREPS
     from hedgerow.learners.protocol import Learner, Plan, SafePolicy
+    from hedgerow.learners.statistics import Statistics
     from hedgerow.model import occupancy
     from hedgerow.model.cmdp import CMDP, View
     from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
@@ -85,6 +86,7 @@ __all__ = [
     "ProjectionStatus",
     "Run",
     "SafePolicy",
+    "Statistics",
     "View",
     "__version__",
     "catalogue",
@@ -137,6 +139,7 @@ _HOME = {
     "hedgerow.environments.protocol": ("Environment",),
     "hedgerow.learners.ledger": ("Ledger",),
     "hedgerow.learners.protocol": ("Learner", "Plan", "SafePolicy"),
+    "hedgerow.learners.statistics": ("Statistics",),
     "hedgerow.model.episode": ("Episode",),
     "hedgerow.model.layout": ("Layout",),
     "hedgerow.model.policy": ("Mixture", "Policy"),
