@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow import catalogue, errors, results
     from hedgerow.adversaries import losses
+    from hedgerow.contract.checker import check_learner
     from hedgerow.environments.protocol import Environment
     from hedgerow.errors import (
         BusyError,
@@ -91,6 +92,7 @@ __all__ = [
     "__version__",
     "catalogue",
     "certify",
+    "check_learner",
     "errors",
     "load",
     "losses",
@@ -136,6 +138,7 @@ _HOME = {
         "EmpiricalCosts",
     ),
     "hedgerow.importers.gym_table": ("unroll_gymnasium",),
+    "hedgerow.contract.checker": ("check_learner",),
     "hedgerow.environments.protocol": ("Environment",),
     "hedgerow.learners.ledger": ("Ledger",),
     "hedgerow.learners.protocol": ("Learner", "Plan", "SafePolicy"),

@@ -5,11 +5,12 @@
     hedgerow resume DIR          finish one that was interrupted
     hedgerow report DIR          its page
     hedgerow check PROBLEM       look at a problem before a run
+    hedgerow check-learner NAME  whether a learner keeps to the contract
     hedgerow envs | learners     what there is to choose from
     hedgerow compile             compile everything now
 
-Exit code 0: done. 1: some cells failed, or the problem is infeasible. 2: the request cannot be met; one line on stderr
-says why. 130: interrupted.
+Exit code 0: done. 1: some cells or checks failed, or the problem is infeasible. 2: the request cannot be met; one line
+on stderr says why. 130: interrupted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.commands import check, kernels, lists, run
+from hedgerow.commands import check, check_learner, kernels, lists, run
 from hedgerow.commands.terminal import INTERRUPTED, REFUSED
 from hedgerow.errors import HedgerowError
 from hedgerow.output import say
@@ -58,6 +59,7 @@ def _options(
 
 for _command in (run.demo, run.run, run.resume, check.check, run.report, lists.envs, lists.learners):
     app.command()(_command)
+app.command(name="check-learner")(check_learner.check_learner)
 app.command(name="compile")(kernels.compile_kernels)
 
 for _name, _folder in ELSEWHERE.items():

@@ -192,6 +192,14 @@ def test_equal_seeds_give_equal_records(kind: str) -> None:
     assert "hole" in repr(records[0])
 
 
+def test_simulate_takes_it_as_an_environment() -> None:
+    world = frozen_lake(6)
+    run = hr.simulate(world, None, hr.SVOPS(world.view(), 40, 0.1), progress=False)
+    assert isinstance(world, hr.Environment)
+    assert run.scored == "sampled"
+    assert np.isnan(run.regret).all()
+
+
 def test_cliff_walking_is_learnt_within_the_constraint() -> None:
     """Deterministic moves: with the support, all there is to learn are losses and costs."""
 

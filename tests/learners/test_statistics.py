@@ -445,3 +445,13 @@ def test_greedy_on_dope_media() -> None:
     assert 0.0 < planned.value < world.golden.optimum
     assert planned.policy is learner.policy
     assert learner.seen.num_episodes == 300
+
+
+def test_greedy_in_a_simulation() -> None:
+    world = hr.catalogue.make("dope-media")
+    run = hr.simulate(
+        world, hr.losses.Switching(period=1_000), Greedy(world.view(), 20_000, 0.01), episodes=60, progress=False
+    )
+    assert np.isfinite(run.regret).all()
+    assert np.isfinite(run.violation).all()
+    assert bool(run.safe[-1]) in (True, False)

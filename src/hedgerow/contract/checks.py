@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from hedgerow import files
-from hedgerow.contract.trial import Fault, Trial
+from hedgerow.contract.trial import Fault, Trial, snapshot
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.learners.protocol import Limited, Plan, Resumable
+from hedgerow.learners.protocol import Limited, Plan, Resumable, check_note_names, feedback_of
 from hedgerow.model.cmdp import View
 from hedgerow.model.occupancy import checked_policy
 from hedgerow.model.policy import Policy, UniformMixture
@@ -35,6 +35,10 @@ def construction(trial: Trial) -> str:
             )
     if not isinstance(learner.view, View) or learner.view.layout != trial.view.layout:
         raise Fault("learner.view", f"it is {learner.view!r}", "the view that it was built on", "self.view = view")
+    try:
+        feedback_of(learner)
+    except InvalidInput as error:
+        raise Fault("learner.feedback", str(error), "'bandit' or 'full'", "leave it out for bandit feedback") from error
     return ""
 
 
@@ -57,13 +61,19 @@ def plan(trial: Trial) -> str:
                     "a distribution over actions in each state",
                     "hr.Policy(view, array) checks it",
                 ) from error
-        for name, value in made.notes.items():
-            if not np.isfinite(value):
-                raise Fault(
-                    f"notes[{name!r}] of a plan", f"{value}", "a finite number", "leave out notes that have no value"
-                )
+        _check_notes(made)
         trial.observe(trial.episode(made))
     return ""
+
+
+def _check_notes(made: Plan) -> None:
+    for name, value in made.notes.items():
+        if not np.isfinite(value):
+            raise Fault(f"notes[{name!r}] of a plan", f"{value}", "a finite number", "leave out notes without a value")
+    try:
+        check_note_names(made.notes)
+    except InvalidInput as error:
+        raise Fault("notes of a plan", str(error), "names of its own", "rename the note") from error
 
 
 def mixture(trial: Trial) -> str:
@@ -212,8 +222,6 @@ def restored(trial: Trial) -> str:
 
 def plans_stay(trial: Trial) -> str:
     """Plans that were handed out do not change later, and nobody can write to them."""
-    from hedgerow.contract.trial import snapshot
-
     trial.run(trial.episodes)
     for t, (made, then) in enumerate(trial.plans):
         if snapshot(made) != then:
@@ -297,8 +305,6 @@ def _policies(made: Plan) -> list[Policy]:
 
 
 def _equal_plans(first: Plan, second: Plan) -> bool:
-    from hedgerow.contract.trial import snapshot
-
     return snapshot(first) == snapshot(second)
 
 

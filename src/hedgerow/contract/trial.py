@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, NoReturn
 
@@ -21,6 +22,7 @@ from hedgerow.model.policy import Policy
 from hedgerow.planning import offline
 
 Factory = Callable[..., Any]
+PACKAGE = Path(__file__).resolve().parent.parent
 
 
 class Fault(Exception):  # noqa: N818 - read as a sentence
@@ -29,6 +31,10 @@ class Fault(Exception):  # noqa: N818 - read as a sentence
     def __init__(self, done: str, came_back: str, expected: str, advice: str) -> None:
         super().__init__(f"{done}: {came_back}; expected: {expected}")
         self.done, self.came_back, self.expected, self.advice = done, came_back, expected, advice
+
+    def data(self) -> dict[str, str]:
+        """The four parts by name."""
+        return {"done": self.done, "came back": self.came_back, "expected": self.expected, "what to do": self.advice}
 
 
 class Snapshot(NamedTuple):
@@ -145,13 +151,19 @@ def _path(cmdp: CMDP, policy: Policy, rng: np.random.Generator) -> Any:
 def _blame(what: str, error: Exception, when: str) -> NoReturn:
     """A fault for an exception of the learner, with the place in its code."""
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    own = [frame for frame in frames if not _of_a_library(Path(frame.filename))] or frames
+    place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
     raise Fault(
         f"{what} in {when}",
         f"it raised {type(error).__name__}: {error}{place}",
         "no error",
         "run the learner on this world by hand; a learner must work for every view",
     ) from error
+
+
+def _of_a_library(file: Path) -> bool:
+    """Whether an error is better shown at the line of the learner that called this code."""
+    return "site-packages" in file.parts or file.is_relative_to(PACKAGE)
 
 
 def _name(factory: Factory) -> str:

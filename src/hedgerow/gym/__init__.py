@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError("hedgerow.gym needs Gymnasium: pip install 'hedgerow[gym]'", name=error.name) from error
 
 from hedgerow.gym.cmdp_env import CMDPEnv
-from hedgerow.gym.learning import Sampled, learn
+from hedgerow.gym.learning import Samples, learn
 from hedgerow.gym.registration import env_id, make_world_env, register_world
 from hedgerow.gym.stepped import GymWorld
 from hedgerow.gym.vector_costs import StepCosts, VectorCosts
@@ -32,7 +32,7 @@ from hedgerow.gym.vector_costs import StepCosts, VectorCosts
 __all__ = [
     "CMDPEnv",
     "GymWorld",
-    "Sampled",
+    "Samples",
     "StepCosts",
     "VectorCosts",
     "env_id",

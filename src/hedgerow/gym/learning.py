@@ -7,7 +7,6 @@ samples, and no regret.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
@@ -16,12 +15,10 @@ from hedgerow.checks import FloatArray, frozen, num_episodes, seed_number
 from hedgerow.errors import InvalidInput
 from hedgerow.gym.stepped import GymWorld
 from hedgerow.learners.protocol import Learner
-from hedgerow.model.episode import Episode
-from hedgerow.model.policy import Policy
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
+class Samples:
     """Sums over the steps of each episode, as sampled: not expectations, and no regret."""
 
     losses: FloatArray
@@ -46,14 +43,11 @@ class Sampled:
         )
         means = f"mean reward {self.rewards.mean():.4g}, mean costs [{costs}]"
         clipped = f"clipped: {self.clipped_rewards} rewards, {self.clipped_costs} costs"
-        return f"Sampled({len(self.losses)} episodes; {means}; {clipped})"
+        return f"Samples({len(self.losses)} episodes; {means}; {clipped})"
 
 
-def learn(world: GymWorld, learner: Learner | Any, episodes: int, *, seed: int = 0) -> Sampled:
-    """Let a learner that was built on `world.view()` play so many episodes; equal seeds give equal records.
-
-    Whatever has `view()` and `play(policy, rng)` and a reward `scale` can stand in the place of `world`.
-    """
+def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) -> Samples:
+    """Let a learner that was built on `world.view()` play so many episodes; equal seeds give equal records."""
     count, view = num_episodes(episodes), world.view()
     if learner.view.layout != view.layout or learner.view.num_constraints != view.num_constraints:
         raise InvalidInput("the learner was built for another world; build it on world.view()")
@@ -61,10 +55,10 @@ def learn(world: GymWorld, learner: Learner | Any, episodes: int, *, seed: int =
     losses, costs = np.zeros(count), np.zeros((count, view.num_constraints))
     before = world.clipped_rewards, world.clipped_costs
     for t in range(count):
-        episode = world.play(_policy_of(learner), rng)
-        _tell(learner, episode)
+        episode = world.play(learner.plan().policy, rng)
+        learner.observe(episode)
         losses[t], costs[t] = episode.losses.sum(), episode.costs.sum(axis=0)
-    return Sampled(
+    return Samples(
         losses=frozen(losses),
         rewards=frozen(world.scale.horizon * world.scale.best - world.scale.width * losses),
         costs=frozen(costs),
@@ -73,19 +67,3 @@ def learn(world: GymWorld, learner: Learner | Any, episodes: int, *, seed: int =
         clipped_rewards=world.clipped_rewards - before[0],
         clipped_costs=world.clipped_costs - before[1],
     )
-
-
-def _policy_of(learner: Any) -> Policy:
-    """The policy of the next plan."""
-    policy = learner.plan().policy
-    return policy if isinstance(policy, Policy) else Policy(learner.view, policy)
-
-
-def _tell(learner: Any, episode: Episode) -> None:
-    """Hand an episode to a learner; mirror-descent learners still take its arrays."""
-    from hedgerow.learners.mirror.learner import Learner as MirrorLearner
-
-    if isinstance(learner, MirrorLearner):
-        learner.observe(episode.rows, episode.losses, episode.costs)
-    else:
-        learner.observe(episode)
