@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 from greedy import Greedy
+from gymnasium.envs.toy_text.taxi import TaxiEnv
 from small_envs import Ring, costly_world
 
 import hedgerow as hr
@@ -214,7 +215,26 @@ def test_cliff_walking_is_learnt_within_the_constraint() -> None:
     assert record.clipped_rewards == record.costs.sum()  # a fall earns -100
 
 
+def test_taxi_starts_anywhere() -> None:
+    """500 states, 300 of which an episode may start in; a sparse table."""
+    world = hg.GymWorld(TaxiEnv(), 5, (-10, 20))
+    assert world.view().layout.layer_sizes[:2] == (1, 300)
+    record = hg.learn(world, Greedy(world.view(), 3, 0.1), 3)
+    assert record.costs.shape == (3, 0)
+    assert (record.rewards <= 20).all()
+
+
+class Numbered(Ring):
+    observation_space = gymnasium.spaces.Discrete(100_000)
+
+
+class Tabled(Ring):
+    P = {5: {2: [(1.0, 6)]}}  # noqa: RUF012 - as Gymnasium has it
+
+
 REFUSED = {
+    "more than 50000000": lambda: hg.GymWorld(Numbered(), 3, (0, 1)),
+    "is no table of": lambda: hg.GymWorld(Tabled(), 3, (0, 1)),
     "Discrete": lambda: hg.GymWorld(gymnasium.make("CartPole-v1"), 5, (0, 1)),
     "truncated after 100 steps": lambda: frozen_lake(101),
     "first must be the smaller": lambda: ring(rewards=(1, 0)),

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from hedgerow.contract.worlds import SmallWorld
+from hedgerow.errors import HedgerowError
 from hedgerow.learners.protocol import Plan, feedback_of
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
-from hedgerow.model.policy import Policy
+from hedgerow.model.policy import Policy, UniformMixture
 from hedgerow.planning import offline
 
 Factory = Callable[..., Any]
@@ -43,6 +44,10 @@ class Snapshot(NamedTuple):
     mixture: tuple[tuple[float, bytes], ...]
     policy: bytes
     notes: tuple[tuple[str, bytes], ...]
+
+
+ORDERLY = (HedgerowError, ValueError, RuntimeError, StopIteration)
+"""The errors by which a learner may refuse a call."""
 
 
 class Trial:
@@ -136,6 +141,25 @@ def snapshot(plan: Plan) -> Snapshot:
         plan.policy.probabilities.tobytes(),
         tuple((name, np.float64(value).tobytes()) for name, value in sorted(plan.notes.items())),
     )
+
+
+def policies_of(made: Plan) -> list[Policy]:
+    """The policies of a plan that have positive probability."""
+    if isinstance(made.mixture, Policy):
+        return [made.mixture]
+    if isinstance(made.mixture, UniformMixture):
+        return [Policy.trusted(made.mixture.layout, row) for row in made.mixture.table]
+    return [policy for weight, policy in made.mixture.policies() if weight > 0.0]
+
+
+def demand_same(
+    one: Trial, other: Trial, when: str, advice: str = "a plan may depend on the seed and the episodes only"
+) -> None:
+    """Both trials have the same plans so far."""
+    for t, ((_, mine), (_, yours)) in enumerate(zip(one.plans, other.plans, strict=True)):
+        if mine != yours:
+            part = next(name for name in mine._fields if getattr(mine, name) != getattr(yours, name))
+            raise Fault(f"two runs, {when}", f"the {part} of episode {t} differs", "the same bits", advice)
 
 
 def _path(cmdp: CMDP, policy: Policy, rng: np.random.Generator) -> Any:

@@ -21,18 +21,18 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, IntArray, kind_of, numeric_array, real_number, shown, whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.unroll import RewardScale, Unrolled, unroll
+from hedgerow.gym.layers import state_numbers, support_of, time_layers
+from hedgerow.importers.unroll import RewardScale
 from hedgerow.model.cmdp import View
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy
 
 CostFunction = Callable[[int, int, int, float, dict[str, Any]], ArrayLike]
 """(state, action, next state, reward, info) -> costs (m,) of a step, all as the environment numbers them"""
-BoolArray = NDArray[np.bool_]
 LARGEST_REWARD = 1e300
 
 
@@ -71,11 +71,11 @@ class GymWorld:
         """From sums of losses back to sums of rewards, where nothing was clipped."""
         names = tuple(thresholds) if isinstance(thresholds, Mapping) else None
         alpha = np.array(list(thresholds.values())) if isinstance(thresholds, Mapping) else thresholds
-        successors = _support(env, support, self.num_states, self.num_actions, self._first_state)
-        self._unrolled = _layers(successors, self._starts(starts), self.steps, action_names)
+        successors = support_of(env, support, self.num_states, self.num_actions, self._first_state)
+        self._unrolled = time_layers(successors, self._starts(starts), self.num_actions, self.steps, action_names)
         layout = self._unrolled.cmdp.layout
         self._view = View(layout, alpha, names or [f"cost {i + 1}" for i in range(np.size(alpha))])  # type: ignore[arg-type]
-        self._number = _numbers(self._unrolled, self.num_states)
+        self._number = state_numbers(self._unrolled, self.num_states)
         self.clipped_rewards = 0
         """Rewards outside the stated range, so far"""
         self.clipped_costs = 0
@@ -202,66 +202,3 @@ def _checked_range(rewards: tuple[float, float]) -> tuple[float, float]:
     if not worst < best:
         raise InvalidInput(f"the range of rewards is ({worst}, {best}); the first must be the smaller one")
     return min(worst, 0.0), max(best, 0.0)
-
-
-def _support(env: Any, support: str | ArrayLike, S: int, A: int, first_state: int) -> BoolArray:
-    """(S, A, S + 1): which states may follow; the last one is `ended`."""
-    if not isinstance(support, str):
-        given = np.asarray(support, dtype=bool)
-        if given.shape != (S, A, S + 1):
-            raise InvalidInput(f"the support has shape {given.shape}, expected (S, A, S + 1) = {(S, A, S + 1)}")
-        return given
-    if support not in ("auto", "known", "full"):
-        raise InvalidInput(f"support is {support!r}; choose 'auto', 'known', 'full', or truth values (S, A, S + 1)")
-    table = getattr(env.unwrapped, "P", None)
-    if support == "full" or (support == "auto" and table is None):
-        return np.ones((S, A, S + 1), dtype=bool)
-    if table is None:
-        raise InvalidInput("support='known' needs a table env.unwrapped.P; this environment has none")
-    return _support_of_table(table, S, A, first_state)
-
-
-def _support_of_table(table: Any, S: int, A: int, first_state: int) -> BoolArray:
-    """The support of a table P[state][action] of (probability, next state, reward, terminated)."""
-    found = np.zeros((S, A, S + 1), dtype=bool)
-    try:
-        for s in range(S):
-            for a in range(A):
-                for chance, following, _, terminated in table[s + first_state][a]:
-                    if chance > 0.0:
-                        found[s, a, S if terminated else following - first_state] = True
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"env.unwrapped.P is no table of (probability, next state, reward, terminated): {error!r}; "
-            "state the support, or use support='full'"
-        ) from error
-    return found
-
-
-def _layers(support: BoolArray, starts: IntArray, steps: int, action_names: Sequence[str] | None) -> Unrolled:
-    """The time layers. Of the transitions, uniform on the support, only the support is used: P is unknown."""
-    S, A, _ = support.shape
-    empty = np.argwhere(~support.any(axis=2))
-    if len(empty):
-        raise InvalidInput(f"the support of state {empty[0, 0]}, action {empty[0, 1]} is empty")
-    transitions = np.zeros((S + 1, A, S + 1))
-    transitions[:S] = support / support.sum(axis=2, keepdims=True)
-    first = np.zeros(S + 1)
-    first[starts] = 1.0 / len(starts)
-    names = [*map(str, range(S)), "ended"]
-    return unroll(
-        transitions,
-        steps,
-        int(starts[0]) if len(starts) == 1 else first,
-        state_names=names,
-        action_names=action_names,
-        absorbing=[S],
-    )
-
-
-def _numbers(unrolled: Unrolled, ended: int) -> IntArray:
-    """(H, S + 1): the state of the layout for each step and state; -1 where there is none."""
-    numbers = np.full((unrolled.horizon, ended + 1), -1, dtype=np.int64)
-    inner = np.flatnonzero(unrolled.state_of >= 0)
-    numbers[unrolled.step_of[inner], unrolled.state_of[inner]] = inner
-    return numbers
