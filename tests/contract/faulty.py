@@ -212,3 +212,18 @@ class Overrun(Sound):
         room = np.zeros(self.episodes)
         room[self.done] = 1.0
         super().observe(episode)
+
+
+class Choosy(Sound):
+    """Declines every world."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        raise hr.InvalidInput("not this one")
+
+
+class Careless(Sound):
+    """Calls a library with wrong arguments when it is built."""
+
+    def __init__(self, view: hr.View, *arguments: Any, **options: Any) -> None:
+        super().__init__(view, *arguments, **options)
+        hr.Policy(view, np.zeros(view.layout.num_rows))

@@ -84,6 +84,18 @@ def test_what_one_world_breaks_is_told_for_that_world() -> None:
     }
 
 
+def test_a_learner_may_decline_a_world_but_not_all_of_them() -> None:
+    found = hr.check_learner(hr.CVOPS, episodes=4)
+    assert found.ok, str(found)
+    declined = [finding for finding in found.findings if finding.outcome == "declined"]
+    assert {finding.world for finding in declined} == {"m = 0"}
+    assert "use UOBREPS" in declined[0].remark
+    assert "m = 0" not in found.milliseconds
+    assert not hr.check_learner(faulty.Choosy, episodes=4).ok
+    # What a library refuses is a mistake of the learner, not its choice.
+    assert {finding.check for finding in hr.check_learner(faulty.Careless, episodes=4).failures} == {"construction"}
+
+
 def test_the_worlds_are_as_they_are_called() -> None:
     shapes = {world.name: world.cmdp for world in small_worlds()}
     assert [shapes[f"m = {m}"].num_constraints for m in (0, 1, 3)] == [0, 1, 3]
@@ -144,7 +156,7 @@ def test_the_command(learner: str, code: int, monkeypatch: pytest.MonkeyPatch) -
     assert ("what to do: hr.Policy(view, array) checks it" in result.stdout) == (code == 1)
     data = json.loads(CliRunner().invoke(app, ["check-learner", learner, "--episodes", "3", "--json"]).stdout)
     assert data["ok"] == (code == 0)
-    assert {finding["outcome"] for finding in data["findings"]} <= {"passed", "failed", "not tried"}
+    assert {finding["outcome"] for finding in data["findings"]} <= {"passed", "failed", "not tried", "declined"}
 
 
 @pytest.mark.skipif(find_spec("hedgerow.registry") is None, reason="names are looked up in the registry")

@@ -22,12 +22,12 @@ from typing import Any
 
 from hedgerow.checks import kind_of, num_episodes, positive_share, seed_number
 from hedgerow.contract.checks import FIRST, THEN, Check
-from hedgerow.contract.trial import Factory, Fault, Trial
+from hedgerow.contract.trial import Declined, Factory, Fault, Trial
 from hedgerow.contract.worlds import SmallWorld, small_worlds
 from hedgerow.errors import InvalidInput
 from hedgerow.output import Table
 
-PASSED, FAILED, UNTRIED = "passed", "failed", "not tried"
+PASSED, FAILED, UNTRIED, DECLINED = "passed", "failed", "not tried", "declined"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Finding:
     check: str
     world: str
     outcome: str
-    """`passed`, `failed`, or `not tried` because construction or plan failed"""
+    """`passed`, `failed`, `not tried` because construction or plan failed, or `declined` by the learner itself"""
     remark: str = ""
     """How a check was passed, where there is more than one way"""
     fault: Fault | None = None
@@ -54,8 +54,9 @@ class Findings:
 
     @property
     def ok(self) -> bool:
-        """Whether every check was passed on every world."""
-        return all(finding.outcome == PASSED for finding in self.findings)
+        """Whether every check was passed on every world that the learner did not decline; on one at least."""
+        outcomes = {finding.outcome for finding in self.findings}
+        return PASSED in outcomes <= {PASSED, DECLINED}
 
     @property
     def failures(self) -> tuple[Finding, ...]:
@@ -138,11 +139,13 @@ def check_learner(
     findings: list[Finding] = []
     milliseconds: dict[str, float] = {}
     for world in small_worlds():
-        sound = True
+        instead = ""
         for name, check in (FIRST | THEN).items():
-            findings.append(_tried(name, check, world, fresh) if sound else Finding(name, world.name, UNTRIED))
-            sound &= name in THEN or findings[-1].outcome == PASSED
-        if sound:
+            findings.append(Finding(name, world.name, instead) if instead else _tried(name, check, world, fresh))
+            outcome = findings[-1].outcome
+            if outcome == DECLINED or (name in FIRST and outcome == FAILED):
+                instead = DECLINED if outcome == DECLINED else UNTRIED
+        if not instead:
             with suppress(Fault):  # of a learner that fails now and then
                 milliseconds[world.name] = 1e3 * fresh(world).run(count).seconds / count
     title = str(getattr(factory, "__qualname__", type(factory).__name__))
@@ -152,5 +155,7 @@ def check_learner(
 def _tried(name: str, check: Check, world: SmallWorld, fresh: Any) -> Finding:
     try:
         return Finding(name, world.name, PASSED, check(fresh(world)))
+    except Declined as words:
+        return Finding(name, world.name, DECLINED, str(words))
     except Fault as fault:
         return Finding(name, world.name, FAILED, fault=fault)

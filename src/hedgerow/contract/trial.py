@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from hedgerow.contract.worlds import SmallWorld
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners.protocol import Plan, feedback_of
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
@@ -36,6 +36,10 @@ class Fault(Exception):  # noqa: N818 - read as a sentence
     def data(self) -> dict[str, str]:
         """The four parts by name."""
         return {"done": self.done, "came back": self.came_back, "expected": self.expected, "what to do": self.advice}
+
+
+class Declined(Exception):  # noqa: N818 - read as a sentence
+    """The learner's own words for why it is not made for a world: it raised `InvalidInput` when it was built."""
 
 
 class Snapshot(NamedTuple):
@@ -129,6 +133,8 @@ def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, 
     try:
         return factory(cmdp.view(), episodes, delta, **extra, **options)
     except Exception as error:
+        if isinstance(error, InvalidInput) and _raised_by(factory, error):
+            raise Declined(str(error)) from error
         _blame(f"{_name(factory)}(view, {episodes}, {delta}, {', '.join(extra)})", error, "construction")
 
 
@@ -183,6 +189,15 @@ def _blame(what: str, error: Exception, when: str) -> NoReturn:
         "no error",
         "run the learner on this world by hand; a learner must work for every view",
     ) from error
+
+
+def _raised_by(factory: Factory, error: Exception) -> bool:
+    """Whether the error is raised in the learner's own file, not in a library that it called with wrong arguments."""
+    try:
+        own = inspect.getsourcefile(factory)
+    except TypeError:
+        return False
+    return own is not None and traceback.extract_tb(error.__traceback__)[-1].filename == own
 
 
 def _of_a_library(file: Path) -> bool:
