@@ -3,7 +3,7 @@
 Three checks, each a function that returns its complaints:
 - every relative link in a Markdown file leads to a file (and to a heading, if it names one);
 - every `file.py` and `file.py::name` in the pages NAMED_SOURCES exists under src/hedgerow;
-- every Python block of README.md and docs/learners.md and every example in a module docstring does what it shows.
+- every Python block of the pages WITH_EXAMPLES and every example in a module docstring does what it shows.
 
     python tools/check_docs.py
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "hedgerow"
 NAMED_SOURCES = ("docs/paper-map.md", "docs/notation.md", "docs/learners.md")
-WITH_EXAMPLES = ("README.md", "docs/learners.md")
+WITH_EXAMPLES = ("README.md", "docs/learners.md", "docs/own-learner.md", "docs/gymnasium.md")
 
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _SOURCE_NAME = re.compile(r"`([a-z_/]+\.py)(?:::([A-Za-z_][\w.]*))?`")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hedgerow import catalogue, errors, learners, results
     from hedgerow.adversaries import losses
+    from hedgerow.contract.checker import check_learner
     from hedgerow.environments.protocol import Environment
     from hedgerow.errors import (
         BusyError,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from hedgerow.learners.mirror.svops import SVOPS
     from hedgerow.learners.mirror.uobreps import UOBREPS
     from hedgerow.learners.protocol import Learner, Plan, SafePolicy
+    from hedgerow.learners.statistics import Statistics
     from hedgerow.model import occupancy
     from hedgerow.model.cmdp import CMDP, View
     from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
@@ -86,10 +88,12 @@ __all__ = [
     "ProjectionStatus",
     "Run",
     "SafePolicy",
+    "Statistics",
     "View",
     "__version__",
     "catalogue",
     "certify",
+    "check_learner",
     "costs",
     "errors",
     "learners",
@@ -139,9 +143,11 @@ _HOME = {
         "EmpiricalCosts",
     ),
     "hedgerow.importers.gym_table": ("unroll_gymnasium",),
+    "hedgerow.contract.checker": ("check_learner",),
     "hedgerow.environments.protocol": ("Environment",),
     "hedgerow.learners.ledger": ("Ledger",),
     "hedgerow.learners.protocol": ("Learner", "Plan", "SafePolicy"),
+    "hedgerow.learners.statistics": ("Statistics",),
     "hedgerow.model.episode": ("Episode",),
     "hedgerow.model.layout": ("Layout",),
     "hedgerow.model.policy": ("Mixture", "Policy"),

@@ -6,10 +6,11 @@
     hedgerow report DIR          its page
     hedgerow check PROBLEM       look at a problem before a run
     hedgerow learners            what there is to choose from; also worlds, adversaries, costs
+    hedgerow check-learner NAME  whether a learner keeps to the contract
     hedgerow compile             compile everything now
 
-Exit code 0: done. 1: some cells failed, or the problem is infeasible. 2: the request cannot be met; one line on stderr
-says why. 130: interrupted.
+Exit code 0: done. 1: some cells or checks failed, or the problem is infeasible. 2: the request cannot be met; one line
+on stderr says why. 130: interrupted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.commands import check, kernels, lists, run
+from hedgerow.commands import check, check_learner, kernels, lists, run
 from hedgerow.commands.terminal import INTERRUPTED, REFUSED
 from hedgerow.errors import HedgerowError
 from hedgerow.output import say
@@ -60,6 +61,7 @@ for _command in (run.demo, run.run, run.resume, check.check, run.report):
     app.command()(_command)
 for _list in (lists.learners, lists.worlds, lists.adversaries, lists.costs):
     app.command()(_list)
+app.command(name="check-learner")(check_learner.check_learner)
 app.command(name="compile")(kernels.compile_kernels)
 
 for _name, _folder in ELSEWHERE.items():

@@ -15,7 +15,7 @@ from typing import Any
 
 from hedgerow import files
 from hedgerow.checks import FloatArray
-from hedgerow.model.cmdp import CMDP
+from hedgerow.model.cmdp import CMDP, View
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,10 @@ class World:
     """SHA-256 of the world and its loss."""
     baseline_thresholds: FloatArray | None = None
     """(m,) or None: see `Ingredients`."""
+
+    def view(self) -> View:
+        """What a learner may know of this world."""
+        return self.cmdp.view()
 
     @property
     def unit(self) -> str:

@@ -92,11 +92,15 @@ def state_occupancy(layout: Layout, q: ArrayLike) -> FloatArray:
 
 def induced_policy(layout: Layout, q: ArrayLike) -> FloatArray:
     """pi^q(a|x) = q(x,a) / q(x) (num_rows,); uniform in states without mass."""
-    w = row_occupancy(layout, q).reshape(-1, layout.num_actions)
-    mass = w.sum(axis=1, keepdims=True)
+    return policy_of_masses(layout, row_occupancy(layout, q))
+
+
+def policy_of_masses(layout: Layout, w: FloatArray) -> FloatArray:
+    """w(x,a) / w(x) (num_rows,) for masses of rows (num_rows,), each at least 0; uniform in states without mass."""
+    by_state = w.reshape(-1, layout.num_actions)
+    mass = by_state.sum(axis=1, keepdims=True)
     visited = mass > ZERO_MASS
-    pi = np.where(visited, w / np.where(visited, mass, 1.0), 1.0 / layout.num_actions)
-    return pi.ravel()
+    return np.where(visited, by_state / np.where(visited, mass, 1.0), 1.0 / layout.num_actions).ravel()
 
 
 def induced_transitions(layout: Layout, q: ArrayLike, unvisited: ArrayLike | None = None) -> FloatArray:

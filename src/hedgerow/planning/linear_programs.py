@@ -54,7 +54,7 @@ def flow_matrix(cmdp: CMDP) -> sp.csr_array:
     return sp.csr_array((entries, (states, columns)), shape=(layout.num_decision_states, layout.num_rows))
 
 
-def least_loss(E: Matrix, loss: FloatArray, C: FloatArray, alpha: FloatArray) -> Suggestion | NoSolution:
+def least_loss(E: Matrix, loss: FloatArray, C: Matrix, alpha: FloatArray) -> Suggestion | NoSolution:
     """min loss^T y; `loss` (n,), `C` (m, n), `alpha` (m,)."""
     return _highs(loss, E, C, alpha, np.zeros(len(loss)))
 
@@ -72,7 +72,7 @@ def largest_margin(E: Matrix, C: FloatArray, alpha: FloatArray) -> Suggestion:
 
 
 def _highs(
-    objective: FloatArray, E: Matrix, C: FloatArray, alpha: FloatArray, lower: FloatArray
+    objective: FloatArray, E: Matrix, C: Matrix, alpha: FloatArray, lower: FloatArray
 ) -> Suggestion | NoSolution:
     start = np.zeros(E.shape[0])
     start[0] = 1.0

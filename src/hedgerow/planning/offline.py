@@ -36,7 +36,7 @@ from hedgerow.checks import FloatArray, frozen, real_number
 from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model.cmdp import CMDP, cmdp_of
 from hedgerow.model.layout import Layout
-from hedgerow.model.occupancy import ZERO_MASS, checked_loss, occupancy, row_occupancy, uniform_policy
+from hedgerow.model.occupancy import checked_loss, occupancy, policy_of_masses, row_occupancy, uniform_policy
 from hedgerow.planning.column_generation import largest_margin_by_columns, least_loss_by_columns
 from hedgerow.planning.induction import backward_induction
 from hedgerow.planning.linear_programs import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
@@ -250,9 +250,6 @@ def _suggest_loss(cmdp: CMDP, loss: FloatArray, alpha: FloatArray) -> Suggestion
 
 def _realise(cmdp: CMDP, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The policy (rows,) that w induces, its occupancy (triples,) and costs (m,): exact, whatever the solver did."""
-    by_state = w.reshape(-1, cmdp.layout.num_actions)
-    mass = by_state.sum(axis=1, keepdims=True)
-    visited = mass > ZERO_MASS
-    pi = np.where(visited, by_state / np.where(visited, mass, 1.0), 1.0 / cmdp.layout.num_actions).ravel()
+    pi = policy_of_masses(cmdp.layout, w)
     q = occupancy(cmdp.layout, cmdp.transitions, pi)
     return pi, q, cmdp.mean_costs @ row_occupancy(cmdp.layout, q)

@@ -14,6 +14,7 @@ from hedgerow.checks import kind_of, unmasked
 from hedgerow.environments.protocol import Environment
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.protocol import Learner
+from hedgerow.learners.statistics import Statistics
 from hedgerow.model.cmdp import CMDP, View
 from hedgerow.model.occupancy import checked_loss
 
@@ -37,6 +38,14 @@ def learner_of(learner: Any) -> Learner:
         advice = "" if isinstance(learner, type) or len(lacks) == 3 else f"; it has no {' and no '.join(lacks)}"
         raise _misplaced("third", "a learner: what has view, plan() and observe(episode)", learner, advice)
     return learner
+
+
+def limit_of(learner: Learner) -> int | None:
+    """For how many episodes a learner is made, by its own word or by that of the `Statistics` that it keeps."""
+    own = getattr(learner, "episodes", None)
+    kept = [value.episodes for value in getattr(learner, "__dict__", {}).values() if isinstance(value, Statistics)]
+    limits = [limit for limit in (own, *kept) if limit is not None]
+    return min(limits, default=None)
 
 
 def adversary_of(losses: Any, world: Any) -> Any:

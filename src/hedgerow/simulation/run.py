@@ -29,7 +29,14 @@ from hedgerow.learners.protocol import Learner, Plan, check_note_names, feedback
 from hedgerow.learners.watching import Compiled, Nobody, Watched, Watcher
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.policy import Policy
-from hedgerow.simulation.arguments import adversary_of, check_match, environment_of, learner_of, own_turn
+from hedgerow.simulation.arguments import (
+    adversary_of,
+    check_match,
+    environment_of,
+    learner_of,
+    limit_of,
+    own_turn,
+)
 from hedgerow.simulation.marks import checked_marks
 from hedgerow.simulation.outcome import Run, make_run
 from hedgerow.simulation.referee import Exact, Sampled
@@ -122,7 +129,7 @@ class Simulation:
         return int(own) if isinstance(own, int | np.integer) else getattr(self, "first", 0) + self.done
 
     def _length(self, episodes: int | None) -> int:
-        limit = getattr(self.learner, "episodes", None)
+        limit = limit_of(self.learner)
         if episodes is not None:
             wanted = num_episodes(episodes)
             if limit is not None and self.first + wanted > limit:

@@ -1,0 +1,161 @@
+"""`check_learner`: every check on every small world, and a table of what was found.
+
+>>> from hedgerow.learners.protocol import Plan
+>>> from hedgerow.model.policy import Policy
+>>> class Still:
+...     def __init__(self, view, episodes, delta):
+...         self.view = view
+...     def plan(self):
+...         return Plan(Policy.uniform(self.view))
+...     def observe(self, episode):
+...         pass
+>>> check_learner(Still).ok
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from hedgerow.checks import kind_of, num_episodes, positive_share, seed_number
+from hedgerow.contract.checks import FIRST, THEN, Check
+from hedgerow.contract.trial import Declined, Factory, Fault, Trial
+from hedgerow.contract.worlds import SmallWorld, small_worlds
+from hedgerow.errors import InvalidInput
+from hedgerow.output import Table
+
+PASSED, FAILED, UNTRIED, DECLINED = "passed", "failed", "not tried", "declined"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check on one world."""
+
+    check: str
+    world: str
+    outcome: str
+    """`passed`, `failed`, `not tried` because construction or plan failed, or `declined` by the learner itself"""
+    remark: str = ""
+    """How a check was passed, where there is more than one way"""
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found of a learner."""
+
+    learner: str
+    findings: tuple[Finding, ...]
+    milliseconds: dict[str, float]
+    """By world: the time of plan and observe for one episode"""
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check was passed on every world that the learner did not decline; on one at least."""
+        outcomes = {finding.outcome for finding in self.findings}
+        return PASSED in outcomes <= {PASSED, DECLINED}
+
+    @property
+    def failures(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.outcome == FAILED)
+
+    def table(self) -> Table:
+        """One row for each check, one column for each world; the last row is the time of an episode."""
+        worlds = list(dict.fromkeys(finding.world for finding in self.findings))
+        by_place = {(finding.check, finding.world): finding for finding in self.findings}
+        made = Table(
+            f"{self.learner}: {'all checks passed' if self.ok else 'some checks failed'}",
+            ["check", *worlds, "remark"],
+            len(worlds) + 2,
+        )
+        for check in dict.fromkeys(finding.check for finding in self.findings):
+            row = [by_place[check, world] for world in worlds]
+            remarks = dict.fromkeys(finding.remark for finding in row if finding.remark)
+            cells = [(finding.outcome, "bold red" if finding.outcome == FAILED else "") for finding in row]
+            made.add_row(check, *cells, "; ".join(remarks))
+        times = [f"{self.milliseconds[world]:.3g} ms" if world in self.milliseconds else "-" for world in worlds]
+        made.add_row("time per episode", *times, "plan and observe")
+        return made
+
+    def data(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "learner": self.learner,
+            "ok": self.ok,
+            "milliseconds": self.milliseconds,
+            "findings": [
+                {
+                    "check": finding.check,
+                    "world": finding.world,
+                    "outcome": finding.outcome,
+                    "remark": finding.remark,
+                    "fault": None if finding.fault is None else finding.fault.data(),
+                }
+                for finding in self.findings
+            ],
+        }
+
+    def lines(self) -> list[str]:
+        """What failed, in words."""
+        words = []
+        for finding in self.failures:
+            words.append(f"{finding.check}, world {finding.world}:")
+            told = {} if finding.fault is None else finding.fault.data()
+            words += [f"    {name + ':':<12}{text}" for name, text in told.items()]
+        return words
+
+    def __str__(self) -> str:
+        passed = sum(finding.outcome == PASSED for finding in self.findings)
+        head = f"{self.learner}: {passed} of {len(self.findings)} checks passed"
+        return "\n".join([head, *self.lines()])
+
+
+def check_learner(
+    factory: Factory,
+    *,
+    episodes: int = 24,
+    delta: float = 0.05,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+) -> Findings:
+    """Check a learner on small worlds: a class, or a function (view, episodes, delta, seed=0) that makes one.
+
+    A required parameter `baseline` gets the safest policy of each world. `options` are handed to every construction.
+    The findings have `ok`, `failures`, and a `table()`; nothing is raised for a learner that fails.
+    """
+    if not callable(factory):
+        raise InvalidInput(
+            f"check_learner takes a class, or a function (view, episodes, delta, seed=0) that makes a learner, "
+            f"not {kind_of(factory)}"
+        )
+    count, chance, start = num_episodes(episodes, 2), positive_share("delta", delta, below_one=True), seed_number(seed)
+
+    def fresh(world: SmallWorld) -> Trial:
+        return Trial(factory, world, count, chance, start, dict(options or {}))
+
+    findings: list[Finding] = []
+    milliseconds: dict[str, float] = {}
+    for world in small_worlds():
+        instead = ""
+        for name, check in (FIRST | THEN).items():
+            findings.append(Finding(name, world.name, instead) if instead else _tried(name, check, world, fresh))
+            outcome = findings[-1].outcome
+            if outcome == DECLINED or (name in FIRST and outcome == FAILED):
+                instead = DECLINED if outcome == DECLINED else UNTRIED
+        if not instead:
+            with suppress(Fault):  # of a learner that fails now and then
+                milliseconds[world.name] = 1e3 * fresh(world).run(count).seconds / count
+    title = str(getattr(factory, "__qualname__", type(factory).__name__))
+    return Findings(title, tuple(findings), milliseconds)
+
+
+def _tried(name: str, check: Check, world: SmallWorld, fresh: Any) -> Finding:
+    try:
+        return Finding(name, world.name, PASSED, check(fresh(world)))
+    except Declined as words:
+        return Finding(name, world.name, DECLINED, str(words))
+    except Fault as fault:
+        return Finding(name, world.name, FAILED, fault=fault)

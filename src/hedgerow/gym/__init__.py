@@ -1,0 +1,44 @@
+"""Gymnasium, both ways: worlds as Gymnasium environments, and learning on any environment with Discrete spaces.
+
+Importing this module registers every world of the catalogue:
+
+    import gymnasium, hedgerow.gym
+    env = gymnasium.make("hedgerow/dope-media-v0")          # or make("hedgerow.gym:hedgerow/dope-media-v0")
+    observation, reward, terminated, truncated, info = env.step(action)
+    info["cost"]                                            # (m,)
+
+`CMDPEnv(world, loss)` makes an environment of any CMDP; `VectorCosts` reads the costs of vector environments. In the
+other direction, a `GymWorld` is what a learner sees of an environment that has no model, and `learn` plays it:
+
+    world = GymWorld(env, steps=20, rewards=(0, 1), thresholds={"hole": 0.25}, costs=fell_into_a_hole)
+    record = learn(world, hr.SVOPS(world.view(), 2_000, 0.05), 2_000)
+
+Gymnasium is optional: pip install 'hedgerow[gym]'.
+"""
+
+from __future__ import annotations
+
+try:
+    import gymnasium  # noqa: F401 - a clear message where it is missing
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("hedgerow.gym needs Gymnasium: pip install 'hedgerow[gym]'", name=error.name) from error
+
+from hedgerow.gym.cmdp_env import CMDPEnv
+from hedgerow.gym.learning import Samples, learn
+from hedgerow.gym.registration import env_id, make_world_env, register_world
+from hedgerow.gym.stepped import GymWorld
+from hedgerow.gym.vector_costs import StepCosts, VectorCosts
+
+__all__ = [
+    "CMDPEnv",
+    "GymWorld",
+    "Samples",
+    "StepCosts",
+    "VectorCosts",
+    "env_id",
+    "learn",
+    "make_world_env",
+    "register_world",
+]
+
+register_world()

@@ -1,0 +1,204 @@
+"""An environment without a model as a world: time layers, an ended state, rewards as losses.
+
+An environment with S states and A actions is played for H steps. A state (k, s) of the loop-free world means: s before
+step k. What ends early, terminated or truncated, spends the remaining steps in the state `ended`, at reward 0 and cost
+0. If episodes can start in several states, a root comes first: one more layer, in which nothing is decided.
+
+Rewards r become losses (best - r) / (best - worst), where the range (worst, best) is stated, and widened to include the
+0 of ended steps. What lies outside is clipped and counted, as are costs outside [0, 1]: a learner that sees clipped
+numbers learns another problem than the one that was meant.
+
+The *support* says which transitions are possible. With P(s'|s,a) > 0 only there, a learner has far less to find out;
+with 17 states in a layer and nothing known, thousands of episodes teach it next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Discrete
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import FloatArray, IntArray, kind_of, numeric_array, real_number, shown, whole_number
+from hedgerow.errors import InvalidInput
+from hedgerow.gym.layers import state_numbers, support_of, time_layers
+from hedgerow.importers.unroll import RewardScale
+from hedgerow.model.cmdp import View
+from hedgerow.model.episode import Episode
+from hedgerow.model.policy import Policy
+
+CostFunction = Callable[[int, int, int, float, dict[str, Any]], ArrayLike]
+"""(state, action, next state, reward, info) -> costs (m,) of a step, all as the environment numbers them"""
+LARGEST_REWARD = 1e300
+
+
+class GymWorld:
+    """What a learner sees of a Gymnasium environment with Discrete spaces, and `play`, which steps it.
+
+    env         the environment; wrappers stay where they are
+    steps       H, at most the environment's own limit
+    rewards     (worst, best): the range that the rewards of a step are stated to lie in
+    thresholds  (m,), or names with numbers: {"hole": 0.25}
+    costs       a function of (state, action, next state, reward, info); without one, `info["cost"]` is read
+    support     "auto": from `env.unwrapped.P` if there is one, else "full"; "known": from P; or truth values
+                (S, A, S + 1), whose last column says which steps may end the episode
+    starts      the states that an episode may start in; without them, from `env.unwrapped.initial_state_distrib`,
+                else all
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        steps: int,
+        rewards: tuple[float, float],
+        thresholds: Mapping[str, float] | ArrayLike = (),
+        costs: CostFunction | None = None,
+        *,
+        support: str | ArrayLike = "auto",
+        starts: Sequence[int] | None = None,
+        action_names: Sequence[str] | None = None,
+    ) -> None:
+        self.env, self._cost_of = env, costs
+        self._first_state, self.num_states = _discrete("observation", getattr(env, "observation_space", None))
+        self._first_action, self.num_actions = _discrete("action", getattr(env, "action_space", None))
+        self.steps = _checked_steps(env, steps)
+        worst, best = _checked_range(rewards)
+        self.scale = RewardScale(best, best - worst, self.steps)
+        """From sums of losses back to sums of rewards, where nothing was clipped."""
+        names = tuple(thresholds) if isinstance(thresholds, Mapping) else None
+        alpha = np.array(list(thresholds.values())) if isinstance(thresholds, Mapping) else thresholds
+        successors = support_of(env, support, self.num_states, self.num_actions, self._first_state)
+        self._unrolled = time_layers(successors, self._starts(starts), self.num_actions, self.steps, action_names)
+        layout = self._unrolled.cmdp.layout
+        self._view = View(layout, alpha, names or [f"cost {i + 1}" for i in range(np.size(alpha))])  # type: ignore[arg-type]
+        self._number = state_numbers(self._unrolled, self.num_states)
+        self.clipped_rewards = 0
+        """Rewards outside the stated range, so far"""
+        self.clipped_costs = 0
+        """Costs outside [0, 1], so far"""
+
+    def view(self) -> View:
+        """What a learner may know: layers, support, thresholds."""
+        return self._view
+
+    @property
+    def has_root(self) -> bool:
+        """Whether the first layer only chooses the state that an episode starts in."""
+        return self._unrolled.has_root
+
+    def play(self, policy: Policy, rng: Generator) -> Episode:
+        """Play `policy` for an episode; the seed of the environment and the actions are drawn from `rng`."""
+        if policy.layout != self._view.layout:
+            raise InvalidInput("the policy belongs to another layout; build the learner on world.view()")
+        m, ended, A = self._view.num_constraints, self.num_states, self.num_actions
+        total = self._view.layout.steps
+        rows, losses, costs = np.zeros(total, dtype=np.int64), np.zeros(total), np.zeros((total, m))
+        observation, _ = self.env.reset(seed=int(rng.integers(2**31)))
+        state, place = self._state(observation), 0
+        if self.has_root:
+            rows[0], place = policy.draw(0, rng), 1
+        for k in range(self.steps):
+            x = self._place(k, state)
+            action = policy.draw(x, rng)
+            rows[place + k] = x * A + action
+            if state == ended:
+                losses[place + k] = self._loss(0.0)
+            else:
+                state, losses[place + k], costs[place + k] = self._step(observation, action)
+                observation = state + self._first_state
+        return Episode(self._view, rows, losses, costs)
+
+    def _step(self, observation: Any, action: int) -> tuple[int, float, FloatArray]:
+        """The next state, `num_states` if the episode has ended; the loss; the costs (m,)."""
+        taken = action + self._first_action
+        following, reward, terminated, truncated, info = self.env.step(taken)
+        earned = real_number("a reward of the environment", reward, -LARGEST_REWARD, LARGEST_REWARD)
+        state = self._state(following)
+        cost = self._costs(int(observation), taken, state + self._first_state, earned, info)
+        return self.num_states if terminated or truncated else state, self._loss(earned), cost
+
+    def _loss(self, reward: float) -> float:
+        loss = (self.scale.best - reward) / self.scale.width
+        clipped = min(max(loss, 0.0), 1.0)
+        self.clipped_rewards += clipped != loss
+        return clipped
+
+    def _costs(self, state: int, action: int, following: int, reward: float, info: dict[str, Any]) -> FloatArray:
+        m = self._view.num_constraints
+        if m == 0:
+            return np.zeros(0)
+        if self._cost_of is not None:
+            given = self._cost_of(state, action, following, reward, info)
+        elif "cost" in info:
+            given = info["cost"]
+        else:
+            raise InvalidInput("the info of a step has no 'cost'; pass costs=function to GymWorld")
+        array = np.atleast_1d(numeric_array("the cost of a step", given))
+        if array.shape != (m,) or not np.isfinite(array).all():
+            raise InvalidInput(f"the cost of a step is {shown(given)}; there are {m} thresholds, so give {m} numbers")
+        clipped = np.clip(array, 0.0, 1.0)
+        self.clipped_costs += int(np.sum(clipped != array))
+        return clipped
+
+    def _starts(self, given: Sequence[int] | None) -> IntArray:
+        """The states, numbered from 0, that an episode may start in."""
+        if given is not None:
+            chosen = [whole_number("a start", s, self._first_state, self._last_state()) for s in given]
+            if not chosen:
+                raise InvalidInput("starts must name at least one state")
+            return np.unique(chosen) - self._first_state
+        known = getattr(self.env.unwrapped, "initial_state_distrib", None)
+        if known is not None and np.shape(known) == (self.num_states,):
+            return np.flatnonzero(np.asarray(known) > 0.0)
+        return np.arange(self.num_states)
+
+    def _last_state(self) -> int:
+        return self._first_state + self.num_states - 1
+
+    def _state(self, observation: Any) -> int:
+        return whole_number("an observation", observation, self._first_state, self._last_state()) - self._first_state
+
+    def _place(self, k: int, state: int) -> int:
+        """The state of the layout for s before step k."""
+        x = int(self._number[k, state])
+        if x < 0:
+            raise InvalidInput(
+                f"the environment was in state {state + self._first_state} before step {k}, which the support or the "
+                "starts exclude; state others, or use support='full'"
+            )
+        return x
+
+    def __repr__(self) -> str:
+        return f"GymWorld({self.env}, {self._view.layout!r})"
+
+
+def _discrete(what: str, space: Any) -> tuple[int, int]:
+    """(start, n) of a Discrete space."""
+    if not isinstance(space, Discrete):
+        raise InvalidInput(
+            f"the {what} space must be Discrete, not {kind_of(space)}; wrap the environment to number it"
+        )
+    return int(space.start), int(space.n)
+
+
+def _checked_steps(env: gymnasium.Env[Any, Any], steps: int) -> int:
+    checked = whole_number("the number of steps", steps, 1)
+    limit = None if env.spec is None else env.spec.max_episode_steps
+    if limit is not None and checked > limit:
+        raise InvalidInput(f"the environment is truncated after {limit} steps; ask for so many at most, not {checked}")
+    return checked
+
+
+def _checked_range(rewards: tuple[float, float]) -> tuple[float, float]:
+    """(worst, best), widened to include the 0 of ended steps."""
+    try:
+        worst, best = (real_number("an end of the range of rewards", end, -1e150, 1e150) for end in rewards)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"rewards is (worst, best), the range of the reward of a step: {error}") from error
+    if not worst < best:
+        raise InvalidInput(f"the range of rewards is ({worst}, {best}); the first must be the smaller one")
+    return min(worst, 0.0), max(best, 0.0)

@@ -1,0 +1,216 @@
+"""What a learner has seen of a world: counts, radii, and the bounds that follow from them.
+
+The kernels are those of `hedgerow.estimates`. The loss is one more column beside the m costs: its means and bounds
+come from the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, IntArray, frozen, kind_of, num_episodes, positive_share
+from hedgerow.errors import InvalidInput
+from hedgerow.estimates.boxes import BoxRule, make_boxes, refresh_all, refresh_rows
+from hedgerow.estimates.counts import make_counts, record
+from hedgerow.estimates.radii import Radii, transition_radius
+from hedgerow.learners.observed_state import checked_state
+from hedgerow.model.cmdp import View, checked_transitions
+from hedgerow.model.episode import Episode
+from hedgerow.model.index import index_of
+
+
+class Observed:
+    """Counts and bounds of all rows and triples; `Statistics` makes plans of them and documents the arguments."""
+
+    def __init__(
+        self,
+        view: View,
+        episodes: int | None,
+        delta: float,
+        radii: str = "tight",
+        *,
+        confidence_scale: float = 1.0,
+        transitions: ArrayLike | None = None,
+    ) -> None:
+        if not isinstance(view, View):
+            raise InvalidInput(f"statistics are kept of a view, such as world.view(), not of {kind_of(view)}")
+        self.view, self.layout = view, view.layout
+        self.episodes = None if episodes is None else num_episodes(episodes)
+        self.delta = positive_share("delta", delta, below_one=True)
+        self.radii = Radii(radii, confidence_scale)
+        self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
+        columns = view.num_constraints + 1  # the last one is the loss
+        rule = self.radii.rule(self.layout, columns, self.delta, self.episodes)
+        self._rule = BoxRule(rule, clip_costs=True, known_transitions=transitions is not None)
+        self._counts = make_counts(self.layout, columns)
+        self._boxes = make_boxes(self.layout, columns, clip_costs=True, transitions=self.transitions)
+        self._index = index_of(self.layout)
+        self._added = 0
+        self._visits_then: IntArray | None = None
+
+    # What was seen ---------------------------------------------------------------------------------------------------
+
+    def add(self, episode: Episode) -> None:
+        """Count the steps of an episode."""
+        if not isinstance(episode, Episode):
+            raise InvalidInput(
+                f"add takes an Episode, such as hr.Episode(view, rows, losses, costs), not {kind_of(episode)}"
+            )
+        if episode.layout != self.layout or episode.costs.shape[1] != self.view.num_constraints:
+            raise InvalidInput("the episode belongs to another world: its layout or its number of constraints differs")
+        if self.episodes is not None and self._added >= self.episodes:
+            raise InvalidInput(
+                f"the radii were made for {self.episodes} episodes, and so many were added; make statistics for more, "
+                "or use radii='anytime' with episodes=None"
+            )
+        seen = np.column_stack((episode.costs, episode.losses))
+        rows = episode.rows.copy()  # kernels are compiled for arrays that can be written to
+        record(self._counts, rows, episode.triples.copy(), seen)
+        refresh_rows(self._index, self._counts, self._rule, rows, self._boxes)
+        self._added += 1
+
+    def doubled(self) -> bool:
+        """Whether the visits of some pair have doubled since the last True, or gone from 0 to 1; True at first.
+
+        A run of T episodes has at most num_rows * (log2(T) + 1) + 1 answers True.
+        """
+        visits, then = self._counts.num_visits, self._visits_then
+        if then is not None and not np.any(visits >= np.maximum(2 * then, 1)):
+            return False
+        self._visits_then = visits.copy()
+        return True
+
+    @property
+    def num_episodes(self) -> int:
+        """How many episodes were added."""
+        return self._added
+
+    @property
+    def visits(self) -> IntArray:
+        """(num_rows,): N, episodes that visited the row"""
+        return frozen(self._counts.num_visits)
+
+    @property
+    def moves(self) -> IntArray:
+        """(num_triples,): M, episodes that went on to the successor"""
+        return frozen(self._counts.num_moves)
+
+    @property
+    def cost_sums(self) -> FloatArray:
+        """(num_rows, m): summed costs"""
+        return frozen(self._counts.cost_sums[:, :-1])
+
+    @property
+    def loss_sums(self) -> FloatArray:
+        """(num_rows,): summed losses"""
+        return frozen(self._counts.cost_sums[:, -1])
+
+    @property
+    def mean_costs(self) -> FloatArray:
+        """(num_rows, m): mean costs, 0 in rows without visits"""
+        return frozen(self._counts.cost_sums[:, :-1] / np.maximum(1, self._counts.num_visits)[:, None])
+
+    @property
+    def mean_loss(self) -> FloatArray:
+        """(num_rows,): mean losses, 0 in rows without visits"""
+        return frozen(self._counts.cost_sums[:, -1] / np.maximum(1, self._counts.num_visits))
+
+    @property
+    def mean_transitions(self) -> FloatArray:
+        """(num_triples,): M / N, 0 in rows without visits"""
+        return frozen(self._counts.num_moves / np.maximum(1, self._counts.num_visits)[self.layout.row_of_triple])
+
+    # Radii and boxes -------------------------------------------------------------------------------------------------
+
+    @property
+    def cost_radius(self) -> FloatArray:
+        """(num_rows,): xi, of each cost and of the loss"""
+        return frozen(self._boxes.xi)
+
+    @property
+    def transition_radius(self) -> FloatArray:
+        """(num_triples,): epsilon, at most 1; 0 where the transitions are known or a row has one successor"""
+        layout, visits = self.layout, self._counts.num_visits[self.layout.row_of_triple]
+        radii = [
+            min(1.0, transition_radius(self._rule.radii, float(p), int(n)))
+            for p, n in zip(self.mean_transitions, visits, strict=True)
+        ]
+        known = np.diff(layout.row_start)[layout.row_of_triple] == 1
+        return frozen(np.where(known | self._rule.known_transitions, 0.0, radii))
+
+    @property
+    def lower(self) -> FloatArray:
+        """(num_triples,): lo, the lower bounds of the transitions"""
+        return frozen(self._boxes.lower)
+
+    @property
+    def upper(self) -> FloatArray:
+        """(num_triples,): hi, the upper bounds of the transitions"""
+        return frozen(self._boxes.upper)
+
+    @property
+    def cost_lower(self) -> FloatArray:
+        """(num_rows, m): LCB of the mean costs, in [0, 1]"""
+        return frozen(self._boxes.cost_lower[:, :-1])
+
+    @property
+    def cost_upper(self) -> FloatArray:
+        """(num_rows, m): UCB of the mean costs, in [0, 1]"""
+        return frozen(self._boxes.cost_upper[:, :-1])
+
+    @property
+    def loss_lower(self) -> FloatArray:
+        """(num_rows,): LCB of the mean loss, in [0, 1]"""
+        return frozen(self._boxes.cost_lower[:, -1])
+
+    @property
+    def loss_upper(self) -> FloatArray:
+        """(num_rows,): UCB of the mean loss, in [0, 1]"""
+        return frozen(self._boxes.cost_upper[:, -1])
+
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Arrays by name: all that is needed to go on; `restored` takes them back."""
+        counts = self._counts
+        arrays: dict[str, NDArray[Any]] = {
+            "radii": np.array(self.radii.kind),
+            "settings": np.array([self.delta, self.radii.confidence_scale]),
+            "episodes": np.array([self._added, -1 if self.episodes is None else self.episodes]),
+            "num_visits": counts.num_visits.copy(),
+            "num_moves": counts.num_moves.copy(),
+            "sums": counts.cost_sums.copy(),
+            "visits_then": np.zeros(0, dtype=np.int64) if self._visits_then is None else self._visits_then.copy(),
+        }
+        if self.transitions is not None:
+            arrays["transitions"] = self.transitions.copy()
+        return arrays
+
+    @classmethod
+    def restored(cls, view: View, state: Mapping[str, NDArray[Any]]) -> Self:
+        """The statistics whose `state()` this was, on the same view; arrays that cannot be one are refused."""
+        if not isinstance(view, View):
+            raise InvalidInput(f"statistics are kept of a view, such as world.view(), not of {kind_of(view)}")
+        found = checked_state(view.layout, view.num_constraints + 1, state)
+        seen = cls(
+            view,
+            found.episodes,
+            found.delta,
+            found.radii,
+            confidence_scale=found.confidence_scale,
+            transitions=found.transitions,
+        )
+        seen._added = found.added
+        for own, kept in zip(seen._counts, found.counts, strict=True):
+            own[...] = kept
+        seen._visits_then = found.visits_then
+        refresh_all(seen._index, seen._counts, seen._rule, seen._boxes)
+        return seen
+
+    def __repr__(self) -> str:
+        limit = "" if self.episodes is None else f" of {self.episodes}"
+        return f"{type(self).__name__}({self.layout!r}, {self._added}{limit} episodes, radii={self.radii.kind!r})"

@@ -1,0 +1,88 @@
+"""Arrays that claim to be the state of `Observed`: what they must look like for counts of real episodes.
+
+Every episode visits one row of the first layer and goes on layer by layer unless it was aborted; every visit leads
+somewhere; each cost and loss lies in [0, 1]. Arrays for which that is impossible are refused, so that a damaged or
+foreign file never becomes a learner with wrong bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.checks import FloatArray, IntArray, float_array
+from hedgerow.errors import InvalidInput
+from hedgerow.estimates.counts import Counts
+from hedgerow.model.layout import Layout
+
+ENTRIES = {"radii", "settings", "episodes", "num_visits", "num_moves", "sums", "visits_then"}
+TOL_SUM = 1e-9
+"""Sums of numbers in [0, 1] may pass the number of their terms by rounding."""
+
+
+class ObservedState(NamedTuple):
+    """The arrays, checked and by role."""
+
+    radii: str
+    delta: float
+    confidence_scale: float
+    added: int
+    episodes: int | None
+    counts: Counts
+    visits_then: IntArray | None
+    transitions: FloatArray | None
+
+
+def checked_state(layout: Layout, num_columns: int, state: Mapping[str, NDArray[Any]]) -> ObservedState:
+    """What `Observed.state()` returned, for counts with so many columns of sums (costs, and the loss)."""
+    given = dict(state)
+    transitions = given.pop("transitions", None)
+    if set(given) != ENTRIES:
+        wrong = sorted(set(given) ^ ENTRIES)
+        raise InvalidInput(f"this is no state of Statistics: {wrong[0]!r} is missing or unknown")
+    settings = float_array("the settings of the state", given["settings"], (2,))
+    episodes = _whole("episodes", given["episodes"], (2,), least=-1)
+    added, limit = episodes.tolist()
+    visits = _whole("num_visits", given["num_visits"], (layout.num_rows,))
+    moves = _whole("num_moves", given["num_moves"], (layout.num_triples,))
+    sums = float_array("sums of the state", given["sums"], (layout.num_rows, num_columns))
+    then = np.asarray(given["visits_then"])
+    visits_then = None if then.size == 0 else _whole("visits_then", then, (layout.num_rows,))
+    _check_flow(layout, added, visits, moves)
+    _demand(bool(np.all((sums >= 0.0) & (sums <= visits[:, None] + TOL_SUM))), "sums are not those of the visits")
+    _demand(visits_then is None or bool(np.all(visits_then <= visits)), "visits_then are more than the visits")
+    return ObservedState(
+        radii=str(np.asarray(given["radii"])),
+        delta=float(settings[0]),
+        confidence_scale=float(settings[1]),
+        added=added,
+        episodes=None if limit == -1 else limit,
+        counts=Counts(visits, moves, sums),
+        visits_then=visits_then,
+        transitions=transitions,
+    )
+
+
+def _check_flow(layout: Layout, added: int, visits: IntArray, moves: IntArray) -> None:
+    """Visits of the first layer are episodes; a visit moves on; who is visited was moved to, unless aborted there."""
+    A = layout.num_actions
+    of_state = visits.reshape(-1, A).sum(axis=1)
+    arrivals = np.bincount(layout.successor, weights=moves, minlength=layout.num_states)[1:-1]
+    _demand(int(of_state[0]) == added, "the visits of the first layer are not as many as the episodes")
+    _demand(np.array_equal(np.add.reduceat(moves, layout.row_start[:-1]), visits), "num_moves do not add up to visits")
+    _demand(bool(np.all(of_state[1:] <= arrivals)), "some state has more visits than arrivals")
+
+
+def _whole(name: str, given: Any, shape: tuple[int, ...], least: int = 0) -> IntArray:
+    array = np.asarray(given)
+    if array.shape != shape or array.dtype.kind not in "iu" or (array.size and array.min() < least):
+        raise InvalidInput(f"{name} of the state must be whole numbers >= {least} of shape {shape}")
+    return array.astype(np.int64)
+
+
+def _demand(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise InvalidInput(f"this is no state of Statistics: {otherwise}")
