@@ -1,4 +1,4 @@
-"""`hedgerow bench samples`: how many episodes the preset `sharp` saves; both presets have the same guarantees.
+"""`python -m bench samples`: how many episodes the preset `sharp` saves; both presets have the same guarantees.
 
 Both presets run on the same worlds, losses and seeds, each learner built for T episodes. A run of `paper` ends with an
 average R(T)/T of the regret, and V(T)/T of the violation. The *reach* of `sharp` is the first checkpoint t from which
@@ -15,16 +15,17 @@ begin with: then `sharp` is better throughout, but no number of episodes says by
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from bench import kept_curves, terminal
+from bench.benchmark import Benchmark, in_any_order, option
+from bench.kept_curves import Curves, Task
 from hedgerow import output
-from hedgerow.bench import kept_curves, manifest, terminal
-from hedgerow.bench.kept_curves import Curves, Task
 from hedgerow.catalogue import make
 from hedgerow.catalogue.world import World
 from hedgerow.checks import FloatArray, IntArray
@@ -35,7 +36,6 @@ from hedgerow.pages.log_plots import Line, log_plot
 from hedgerow.planning import offline
 from hedgerow.simulation.run import simulate
 
-JSON_FILE, FIGURE_FILE = "samples.json", "samples.svg"
 SHOWN = 1_000
 """The plot begins at this fraction of the longest run."""
 DELTA = 0.01
@@ -54,33 +54,7 @@ ALWAYS = "always below"
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How much is run."""
-
-    lengths: tuple[int, ...] = (100_000, 1_000_000)
-    seeds: int = 10
-    processes: int = 2
-    worlds: tuple[str, ...] = tuple(WORLDS)
-
-    @classmethod
-    def quick(cls) -> Settings:
-        return cls(lengths=(10_000, 100_000), seeds=3)
-
-    @property
-    def tasks(self) -> list[Task]:
-        """Seed by seed: an interrupted run has all cells of the table, of fewer seeds."""
-        return [
-            Task(world, learner, preset, length, seed)
-            for length in self.lengths
-            for seed in range(self.seeds)
-            for world in self.worlds
-            for learner in LEARNERS
-            for preset in PRESETS
-        ]
-
-
-@dataclass(frozen=True)
-class Row:
+class SavingRow:
     """A learner in a world at a number of episodes: medians over seeds."""
 
     world: str
@@ -104,27 +78,80 @@ class Row:
         return "met" if self.saving >= GOAL else "not met"
 
 
-def run(settings: Settings, keep: Path | None = None) -> list[Curves]:
-    """All runs, in any order. Finished ones are kept in the folder `keep`, and found there again by the next call."""
-    found = [] if keep is None else kept_curves.load(keep, settings.tasks)
-    done = {curves.task for curves in found}
-    tasks = [task for task in settings.tasks if task not in done]
-    with terminal.progress("bench samples", len(tasks), forecast=True) as advance:
-        for curves in _all(tasks, settings.processes):
-            if keep is not None:
-                kept_curves.save(keep, curves)
-            found.append(curves)
-            advance(f"{curves.task.world}, {curves.task.learner}")
-    return found
+@dataclass(frozen=True)
+class Samples(Benchmark[list[Curves]]):
+    """Regret and violation under the presets `paper` and `sharp`, and how many episodes `sharp` saves."""
 
+    name = "samples"
+    json_file, figure_file = "samples.json", "samples.svg"
+    is_timed = False
 
-def _all(tasks: Sequence[Task], processes: int) -> Iterator[Curves]:
-    if processes == 1:
-        yield from map(one_run, tasks)
-        return
-    from joblib import Parallel, delayed
+    lengths: tuple[int, ...] = (100_000, 1_000_000)
+    seeds: int = option(10, "runs per cell of the table")
+    processes: int = option(2, "processes that share the runs")
+    worlds: tuple[str, ...] = tuple(WORLDS)
+    keep: str = option("", "a folder that keeps finished runs; the next call goes on from there")
 
-    yield from Parallel(n_jobs=processes, return_as="generator_unordered")(delayed(one_run)(task) for task in tasks)
+    @classmethod
+    def quick(cls) -> Self:
+        """Ten times fewer episodes and 3 seeds: some minutes instead of hours."""
+        return cls(lengths=(10_000, 100_000), seeds=3)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Seed by seed: an interrupted run has all cells of the table, of fewer seeds."""
+        return [
+            Task(world, learner, preset, length, seed)
+            for length in self.lengths
+            for seed in range(self.seeds)
+            for world in self.worlds
+            for learner in LEARNERS
+            for preset in PRESETS
+        ]
+
+    def run(self) -> list[Curves]:
+        """All runs, in any order."""
+        found = kept_curves.load(Path(self.keep), self.tasks) if self.keep else []
+        done = {curves.task for curves in found}
+        tasks = [task for task in self.tasks if task not in done]
+        with terminal.progress("bench samples", len(tasks), forecast=True) as advance:
+            for curves in in_any_order(one_run, tasks, self.processes):
+                if self.keep:
+                    kept_curves.save(Path(self.keep), curves)
+                found.append(curves)
+                advance(f"{curves.task.world}, {curves.task.learner}")
+        return found
+
+    def figures(self, found: list[Curves]) -> list[SavingRow]:
+        return rows(found)
+
+    def plot(self, found: list[Curves]) -> str:
+        """Regret of S-OPS over the last decades, the mean over seeds of the longest runs; `paper` dashed.
+
+        Before them the presets hardly differ.
+        """
+        longest = max(curves.task.episodes for curves in found)
+        lines = []
+        worlds = dict.fromkeys(task.world for task in sorted((curves.task for curves in found), key=_place))
+        for number, world in enumerate(worlds):
+            for preset in PRESETS:
+                wanted = (world, "S-OPS", preset, longest)
+                own = [curves for curves in found if curves.task[:4] == wanted]
+                mean = np.mean([curves.regret for curves in own], axis=0)
+                shown = zip(own[0].episodes, mean, strict=True)
+                points = [(float(t), float(r)) for t, r in shown if t * SHOWN >= longest and r > 0.0]
+                lines.append(Line(f"{world}, {preset}", points, dashed=preset == "paper", colour=number))
+        return log_plot("Regret of S-OPS, mean over seeds", "episodes", "regret", lines)
+
+    def shown(self, found: list[Curves]) -> Iterator[output.Table | str]:
+        columns = ["world", "learner", "measure", "episodes", "paper", "sharp", "saving", "at least 5x"]
+        table = output.Table("what the preset sharp saves: medians over seeds", columns, num_text=3, num_keys=3)
+        for row in rows(found):
+            saving = f"{row.saving:.1f}x" if row.saving else "-"
+            figures = [f"{row.episodes:,}", f"{row.paper:.0f}", f"{row.sharp:.0f}", saving, row.verdict]
+            table.add_row(row.world, row.learner, row.measure, *figures)
+        yield table
+        yield "saving: episodes of paper / episodes after which sharp has, for good, the same average per episode"
 
 
 def one_run(task: Task) -> Curves:
@@ -157,7 +184,7 @@ def reach(episodes: IntArray, averages: FloatArray, target: float) -> float:
     return float(episodes[first]) if first < len(episodes) else np.inf
 
 
-def rows(found: Sequence[Curves]) -> list[Row]:
+def rows(found: Sequence[Curves]) -> list[SavingRow]:
     """The table, in the order of the settings."""
     runs = {curves.task: curves for curves in found}
     groups: dict[tuple[str, str, int], list[Task]] = {}
@@ -175,7 +202,7 @@ def _place(task: Task) -> tuple[int, int, int, int]:
     return list(WORLDS).index(task.world), LEARNERS.index(task.learner), task.episodes, task.seed
 
 
-def _row(measure: str, pairs: Sequence[tuple[Curves, Curves]]) -> Row:
+def _row(measure: str, pairs: Sequence[tuple[Curves, Curves]]) -> SavingRow:
     task = pairs[0][0].task
     savings = []
     for paper, sharp in pairs:
@@ -188,45 +215,4 @@ def _row(measure: str, pairs: Sequence[tuple[Curves, Curves]]) -> Row:
         middle = float(np.median(savings))
         saving, note = (middle, "") if np.isfinite(middle) else (None, ALWAYS)
     ends = [float(np.median([getattr(pair[i], measure)[-1] for pair in pairs])) for i in (0, 1)]
-    return Row(task.world, task.learner, task.episodes, measure, ends[0], ends[1], saving, note)
-
-
-def as_data(settings: Settings, found: Sequence[Row]) -> dict[str, Any]:
-    """The report as JSON can hold it."""
-    return manifest.report("samples", asdict(settings), [asdict(row) | {"verdict": row.verdict} for row in found])
-
-
-def write(folder: Path, data: dict[str, Any], found: Sequence[Curves]) -> tuple[Path, Path]:
-    """The figures as JSON and as a plot."""
-    text = manifest.write(folder, JSON_FILE, manifest.as_json(data))
-    return text, manifest.write(folder, FIGURE_FILE, plot(found))
-
-
-def plot(found: Sequence[Curves]) -> str:
-    """Regret of S-OPS over the last decades, the mean over seeds of the longest runs; `paper` dashed.
-
-    Before them the presets hardly differ.
-    """
-    longest = max(curves.task.episodes for curves in found)
-    lines = []
-    for number, world in enumerate(dict.fromkeys(task.world for task in sorted((c.task for c in found), key=_place))):
-        for preset in PRESETS:
-            wanted = (world, "S-OPS", preset, longest)
-            own = [curves for curves in found if curves.task[:4] == wanted]
-            mean = np.mean([curves.regret for curves in own], axis=0)
-            shown = zip(own[0].episodes, mean, strict=True)
-            points = [(float(t), float(r)) for t, r in shown if t * SHOWN >= longest and r > 0.0]
-            lines.append(Line(f"{world}, {preset}", points, dashed=preset == "paper", colour=number))
-    return log_plot("Regret of S-OPS, mean over seeds", "episodes", "regret", lines)
-
-
-def show(found: Sequence[Row]) -> None:
-    out = output.Screen()
-    columns = ["world", "learner", "measure", "episodes", "paper", "sharp", "saving", "at least 5x"]
-    table = output.Table("what the preset sharp saves: medians over seeds", columns, num_text=3, num_keys=3)
-    for row in found:
-        saving = f"{row.saving:.1f}x" if row.saving else "-"
-        figures = [f"{row.episodes:,}", f"{row.paper:.0f}", f"{row.sharp:.0f}", saving, row.verdict]
-        table.add_row(row.world, row.learner, row.measure, *figures)
-    out.table(table)
-    out.line("saving: episodes of paper / episodes after which sharp has, for good, the same average per episode")
+    return SavingRow(task.world, task.learner, task.episodes, measure, ends[0], ends[1], saving, note)

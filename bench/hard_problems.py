@@ -18,6 +18,9 @@ from hedgerow.model.layout import Layout
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.reference import least_violation_by_lp
 
+BOXES = ("trivial", "wide", "narrow", "points", "mixed", "edges")
+"""Kinds of boxes."""
+
 
 @dataclass(frozen=True, eq=False)
 class HardProblem:
@@ -33,7 +36,7 @@ def hard_problem(seed: int) -> HardProblem:
     """The problem of this seed."""
     rng = np.random.default_rng(np.random.SeedSequence(20_260_000, spawn_key=(seed,)))
     layout = random_layout(rng)
-    boxes = str(rng.choice(["trivial", "wide", "narrow", "points", "mixed", "edges"]))
+    boxes = str(rng.choice(BOXES))
     lower, upper = random_boxes(layout, boxes, rng)
     spread = float(rng.choice([0.0, 1.0, 10.0, 40.0, 200.0, 600.0]))
     log_base = -spread * rng.random(layout.num_triples) ** rng.choice([0.3, 1.0, 3.0])

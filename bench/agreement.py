@@ -1,4 +1,4 @@
-"""`hedgerow bench agree`: moderate projections, ours beside cvxpy with Clarabel, number by number.
+"""`python -m bench agree`: moderate projections, ours beside cvxpy with Clarabel, number by number.
 
 Two solvers that share no code and solve the same strictly convex problem must find the same point:
 
@@ -11,17 +11,16 @@ distance is reported without being held against anybody.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from bench.contender import divergence
+from bench.hard_problems import BOXES, random_boxes, random_costs, random_layout
+from bench.trials import TOL_CERTIFICATE, Trial, Trials, worst_certificate
 from hedgerow import output
-from hedgerow.bench import manifest, terminal
-from hedgerow.bench.contender import divergence
-from hedgerow.bench.hard_problems import random_boxes, random_costs, random_layout
 from hedgerow.checks import FloatArray
 from hedgerow.model import occupancy
 from hedgerow.model.layout import Layout
@@ -31,41 +30,21 @@ from hedgerow.projection.reference import ReferenceSolution, solve_with_cvxpy
 from hedgerow.projection.result import ProjectionResult
 from hedgerow.projection.solve import project
 
-BOXES = ("trivial", "wide", "narrow", "points", "mixed", "edges")
 MOST_TRIPLES = 400
 """Clarabel solves this in a fraction of a second."""
 CLARABEL: dict[str, Any] = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12, "max_threads": 1}
 TOL_OBJECTIVE = 1e-8
 TOL_OCCUPANCY = 1e-6
-TOL_CERTIFICATE = 1e-9
-MOST_LISTED = 20
-FILE = "agreement.json"
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Which instances."""
+class Comparison(Trial):
+    """Both answers to one problem; the family is its kind of boxes, the status what Clarabel says of its answer."""
 
-    count: int = 500
-    first: int = 0
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Both answers to one problem."""
-
-    seed: int
-    boxes: str
     constraints: int
-    status: str
-    """What Clarabel says of its answer"""
     objective_distance: float | None
     """|D - D'|; None if Clarabel has no answer"""
     occupancy_distance: float | None
-    certificate: float
-    """The worst residual of our answer"""
-    complaint: str
-    """What is wrong; empty if nothing is"""
 
     @property
     def is_judged_by_both(self) -> bool:
@@ -73,10 +52,10 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Row:
+class AgreementRow:
     """The figures of one kind of boxes."""
 
-    boxes: str
+    family: str
     instances: int
     agree: int
     certificate_decides: int
@@ -85,7 +64,50 @@ class Row:
     objective_distance: float | None
     """The worst where Clarabel is optimal, as the next one"""
     occupancy_distance: float | None
-    certificate: float
+    certificate: float | None
+
+
+@dataclass(frozen=True)
+class Agreement(Trials[Comparison]):
+    """Moderate projections beside cvxpy + Clarabel; ends with 1 if an answer is wrong."""
+
+    name, json_file = "agree", "agreement.json"
+    families = BOXES
+    praise = "no disagreement"
+    few = 50
+
+    @property
+    def judge(self) -> Callable[[int], Comparison]:
+        return compare
+
+    def row(self, family: str, trials: Sequence[Comparison]) -> AgreementRow:
+        both = [one for one in trials if one.is_judged_by_both]
+        wrong = sum(bool(one.complaint) for one in trials)
+        agree = sum(not one.complaint for one in both)
+        return AgreementRow(
+            family,
+            len(trials),
+            agree,
+            len(trials) - agree - wrong,
+            wrong,
+            max((one.objective_distance for one in both if one.objective_distance is not None), default=None),
+            max((one.occupancy_distance for one in both if one.occupancy_distance is not None), default=None),
+            worst_certificate(trials),
+        )
+
+    def table(self, trials: Sequence[Comparison]) -> output.Table:
+        columns = ["boxes", "instances", "agree", "certificate decides", "wrong"]
+        columns += ["objective", "occupancy", "certificate"]
+        shown = output.Table(f"{len(trials)} projections beside cvxpy + Clarabel", columns)
+        for row in self.figures(trials):
+            counts = [row.instances, row.agree, row.certificate_decides, row.wrong]
+            distances = [row.objective_distance, row.occupancy_distance, row.certificate]
+            shown.add_row(row.family, *map(str, counts), *("-" if d is None else f"{d:.0e}" for d in distances))
+        return shown
+
+    def shown(self, found: Sequence[Comparison]) -> Iterator[output.Table | str]:
+        yield from super().shown(found)
+        yield "objective and occupancy: the largest distance where Clarabel reached its own tolerances of 1e-12."
 
 
 def moderate_problem(seed: int) -> tuple[str, ProjectionProblem]:
@@ -118,16 +140,6 @@ def _some_transitions(layout: Layout, lower: FloatArray, upper: FloatArray) -> F
     share = np.divide(missing, room, out=np.zeros_like(room), where=room > 0.0)
     p = lower + share[row] * (upper - lower)
     return p / np.add.reduceat(p, starts)[row]
-
-
-def run(settings: Settings) -> list[Comparison]:
-    """Every instance, ordered by seed."""
-    comparisons = []
-    with terminal.progress("bench agree", settings.count, forecast=True) as advance:
-        for seed in range(settings.first, settings.first + settings.count):
-            comparisons.append(compare(seed))
-            advance(comparisons[-1].boxes)
-    return comparisons
 
 
 def compare(seed: int) -> Comparison:
@@ -166,60 +178,5 @@ def compared(
         complaint = f"objectives differ by {objective}"
     elif theirs.status == "optimal" and not (occupancy_distance is not None and occupancy_distance <= TOL_OCCUPANCY):
         complaint = f"occupancies differ by {occupancy_distance}"
-    constraints = problem.num_constraints
-    return Comparison(seed, boxes, constraints, theirs.status, objective, occupancy_distance, certificate, complaint)
-
-
-def summary(comparisons: Sequence[Comparison]) -> list[Row]:
-    """One row per kind of boxes."""
-    groups = [(boxes, [one for one in comparisons if one.boxes == boxes]) for boxes in BOXES]
-    return [_row(boxes, group) for boxes, group in groups if group]
-
-
-def _row(boxes: str, group: Sequence[Comparison]) -> Row:
-    both = [one for one in group if one.is_judged_by_both]
-    wrong = sum(bool(one.complaint) for one in group)
-    agree = sum(not one.complaint for one in both)
-    return Row(
-        boxes,
-        len(group),
-        agree,
-        len(group) - agree - wrong,
-        wrong,
-        max((one.objective_distance for one in both if one.objective_distance is not None), default=None),
-        max((one.occupancy_distance for one in both if one.occupancy_distance is not None), default=None),
-        max(one.certificate for one in group),
-    )
-
-
-def offenders(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    return [one for one in comparisons if one.complaint]
-
-
-def as_data(settings: Settings, comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """The report as JSON can hold it."""
-    data = manifest.report("agreement", asdict(settings), [asdict(row) for row in summary(comparisons)])
-    data["offenders"] = [asdict(one) for one in offenders(comparisons)]
-    return data
-
-
-def write(folder: Path, data: dict[str, Any]) -> Path:
-    return manifest.write(folder, FILE, manifest.as_json(data))
-
-
-def show(comparisons: Sequence[Comparison]) -> None:
-    """A table by kind of boxes, then what is wrong and how to repeat it."""
-    out = output.Screen()
-    columns = ["boxes", "instances", "agree", "certificate decides", "wrong", "objective", "occupancy", "certificate"]
-    shown = output.Table(f"{len(comparisons)} projections beside cvxpy + Clarabel", columns)
-    for row in summary(comparisons):
-        counts = [row.instances, row.agree, row.certificate_decides, row.wrong]
-        distances = [row.objective_distance, row.occupancy_distance, row.certificate]
-        shown.add_row(row.boxes, *map(str, counts), *("-" if d is None else f"{d:.0e}" for d in distances))
-    out.table(shown)
-    out.line("objective and occupancy: the largest distance where Clarabel reached its own tolerances of 1e-12.")
-    wrong = offenders(comparisons)
-    for one in wrong[:MOST_LISTED]:
-        repeat = f"hedgerow bench agree --first {one.seed} --count 1"
-        out.line(f"seed {one.seed} ({one.boxes}): {one.complaint}; repeat with: {repeat}")
-    out.line(f"{len(wrong)} wrong" if wrong else "no disagreement")
+    distances = (problem.num_constraints, objective, occupancy_distance)
+    return Comparison(seed, boxes, theirs.status, certificate, complaint, *distances)

@@ -7,11 +7,11 @@ Random worlds are tight (tightness 0.9), so that constraints are active once the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.bench.mirror_steps import SIZES, Size
+from bench.mirror_steps import SIZES, Size
 from hedgerow.catalogue import make
 from hedgerow.checks import FloatArray
 from hedgerow.importers.gym_table import unroll_gymnasium
@@ -22,14 +22,12 @@ LAKE_HORIZON = 20
 LAKE_RISK = 0.1
 
 
-@dataclass(frozen=True, eq=False)
-class BenchWorld:
-    """A world with the loss of all its episodes."""
+class BenchWorld(NamedTuple):
+    """A world with the loss (num_rows,) of all its episodes."""
 
     label: str
     cmdp: CMDP
     loss: FloatArray
-    """(num_rows,)"""
 
     @property
     def triples(self) -> int:

@@ -18,8 +18,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from bench import manifest
 from hedgerow import output
-from hedgerow.bench import manifest
 
 PATIENCE = 2.0
 """Seconds without a word."""

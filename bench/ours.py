@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bench.contender import Run
 from hedgerow.arrays import num_bytes
-from hedgerow.bench.contender import Run
 from hedgerow.checks import FloatArray
 from hedgerow.compiling import kernel
 from hedgerow.model.index import Index, index_of

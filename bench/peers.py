@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.bench.conic_form import conic_form
-from hedgerow.bench.contender import Contender, Run, clocked
-from hedgerow.bench.cvxpy_peers import CvxpyAnew, CvxpyAsWritten, CvxpyRows
-from hedgerow.bench.large_dual import LargeDual
-from hedgerow.bench.ours import Ours
+from bench.conic_form import conic_form
+from bench.contender import Contender, Run, clocked
+from bench.cvxpy_peers import CvxpyAnew, CvxpyAsWritten, CvxpyRows
+from bench.large_dual import LargeDual
+from bench.ours import Ours
 from hedgerow.checks import FloatArray
 from hedgerow.model.layout import Layout
 from hedgerow.projection.problem import ProjectionProblem

@@ -13,7 +13,8 @@ from importlib import import_module
 
 import numpy as np
 
-from hedgerow.bench.cvxpy_peers import incidences
+from bench import inside
+from bench.cvxpy_peers import incidences
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.learners.mirror.learner import Learner
 from hedgerow.model.layout import Layout
@@ -61,7 +62,7 @@ class PyNOLHedge:
         """Goes on from the occupancy of `learner`, with its learning rate."""
         self.environment = import_module("pynol.environment.environment").Environment
         self.loss = loss
-        start = np.exp(learner.core.state.log_weight)
+        start = inside.row_iterate(learner)
         self.domain = OccupancyDomain(learner.layout, transitions, start, time_limit)
         self.domain.project(start)  # compiles the program
         self.hedge = import_module("pynol.learner.base").Hedge(domain=self.domain, step_size=learner.eta)

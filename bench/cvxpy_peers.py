@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.bench.contender import Run, clocked
+from bench.contender import Run, clocked
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.model.layout import Layout
 from hedgerow.projection.problem import ProjectionProblem

@@ -20,7 +20,8 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.bench.cvxpy_peers import CvxpyAsWritten
+from bench import inside
+from bench.cvxpy_peers import CvxpyAsWritten
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.learner import Learner
@@ -53,10 +54,9 @@ class Knowledge:
             raise InvalidInput("the plain learners are written for the radii and costs of preset='sharp'")
         if learner.episodes is None:
             raise InvalidInput("the plain learners need a number of episodes")
-        layout, m, counts = learner.layout, learner.view.num_constraints, learner.core.state.counts
+        layout, m, counts = learner.layout, learner.view.num_constraints, inside.seen(learner)
         self.layout = layout
-        self.N, self.M = counts.num_visits.astype(np.float64), counts.num_moves.astype(np.float64)
-        self.S = counts.cost_sums.T.copy()
+        self.N, self.M, self.S = counts.visits, counts.moves, counts.cost_sums
         self.uncertain = (np.diff(layout.row_start) > 1)[layout.row_of_triple]
         self.cost_log = log(2 * layout.num_rows * m * learner.episodes / learner.delta)
         self.transition_log = log(4 * max(1, self.uncertain.sum()) * learner.episodes / (4.0 * learner.delta))
@@ -123,9 +123,8 @@ class PlainSVOPS:
         self.layout, self.thresholds = learner.layout, learner.view.thresholds
         self.eta, self.gamma = learner.eta, learner.gamma
         self.known = Knowledge(learner)
-        state, row = learner.core.state, learner.layout.row_of_triple
-        self.q = np.exp(state.log_weight[row]) * state.conditional
-        self.policy = state.policy.copy()
+        self.q = inside.triple_iterate(learner)
+        self.policy = np.array(learner.policy)
         self.solver = CvxpyAsWritten(self.layout, len(self.thresholds), time_limit)
         self.solver.run(self._problem(np.zeros(self.layout.num_rows)))  # compiles the program
 
@@ -228,7 +227,7 @@ class PlainOREPS:
 
     def __init__(self, learner: Learner, transitions: FloatArray, loss: FloatArray) -> None:
         self.layout, self.P, self.loss, self.eta = learner.layout, transitions, loss, learner.eta
-        self.log_w = learner.core.state.log_weight.copy()
+        self.log_w = np.log(inside.row_iterate(learner))
         self.v = np.zeros(self.layout.num_states)
 
     @property

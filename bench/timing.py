@@ -22,11 +22,6 @@ class Spread:
         p10, median, p90 = np.quantile(np.asarray(seconds, dtype=np.float64), (0.1, 0.5, 0.9))
         return cls(float(median), float(p10), float(p90), len(seconds))
 
-    def less(self, seconds: float) -> Spread:
-        """The same measurements when `seconds` of each are not counted."""
-        median, p10, p90 = (max(0.0, value - seconds) for value in (self.median, self.p10, self.p90))
-        return Spread(median, p10, p90, self.count)
-
 
 def duration(seconds: float) -> str:
     """Three digits and a unit: `12.3 us`, `1.24 s`."""

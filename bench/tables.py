@@ -1,7 +1,7 @@
 """The tables of docs/benchmarks.md, written from the JSON files of the benchmarks beside it, so that both say the same.
 
-hedgerow bench episode --out docs/figures       (and cores, samples, scale)
-python -m hedgerow.bench.tables docs            rewrites what stands between `<!-- table: name -->` and `<!-- end -->`
+python -m bench episode --out docs/figures     (and cores, samples, scale)
+python -m bench.tables docs                    rewrites what stands between `<!-- table: name -->` and `<!-- end -->`
 
 >>> in_one_unit(37.24e-6, 35.1e-6, 0.0791e-3)
 '37.2 us (35.1 - 79.1)'
@@ -18,17 +18,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.cores import Cores
+from bench.episode import EpisodeSpeed
+from bench.episode_goals import Goal
+from bench.samples import Samples
+from bench.scale import Scale
+from bench.timing import duration
 from hedgerow import files
-from hedgerow.bench import cores, episode_report, samples, scale
-from hedgerow.bench.episode_goals import Goal
-from hedgerow.bench.timing import duration
 from hedgerow.errors import InvalidInput
 
 PAGE, FIGURES = "benchmarks.md", "figures"
-BEFORE_FILE = "episode-speed-before.json"
-"""What `bench episode` measured before the projection was made faster; kept to be compared with."""
 PROGRESS_FILE = "episode-progress.json"
-"""The same two versions by turns, from tools/compare_episode.py."""
+"""Two versions by turns, from tools/compare_episode.py."""
 UNUSUAL = ("inexact", "no answer", "stopped early", "infeasible", "suspect", "failed")
 """What a status may say that belongs beside a time."""
 _MARKED = re.compile(r"<!-- table: ([\w-]+) -->.*?<!-- end -->", re.DOTALL)
@@ -60,14 +61,11 @@ def replaced(text: str, contents: Mapping[str, str]) -> str:
 
 def tables(figures: Path) -> dict[str, str]:
     """All tables by name, as Markdown."""
-    names = (BEFORE_FILE, PROGRESS_FILE, episode_report.JSON_FILE, samples.JSON_FILE, cores.FILE, scale.JSON_FILE)
-    before, turns, episode, sample, core, large = (
-        json.loads((figures / name).read_text(encoding="utf-8")) for name in names
-    )
+    benchmarks = (EpisodeSpeed, Samples, Cores, Scale)
+    names = (PROGRESS_FILE, *(benchmark.json_file for benchmark in benchmarks))
+    turns, episode, sample, core, large = (json.loads((figures / name).read_text(encoding="utf-8")) for name in names)
     makers: dict[str, tuple[Callable[[Data], str], Data]] = {
         "contenders": (contenders, episode),
-        "parts": (parts, episode),
-        "parts-before": (parts, before),
         "progress": (progress, turns),
         "goals": (goals, episode),
         "samples": (savings, sample),
@@ -122,23 +120,6 @@ def in_one_unit(median: float, low: float, high: float) -> str:
 def _three_digits(value: float) -> str:
     """Never with an exponent."""
     return f"{float(f'{value:.3g}'):g}"
-
-
-def parts(data: Data) -> str:
-    """What an episode of SV-OPS is made of."""
-    prices = {(row["world"], row["contender"]): duration(row["time"]["median"]) for row in data["parts"]}
-    names = list(dict.fromkeys(name for _, name in prices))
-    rows = [
-        [
-            row["world"],
-            f"{row['newton_steps']:.1f}",
-            f"{row['at_bound']:.0%}",
-            f"{row['active']:.0%}",
-            *(prices[row["world"], name] for name in names),
-        ]
-        for row in data["activity"]
-    ]
-    return markdown(["world", "Newton steps", "at a bound", "cost active", *names], rows)
 
 
 def progress(data: Data) -> str:
@@ -205,7 +186,7 @@ def setup(data: Data) -> str:
 
 def main() -> None:
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m hedgerow.bench.tables docs")
+        sys.exit("usage: python -m bench.tables docs")
     print("rewritten" if rewrite(Path(sys.argv[1])) else "nothing to change")
 
 

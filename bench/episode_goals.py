@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hedgerow.bench.mirror_steps import SIZES
-from hedgerow.bench.timing import duration
+from bench.mirror_steps import SIZES
+from bench.timing import duration
 
 MOST_SECONDS = dict(zip((size.label for size in SIZES), (8e-6, 29e-6, 128e-6, 348e-6), strict=True))
 """Of an episode of SV-OPS, by world."""
@@ -19,7 +19,6 @@ RATIOS = (
     ("cvxpy learner / SV-OPS", "SV-OPS with cvxpy + Clarabel", "SV-OPS", 1000.0, False),
     ("S-OPS joint / SV-OPS", "S-OPS, joint", "SV-OPS", 1.5, True),
     ("S-OPS all pairs / SV-OPS", "S-OPS, all pairs", "SV-OPS", 4.0, True),
-    ("SV-OPS / floor", "SV-OPS", "floor of SV-OPS", 2.0, True),
 )
 """Name, numerator, denominator, what is asked, whether that is the most (or the least)."""
 

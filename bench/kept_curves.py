@@ -1,4 +1,4 @@
-"""The runs of `hedgerow bench samples`, and a folder that keeps them: hours of work survive an interruption."""
+"""The runs of `python -m bench samples`, and a folder that keeps them: hours of work survive an interruption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who takes turns in `hedgerow bench episode`: learners in the compiled loop, parts of it, learners in Python.
+"""Who takes turns in `python -m bench episode`: learners in the compiled loop, and learners in Python.
 
 All of them run on one thread and are timed by the processor time of this process: the same as the clock on the wall
 when nothing else runs, and hardly disturbed when something does.
@@ -13,12 +13,42 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.bench.episode_parts import Parts, Recorded
-from hedgerow.bench.plain_learners import PlainLearner
+from bench import inside
+from bench.episode_worlds import BenchWorld
+from bench.plain_learners import PlainLearner
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.learners.mirror.learner import Learner
 from hedgerow.simulation.run import Simulation
 
 CLOSE = 5e-4
 """Occupancies that differ by less are taken for the same: a gap of 1e-8 only promises a distance of 1e-4."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Episodes that were played, to be learnt from again: rows and losses (n, L), costs (n, L, m).
+
+    The occupancy (n, num_rows) is q_hat of the learner that played, after each of them.
+    """
+
+    rows: IntArray
+    losses: FloatArray
+    costs: FloatArray
+    occupancy: FloatArray
+
+
+def record(world: BenchWorld, learner: Learner, episodes: int, seed: int) -> Recorded:
+    """Play `learner` for so many episodes and keep them."""
+    simulation = Simulation(world.cmdp, world.loss, learner, seed, episodes=episodes)
+    rows, costs, occupancy = [], [], []
+    for _ in range(episodes):
+        simulation.advance(1)
+        played, paid = inside.last_episode(simulation)
+        rows.append(played)
+        costs.append(paid)
+        occupancy.append(inside.row_iterate(learner))
+    visited = np.array(rows)
+    return Recorded(visited, world.loss[visited], np.array(costs), np.array(occupancy))
 
 
 class Contender(Protocol):
@@ -47,29 +77,16 @@ class Compiled:
 
     @property
     def status(self) -> str:
-        counts = self.simulation.learner.diagnostics
+        learner = self.simulation.learner
+        counts = learner.diagnostics
         unusual = [f"{name} {counts[name]}" for name in ("infeasible", "suspect", "failed") if counts[name]]
-        return ", ".join(unusual) or "exact"
+        steps = counts["iterations"] / max(1, learner.episode)
+        return f"{', '.join(unusual) or 'exact'}, {steps:.1f} steps"
 
     def turn(self) -> float:
         begun = process_time()
         self.simulation.advance(self.per_turn)
         return (process_time() - begun) / self.per_turn
-
-
-@dataclass
-class Selected:
-    """Parts of an episode."""
-
-    name: str
-    parts: Parts
-    which: int
-    per_turn: int
-    status: str = "parts of the loop"
-    deviation: float | None = None
-
-    def turn(self) -> float:
-        return self.parts.seconds(self.which, self.per_turn)
 
 
 @dataclass
