@@ -101,7 +101,7 @@ def main(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> int:
     parser = ArgumentParser(prog=f"python -m bench {benchmark.name}", description=benchmark.__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer and smaller problems, for a first look")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="also write the figures into this folder")
+    parser.add_argument("--out", type=_folder, metavar="FOLDER", help="also write the figures into this folder")
     for each in fields(benchmark):
         if "help" in each.metadata:
             kind, shown = each.metadata["kind"], "TEXT" if each.metadata["kind"] is str else "N"
@@ -118,6 +118,14 @@ def main(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> int:
     if out is not None:
         output.say("written: " + ", ".join(map(str, made.write(out, found))), error=True)  # stdout may be JSON
     return 0 if made.is_right(found) else 1
+
+
+def _folder(text: str) -> Path:
+    """A folder, or nothing yet: found out before hours of measuring."""
+    path = Path(text)
+    if path.exists() and not path.is_dir():
+        raise ArgumentTypeError(f"{text!r} is not a folder")
+    return path
 
 
 def _at_least(least: int) -> Callable[[str], int]:

@@ -165,6 +165,7 @@ def test_every_benchmark_is_named_once_and_explains_its_options(name: str, capsy
         (["nonsense"], "python -m bench scale"),
         ([], "python -m bench scale"),
         (["scale", "--sizes", "0"], "'0' is not a whole number of at least 1"),
+        (["scale", "--out", __file__], "is not a folder"),
         (["stress", "--first", "-1"], "'-1' is not a whole number of at least 0"),
     ],
 )
