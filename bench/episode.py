@@ -29,14 +29,14 @@ from bench.plain_learners import OptimisticLP, PlainLearner, PlainOREPS, PlainSV
 from bench.pynol_peer import PyNOLHedge
 from bench.timing import Spread
 from hedgerow import output
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.files import copied
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.learners.mirror.uobreps import UOBREPS
-from hedgerow.planning import offline
 from hedgerow.pages.log_plots import Line, log_plot
+from hedgerow.planning import offline
 from hedgerow.simulation.run import Simulation
 
 DELTA = 0.01
@@ -91,7 +91,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
 
     def _one_world(self, world: BenchWorld, advance: terminal.Advance) -> list[EpisodeRow]:
         compiled = list(self.compiled(world).values())
-        own = compiled[0].simulation.learner
+        own = compiled[0].learner
         plain, missing = plain_learners(world, own, record(world, copied(own), self.turns, self.seed + 2))
         advance(f"{world.label}, warm")
         able: list[Contender] = [*compiled, *plain]
@@ -108,7 +108,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
         """Our learners after their warm-up, by name."""
         return {name: self._warmed(world, name, each) for name, each in our_learners(world, self.episodes).items()}
 
-    def _warmed(self, world: BenchWorld, name: str, learner: Learner) -> Compiled:
+    def _warmed(self, world: BenchWorld, name: str, learner: MirrorLearner) -> Compiled:
         episodes = self.warm_up if world.triples <= LARGE else self.warm_up // 8
         warm_up = Simulation(world.cmdp, world.loss, learner, self.seed, episodes=episodes)
         warm_up.advance(episodes // 2)  # compiles, if need be
@@ -116,7 +116,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
         warm_up.finish()
         price = (warm_up.seconds - begun) / (episodes - episodes // 2)
         per_turn = int(np.clip(self.turn / price, 10, self.most_per_turn))
-        return Compiled(name, Simulation(world.cmdp, world.loss, learner, self.seed + 1), per_turn)
+        return Compiled(name, learner, Simulation(world.cmdp, world.loss, learner, self.seed + 1), per_turn)
 
     def _take_turns(self, able: Sequence[Contender], advance: Callable[[], None]) -> dict[str, list[float]]:
         samples: dict[str, list[float]] = {contender.name: [] for contender in able}
@@ -160,7 +160,7 @@ def _goals(rows: Sequence[EpisodeRow]) -> tuple[Goal, ...]:
     return goals(medians, {row.world: row.triples for row in rows})
 
 
-def our_learners(world: BenchWorld, episodes: int) -> dict[str, Learner]:
+def our_learners(world: BenchWorld, episodes: int) -> dict[str, MirrorLearner]:
     """By name; the first is the one that others are compared with."""
     view, best = world.cmdp.view(), offline.slater(world.cmdp)
     safe: dict[str, Any] = {"baseline": best.policy, "baseline_costs": best.costs}
@@ -174,7 +174,7 @@ def our_learners(world: BenchWorld, episodes: int) -> dict[str, Learner]:
     }
 
 
-def plain_learners(world: BenchWorld, own: Learner, recorded: Recorded) -> tuple[list[Plain], dict[str, str]]:
+def plain_learners(world: BenchWorld, own: MirrorLearner, recorded: Recorded) -> tuple[list[Plain], dict[str, str]]:
     """Learners in Python that can run here, and why the others cannot."""
     makers: dict[str, tuple[Callable[[], PlainLearner], bool]] = {
         PlainSVOPS.name: (lambda: PlainSVOPS(own), True),

@@ -17,8 +17,10 @@ from bench import inside
 from bench.episode_worlds import BenchWorld
 from bench.plain_learners import PlainLearner
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.learners.mirror.learner import Learner
-from hedgerow.simulation.run import Simulation
+from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.protocol import Plan
+from hedgerow.model.episode import Episode
+from hedgerow.simulation.run import Simulation, simulate
 
 CLOSE = 5e-4
 """Occupancies that differ by less are taken for the same: a gap of 1e-8 only promises a distance of 1e-4."""
@@ -37,18 +39,27 @@ class Recorded:
     occupancy: FloatArray
 
 
-def record(world: BenchWorld, learner: Learner, episodes: int, seed: int) -> Recorded:
+class Recorder:
+    """A learner whose episodes are written down."""
+
+    def __init__(self, learner: MirrorLearner) -> None:
+        self.view, self.learner = learner.view, learner
+        self.played: list[tuple[IntArray, FloatArray, FloatArray, FloatArray]] = []
+
+    def plan(self) -> Plan:
+        return self.learner.plan()
+
+    def observe(self, episode: Episode) -> None:
+        self.learner.observe(episode)
+        kept = (episode.rows.copy(), episode.losses.copy(), episode.costs.copy())
+        self.played.append((*kept, inside.row_iterate(self.learner)))
+
+
+def record(world: BenchWorld, learner: MirrorLearner, episodes: int, seed: int) -> Recorded:
     """Play `learner` for so many episodes and keep them."""
-    simulation = Simulation(world.cmdp, world.loss, learner, seed, episodes=episodes)
-    rows, costs, occupancy = [], [], []
-    for _ in range(episodes):
-        simulation.advance(1)
-        played, paid = inside.last_episode(simulation)
-        rows.append(played)
-        costs.append(paid)
-        occupancy.append(inside.row_iterate(learner))
-    visited = np.array(rows)
-    return Recorded(visited, world.loss[visited], np.array(costs), np.array(occupancy))
+    recorder = Recorder(learner)
+    simulate(world.cmdp, world.loss, recorder, seed, progress=False, episodes=episodes)
+    return Recorded(*(np.array(values) for values in zip(*recorder.played, strict=True)))
 
 
 class Contender(Protocol):
@@ -71,16 +82,16 @@ class Compiled:
     """A learner of ours in the compiled loop."""
 
     name: str
+    learner: MirrorLearner
     simulation: Simulation
     per_turn: int
     deviation: float | None = None
 
     @property
     def status(self) -> str:
-        learner = self.simulation.learner
-        counts = learner.diagnostics
+        counts = self.learner.diagnostics
         unusual = [f"{name} {counts[name]}" for name in ("infeasible", "suspect", "failed") if counts[name]]
-        steps = counts["iterations"] / max(1, learner.episode)
+        steps = counts["iterations"] / max(1, self.learner.episode)
         return f"{', '.join(unusual) or 'exact'}, {steps:.1f} steps"
 
     def turn(self) -> float:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.arrays import num_bytes
-from hedgerow.checks import FloatArray, IntArray
+from hedgerow.checks import FloatArray
 from hedgerow.estimates.boxes import refresh_all
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.state import MOVED
 from hedgerow.learners.mirror.step import prepare
 from hedgerow.model.cmdp import CMDP
-from hedgerow.simulation.run import Simulation
 
 
 @dataclass(frozen=True)
@@ -29,34 +28,29 @@ class Seen:
     cost_sums: FloatArray
 
 
-def seen(learner: Learner) -> Seen:
+def seen(learner: MirrorLearner) -> Seen:
     """The counts of a learner."""
     counts = learner.core.state.counts
     visits, moves = counts.num_visits.astype(np.float64), counts.num_moves.astype(np.float64)
     return Seen(visits, moves, counts.cost_sums.T.copy())
 
 
-def row_iterate(learner: Learner) -> FloatArray:
+def row_iterate(learner: MirrorLearner) -> FloatArray:
     """q_hat of every row, (num_rows,)."""
     return np.asarray(np.exp(learner.core.state.log_weight))
 
 
-def triple_iterate(learner: Learner) -> FloatArray:
+def triple_iterate(learner: MirrorLearner) -> FloatArray:
     """q_hat of every triple, (num_triples,)."""
     return np.asarray(row_iterate(learner)[learner.layout.row_of_triple] * learner.core.state.conditional)
 
 
-def bytes_of(learner: Learner) -> int:
+def bytes_of(learner: MirrorLearner) -> int:
     """Memory of a learner with all its buffers."""
     return num_bytes(learner.core)
 
 
-def last_episode(simulation: Simulation) -> tuple[IntArray, FloatArray]:
-    """Rows (L,) and costs (L, m) of the episode that a simulation has just played, as copies."""
-    return simulation.episode.rows.copy(), simulation.episode.costs.copy()
-
-
-def tell(learner: Learner, world: CMDP, visits: int) -> None:
+def tell(learner: MirrorLearner, world: CMDP, visits: int) -> None:
     """Tell a new learner what `visits` visits of every row would have taught it on average.
 
     No episodes lead there, so that such a learner could not be saved or copied.

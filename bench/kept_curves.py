@@ -9,6 +9,7 @@ from typing import NamedTuple
 from hedgerow import files
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import FileFormatError
+from hedgerow.learners.mirror.settings import Preset
 
 KIND, VERSION = "bench samples run", 1
 SUFFIX = ".hedgerow"
@@ -19,7 +20,7 @@ class Task(NamedTuple):
 
     world: str
     learner: str
-    preset: str
+    preset: Preset
     episodes: int
     seed: int
 

@@ -24,7 +24,7 @@ from bench import inside
 from bench.cvxpy_peers import CvxpyAsWritten
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.model.layout import Layout
 from hedgerow.projection.problem import ProjectionProblem
 
@@ -48,7 +48,7 @@ class PlainLearner(Protocol):
 class Knowledge:
     """Counts, and the tight confidence sets that follow from them, in numpy."""
 
-    def __init__(self, learner: Learner) -> None:
+    def __init__(self, learner: MirrorLearner) -> None:
         settings = learner.settings
         if settings.radii != "tight" or not settings.clip_costs or settings.confidence_scale != 1.0:
             raise InvalidInput("the plain learners are written for the radii and costs of preset='sharp'")
@@ -119,7 +119,7 @@ class PlainSVOPS:
 
     name = "SV-OPS with cvxpy + Clarabel"
 
-    def __init__(self, learner: Learner, time_limit: float = 60.0) -> None:
+    def __init__(self, learner: MirrorLearner, time_limit: float = 60.0) -> None:
         self.layout, self.thresholds = learner.layout, learner.view.thresholds
         self.eta, self.gamma = learner.eta, learner.gamma
         self.known = Knowledge(learner)
@@ -161,7 +161,7 @@ class OptimisticLP:
 
     name = "optimistic LP with HiGHS"
 
-    def __init__(self, learner: Learner, mean_loss: FloatArray, time_limit: float = 60.0) -> None:
+    def __init__(self, learner: MirrorLearner, mean_loss: FloatArray, time_limit: float = 60.0) -> None:
         """`mean_loss` (num_rows,) is what the losses that `learner` has seen were on average."""
         from scipy import sparse
 
@@ -225,7 +225,7 @@ class PlainOREPS:
 
     name = "O-REPS, plain: P and losses known, no constraints"
 
-    def __init__(self, learner: Learner, transitions: FloatArray, loss: FloatArray) -> None:
+    def __init__(self, learner: MirrorLearner, transitions: FloatArray, loss: FloatArray) -> None:
         self.layout, self.P, self.loss, self.eta = learner.layout, transitions, loss, learner.eta
         self.log_w = np.log(inside.row_iterate(learner))
         self.v = np.zeros(self.layout.num_states)

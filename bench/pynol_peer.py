@@ -16,7 +16,7 @@ import numpy as np
 from bench import inside
 from bench.cvxpy_peers import incidences
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.model.layout import Layout
 
 LEAST = 1e-12
@@ -58,7 +58,9 @@ class PyNOLHedge:
 
     name = "PyNOL, O-REPS: P and losses known, no constraints"
 
-    def __init__(self, learner: Learner, transitions: FloatArray, loss: FloatArray, time_limit: float = 60.0) -> None:
+    def __init__(
+        self, learner: MirrorLearner, transitions: FloatArray, loss: FloatArray, time_limit: float = 60.0
+    ) -> None:
         """Goes on from the occupancy of `learner`, with its learning rate."""
         self.environment = import_module("pynol.environment.environment").Environment
         self.loss = loss

@@ -29,7 +29,8 @@ from hedgerow import output
 from hedgerow.catalogue import make
 from hedgerow.catalogue.world import World
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.mirror.settings import Preset
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.pages.log_plots import Line, log_plot
@@ -47,7 +48,7 @@ WORLDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "dope-media": ("dope-media", {}),
 }
 LEARNERS = ("SV-OPS", "S-OPS")
-PRESETS = ("paper", "sharp")
+PRESETS: tuple[Preset, ...] = ("paper", "sharp")
 MEASURES = ("regret", "violation")
 ALWAYS = "always below"
 """Of `sharp`: from the first episode on."""
@@ -167,7 +168,7 @@ def _world(label: str) -> World:
     return make(name, **params)
 
 
-def make_learner(world: World, task: Task) -> Learner:
+def make_learner(world: World, task: Task) -> MirrorLearner:
     view = world.cmdp.view()
     if task.learner == "SV-OPS":
         return SVOPS(view, task.episodes, DELTA, task.preset, task.seed)

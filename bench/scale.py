@@ -23,8 +23,8 @@ from bench.mirror_steps import Size, cold_problem, mirror_step
 from bench.ours import Ours
 from bench.timing import duration
 from hedgerow import output
-from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.pages.log_plots import Line, log_plot
+from hedgerow.projection.problem import ProjectionProblem
 
 SIZES = (
     Size((1, 4, 4, 4, 1), 3, 2),

@@ -46,8 +46,8 @@ def _arrays(run: Any) -> dict[str, np.ndarray]:
     """What a run holds that is a number or an array of them."""
     values = {field.name: getattr(run, field.name) for field in fields(run) if field.name not in NOT_OF_THE_RUN}
     kept = {name: np.asarray(value) for name, value in values.items() if isinstance(value, (int, float, np.ndarray))}
-    notes = getattr(run, "notes", {})
-    return kept | {f"note {name}": np.asarray(value) for name, value in notes.items()}
+    noted = {**run.notes, **{name: fact for name, fact in run.facts.items() if fact is not None}}
+    return kept | {name: np.asarray(value) for name, value in noted.items()}
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from bench.episode_goals import goals
 from bench.episode_worlds import LABELS, BenchWorld, frozen_lake, random_world
 from bench.mirror_steps import SIZES
 from bench.pynol_peer import PyNOLHedge
-from hedgerow.learners.mirror.learner import Learner
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.planning import offline
 from hedgerow.simulation.run import Simulation
@@ -36,18 +36,18 @@ def world() -> BenchWorld:
 
 
 @pytest.fixture
-def learner(world: BenchWorld) -> Learner:
+def learner(world: BenchWorld) -> MirrorLearner:
     made = SVOPS(world.cmdp.view(), 3_000, 0.01, "sharp")
     Simulation(world.cmdp, world.loss, made, 0, episodes=600).finish()
     return made
 
 
 @pytest.fixture
-def recorded(world: BenchWorld, learner: Learner) -> Recorded:
+def recorded(world: BenchWorld, learner: MirrorLearner) -> Recorded:
     return record(world, learner, TINY.turns, seed=2)
 
 
-def test_recorded_episodes_are_paths(world: BenchWorld, learner: Learner) -> None:
+def test_recorded_episodes_are_paths(world: BenchWorld, learner: MirrorLearner) -> None:
     before = inside.seen(learner)
     recorded = record(world, learner, TINY.turns, seed=2)
     layout, after = world.cmdp.layout, inside.seen(learner)
@@ -124,7 +124,7 @@ def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 def test_a_missing_solver_is_told(
-    monkeypatch: pytest.MonkeyPatch, world: BenchWorld, learner: Learner, recorded: Recorded
+    monkeypatch: pytest.MonkeyPatch, world: BenchWorld, learner: MirrorLearner, recorded: Recorded
 ) -> None:
     real = builtins.__import__
 

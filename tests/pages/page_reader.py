@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Reader(HTMLParser):
-    """Collects tags with their attributes, scripts by id, the text of table cells, and the two titles."""
+    """Collects tags with their attributes, scripts by id, the cells of tables (by column too), and titles."""
 
     def __init__(self, content: str) -> None:
         super().__init__()
@@ -16,8 +16,9 @@ class Reader(HTMLParser):
         self.scripts: dict[str, str] = {}
         self.words: list[str] = []
         self.rows: list[list[str]] = []
+        self.named: list[dict[str, str]] = []
         self.titles = {"title": "", "h1": ""}
-        self._script = self._title = ""
+        self._script = self._title = self._column = ""
         self._in_cell = self._in_label = False
         self.feed(content)
 
@@ -29,8 +30,9 @@ class Reader(HTMLParser):
             self._title = tag
         elif tag == "tr":
             self.rows.append([])
+            self.named.append({})
         elif tag == "td":
-            self._in_cell = True
+            self._in_cell, self._column = True, ""
             self.rows[-1].append("")
         elif tag == "i" and self._in_cell:
             self._in_label = True
@@ -42,6 +44,7 @@ class Reader(HTMLParser):
             self._title = ""
         elif tag == "td":
             self._in_cell = False
+            self.named[-1][self._column] = self.rows[-1][-1]
         elif tag == "i":
             self._in_label = False
 
@@ -50,7 +53,9 @@ class Reader(HTMLParser):
             self.scripts[self._script] = self.scripts.get(self._script, "") + data
         elif self._title:
             self.titles[self._title] += data
-        elif self._in_cell and not self._in_label:
+        elif self._in_label:
+            self._column += data
+        elif self._in_cell:
             self.rows[-1][-1] += data
         self.words.append(data)
 

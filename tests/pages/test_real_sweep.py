@@ -77,32 +77,28 @@ def excesses(results: hr.results.Results, learner: str) -> np.ndarray:
     return np.array([[row["excess_0"], row["excess_1"]] for row in rows]).reshape(SEEDS, EPISODES, 2)
 
 
-def answer(read: Reader, learner: str) -> list[str]:
-    """The first row of a learner: regret, exponent, violation, safe, worst margin, ..."""
-    return next(row for row in read.rows if row and row[0] == learner)
-
-
-def checks(read: Reader, learner: str) -> list[str]:
-    """The row of a learner among the checks: clean seeds, infeasible, slow solver, steps, residual, refuted."""
-    return [row for row in read.rows if len(row) == 7 and row[0] == learner][-1]
+def row(read: Reader, learner: str, column: str) -> dict[str, str]:
+    """What the page says of a learner in the table that has this column, by column."""
+    (found,) = (cells for cells in read.named if cells.get("learner") == learner and column in cells)
+    return found
 
 
 def test_a_run_is_safe_if_all_constraints_are_kept(lopsided: hr.results.Results, read: Reader) -> None:
     violated = np.max(excesses(lopsided, "sv-ops"), axis=1) > 0.0
     np.testing.assert_array_equal(violated, [[True, False]] * SEEDS)  # one constraint and not the other
     assert not np.any(excesses(lopsided, "s-ops") > 0.0)
-    safe = {(row["learner"], row["seed"]): row["safe"] for row in lopsided.summary().to_pylist()}
+    safe = {(cell["learner"], cell["seed"]): cell["safe"] for cell in lopsided.summary().to_pylist()}
     assert safe == {(learner, seed): learner == "s-ops" for learner in LEARNERS for seed in range(SEEDS)}
     assert {group.learner: group.summary().safe for group in lopsided.groups} == {"sv-ops": 0, "s-ops": SEEDS}
-    assert answer(read, "sv-ops")[4] == f"no 0 of {SEEDS}"
-    assert answer(read, "s-ops")[4] == f"yes {SEEDS} of {SEEDS}"
+    assert row(read, "sv-ops", "safe")["safe"] == f"no 0 of {SEEDS}"
+    assert row(read, "s-ops", "safe")["safe"] == f"yes {SEEDS} of {SEEDS}"
 
 
 def test_violation_is_that_of_the_worst_constraint(lopsided: hr.results.Results) -> None:
-    for row in lopsided.summary().to_pylist():
-        own = excesses(lopsided, row["learner"])[row["seed"]]
-        assert row["violation"] == pytest.approx(np.max(np.sum(np.maximum(own, 0.0), axis=0)), abs=1e-9)
-        assert row["worst_excess"] == pytest.approx(np.max(own), abs=1e-12)
+    for cell in lopsided.summary().to_pylist():
+        own = excesses(lopsided, cell["learner"])[cell["seed"]]
+        assert cell["violation"] == pytest.approx(np.max(np.sum(np.maximum(own, 0.0), axis=0)), abs=1e-9)
+        assert cell["worst_excess"] == pytest.approx(np.max(own), abs=1e-12)
 
 
 @pytest.mark.parametrize("i", [0, 1])
@@ -123,13 +119,13 @@ def test_the_band_of_a_margin_is_over_all_seeds(i: int, lopsided: hr.results.Res
 def test_projections_without_a_solution_are_counted_as_refuted(
     lopsided: hr.results.Results, read: Reader, hopeless: hr.results.Results
 ) -> None:
-    _, clean, infeasible, *_, refuted = checks(page_of(hopeless), "sv-ops")
-    assert clean.split()[0] == str(SEEDS)
-    expected = sum(row["infeasible"] for row in hopeless.summary().to_pylist())
+    told = row(page_of(hopeless), "sv-ops", "refuted")
+    assert told["clean seeds"].split()[0] == str(SEEDS)
+    expected = sum(cell["infeasible"] for cell in hopeless.summary().to_pylist())
     assert expected > SEEDS
-    assert int(infeasible) == int(refuted) == expected
+    assert int(told["infeasible"]) == int(told["refuted"]) == expected
     for learner in LEARNERS:
-        assert checks(read, learner)[-1] == "0"
+        assert row(read, learner, "refuted")["refuted"] == "0"
 
 
 def test_the_page_has_the_title_of_its_sweep(lopsided: hr.results.Results, read: Reader) -> None:
