@@ -26,7 +26,7 @@ contract: $(VENV)/.package  ## only the contract of the catalogue, for a second 
 	@$(PIP) pytest
 	@$(RUN) -m pytest tests/catalogue/test_contract.py
 
-lint: $(VENV)/.dev  ## ruff (rules and format) and mypy (strict on src)
+lint: $(VENV)/.dev  ## ruff (rules and format) and mypy (strict on src and bench)
 	@$(RUN) -m ruff check
 	@$(RUN) -m ruff format --check
 	@$(RUN) -m mypy
@@ -41,8 +41,8 @@ docs: $(VENV)/.dev  ## check the docs: links, names, examples
 verify: $(VENV)/.dev  ## every promise of the paper on running code, some minutes
 	@$(VENV)/bin/hedgerow verify --figures -j $(WORKERS)
 
-bench: $(VENV)/.dev  ## measure speed and scale, quickly; `hedgerow bench --help` for the whole
-	@for what in projection episode scale cores; do $(VENV)/bin/hedgerow bench $$what --quick || exit 1; done
+bench: $(VENV)/.dev  ## measure speed and scale, quickly; `python -m bench --help` for the whole
+	@for what in projection episode scale cores; do $(RUN) -m bench $$what --quick || exit 1; done
 
 constraints:  ## look for newer versions and rewrite constraints.txt (use the oldest supported Python)
 	@$(PYTHON) tools/write_constraints.py

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-OF_KERNELS = {"estimates", "learners", "projection", "promises", "simulation"}
+OF_KERNELS = {"estimates", "learners", "projection", "promises", "properties", "simulation"}
 
 
 @pytest.fixture(autouse=True)

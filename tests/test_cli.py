@@ -31,7 +31,6 @@ COMMANDS = (
     "costs",
     "compile",
     "verify",
-    "bench",
 )
 EXPERIMENT = """\
 seeds = 2

@@ -28,7 +28,7 @@ ORDER = (
     ("results",),
     ("experiments",),
     ("pages",),
-    ("bench", "contract", "gym", "promises"),
+    ("contract", "gym", "promises"),
     ("__init__",),  # the public face
     ("commands",),
     ("cli",),
@@ -37,7 +37,7 @@ ORDER = (
 RANK = {folder: rank for rank, group in enumerate(ORDER) for folder in group}
 
 # What is learnt must not depend on which worlds happen to be named.
-READS_THE_CATALOGUE = {"experiments", "promises", "bench", "gym", "pages", "__init__", "commands", "cli"}
+READS_THE_CATALOGUE = {"experiments", "promises", "gym", "pages", "__init__", "commands", "cli"}
 
 
 def source_files() -> list[Path]:
@@ -141,7 +141,7 @@ def test_a_wrong_import_is_found(source: str, parts: tuple[str, ...], complaint:
         ("from hedgerow import files", ("model", "cmdp")),
         ("from .layout import Layout\nfrom . import costs\nfrom .. import errors", ("model", "cmdp")),
         ("import numpy\nfrom os import path", ("errors",)),
-        ("from hedgerow.catalogue import make", ("bench", "commands")),
+        ("from hedgerow.catalogue import make", ("promises", "commands")),
     ],
 )
 def test_a_right_import_is_let_through(source: str, parts: tuple[str, ...]) -> None:

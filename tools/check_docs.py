@@ -76,9 +76,10 @@ def failing_doctests() -> Iterator[str]:
 
 
 def module_names() -> list[str]:
-    """All modules of the package, without the command line."""
-    parts = [source.relative_to(SOURCES.parent).with_suffix("").parts for source in sorted(SOURCES.rglob("*.py"))]
-    names = [".".join(p[:-1] if p[-1] == "__init__" else p) for p in parts if p[-1] != "__main__"]
+    """All modules of the package and of the benchmarks, without the command lines."""
+    folders = (SOURCES, ROOT / "bench")
+    parts = [file.relative_to(each.parent).with_suffix("").parts for each in folders for file in each.rglob("*.py")]
+    names = [".".join(p[:-1] if p[-1] == "__init__" else p) for p in sorted(parts) if p[-1] != "__main__"]
     return [name for name in names if name != "hedgerow.cli"]
 
 
@@ -146,6 +147,7 @@ def _short(file: Path) -> str:
 
 
 def main() -> int:
+    sys.path.insert(0, str(ROOT))  # for the benchmarks, which are not installed
     found = list(complaints())
     for complaint in found:
         print(complaint, file=sys.stderr)

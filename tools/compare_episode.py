@@ -3,6 +3,7 @@
     git worktree add out/old some-commit
     python tools/compare_episode.py out/old/src src out/progress.json
 
+Each version is measured by its own benchmark: `bench` beside its src, or in the package of versions that had it there.
 One process for each version keeps warm learners and waits while the other one is timed, so that a machine that becomes
 slower or faster meanwhile does so for both. Prints a table and saves it as JSON. Takes four minutes, and two more for
 each version whose kernels have to be compiled.
@@ -15,9 +16,10 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-
-from hedgerow.bench import manifest
+from typing import Any
 
 TURNS = 30
 SECONDS = 0.02
@@ -27,7 +29,8 @@ class Version:
     """A process that times episodes of the package in a folder."""
 
     def __init__(self, source: str) -> None:
-        environment = os.environ | {"PYTHONPATH": str(Path(source).resolve())}
+        folder = Path(source).resolve()
+        environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{folder.parent}"}
         command = [sys.executable, __file__, "--worker"]
         self.process = subprocess.Popen(
             command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -44,6 +47,9 @@ class Version:
 
 
 def compare(old: str, new: str, out: Path) -> None:
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    from bench import manifest
+
     versions = Version(old), Version(new)
     labels = json.loads(versions[1].ask("worlds"))
     rows = []
@@ -66,22 +72,34 @@ def compare(old: str, new: str, out: Path) -> None:
 
 def work() -> None:
     """Answer questions: which worlds there are, open one and name its learners, time a turn of one of them."""
-    from hedgerow.bench import episode
-    from hedgerow.bench.episode_worlds import LABELS
-
-    settings = episode.Settings(turn=SECONDS)
-    contenders = {}
+    worlds, compiled = _benchmark()
+    contenders: dict[str, Any] = {}
     for line in sys.stdin:
         command, *rest = line.rstrip("\n").split("\t")
         if command == "worlds":
-            print(json.dumps(list(LABELS)), flush=True)
+            print(json.dumps(list(worlds)), flush=True)
         elif command == "open":
-            world = LABELS[rest[0]]()
-            learners = episode.our_learners(world, settings.horizon)
-            contenders = {name: episode._warmed(world, name, each, settings) for name, each in learners.items()}
+            contenders = compiled(worlds[rest[0]]())
             print(json.dumps(list(contenders)), flush=True)
         else:
             print(contenders[rest[0]].turn(), flush=True)
+
+
+def _benchmark() -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
+    """The worlds by name, and what makes the warm learners of one, by name."""
+    try:
+        from bench.episode import EpisodeSpeed
+        from bench.episode_worlds import LABELS
+    except ImportError:  # a version with the benchmarks in the package
+        package = import_module("hedgerow.bench.episode")
+        settings = package.Settings(turn=SECONDS)
+
+        def compiled(world: Any) -> dict[str, Any]:
+            learners = package.our_learners(world, settings.horizon)
+            return {name: package._warmed(world, name, each, settings) for name, each in learners.items()}
+
+        return import_module("hedgerow.bench.episode_worlds").LABELS, compiled
+    return LABELS, EpisodeSpeed(turn=SECONDS).compiled
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Where the time of an episode goes, function by function: samples of Linux `perf` in the compiled loop of SV-OPS.
 
-    python tools/profile_episode.py "(1,5^9,1)x4, m=2"        # or a number: 1 to 7, in the order of `bench episode`
+    python tools/profile_episode.py "(1,5^9,1)x4, m=2"   # or 1 to 7, in the order of `python -m bench episode`
 
 Compiled code has no names for `perf`: the kernels are compiled anew here, into a folder of their own, and their symbols
 written where it looks for them, /tmp/perf-PID.map. Takes about two minutes, most of it compilation.
@@ -26,14 +26,15 @@ LEAST_SHARE = 0.01
 def main(choice: str) -> None:
     with TemporaryDirectory() as folder:
         os.environ["NUMBA_CACHE_DIR"] = folder  # read when kernels are made; object code comes with compilation only
-        from hedgerow.bench import episode
-        from hedgerow.bench.episode_worlds import LABELS
+        sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+        from bench.episode import DELTA
+        from bench.episode_worlds import LABELS
         from hedgerow.learners.mirror.svops import SVOPS
         from hedgerow.simulation.run import Simulation
 
         label = list(LABELS)[int(choice) - 1] if choice.isdigit() else choice
         world = LABELS[label]()
-        learner = SVOPS(world.cmdp.view(), 10 * EPISODES, episode.DELTA, "sharp")
+        learner = SVOPS(world.cmdp.view(), 10 * EPISODES, DELTA, "sharp")
         simulation = Simulation(world.cmdp, world.loss, learner, 0)
         count = int(EPISODES * min(1.0, 200 / world.triples))
         simulation.advance(count)  # compiles, and learns something

@@ -36,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-ELSEWHERE = {"verify": "hedgerow.promises", "bench": "hedgerow.bench"}
+ELSEWHERE = {"verify": "hedgerow.promises"}
 """Commands whose folder brings its own; its module `commands` must be light to import."""
 
 

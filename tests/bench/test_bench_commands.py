@@ -1,46 +1,36 @@
-"""`hedgerow bench`: what it prints for people and machines, the files it writes, the figures it draws."""
+"""`python -m bench`: what it prints for people and machines, the files it writes, the figures it draws."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
+from bench_runs import invoke
 
+from bench import manifest, terminal
+from bench.__main__ import BENCHMARKS, main
+from bench.projection import ProjectionSpeed, SolverRow
+from bench.scale import Scale
+from bench.timing import Spread, duration
 from hedgerow import output
-from hedgerow.bench import commands, manifest, projection, scale, terminal
-from hedgerow.bench.timing import Spread, duration
 from hedgerow.pages.log_plots import Line, LogAxis, log_plot
 
+ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _keep_the_environment() -> Iterator[None]:
-    """The commands choose one thread per solver through variables that must not outlive the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        for pool in ("OMP", "OPENBLAS", "MKL", "RAYON"):
-            patch.setenv(f"{pool}_NUM_THREADS", "1")
-        yield
-
-
-def invoke(*arguments: str) -> str:
-    result = CliRunner().invoke(commands.app, arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.fixture(scope="module")
 def projection_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("projection") / "new"
     shown = invoke("projection", "--quick", "--sizes", "1", "--out", str(folder))
-    return shown, json.loads((folder / projection.FILE).read_text())
+    return shown, json.loads((folder / ProjectionSpeed.json_file).read_text())
 
 
 def test_projection_measures_every_contender(projection_run: tuple[str, dict[str, Any]]) -> None:
@@ -62,18 +52,18 @@ def test_projection_measures_every_contender(projection_run: tuple[str, dict[str
     assert max(ours["infeasibility"], ours["gap"]) <= 1e-9
     for row in measured.values():
         assert 0.0 < row["time"]["p10"] <= row["time"]["median"] <= row["time"]["p90"]
-        if row["slower"] is not None:
-            assert row["slower"] == pytest.approx(row["time"]["median"] / ours["time"]["median"])
+        if row["factor"] is not None:
+            assert row["factor"] == pytest.approx(row["time"]["median"] / ours["time"]["median"])
             assert max(row["infeasibility"], row["gap"]) <= 1e-6
     # Not a benchmark, but a general solver that is not at least this much slower was not measured right.
-    assert measured["cvxpy + Clarabel, as written"]["slower"] > 5.0
+    assert measured["cvxpy + Clarabel, as written"]["factor"] > 5.0
 
 
 def test_manifest_says_where_figures_come_from(projection_run: tuple[str, dict[str, Any]]) -> None:
     _, data = projection_run
     assert data["schema"] == manifest.SCHEMA
     assert data["benchmark"] == "projection"
-    assert data["settings"]["num_sizes"] == 1
+    assert data["settings"]["sizes"] == 1
     assert {"date", "python", "processor", "cores", "load", "versions"} <= set(data)
     assert data["versions"]["numba"]
 
@@ -87,18 +77,18 @@ def test_scale_prints_json_and_writes_a_figure(tmp_path: Path) -> None:
         assert row["unsolved"] == 0
         assert row["certificate"] <= 1e-9
         assert row["bytes_per_triple"] < 100.0
-    assert json.loads((tmp_path / scale.JSON_FILE).read_text())["figures"] == data["figures"]
-    lines = ElementTree.parse(tmp_path / scale.FIGURE_FILE).getroot().findall(f"{SVG}polyline")
+    assert json.loads((tmp_path / Scale.json_file).read_text())["figures"] == data["figures"]
+    lines = ElementTree.parse(tmp_path / Scale.figure_file).getroot().findall(f"{SVG}polyline")
     assert [len(line.get("points", "").split()) for line in lines] == [2, 2, 2, 1, 1, 1]
 
 
 def test_what_could_not_run_stays_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
-        projection.Row("size", 45, "hedgerow", "solved 3", Spread.of([1e-5, 2e-5, 3e-5]), 1.0, 1e-15, 1e-14),
-        projection.Row("size", 45, "rough", "failed 1", Spread.of([0.5]), 25_000.0, None, None),
-        projection.Row("size", 45, "ECOS", "not installed (ecos)"),
+        SolverRow("size", 45, "hedgerow", "solved 3", Spread.of([1e-5, 2e-5, 3e-5]), 1.0, 1e-15, 1e-14),
+        SolverRow("size", 45, "rough", "failed 1", Spread.of([0.5]), 25_000.0, None, None),
+        SolverRow("size", 45, "ECOS", "not installed (ecos)"),
     ]
-    projection.show(rows)
+    ProjectionSpeed().show(rows)
     shown = capsys.readouterr().out
     assert "not installed (ecos)" in shown
     assert "20.0 us" in shown
@@ -155,7 +145,39 @@ def test_figure_is_logarithmic_and_escaped() -> None:
     assert [label for _, label in LogAxis(1.9, 5.1, 0.0, 1.0).ticks()] == ["100", "1000", "10⁴", "10⁵"]
 
 
-def test_commands_are_light_to_import() -> None:
-    script = "import hedgerow.bench.commands, sys; print([m for m in ('numpy', 'numba', 'cvxpy') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_benchmark_is_named_once_and_explains_its_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    module, made = BENCHMARKS[name]
+    benchmark = getattr(import_module(module), made)
+    assert benchmark.name == name
+    assert benchmark.json_file.endswith(".json")
+    with pytest.raises(SystemExit) as stop:
+        main([name, "--help"])
+    assert stop.value.code == 0
+    shown = capsys.readouterr().out
+    for option in ("--quick", "--json", "--out", *(f"--{f.name}" for f in fields(benchmark) if "help" in f.metadata)):
+        assert option in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["nonsense"], "python -m bench scale"),
+        ([], "python -m bench scale"),
+        (["scale", "--sizes", "0"], "'0' is not a whole number of at least 1"),
+        (["scale", "--out", __file__], "is not a folder"),
+        (["stress", "--first", "-1"], "'-1' is not a whole number of at least 0"),
+    ],
+)
+def test_a_wrong_request_ends_with_2(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code: object = main(arguments)
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_help_is_light_to_import() -> None:
+    script = "import bench.__main__ as b, sys; b.main(['-h']); sys.exit(bool({'numpy', 'rich'} & set(sys.modules)))"
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)

@@ -1,28 +1,24 @@
-"""`hedgerow bench cores` and `hedgerow bench samples`: the arithmetic on known numbers, then small runs."""
+"""`python -m bench cores` and `python -m bench samples`: the arithmetic on known numbers, then small runs."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from bench_runs import invoke
 
-from hedgerow.bench import commands, cores, kept_curves, samples
-from hedgerow.bench.kept_curves import Curves, Task
-from hedgerow.bench.samples import Row, reach
+from bench import kept_curves, samples
+from bench.cores import Cores
+from bench.kept_curves import Curves, Task
+from bench.samples import Samples, SavingRow, reach
 from hedgerow.errors import FileFormatError
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORLD = "random (1,3,3,1)x3"
-
-
-@pytest.fixture(autouse=True)
-def _keep_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for pool in ("OMP", "OPENBLAS", "MKL", "RAYON"):
-        monkeypatch.setenv(f"{pool}_NUM_THREADS", "1")
 
 
 def test_reach_is_for_good() -> None:
@@ -82,15 +78,14 @@ def test_what_rises_first_counts_from_where_it_stays_below() -> None:
 
 def test_verdicts() -> None:
     for saving, verdict in ((5.0, "met"), (4.9, "not met"), (0.0, "not reached")):
-        assert Row(WORLD, "S-OPS", 10, "regret", 1.0, 1.0, saving).verdict == verdict
+        assert SavingRow(WORLD, "S-OPS", 10, "regret", 1.0, 1.0, saving).verdict == verdict
 
 
 def test_samples_run_and_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny = samples.Settings(lengths=(50, 300), seeds=2, worlds=(WORLD,))
-    monkeypatch.setattr(samples.Settings, "quick", classmethod(lambda cls: tiny))
-    result = CliRunner().invoke(commands.app, ["samples", "--quick", "--processes", "1", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    data = json.loads((tmp_path / samples.JSON_FILE).read_text())
+    tiny = Samples(lengths=(50, 300), worlds=(WORLD,))
+    monkeypatch.setattr(Samples, "quick", classmethod(lambda cls: tiny))
+    shown = invoke("samples", "--quick", "--processes", "1", "--seeds", "2", "--out", str(tmp_path))
+    data = json.loads((tmp_path / Samples.json_file).read_text())
     assert [(row["learner"], row["episodes"], row["measure"]) for row in data["figures"]] == [
         (learner, episodes, measure)
         for learner in samples.LEARNERS
@@ -99,15 +94,15 @@ def test_samples_run_and_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ]
     safe = [row for row in data["figures"] if row["learner"] == "S-OPS" and row["measure"] == "violation"]
     assert all(row["paper"] == row["sharp"] == 0.0 and row["verdict"] == "no violation" for row in safe)
-    assert "S-OPS" in result.stdout
-    lines = ElementTree.parse(tmp_path / samples.FIGURE_FILE).getroot().findall(f"{SVG}polyline")
+    assert "S-OPS" in shown
+    lines = ElementTree.parse(tmp_path / Samples.figure_file).getroot().findall(f"{SVG}polyline")
     assert [line.get("stroke-dasharray") is not None for line in lines] == [True, False]
     assert lines[0].get("stroke") == lines[1].get("stroke")
 
 
 def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = samples.Settings(lengths=(40,), seeds=1, processes=1, worlds=(WORLD,))
-    whole = samples.run(settings)
+    settings = Samples(lengths=(40,), seeds=1, processes=1, worlds=(WORLD,), keep=str(tmp_path))
+    whole = replace(settings, keep="").run()
     one_run, left = samples.one_run, [1, 1]
 
     def interrupted(task: Task) -> Curves:
@@ -118,12 +113,12 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(samples, "one_run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        samples.run(settings, tmp_path)
+        settings.run()
     assert len(list(tmp_path.iterdir())) == 2
     left.extend([1, 1])  # no more than the two that are missing
-    again = samples.run(settings, tmp_path)
+    again = settings.run()
     assert samples.rows(again) == samples.rows(whole)
-    assert samples.rows(samples.run(settings, tmp_path)) == samples.rows(whole)
+    assert samples.rows(settings.run()) == samples.rows(whole)
 
 
 def test_a_kept_run_under_another_name_is_refused(tmp_path: Path) -> None:
@@ -137,18 +132,16 @@ def test_a_kept_run_under_another_name_is_refused(tmp_path: Path) -> None:
 
 
 def test_throughput_and_speed_up() -> None:
-    settings = cores.Settings(runs=10, episodes=100)
-    one, two = cores.rows(settings, {1: [2.0, 1.0, 4.0], 2: [1.25, 1.0, 2.0]})
+    one, two = Cores(runs=10, episodes=100).figures({1: [2.0, 1.0, 4.0], 2: [1.25, 1.0, 2.0]})
     assert (one.episodes_per_second, one.speed_up) == (500.0, 1.0)
     assert (two.episodes_per_second, two.speed_up) == (800.0, 1.6)
 
 
 def test_cores_run_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny = cores.Settings(runs=2, episodes=50, rounds=1, processes=(1,))
-    monkeypatch.setattr(cores.Settings, "quick", classmethod(lambda cls: tiny))
-    result = CliRunner().invoke(commands.app, ["cores", "--quick", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    (row,) = json.loads((tmp_path / cores.FILE).read_text())["figures"]
+    tiny = Cores(runs=2, episodes=50, rounds=1, processes=(1,))
+    monkeypatch.setattr(Cores, "quick", classmethod(lambda cls: tiny))
+    shown = invoke("cores", "--quick", "--out", str(tmp_path))
+    (row,) = json.loads((tmp_path / Cores.json_file).read_text())["figures"]
     assert row["speed_up"] == 1.0
     assert row["episodes_per_second"] == pytest.approx(100 / row["time"]["median"])
-    assert "100%" in result.stdout
+    assert "100%" in shown

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench import inside
+from bench.large_episodes import VISITS, ring_world, whole_episode
+from bench.mirror_steps import Size, mirror_step
 from hedgerow.arrays import num_bytes
-from hedgerow.bench.large_episodes import VISITS, _informed, _world, whole_episode
-from hedgerow.bench.mirror_steps import Size, mirror_step
+from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.simulation.run import Simulation
 
 SPARSE = Size((1, *[7] * 4, 1), 3, 2, 4)
@@ -30,8 +32,9 @@ def test_rows_of_a_ring_lead_to_neighbours() -> None:
 
 @pytest.mark.parametrize("size", [SPARSE, Size((1, 4, 4, 1), 3, 1)])
 def test_a_told_learner_knows_the_world(size: Size) -> None:
-    world, loss = _world(size, 0)
-    learner, layout = _informed(world), size.layout
+    world, loss = ring_world(size, 0)
+    learner, layout = SVOPS(world.view(), 1_000, 0.01, "sharp"), size.layout
+    inside.tell(learner, world, VISITS)
     state = learner.core.state
     assert (state.counts.num_visits == VISITS).all()
     np.testing.assert_array_equal(np.add.reduceat(state.counts.num_moves, layout.row_start[:-1]), VISITS)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from hedgerow.bench.mirror_steps import SIZES, Size, cold_problem, mirror_step, share_at_bound
+from bench.mirror_steps import SIZES, Size, cold_problem, mirror_step, share_at_bound
 from hedgerow.projection.certificate import certify
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.solve import project

@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from hedgerow.bench import peers
-from hedgerow.bench.conic_form import conic_form
-from hedgerow.bench.contender import Contender, Target, measure, target
-from hedgerow.bench.large_dual import LargeDual
-from hedgerow.bench.mirror_steps import SIZES, cold_problem, mirror_step
-from hedgerow.bench.ours import Ours
+from bench import peers
+from bench.conic_form import conic_form
+from bench.contender import Contender, Target, measure, target
+from bench.large_dual import LargeDual
+from bench.mirror_steps import SIZES, cold_problem, mirror_step
+from bench.ours import Ours
 from hedgerow.model.layout import Layout
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.solve import project

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hedgerow.bench.episode import Settings as EpisodeSettings
-from hedgerow.bench.episode import record
-from hedgerow.bench.episode_worlds import BenchWorld, random_world
-from hedgerow.bench.mirror_steps import SIZES
-from hedgerow.bench.plain_learners import Knowledge, OptimisticLP, PlainOREPS, PlainSVOPS, largest_mean, reach_bound
+from bench.episode_contenders import record
+from bench.episode_worlds import BenchWorld, random_world
+from bench.mirror_steps import SIZES
+from bench.plain_learners import Knowledge, OptimisticLP, PlainOREPS, PlainSVOPS, largest_mean, reach_bound
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.columns import make_columns
 from hedgerow.estimates.upper_occupancy import reach_bounds_all
@@ -42,7 +41,7 @@ def test_plain_svops_has_our_iterates(world: BenchWorld, warm_up: int) -> None:
     ours = warmed(world, warm_up)
     plain = PlainSVOPS(ours)
     before = plain.occupancy.copy()
-    recorded, _ = record(world, ours, EpisodeSettings(turns=25))
+    recorded = record(world, ours, 25, seed=2)
     for e in range(25):
         assert plain.observe(recorded.rows[e], recorded.losses[e], recorded.costs[e]) == "optimal"
         np.testing.assert_allclose(plain.occupancy, recorded.occupancy[e], atol=5e-4)
@@ -104,7 +103,7 @@ def test_optimistic_program_is_the_offline_one_when_all_is_known(world: BenchWor
 def test_optimistic_program_is_optimistic(world: BenchWorld) -> None:
     learner = warmed(world)
     program = OptimisticLP(learner, world.loss)
-    recorded, _ = record(world, learner, EpisodeSettings(turns=2))
+    recorded = record(world, learner, 2, seed=2)
     assert program.observe(recorded.rows[0], recorded.losses[0], recorded.costs[0]) == "optimal"
     promised = program.known.optimistic(program.loss_sums) @ program.occupancy
     assert promised <= offline.optimum(world.cmdp, world.loss).value
@@ -139,7 +138,7 @@ def test_sparse_support_is_followed_as_well() -> None:
     world = BenchWorld("sparse", made.cmdp, made.loss)
     ours = warmed(world)
     plain = PlainSVOPS(ours)
-    recorded, _ = record(world, ours, EpisodeSettings(turns=10))
+    recorded = record(world, ours, 10, seed=2)
     for e in range(10):
         plain.observe(recorded.rows[e], recorded.losses[e], recorded.costs[e])
         np.testing.assert_allclose(plain.occupancy, recorded.occupancy[e], atol=5e-4)

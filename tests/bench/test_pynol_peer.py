@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hedgerow.bench.episode_worlds import BenchWorld, random_world
-from hedgerow.bench.mirror_steps import SIZES
-from hedgerow.bench.plain_learners import PlainOREPS
-from hedgerow.bench.pynol_peer import PyNOLHedge
+from bench.episode_worlds import BenchWorld, random_world
+from bench.mirror_steps import SIZES
+from bench.plain_learners import PlainOREPS
+from bench.pynol_peer import PyNOLHedge
 from hedgerow.learners.mirror.svops import SVOPS
 
 

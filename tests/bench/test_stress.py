@@ -8,34 +8,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from bench_runs import invoke
 
-from hedgerow.bench import agreement, commands, stress
-from hedgerow.bench.hard_problems import HardProblem, hard_problem
+from bench import agreement, stress
+from bench.agreement import Agreement
+from bench.hard_problems import BOXES, HardProblem, hard_problem
+from bench.stress import Stress
+from bench.trials import offenders
 from hedgerow.projection.certificate import certify
 from hedgerow.projection.reference import ReferenceSolution
 from hedgerow.projection.result import ProjectionResult, ProjectionStatus
 from hedgerow.projection.solve import project
 
-SLICE = stress.Settings(count=1_000, first=0, processes=2)
-
-
-@pytest.fixture(autouse=True)
-def _keep_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands choose one thread per solver through variables that must not outlive the tests."""
-    for pool in ("OMP", "OPENBLAS", "MKL", "RAYON"):
-        monkeypatch.setenv(f"{pool}_NUM_THREADS", "1")
+SLICE = Stress(count=1_000, first=0, processes=2)
 
 
 # The runs ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_thousand_hard_problems_get_the_right_answer() -> None:
-    trials = stress.run(SLICE)
-    assert stress.offenders(trials) == []
+    trials = SLICE.run()
+    assert offenders(trials) == []
     assert [trial.seed for trial in trials] == list(SLICE.seeds)
-    rows = stress.summary(trials)
-    assert [row.family for row in rows] == list(stress.FAMILIES)  # every family occurs
+    rows = SLICE.figures(trials)
+    assert [row.family for row in rows] == list(Stress.families)  # every family occurs
     assert all(row.instances >= 10 for row in rows)
     assert sum(row.instances for row in rows) == SLICE.count
     expected = {row.family: (0, row.instances) if row.family == "infeasible" else (row.instances, 0) for row in rows}
@@ -43,15 +39,15 @@ def test_a_thousand_hard_problems_get_the_right_answer() -> None:
 
 
 def test_moderate_problems_agree_with_a_general_solver() -> None:
-    comparisons = agreement.run(agreement.Settings(count=20))
-    assert agreement.offenders(comparisons) == []
-    assert {one.boxes for one in comparisons} == set(agreement.BOXES)
+    comparisons = Agreement(count=20).run()
+    assert offenders(comparisons) == []
+    assert {one.family for one in comparisons} == set(BOXES)
     assert {one.constraints for one in comparisons} == {0, 1, 2, 3}
     assert sum(one.is_judged_by_both for one in comparisons) >= 12
 
 
 def test_two_processes_find_the_same_as_one() -> None:
-    alone, shared = (stress.run(stress.Settings(count=12, first=40, processes=n)) for n in (1, 2))
+    alone, shared = (Stress(count=12, first=40, processes=n).run() for n in (1, 2))
     assert [dataclasses.replace(trial, seconds=0.0) for trial in shared] == [
         dataclasses.replace(trial, seconds=0.0) for trial in alone
     ]
@@ -98,7 +94,7 @@ def test_a_solution_slightly_off_is_a_failure() -> None:
     trial = stress.judged(seed, hard, nothing, 0.0)
     assert trial.complaint
     assert trial.certificate is None  # JSON has no NaN
-    json.dumps(stress.as_data(SLICE, [trial]), allow_nan=False)
+    json.dumps(SLICE.data([trial]), allow_nan=False)
 
 
 def test_a_proof_must_be_the_truth_and_not_scaled() -> None:
@@ -116,9 +112,9 @@ def test_an_exception_is_counted_and_does_not_end_the_run(name: str, monkeypatch
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr(stress, name, fails)
-    trials = stress.run(stress.Settings(count=2, processes=1))
+    trials = Stress(count=2, processes=1).run()
     assert [trial.complaint for trial in trials] == ["raised RuntimeError: out of luck"] * 2
-    assert sum(row.failures for row in stress.summary(trials)) == 2
+    assert sum(row.failures for row in SLICE.figures(trials)) == 2
 
 
 def test_disagreement_is_noticed_and_an_inaccurate_judge_is_not_believed() -> None:
@@ -146,15 +142,13 @@ def test_disagreement_is_noticed_and_an_inaccurate_judge_is_not_believed() -> No
 
 
 def test_the_commands_print_and_write(tmp_path: Path) -> None:
-    for command, file, more in (("stress", stress.FILE, ["--processes", "1"]), ("agree", agreement.FILE, [])):
-        arguments = [command, "--first", "3", "--count", "2", *more]
-        shown = CliRunner().invoke(commands.app, [*arguments, "--out", str(tmp_path)])
-        assert shown.exit_code == 0, shown.output
-        assert "2 " in shown.stdout.splitlines()[0]
+    for command, file in (("stress", Stress.json_file), ("agree", Agreement.json_file)):
+        arguments = [command, "--first", "3", "--count", "2", "--processes", "1"]
+        assert "2 " in invoke(*arguments, "--out", str(tmp_path)).splitlines()[0]
         written = json.loads((tmp_path / file).read_text())
         assert written["settings"]["first"] == 3
         assert written["offenders"] == []
-        printed = json.loads(CliRunner().invoke(commands.app, [*arguments, "--json"]).stdout)
+        printed = json.loads(invoke(*arguments, "--json"))
         assert [row["instances"] for row in printed["figures"]] == [row["instances"] for row in written["figures"]]
 
 
@@ -162,9 +156,7 @@ def test_the_commands_print_and_write(tmp_path: Path) -> None:
 def test_a_wrong_answer_ends_with_1_and_says_how_to_repeat_it(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (stress, agreement):
         monkeypatch.setattr(module, "TOL_CERTIFICATE", -1.0)
-    more = ["--processes", "1"] if command == "stress" else []
     seed = example("feasible")[0]
-    result = CliRunner().invoke(commands.app, [command, "--first", str(seed), "--count", "1", *more])
-    assert result.exit_code == 1
-    assert f"hedgerow bench {command} --first {seed} --count 1" in " ".join(result.stdout.split())
-    assert "1 wrong" in result.stdout
+    shown = invoke(command, "--first", str(seed), "--count", "1", "--processes", "1", code=1)
+    assert f"python -m bench {command} --first {seed} --count 1" in " ".join(shown.split())
+    assert "1 wrong" in shown

@@ -9,12 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from page_reader import Reader
 from run_cases import made_directory, made_learner, made_run, made_spec
 
 import hedgerow as hr
@@ -33,50 +32,6 @@ from hedgerow.results.metrics import interquartile_mean
 from hedgerow.results.record import heading
 
 EVIL = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>"
-
-
-class Reader(HTMLParser):
-    """Collects tags with their attributes, scripts by id, and the text of table cells."""
-
-    def __init__(self, content: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: dict[str, str] = {}
-        self.words: list[str] = []
-        self.rows: list[list[str]] = []
-        self._script = ""
-        self._in_cell = self._in_label = False
-        self.feed(content)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag == "script":
-            self._script = dict(attrs).get("id") or f"script {len(self.scripts)}"
-        elif tag == "tr":
-            self.rows.append([])
-        elif tag == "td":
-            self._in_cell = True
-            self.rows[-1].append("")
-        elif tag == "i" and self._in_cell:
-            self._in_label = True
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "script":
-            self._script = ""
-        elif tag == "td":
-            self._in_cell = False
-        elif tag == "i":
-            self._in_label = False
-
-    def handle_data(self, data: str) -> None:
-        if self._script:
-            self.scripts[self._script] = self.scripts.get(self._script, "") + data
-        elif self._in_cell and not self._in_label:
-            self.rows[-1][-1] += data
-        self.words.append(data)
-
-    def plot(self, name: str) -> Any:
-        return json.loads(self.scripts[name])
 
 
 @pytest.fixture(scope="module")

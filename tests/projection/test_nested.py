@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from projection_cases import random_problem
 
-from hedgerow.bench.hard_problems import hard_problem
+from bench.hard_problems import hard_problem
 from hedgerow.projection.certificate import certify, proves_infeasible
 from hedgerow.projection.infeasibility import least_violation
 from hedgerow.projection.nested import maximise_nested

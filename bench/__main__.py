@@ -1,0 +1,52 @@
+"""`python -m bench NAME`, from the root of the repository: measure, print, and write with `--out FOLDER`.
+
+    python -m bench projection --quick     ours beside general solvers, the two smallest sizes
+    python -m bench scale --out out        time and memory per triple from 10^2 to 10^6 triples, with a figure
+    python -m bench stress                 10,000 hard problems, each answer held against a known truth
+    python -m bench agree                  500 moderate problems, ours beside cvxpy + Clarabel
+    python -m bench episode --quick        an episode of each learner, beside learners with general solvers
+    python -m bench cores                  episodes per second on one and on two processes
+    python -m bench samples --quick        how many episodes the preset `sharp` saves
+
+`python -m bench NAME --help` lists the options. Exit code 1: an answer was wrong. 2: the request cannot be met.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+BENCHMARKS = {
+    "projection": ("bench.projection", "ProjectionSpeed"),
+    "scale": ("bench.scale", "Scale"),
+    "stress": ("bench.stress", "Stress"),
+    "agree": ("bench.agreement", "Agreement"),
+    "episode": ("bench.episode", "EpisodeSpeed"),
+    "cores": ("bench.cores", "Cores"),
+    "samples": ("bench.samples", "Samples"),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the benchmark that the first argument names; the exit code."""
+    if not arguments or arguments[0] not in BENCHMARKS:
+        asked = bool(arguments) and arguments[0] in ("-h", "--help")
+        print(__doc__, file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
+    for pool in ("OMP", "OPENBLAS", "MKL", "RAYON"):  # read when numpy and the solvers are loaded, which is later
+        os.environ.setdefault(f"{pool}_NUM_THREADS", "1")
+    from bench import benchmark
+    from hedgerow.errors import HedgerowError
+
+    module, name = BENCHMARKS[arguments[0]]
+    try:
+        return benchmark.main(getattr(import_module(module), name), arguments[1:])
+    except HedgerowError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

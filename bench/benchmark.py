@@ -1,0 +1,147 @@
+"""What all benchmarks have in common: settings from the command line, a run, tables, JSON with a manifest, a figure.
+
+A benchmark is a frozen dataclass. Its fields are its settings, and those made with `option` can be set from the command
+line. `run` measures and returns what was found; everything that is printed or written is made from that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+
+from bench import manifest, terminal
+from hedgerow import output
+
+Found = TypeVar("Found")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def option(default: int | str, help_text: str, least: int = 1) -> Any:
+    """A field that the command line can set: to a text, or to a whole number of at least `least`."""
+    kind = str if isinstance(default, str) else _at_least(least)
+    return field(default=default, metadata={"help": help_text, "kind": kind})
+
+
+@dataclass(frozen=True)
+class Benchmark(ABC, Generic[Found]):
+    """One benchmark. `Found` is what a run returns: rows of figures, or what they are made of."""
+
+    name: ClassVar[str]
+    """In the JSON file and on the command line"""
+    json_file: ClassVar[str]
+    figure_file: ClassVar[str] = ""
+    """Empty if nothing is drawn"""
+    is_timed: ClassVar[bool] = True
+    """Whether a busy machine spoils the figures"""
+
+    @classmethod
+    def quick(cls) -> Self:
+        """Settings for a first look."""
+        return cls()
+
+    @abstractmethod
+    def run(self) -> Found:
+        """Measure everything."""
+
+    def figures(self, found: Found) -> Sequence[Any]:
+        """The rows of the JSON file, as dataclasses: what was found, unless a benchmark says otherwise."""
+        return cast(Sequence[Any], found)
+
+    @abstractmethod
+    def shown(self, found: Found) -> Iterator[output.Table | str]:
+        """Tables and lines for the terminal."""
+
+    def more(self, found: Found) -> dict[str, Any]:
+        """What the JSON file has besides rows."""
+        return {}
+
+    def plot(self, found: Found) -> str:
+        """The figure as SVG, where `figure_file` names one."""
+        raise NotImplementedError(f"{self.name} has a figure file and no figure")
+
+    def is_right(self, found: Found) -> bool:
+        """Whether the command ends with 0."""
+        return True
+
+    def data(self, found: Found) -> dict[str, Any]:
+        """Everything as JSON can hold it."""
+        return manifest.report(self.name, asdict(self), [as_row(row) for row in self.figures(found)]) | self.more(found)
+
+    def show(self, found: Found) -> None:
+        """Print tables and lines."""
+        out = output.Screen()
+        for part in self.shown(found):
+            if isinstance(part, output.Table):
+                out.table(part)
+            else:
+                out.line(part)
+        if self.is_timed:
+            terminal.mention_load(out)
+
+    def write(self, folder: Path, found: Found) -> list[Path]:
+        """Write the JSON file and the figure, if there is one; their paths."""
+        written = [manifest.write(folder, self.json_file, manifest.as_json(self.data(found)))]
+        if self.figure_file:
+            written.append(manifest.write(folder, self.figure_file, self.plot(found)))
+        return written
+
+
+def as_row(row: Any) -> dict[str, Any]:
+    """A row as data, with its verdict if it has one."""
+    return asdict(row) | ({"verdict": row.verdict} if hasattr(row, "verdict") else {})
+
+
+def main(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> int:
+    """Run a benchmark with these arguments, print and write what was found; the exit code."""
+    parser = ArgumentParser(prog=f"python -m bench {benchmark.name}", description=benchmark.__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller problems, for a first look")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument("--out", type=_folder, metavar="FOLDER", help="also write the figures into this folder")
+    for each in fields(benchmark):
+        if "help" in each.metadata:
+            kind, shown = each.metadata["kind"], "TEXT" if each.metadata["kind"] is str else "N"
+            parser.add_argument(f"--{each.name}", type=kind, metavar=shown, help=each.metadata["help"])
+    given = vars(parser.parse_args(arguments))
+    quick, as_json, out = given.pop("quick"), given.pop("json"), given.pop("out")
+    chosen = {name: value for name, value in given.items() if value is not None}
+    made = replace(benchmark.quick() if quick else benchmark(), **chosen)
+    found = made.run()
+    if as_json:
+        print(manifest.as_json(made.data(found)), end="")
+    else:
+        made.show(found)
+    if out is not None:
+        output.say("written: " + ", ".join(map(str, made.write(out, found))), error=True)  # stdout may be JSON
+    return 0 if made.is_right(found) else 1
+
+
+def _folder(text: str) -> Path:
+    """A folder, or nothing yet: found out before hours of measuring."""
+    path = Path(text)
+    if path.exists() and not path.is_dir():
+        raise ArgumentTypeError(f"{text!r} is not a folder")
+    return path
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        return int(text)
+
+    return number
+
+
+def in_any_order(function: Callable[[Item], Result], items: Iterable[Item], processes: int) -> Iterator[Result]:
+    """`function` of every item, in any order where several processes share them: one slow item holds up nobody."""
+    if processes == 1:
+        yield from map(function, items)
+        return
+    from joblib import Parallel, delayed
+
+    yield from Parallel(n_jobs=processes, return_as="generator_unordered")(delayed(function)(item) for item in items)

@@ -1,0 +1,151 @@
+"""The projection through cvxpy: programs whose parameters change, and a new program for each problem.
+
+As it stands in the paper, with one variable per triple and w only a short name for the row sums of q:
+
+    min  sum kl_div(q, base)   s.t.  flow of q,  lower w <= q <= upper w,  costs w <= thresholds
+
+The other program has w (num_rows,) as variables of its own and leaves out the boxes of rows with one successor. That is
+kinder to the solver: two entries per box instead of one per successor, and fewer of them. In both the base, boxes,
+costs and thresholds are parameters by the rules of disciplined parametrised programming: cvxpy compiles once, and then
+only fills in numbers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from bench.contender import Run, clocked
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.model.layout import Layout
+from hedgerow.projection.problem import ProjectionProblem
+from hedgerow.projection.reference import solve_with_cvxpy
+
+
+class _Parametrised:
+    """A compiled program; whoever derives from it states the program and says which triples have a box."""
+
+    def __init__(self, layout: Layout, num_constraints: int, time_limit: float, boxed: IntArray) -> None:
+        self.cp = cp = _cvxpy()
+        self.time_limit, self.compiled, self.boxed = time_limit, False, boxed
+        self.q = cp.Variable(layout.num_triples)
+        self.base = cp.Parameter(layout.num_triples, nonneg=True)
+        self.lower, self.upper = cp.Parameter(len(boxed), nonneg=True), cp.Parameter(len(boxed), nonneg=True)
+        self.costs, self.thresholds = cp.Parameter((num_constraints, layout.num_rows)), cp.Parameter(num_constraints)
+
+    def state(self, restrictions: list[Any]) -> None:
+        """Minimise the divergence under these restrictions, from now on."""
+        self.program = self.cp.Problem(
+            self.cp.Minimize(self.cp.sum(self.cp.kl_div(self.q, self.base))), restrictions
+        )  # fmt: skip
+        assert self.program.is_dpp()  # else cvxpy would compile the program anew for every problem
+
+    def run(self, problem: ProjectionProblem) -> Run:
+        if not self.compiled:  # the first solve compiles the program: preparation
+            self._solve(problem)
+            self.compiled = True
+        return clocked(self._solve, problem)
+
+    def _solve(self, problem: ProjectionProblem) -> tuple[str, FloatArray]:
+        self.base.value, self.thresholds.value = np.exp(problem.log_base), problem.thresholds
+        self.lower.value, self.upper.value = problem.lower[self.boxed], problem.upper[self.boxed]
+        self.costs.value = problem.costs
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "may be inaccurate" is in the status
+                self.program.solve(solver=self.cp.CLARABEL, time_limit=self.time_limit)
+        except self.cp.SolverError:
+            return "no answer", _no_answer(problem)
+        found = self.q.value
+        return str(self.program.status), _no_answer(problem) if found is None else np.asarray(found)
+
+
+class CvxpyAsWritten(_Parametrised):
+    """The program of the paper, compiled once; at least one constraint."""
+
+    name = "cvxpy + Clarabel, as written"
+
+    def __init__(self, layout: Layout, num_constraints: int, time_limit: float) -> None:
+        super().__init__(layout, num_constraints, time_limit, np.arange(layout.num_triples))
+        multiply, row = self.cp.multiply, layout.row_of_triple
+        of_row, leaving, arriving, source = incidences(layout)
+        w = of_row @ self.q
+        self.state(
+            [
+                self.q >= 0.0,
+                leaving @ w - arriving @ self.q == source,
+                self.q <= multiply(self.upper, w[row]),
+                self.q >= multiply(self.lower, w[row]),
+                self.costs @ w <= self.thresholds,
+            ]
+        )
+
+
+class CvxpyRows(_Parametrised):
+    """The program with row sums as variables, compiled once; at least one constraint."""
+
+    name = "cvxpy + Clarabel, rows as variables"
+
+    def __init__(self, layout: Layout, num_constraints: int, time_limit: float) -> None:
+        row = layout.row_of_triple
+        boxed = np.flatnonzero((np.diff(layout.row_start) > 1)[row])
+        super().__init__(layout, num_constraints, time_limit, boxed)
+        multiply, w = self.cp.multiply, self.cp.Variable(layout.num_rows)
+        of_row, leaving, arriving, source = incidences(layout)
+        self.state(
+            [
+                w == of_row @ self.q,
+                leaving @ w - arriving @ self.q == source,
+                self.q[boxed] <= multiply(self.upper, w[row[boxed]]),
+                self.q[boxed] >= multiply(self.lower, w[row[boxed]]),
+                self.costs @ w <= self.thresholds,
+            ]
+        )
+
+
+class CvxpyAnew:
+    """cvxpy the way it is usually written: a new program for each problem."""
+
+    name = "cvxpy + Clarabel, built anew"
+
+    def __init__(self, layout: Layout, num_constraints: int, time_limit: float) -> None:
+        self.time_limit = time_limit
+        self.cp = _cvxpy()
+
+    def run(self, problem: ProjectionProblem) -> Run:
+        return clocked(self._solve, problem)
+
+    def _solve(self, problem: ProjectionProblem) -> tuple[str, FloatArray]:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                solution = solve_with_cvxpy(problem, time_limit=self.time_limit)
+        except self.cp.SolverError:
+            return "no answer", _no_answer(problem)
+        return solution.status, solution.occupancy
+
+
+def incidences(layout: Layout) -> tuple[Any, Any, Any, FloatArray]:
+    """Triples of a row, rows of a state, triples that lead to a state, and the mass that enters it."""
+    from scipy import sparse
+
+    n, rows, states = layout.num_triples, layout.num_rows, layout.num_decision_states
+    inner = np.flatnonzero(layout.successor < states)
+    of_row = sparse.csr_array((np.ones(n), (layout.row_of_triple, np.arange(n))), shape=(rows, n))
+    leaving = sparse.csr_array((np.ones(rows), (np.arange(rows) // layout.num_actions, np.arange(rows))))
+    arriving = sparse.csr_array((np.ones(len(inner)), (layout.successor[inner], inner)), shape=(states, n))
+    source = np.zeros(states)
+    source[0] = 1.0
+    return of_row, leaving, arriving, source
+
+
+def _cvxpy() -> Any:
+    """The module, without its incomplete types."""
+    return import_module("cvxpy")
+
+
+def _no_answer(problem: ProjectionProblem) -> FloatArray:
+    return np.full(problem.layout.num_triples, np.nan)

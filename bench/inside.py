@@ -1,0 +1,66 @@
+"""The one place where benchmarks look inside the learners of the mirror-descent family.
+
+A peer that goes on from where a learner of ours stands needs its counts and its iterate; a world of a million triples
+needs a learner that has been told what it would have seen. Everything else is measured through public calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.arrays import num_bytes
+from hedgerow.checks import FloatArray
+from hedgerow.estimates.boxes import refresh_all
+from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.mirror.state import MOVED
+from hedgerow.learners.mirror.step import prepare
+from hedgerow.model.cmdp import CMDP
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a learner has counted, as copies: visits (num_rows,), moves (num_triples,), cost sums (m, num_rows)."""
+
+    visits: FloatArray
+    moves: FloatArray
+    cost_sums: FloatArray
+
+
+def seen(learner: MirrorLearner) -> Seen:
+    """The counts of a learner."""
+    counts = learner.core.state.counts
+    visits, moves = counts.num_visits.astype(np.float64), counts.num_moves.astype(np.float64)
+    return Seen(visits, moves, counts.cost_sums.T.copy())
+
+
+def row_iterate(learner: MirrorLearner) -> FloatArray:
+    """q_hat of every row, (num_rows,)."""
+    return np.asarray(np.exp(learner.core.state.log_weight))
+
+
+def triple_iterate(learner: MirrorLearner) -> FloatArray:
+    """q_hat of every triple, (num_triples,)."""
+    return np.asarray(row_iterate(learner)[learner.layout.row_of_triple] * learner.core.state.conditional)
+
+
+def bytes_of(learner: MirrorLearner) -> int:
+    """Memory of a learner with all its buffers."""
+    return num_bytes(learner.core)
+
+
+def tell(learner: MirrorLearner, world: CMDP, visits: int) -> None:
+    """Tell a new learner what `visits` visits of every row would have taught it on average.
+
+    No episodes lead there, so that such a learner could not be saved or copied.
+    """
+    first, counts = world.layout.row_start[:-1], learner.core.state.counts
+    moves = np.floor(visits * world.transitions).astype(np.int64)
+    moves[first] += visits - np.add.reduceat(moves, first)
+    counts.num_visits[:] = visits
+    counts.num_moves[:] = moves
+    counts.cost_sums[:] = visits * world.mean_costs.T
+    refresh_all(learner.core.index, counts, learner.core.rule.box, learner.core.state.boxes)
+    learner.core.state.numbers[MOVED] = 1  # all boxes are new
+    prepare(learner.core)

@@ -1,0 +1,64 @@
+"""The runs of `python -m bench samples`, and a folder that keeps them: hours of work survive an interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from hedgerow import files
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.errors import FileFormatError
+from hedgerow.learners.mirror.settings import Preset
+
+KIND, VERSION = "bench samples run", 1
+SUFFIX = ".hedgerow"
+
+
+class Task(NamedTuple):
+    """One run."""
+
+    world: str
+    learner: str
+    preset: Preset
+    episodes: int
+    seed: int
+
+    @property
+    def file_name(self) -> str:
+        words = "-".join(map(str, self))
+        return "".join(c if c.isalnum() or c == "-" else "_" for c in words) + SUFFIX
+
+
+class Curves(NamedTuple):
+    """What one run gave, at its checkpoints."""
+
+    task: Task
+    episodes: IntArray
+    regret: FloatArray
+    violation: FloatArray
+
+    def average(self, measure: str) -> FloatArray:
+        """R(t)/t or V(t)/t."""
+        sums: FloatArray = getattr(self, measure)
+        return sums / self.episodes
+
+
+def save(folder: Path, curves: Curves) -> None:
+    """One file per run, written atomically; the folder is made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {"episodes": curves.episodes, "regret": curves.regret, "violation": curves.violation}
+    blob = files.pack(KIND, VERSION, curves.task._asdict(), arrays)
+    files.save(folder / curves.task.file_name, blob, overwrite=True)
+
+
+def load(folder: Path, tasks: Iterable[Task]) -> list[Curves]:
+    """Those of the tasks whose runs are in the folder."""
+    return [_read(folder / task.file_name, task) for task in tasks if (folder / task.file_name).exists()]
+
+
+def _read(path: Path, task: Task) -> Curves:
+    data = files.load(path, KIND)
+    if data.meta != task._asdict() or set(data.arrays) != set(Curves._fields[1:]):
+        raise FileFormatError(f"{path} holds another run than its name says; delete it, and it is run again")
+    return Curves(task, **data.arrays)

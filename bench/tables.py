@@ -1,0 +1,194 @@
+"""The tables of docs/benchmarks.md, written from the JSON files of the benchmarks beside it, so that both say the same.
+
+python -m bench episode --out docs/figures     (and cores, samples, scale)
+python -m bench.tables docs                    rewrites what stands between `<!-- table: name -->` and `<!-- end -->`
+
+>>> in_one_unit(37.24e-6, 35.1e-6, 0.0791e-3)
+'37.2 us (35.1 - 79.1)'
+>>> replaced("a <!-- table: x -->old<!-- end --> b", {"x": "| new |"})
+'a <!-- table: x -->\\n| new |\\n<!-- end --> b'
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.cores import Cores
+from bench.episode import EpisodeSpeed
+from bench.episode_goals import Goal
+from bench.samples import Samples
+from bench.scale import Scale
+from bench.timing import duration
+from hedgerow import files
+from hedgerow.errors import InvalidInput
+
+PAGE, FIGURES = "benchmarks.md", "figures"
+PROGRESS_FILE = "episode-progress.json"
+"""Two versions by turns, from tools/compare_episode.py."""
+UNUSUAL = ("inexact", "no answer", "stopped early", "infeasible", "suspect", "failed")
+"""What a status may say that belongs beside a time."""
+_MARKED = re.compile(r"<!-- table: ([\w-]+) -->.*?<!-- end -->", re.DOTALL)
+
+Data = Mapping[str, Any]
+
+
+def rewrite(docs: Path) -> bool:
+    """Bring the tables of the page up to date; whether anything changed."""
+    page = docs / PAGE
+    before = page.read_text(encoding="utf-8")
+    after = replaced(before, tables(docs / FIGURES))
+    if after != before:
+        files.save(page, after.encode(), overwrite=True)
+    return after != before
+
+
+def replaced(text: str, contents: Mapping[str, str]) -> str:
+    """`text` with its marked tables exchanged."""
+
+    def fill(found: re.Match[str]) -> str:
+        name = found.group(1)
+        if name not in contents:
+            raise InvalidInput(f"there is no table {name!r}; known: {', '.join(contents)}")
+        return f"<!-- table: {name} -->\n{contents[name]}\n<!-- end -->"
+
+    return _MARKED.sub(fill, text)
+
+
+def tables(figures: Path) -> dict[str, str]:
+    """All tables by name, as Markdown."""
+    benchmarks = (EpisodeSpeed, Samples, Cores, Scale)
+    names = (PROGRESS_FILE, *(benchmark.json_file for benchmark in benchmarks))
+    turns, episode, sample, core, large = (json.loads((figures / name).read_text(encoding="utf-8")) for name in names)
+    makers: dict[str, tuple[Callable[[Data], str], Data]] = {
+        "contenders": (contenders, episode),
+        "progress": (progress, turns),
+        "goals": (goals, episode),
+        "samples": (savings, sample),
+        "cores": (throughput, core),
+        "scale": (growth, large),
+        **{
+            f"{name}-setup": (setup, data)
+            for name, data in (("episode", episode), ("samples", sample), ("cores", core), ("scale", large))
+        },
+    }
+    return {name: make(data) for name, (make, data) in makers.items()}
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
+    return "\n".join(lines)
+
+
+def contenders(data: Data) -> str:
+    """Worlds across, contenders down: median, 10th to 90th percentile, how many times SV-OPS."""
+    rows = {(row["world"], row["contender"]): row for row in data["figures"]}
+    worlds = _worlds(data)
+    names = dict.fromkeys(name for _, name in rows)
+    head = ["contender", *(f"{world.replace(', m=', ' m=')}: {triples} triples" for world, triples in worlds.items())]
+    return markdown(head, [[name, *(_cell(rows.get((world, name))) for world in worlds)] for name in names])
+
+
+def _worlds(data: Data) -> dict[str, int]:
+    return {row["world"]: row["triples"] for row in data["figures"]}
+
+
+def _cell(row: Data | None) -> str:
+    if row is None:
+        return "-"
+    if row["time"] is None:
+        return str(row["status"])
+    time, factor = row["time"], row["factor"]
+    cell = in_one_unit(time["median"], time["p10"], time["p90"])
+    if row["contender"] != "SV-OPS":
+        cell += f", {factor:.0f}x" if factor >= 10 else f", {factor:.2f}x"
+    unusual = ", ".join(word for word in UNUSUAL if word in row["status"])
+    return f"{cell}, {unusual}" if unusual else cell
+
+
+def in_one_unit(median: float, low: float, high: float) -> str:
+    """A median with its spread in the same unit."""
+    value, unit = duration(median).split()
+    factor = {"s": 1.0, "ms": 1e3, "us": 1e6}[unit]
+    return f"{value} {unit} ({_three_digits(low * factor)} - {_three_digits(high * factor)})"
+
+
+def _three_digits(value: float) -> str:
+    """Never with an exponent."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
+def progress(data: Data) -> str:
+    """Two versions by turns: learners down, worlds across; before, after, how many times as fast."""
+    cells = {(row["learner"], row["world"]): row for row in data["figures"]}
+    worlds = dict.fromkeys(world for _, world in cells)
+    rows = []
+    for name in dict.fromkeys(name for name, _ in cells):
+        own = [cells[name, world] for world in worlds]
+        times = [f"{duration(row['before'])} -> {duration(row['after'])}, {row['faster']:.2f}x" for row in own]
+        rows.append([name, *times])
+    return markdown(["learner", *worlds], rows)
+
+
+def goals(data: Data) -> str:
+    """Goals down, worlds across."""
+    found = [Goal(**goal) for goal in data["goals"]]
+    cells = {(goal.name, goal.world): f"{goal.shown_found}, {'met' if goal.met else 'not met'}" for goal in found}
+    worlds = dict.fromkeys(goal.world for goal in found)
+    names = dict.fromkeys(goal.name for goal in found)
+    asked = {goal.name: goal.shown_asked if not goal.is_time else "8, 29, 128, 348 us" for goal in found}
+    rows = [[name, asked[name], *(cells.get((name, world), "-") for world in worlds)] for name in names]
+    return markdown(["goal", "asked", *worlds], rows)
+
+
+def savings(data: Data) -> str:
+    """What the preset `sharp` saves."""
+    rows = []
+    for row in data["figures"]:
+        saving = f"{row['saving']:.1f}x, " if row["saving"] else ""
+        figures = [f"{row['episodes']:,}", f"{row['paper']:.0f}", f"{row['sharp']:.0f}", saving + row["verdict"]]
+        rows.append([row["world"], row["learner"], row["measure"], *figures])
+    return markdown(["world", "learner", "measure", "episodes", "paper", "sharp", "saving"], rows)
+
+
+def growth(data: Data) -> str:
+    """Time and memory by size."""
+    rows = []
+    for row in data["figures"]:
+        per_triple = [f"{1e9 * row[name] / row['triples']:.0f} ns" for name in ("mirror_step", "cold_start", "episode")]
+        times = [duration(row["mirror_step"]), duration(row["cold_start"]), duration(row["episode"])]
+        cells = [f"{time}, {each}" for time, each in zip(times, per_triple, strict=True)]
+        memory = [f"{row['bytes_per_triple']:.0f}", f"{row['learner_bytes_per_triple']:.0f}"]
+        rows.append([row["size"], f"{row['triples']:,}", *cells, *memory])
+    head = ["world", "triples", "mirror step, per triple", "cold start", "episode of SV-OPS"]
+    return markdown([*head, "bytes per triple, projection", "learner"], rows)
+
+
+def throughput(data: Data) -> str:
+    """Episodes per second by number of processes."""
+    rows = [
+        [str(row["processes"]), f"{row['episodes_per_second']:,.0f}", f"{row['speed_up']:.2f}x"]
+        for row in data["figures"]
+    ]
+    return markdown(["processes", "episodes per second", "speed-up"], rows)
+
+
+def setup(data: Data) -> str:
+    """The machine and its load, in one sentence."""
+    busy = "" if data["load"] is None else f"; average load at the end {data['load']}"
+    seeds = f", {data['settings']['seeds']} seeds" if "seeds" in data["settings"] else ""
+    return f"Measured on {data['processor']}, {data['cores']} cores, Python {data['python']}{seeds}{busy}."
+
+
+def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m bench.tables docs")
+    print("rewritten" if rewrite(Path(sys.argv[1])) else "nothing to change")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Progress of the benchmarks, on stderr so that JSON stays clean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from bench import manifest
+from hedgerow import output
+
+PATIENCE = 2.0
+"""Seconds without a word."""
+
+Advance = Callable[[str], None]
+"""Called with what was just done."""
+
+
+def mention_load(out: output.Screen) -> None:
+    """Say so if something else keeps the machine busy: times are then too long, and their ratios unsteady."""
+    load, cores = manifest.load(), os.cpu_count() or 1
+    if load is not None and load > 0.75 * cores:
+        out.line(f"The machine is busy (load {load:.1f} on {cores} cores): run again when it is quiet.")
+
+
+class _Rate(ProgressColumn):
+    """Steps per second, as the bar measures them."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.speed is None else f"{task.speed:.1f}/s", style="progress.data.speed")
+
+
+@contextmanager
+def progress(title: str, total: int, forecast: bool = False) -> Iterator[Advance]:
+    """A bar in a terminal, plain lines elsewhere; with the rate and the time left if many alike steps allow it."""
+    own = output.Screen(error=True)
+    if not own.is_terminal:
+        yield _plain(title, total, forecast)
+        return
+    columns: list[ProgressColumn] = [output.name_column(), BarColumn(), MofNCompleteColumn()]
+    columns += [_Rate(), TimeRemainingColumn()] if forecast else [TimeElapsedColumn()]
+    with Progress(*columns, console=own.rich, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+
+        def advance(what: str) -> None:
+            bar.update(task, advance=1, description=f"{title}: {what}")
+
+        yield advance
+
+
+def _plain(title: str, total: int, forecast: bool) -> Advance:
+    """Lines at least two seconds apart, and one at the end of anything that took as long."""
+    start, spoken, done = perf_counter(), perf_counter(), 0
+
+    def advance(what: str) -> None:
+        nonlocal spoken, done
+        done += 1
+        now = perf_counter()
+        if now - spoken > PATIENCE or (done == total and now - start > PATIENCE):
+            spoken = now
+            rate = done / (now - start)
+            ahead = f", {rate:.1f}/s, {(total - done) / rate:.0f} s left" if forecast else ""
+            output.say(f"{title} {done}/{total}: {what}, {now - start:.0f} s{ahead}", error=True)
+
+    return advance
