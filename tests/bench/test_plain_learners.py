@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loaded import reach_bounds
 
 from bench.episode_contenders import record
 from bench.episode_worlds import BenchWorld, random_world
 from bench.mirror_steps import SIZES
 from bench.plain_learners import Knowledge, OptimisticLP, PlainOREPS, PlainSVOPS, largest_mean, reach_bound
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.columns import make_columns
-from hedgerow.estimates.upper_occupancy import reach_bounds_all
 from hedgerow.importers.unroll import unroll
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.model.occupancy import occupancy, row_occupancy
@@ -60,10 +59,9 @@ def test_confidence_sets_are_ours(world: BenchWorld) -> None:
     assert np.all(boxes.lower >= lower - 1e-12)
     assert np.all(boxes.upper <= upper + 1e-12)
     np.testing.assert_allclose(known.optimistic(known.S).T, boxes.cost_lower, atol=1e-12)
-    reach, columns = np.zeros(layout.num_states), make_columns(layout)
-    reach_bounds_all(learner.core.index, boxes.lower, boxes.upper, learner.core.state.policy, columns, reach)
+    reach = reach_bounds(layout, boxes.lower, boxes.upper, learner.core.state.policy)
     found = [reach_bound(layout, lower, upper, learner.policy, x) for x in range(layout.num_decision_states)]
-    np.testing.assert_allclose(found, reach[: layout.num_decision_states], atol=1e-12)
+    np.testing.assert_allclose(found, reach, atol=1e-12)
 
 
 def test_greedy_fill_against_all_vertices() -> None:

@@ -73,8 +73,6 @@ class Columns(NamedTuple):
     """(num_states,): 0, 1, ...: all targets"""
     caps: FloatArray
     """(num_states,): how much mass each state can hold at most, see `caps.py`"""
-    spare: FloatArray
-    """(1,): a single result"""
 
 
 def make_columns(layout: Layout) -> Columns:
@@ -98,7 +96,6 @@ def make_columns(layout: Layout) -> Columns:
         key=np.zeros(widest),
         states=np.arange(states, dtype=np.int64),
         caps=np.ones(states),
-        spare=np.zeros(1),
     )
 
 

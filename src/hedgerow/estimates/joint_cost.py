@@ -12,38 +12,16 @@ from __future__ import annotations
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
-from hedgerow.estimates.columns import Columns, Positions, average_actions, fill_layer, load_columns, sort_above
+from hedgerow.estimates.columns import Columns, Positions, average_actions, fill_layer, sort_above
 from hedgerow.model.index import Index
 
 
 @kernel
-def joint_robust_cost(
-    index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, cost: FloatArray, columns: Columns
-) -> float:
-    """U for the boxes (num_triples,), a Markov policy (num_rows,) and one cost (num_rows,), contiguous."""
-    load_columns(index, lower, upper, policy, columns)
-    joint_costs_of_columns(index, columns, cost.reshape(len(cost), 1), columns.spare)
-    return float(columns.spare[0])
-
-
-@kernel
-def joint_robust_costs(
-    index: Index,
-    lower: FloatArray,
-    upper: FloatArray,
-    policy: FloatArray,
-    costs: FloatArray,
-    columns: Columns,
-    bounds: FloatArray,
-) -> None:
-    """U_i of all constraints for costs (num_rows, m), into `bounds` (m,)."""
-    load_columns(index, lower, upper, policy, columns)
-    joint_costs_of_columns(index, columns, costs, bounds)
-
-
-@kernel
 def joint_costs_of_columns(index: Index, columns: Columns, costs: FloatArray, bounds: FloatArray) -> None:
-    """The same for boxes and a policy that `load_columns` has loaded already: one backward pass per constraint."""
+    """U_i of all constraints for costs (num_rows, m), into `bounds` (m,): one backward pass per constraint.
+
+    `columns` hold the boxes and the policy: `load_columns` comes first.
+    """
     state_start, first_slot = index.state_start, columns.first_slot
     values, order, key, left, gain = columns.values, columns.order, columns.key, columns.left, columns.gain
     start, stop, slot, lower, width = columns.start, columns.stop, columns.slot, columns.lower, columns.width

@@ -11,7 +11,7 @@ A pass goes back through at most WINDOW layers, so that the bounds of a path cos
 caps of `caps.py` bound what lies before: f(x_0) <= max { q . f : q <= cap, sum q = 1 } on the layer where it ends.
 Worlds of up to WINDOW layers, and longer ones with two states in a layer, have the bounds of COMP-UOB itself.
 
-The step of the pass is in `columns.py`. `load_columns` is the only part that looks at boxes and policy: after it,
+The step of the pass is in `columns.py`. `load_columns` there is the only part that looks at boxes and policy: after it,
 `reach_of_states` may be called for any targets, as often as needed.
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling import kernel
 from hedgerow.estimates.caps import fill_caps, fill_to_caps
-from hedgerow.estimates.columns import Columns, average_actions, fill_layer, load_columns, sort_above
+from hedgerow.estimates.columns import Columns, average_actions, fill_layer, sort_above
 from hedgerow.model.index import Index
 
 WINDOW = 64
@@ -67,45 +67,3 @@ def reach_within(
             phi, count = sort_above(values, state_start[end], state_start[end + 1], order, key)
             bound = fill_to_caps(columns.caps, order, key, count, phi)
         reach[i] = min(bound, 1.0)
-
-
-@kernel
-def reach_bound(
-    index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, state: int, columns: Columns
-) -> float:
-    """max over the boxes (num_triples,) of Pr[visit `state`] under `policy` (num_rows,); u(x,a) = pi(a|x) times it."""
-    load_columns(index, lower, upper, policy, columns)
-    reach_of_states(index, columns, columns.states[state:], 1, columns.spare)
-    return float(columns.spare[0])
-
-
-@kernel
-def reach_bounds_of_path(
-    index: Index,
-    lower: FloatArray,
-    upper: FloatArray,
-    policy: FloatArray,
-    states: IntArray,
-    columns: Columns,
-    reach: FloatArray,
-) -> None:
-    """The bounds of the visited states (L,), one per layer, into `reach` (L,)."""
-    load_columns(index, lower, upper, policy, columns)
-    reach_of_states(index, columns, states, len(states), reach)
-
-
-@kernel
-def reach_bounds_all(
-    index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, columns: Columns, reach: FloatArray
-) -> None:
-    """The bounds of all decision states into `reach` (num_decision_states,)."""
-    load_columns(index, lower, upper, policy, columns)
-    reach_of_states(index, columns, columns.states, len(columns.states) - 1, reach)  # without x_L
-
-
-@kernel
-def upper_occupancy(index: Index, policy: FloatArray, reach: FloatArray, u: FloatArray) -> None:
-    """u(x,a) = pi(a|x) reach(x) for all rows, into `u` (num_rows,)."""
-    for x in range(len(reach)):
-        for r in range(x * index.num_actions, (x + 1) * index.num_actions):
-            u[r] = policy[r] * reach[x]
