@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import num_bytes
 from hedgerow.checks import FloatArray
 from hedgerow.estimates.boxes import refresh_all
+from hedgerow.experiments.preflight import num_bytes
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.state import MOVED
 from hedgerow.learners.mirror.step import prepare

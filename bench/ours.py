@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.contender import Run
-from hedgerow.arrays import num_bytes
 from hedgerow.checks import FloatArray
 from hedgerow.compiling import kernel
+from hedgerow.experiments.preflight import num_bytes
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.dual import KernelProblem

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 import numba
+from numpy.typing import NDArray
 
 from hedgerow.kernel_cache import KernelCache
 
@@ -91,3 +92,10 @@ def _compiled(function: F, inline: Literal["never", "always"], counting: bool) -
         # What `cache=True` would do with a cache of numba's. The name is of now, when the sources were read.
         compiled._cache = KernelCache(function, cache_name(Path(function.__code__.co_filename)))
     return cast(F, compiled)
+
+
+@kernel
+def copy_into(source: NDArray[Any], target: NDArray[Any]) -> None:
+    """target[:] = source for arrays (n,). Written out: the assignment would make a temporary copy in compiled code."""
+    for i in range(len(source)):
+        target[i] = source[i]

@@ -8,7 +8,7 @@ import pytest
 from bench import inside
 from bench.large_episodes import VISITS, ring_world, whole_episode
 from bench.mirror_steps import Size, mirror_step
-from hedgerow.arrays import num_bytes
+from hedgerow.experiments.preflight import num_bytes
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.simulation.run import Simulation
 

@@ -13,9 +13,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray, frozen
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling import copy_into, inlined_kernel, kernel
 from hedgerow.environments.play import KernelWorld
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout

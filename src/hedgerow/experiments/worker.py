@@ -21,10 +21,8 @@ import numpy as np
 
 from hedgerow.errors import HedgerowError
 from hedgerow.experiments.plugins import Luggage, unpack
-from hedgerow.experiments.run_cell import CellRun, Tick, run_cell
+from hedgerow.experiments.run_cell import Tick, run_cell
 from hedgerow.results import store
-from hedgerow.results.naming import cell_id
-from hedgerow.results.tables import run_table, table_bytes
 
 NOT_BEGUN = -1
 
@@ -78,7 +76,7 @@ def perform(task: Task) -> Outcome:
         _check_version(task.version)
         unpack(task.luggage)
         done = run_cell(task.spec, Path(task.folder), _counter(task), trace=task.trace)
-        content = _written(task.spec, done)
+        content = store.cell_files(task.spec, done.run, trace=done.trace, facts=done.facts)
         return Outcome(task.id, task.number, content, {**done.seconds, "total": time.perf_counter() - begun}, _here())
     except HedgerowError as error:
         return _failure(task, begun, str(error), "")
@@ -119,16 +117,6 @@ def _counter(task: Task) -> Tick:
             counters[task.number] = done
 
     return note
-
-
-def _written(spec: dict[str, Any], done: CellRun) -> dict[str, bytes]:
-    """The files of a finished cell by their path below the directory of results, the cell's own last."""
-    runs = {store.TRACES: done.trace, store.CELLS: done.run}
-    return {
-        f"{folder}/{cell_id(spec)}.parquet": table_bytes(run_table(spec, run, done.facts))
-        for folder, run in runs.items()
-        if run is not None
-    }
 
 
 def _here() -> str:

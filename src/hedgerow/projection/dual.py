@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling import copy_into, inlined_kernel, kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.elementary import exponentials, logarithms
 from hedgerow.projection.rows import (

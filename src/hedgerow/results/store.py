@@ -21,11 +21,11 @@ from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.results.manifest import KIND, MANIFEST, SCHEMA, write_manifest
 from hedgerow.results.manifest import read_manifest as read_manifest
 from hedgerow.results.manifest import update_manifest as update_manifest
-from hedgerow.results.naming import fingerprint
+from hedgerow.results.naming import cell_id, fingerprint
 from hedgerow.results.old_tables import UNSEALED
 from hedgerow.results.record import Cell, Results
 from hedgerow.results.surroundings import surroundings
-from hedgerow.results.tables import header_in, run_table, table_bytes, table_header, table_in
+from hedgerow.results.tables import header_in, run_table, table_bytes, table_in
 
 if TYPE_CHECKING:
     from hedgerow.simulation.outcome import Run
@@ -85,17 +85,25 @@ def write_cell(
     `trace` is the same run with every episode as a checkpoint; `facts` are further deterministic facts, such as
     {"slater": rho}. The trace is written first: where the cell's file is, nothing is missing.
     """
-    target = Path(directory)
-    table = run_table(spec, run, facts)
-    name = f"{table_header(table.schema.metadata, 'this run')['id']}.parquet"
-    path = target / CELLS / name
+    path = Path(directory) / CELLS / f"{cell_id(spec)}.parquet"
     if path.exists():
         raise InvalidInput(f"{path} exists already; results are never overwritten: remove it or use another directory")
-    if trace is not None:
+    for name, content in cell_files(spec, run, trace=trace, facts=facts).items():
         # An earlier attempt may have ended between the two files; a trace without its cell counts for nothing.
-        disk.save(target / TRACES / name, table_bytes(run_table(spec, trace, facts)), overwrite=True)
-    disk.save(path, table_bytes(table))
+        disk.save(Path(directory) / name, content, overwrite=name.startswith(TRACES))
     return path
+
+
+def cell_files(
+    spec: Mapping[str, Any], run: Run, *, trace: Run | None = None, facts: Mapping[str, Any] | None = None
+) -> dict[str, bytes]:
+    """The files of a finished cell by their path below the directory of results, the cell's own last."""
+    runs = {TRACES: trace, CELLS: run}
+    return {
+        f"{folder}/{cell_id(spec)}.parquet": table_bytes(run_table(spec, kept, facts))
+        for folder, kept in runs.items()
+        if kept is not None
+    }
 
 
 class Inspection(NamedTuple):

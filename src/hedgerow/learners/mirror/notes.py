@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling import copy_into, kernel
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import Scores, forward
 from hedgerow.estimates.columns import load_columns

@@ -31,9 +31,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling import copy_into, kernel
 from hedgerow.learners.mirror.simplex_ogd import descend, first_point
 from hedgerow.model.layout import Layout
 

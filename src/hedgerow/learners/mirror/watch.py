@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.arrays import copy_into
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling import copy_into, inlined_kernel, kernel
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import NEXT_MARK, PLAYED, Curves, Scores, forward
 from hedgerow.estimates.boxes import Boxes
