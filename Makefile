@@ -9,7 +9,7 @@ RUN     := $(VENV)/bin/python
 PIP     := $(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test contract lint format docs verify bench constraints clean
+.PHONY: help demo test quick contract lint format docs verify bench constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## list the commands
@@ -21,6 +21,9 @@ demo: $(VENV)/.runtime  ## the learners side by side on a small world: a table a
 test: lint  ## ruff, mypy, pytest (warnings are errors) and `verify --quick`: what the CI runs
 	@$(RUN) -m pytest -n $(WORKERS) --dist worksteal
 	@$(VENV)/bin/hedgerow verify --quick -j $(WORKERS)
+
+quick: $(VENV)/.dev  ## the tests that take less than a minute together, while you write code
+	@$(RUN) -m pytest -n $(WORKERS) -m "not slow"
 
 contract: $(VENV)/.package  ## only the contract of the catalogue, for a second interpreter (see .ci/run)
 	@$(PIP) pytest

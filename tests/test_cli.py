@@ -90,6 +90,7 @@ def test_check_as_json_agrees_with_the_library() -> None:
     assert (shown["layers"], shown["reachable_states"], shown["feasible"]) == ([1, 1], 2, True)
 
 
+@pytest.mark.slow
 def test_check_for_people() -> None:
     shown = json.loads(run("check", NAME, "--json", "--no-probe"))
     text = run("check", NAME)
@@ -125,6 +126,7 @@ def test_an_infeasible_problem_ends_with_1_and_a_proof(tmp_path: Path) -> None:
     assert (shown["feasible"], shown["strictly_feasible"]) == (False, None)
 
 
+@pytest.mark.slow
 def test_check_takes_parameters() -> None:
     shown = json.loads(run("check", "random-layered", "--set", "layers=[1,3,1]", "--set", "actions=2", "--json"))
     assert shown["layers"] == [1, 3, 1]
@@ -285,6 +287,7 @@ def test_demo_opens_its_results_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "<h1>Small [and] short</h1>" in (tmp_path / "out" / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hedgerow", "run", str(experiment), "--out", str(tmp_path / "out"), "-j", "1"]
     result = subprocess.run(command, capture_output=True, text=True, check=True)

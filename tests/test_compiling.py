@@ -78,6 +78,7 @@ def test_the_cache_folder_follows_the_environment(tmp_path: Path, monkeypatch) -
         kernel_cache.usual_root()
 
 
+@pytest.mark.slow
 def test_a_changed_callee_in_another_file_is_not_served_from_the_cache(package: Path) -> None:
     code = "from probe.caller import outer; print(outer(1), len(outer.stats.cache_hits))"
     cache = {"NUMBA_CACHE_DIR": str(package.parent / "cache")}

@@ -13,6 +13,8 @@ import hedgerow as hr
 from hedgerow import cli
 from hedgerow.output import visible
 
+pytestmark = pytest.mark.slow
+
 LABELS = (
     *("sv [sharp]", "sv [/x]", "\x1b[31mred", "<script>alert(1)</script>", "[link=http://x]y", "gnp.\u202etxt"),
     *("a \"b\" 'c'", "R_t", ":smile:", "two\nlines"),

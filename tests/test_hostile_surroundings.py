@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 
 from hedgerow import cli, results
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENT = """\
 seeds = 1
 episodes = 40

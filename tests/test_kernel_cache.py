@@ -15,7 +15,10 @@ import pytest
 from hedgerow import compiling, kernel_cache
 from hedgerow.compiling import kernel
 
-pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled"),
+]
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions of other systems differ")
 
 TINY = "from hedgerow.compiling import kernel\n\n\n@kernel\ndef double(x):\n    return x + x\n"

@@ -34,6 +34,7 @@ CLOSE = 1e-12
 RANDOM_ORDER = ("-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
+@pytest.mark.slow
 def test_the_kernel_tests_pass_as_plain_python() -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     environment["NUMBA_DISABLE_JIT"] = "1"

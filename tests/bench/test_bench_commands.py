@@ -33,6 +33,7 @@ def projection_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[
     return shown, json.loads((folder / ProjectionSpeed.json_file).read_text())
 
 
+@pytest.mark.slow
 def test_projection_measures_every_contender(projection_run: tuple[str, dict[str, Any]]) -> None:
     shown, data = projection_run
     names = [row["contender"] for row in data["figures"]]
@@ -59,6 +60,7 @@ def test_projection_measures_every_contender(projection_run: tuple[str, dict[str
     assert measured["cvxpy + Clarabel, as written"]["factor"] > 5.0
 
 
+@pytest.mark.slow
 def test_manifest_says_where_figures_come_from(projection_run: tuple[str, dict[str, Any]]) -> None:
     _, data = projection_run
     assert data["schema"] == manifest.SCHEMA
@@ -68,6 +70,7 @@ def test_manifest_says_where_figures_come_from(projection_run: tuple[str, dict[s
     assert data["versions"]["numba"]
 
 
+@pytest.mark.slow
 def test_scale_prints_json_and_writes_a_figure(tmp_path: Path) -> None:
     data = json.loads(invoke("scale", "--quick", "--sizes", "2", "--json", "--out", str(tmp_path)))
     assert [(row["triples"], row["sparse"]) for row in data["figures"]] == [(120, False), (340, False), (80, True)]

@@ -26,6 +26,7 @@ SLICE = Stress(count=1_000, first=0, processes=2)
 # The runs ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_thousand_hard_problems_get_the_right_answer() -> None:
     trials = SLICE.run()
     assert offenders(trials) == []
@@ -38,6 +39,7 @@ def test_a_thousand_hard_problems_get_the_right_answer() -> None:
     assert {row.family: (row.solved, row.infeasible) for row in rows} == expected
 
 
+@pytest.mark.slow
 def test_moderate_problems_agree_with_a_general_solver() -> None:
     comparisons = Agreement(count=20).run()
     assert offenders(comparisons) == []
@@ -46,6 +48,7 @@ def test_moderate_problems_agree_with_a_general_solver() -> None:
     assert sum(one.is_judged_by_both for one in comparisons) >= 12
 
 
+@pytest.mark.slow
 def test_two_processes_find_the_same_as_one() -> None:
     alone, shared = (Stress(count=12, first=40, processes=n).run() for n in (1, 2))
     assert [dataclasses.replace(trial, seconds=0.0) for trial in shared] == [

@@ -33,6 +33,7 @@ def played(world: CMDP, policy: np.ndarray, episodes: int, seed: int = 0) -> tup
     return np.array(rows), np.array(triples), np.array(costs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bernoulli", "deterministic", "beta", "empirical"])
 def test_frequencies_are_the_occupancy_and_costs_have_their_means(kind: str) -> None:
     world = with_costs(random_world(0), kind)

@@ -48,6 +48,7 @@ def untightened(layout: Layout, counts: Counts, rule: RadiusRule) -> tuple[np.nd
     return lower, upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("full", [True, False])
 @pytest.mark.parametrize("scale", [1.0, 0.05])

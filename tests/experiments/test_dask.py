@@ -19,6 +19,8 @@ from hedgerow.errors import InvalidInput
 from hedgerow.experiments import backends
 from hedgerow.experiments.sweep import Plan, sweep
 
+pytestmark = pytest.mark.slow
+
 dask = pytest.importorskip("dask", reason="needs hedgerow[dask]")
 pytest.importorskip("distributed", reason="needs hedgerow[dask]")
 

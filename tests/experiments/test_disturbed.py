@@ -13,6 +13,8 @@ from small_experiments import SMALL, cell_files, small, start
 
 from hedgerow.experiments.sweep import Plan, sweep
 
+pytestmark = pytest.mark.slow
+
 # Long enough that the last of ten cells is far away when the second one is there.
 LONGER = SMALL.replace("seeds = 2", "seeds = 5").replace("[50, 80]", "200_000")
 NUM_CELLS = 10

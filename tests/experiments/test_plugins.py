@@ -396,6 +396,7 @@ def test_luggage_is_packed_once(folder: Path) -> None:
     assert plugins.Packer(folder).pack(cells_of(small())[0].spec) == plugins.Luggage()
 
 
+@pytest.mark.slow
 def test_loky_workers_get_the_text(folder: Path) -> None:
     experiment = small(PLAIN, folder)
     tasks = tasks_of(experiment, "/nowhere")
@@ -404,6 +405,7 @@ def test_loky_workers_get_the_text(folder: Path) -> None:
     assert found == cell_files(folder / "calm")
 
 
+@pytest.mark.slow
 def test_dask_workers_get_the_text(
     cluster: tuple[str, list[subprocess.Popen[Any]]],  # noqa: F811
     folder: Path,
@@ -442,6 +444,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "serial"])
 def test_what_a_script_registers_reaches_its_workers(backend: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
@@ -474,6 +477,7 @@ def test_a_registered_class_of_a_module_is_imported_by_the_worker(
 # Learners that are no mirror descent ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["serial", "loky"])
 def test_a_sweep_of_a_plain_learner(backend: str, folder: Path) -> None:
     experiment = small(HEAD.replace("seeds = 1", "seeds = 2") + 'name = "mine.py:Greedy"\nrounds = 2\n', folder)
@@ -482,6 +486,7 @@ def test_a_sweep_of_a_plain_learner(backend: str, folder: Path) -> None:
     assert tally.done == 2
 
 
+@pytest.mark.slow
 def test_a_plain_learner_on_a_cluster(
     cluster: tuple[str, list[subprocess.Popen[Any]]],  # noqa: F811
     folder: Path,

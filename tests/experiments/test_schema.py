@@ -241,6 +241,7 @@ LEGAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", STRANGE)
 def test_strange_values_are_taken_or_refused_in_one_line(value: str, tmp_path: Path) -> None:
     """Whatever stands in whichever place: an experiment, or one line that says what is wrong."""

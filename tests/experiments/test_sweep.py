@@ -71,6 +71,7 @@ def test_the_directory(tmp_path: Path, reference: dict[str, bytes]) -> None:
     assert stored_experiment(tmp_path / "out").as_data() == small().as_data()
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_files(tmp_path: Path, reference: dict[str, bytes]) -> None:
     tally = sweep.sweep(small(), tmp_path / "out", plan=TWO)
     assert tally.complete
@@ -80,6 +81,7 @@ def test_processes_give_the_same_files(tmp_path: Path, reference: dict[str, byte
     assert not any(str(os.getpid()) in name for name in workers)
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_costs_time_only(tmp_path: Path, reference: dict[str, bytes]) -> None:
     killed: list[int] = []
 
@@ -200,6 +202,7 @@ def test_a_failed_cell_says_why_and_the_others_go_on(tmp_path: Path) -> None:
     assert (again.skipped, len(again.failed)) == (NUM_CELLS // 2, NUM_CELLS // 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [Plan("serial", fail_fast=True), Plan("loky", processes=2, fail_fast=True)])
 def test_fail_fast_stops(plan: Plan, tmp_path: Path) -> None:
     tally = sweep.sweep(overlooked(UNSAFE.replace("seeds = 2", "seeds = 20")), tmp_path / "out", plan=plan)

@@ -193,6 +193,7 @@ def _baseline_of(kind: str, world: CMDP) -> dict[str, Any]:
     return {name: array for name, array in learner.arguments().items() if name != "allow_no_margin"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"preset": "sharp"}, {"episodes": None, "horizon": "doubling"}])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loaded_learner_goes_on_bit_by_bit(kind: str, options: dict[str, Any], tmp_path: Path) -> None:

@@ -164,6 +164,7 @@ def test_the_radius_holds_at_all_times_and_for_all_constraints() -> None:
     assert passed_uniform == 0
 
 
+@pytest.mark.slow
 def test_nothing_is_found_where_nothing_is_safe() -> None:
     """Costs 0 or L with true margin 0: no run stops, and rho_hat is never above the margin when it is positive."""
     rng = np.random.default_rng(3)

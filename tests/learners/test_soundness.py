@@ -265,6 +265,7 @@ CASES = [(kind, options) for kind in KINDS for options in VARIANTS]
 CASES += [("cv-ops", {"confidence_scale": 0.02, **options}) for options in OF_THE_SEARCH]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [PLAIN, SPARSE, PLAIN.with_thresholds([0.3, 0.3])], ids=["full", "sparse", "none"])
 @pytest.mark.parametrize(("kind", "options"), CASES)
 def test_no_valid_file_is_refused(kind: str, options: dict[str, Any], world: CMDP) -> None:

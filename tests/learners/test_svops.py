@@ -148,6 +148,7 @@ def test_an_impossible_projection_is_relaxed_counted_and_survived() -> None:
     assert learner.diagnostics["failed"] == 0
 
 
+@pytest.mark.slow
 def test_learning_finds_the_cheap_action() -> None:
     """Known world, fixed loss, no constraint in the way: the policy must turn towards the better action."""
     world = CMDP(Layout((1, 1), 2), [1.0, 1.0])

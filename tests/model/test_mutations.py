@@ -218,6 +218,7 @@ def outcome_of(mutant: bytes) -> tuple[CMDP | None, str]:
         return None, str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutate", "number", "seed"),
     [(damaged, 4_000, 1), (forged, 3_000, 2), (miswritten, 3_000, 3)],
@@ -241,6 +242,7 @@ def test_every_mutated_file_is_refused_or_loads_as_a_sound_world(mutate, number:
         assert outcomes["loaded"], "some mutants must get through, or the mutations are too coarse to test the checks"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mutate", "seed"), [(forged, 4), (miswritten, 5)], ids=["forged", "miswritten"])
 def test_no_file_asks_for_much_memory(mutate, seed: int) -> None:
     # Fewer files: tracing allocations is an order of magnitude slower than reading.

@@ -276,6 +276,7 @@ def test_without_plotly_the_error_says_so(directory: Path, monkeypatch: pytest.M
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 def test_a_browser_draws_every_chart(directory: Path, tmp_path: Path) -> None:
     command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]

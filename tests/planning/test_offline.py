@@ -314,6 +314,7 @@ def test_results_are_read_only():
         solution.value = 0.0
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows():
     width, depth, actions = 250, 40, 10
     rng = np.random.default_rng(1)

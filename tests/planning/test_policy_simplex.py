@@ -52,6 +52,7 @@ def asked(monkeypatch) -> list[int]:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize("seed", range(8))
 def test_optima_equal_those_of_highs_and_are_certified(seed: int, m: int, asked: list[int]) -> None:

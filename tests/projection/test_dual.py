@@ -30,6 +30,7 @@ def test_value_and_point_equal_their_twins(seed: int, boxes: str, sparse: bool) 
     np.testing.assert_allclose(np.exp(case.ws.log_w), case.ws.w, atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "boxes", "sparse"), CASES)
 def test_gradient_equals_its_twin_and_differences_of_the_value(seed: int, boxes: str, sparse: bool) -> None:
     case = Evaluated(seed, boxes, sparse)
@@ -42,6 +43,7 @@ def test_gradient_equals_its_twin_and_differences_of_the_value(seed: int, boxes:
         assert (ahead.value - behind.value) / (2.0 * STEP) == pytest.approx(found @ direction, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "boxes", "sparse"), CASES)
 def test_hessian_equals_its_twin_and_differences_of_the_gradient(seed: int, boxes: str, sparse: bool) -> None:
     case = Evaluated(seed, boxes, sparse)
@@ -66,6 +68,7 @@ def _dual_at(case: Evaluated, move: np.ndarray) -> naive.Point:
     return naive.small_dual(case.problem, case.v + np.append(move[:states], 0.0), case.theta + move[states:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0.0, 1.0, 30.0])
 @pytest.mark.parametrize("seed", range(10))
 def test_renormalisation_gives_every_layer_mass_one_and_is_the_best_shift_of_layers(seed: int, size: float) -> None:

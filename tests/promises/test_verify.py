@@ -20,6 +20,8 @@ from hedgerow.promises.promise import Status
 from hedgerow.promises.specs import RunSpec
 from hedgerow.promises.store import Store
 
+pytestmark = pytest.mark.slow
+
 
 def shortened(level: Level, episodes: int, seeds: int) -> Level:
     groups = {

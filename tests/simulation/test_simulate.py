@@ -118,6 +118,7 @@ def test_a_run_through_a_file_is_the_run_without(kind: str, tmp_path: Path) -> N
     assert second.result().episodes[-1] == 70
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adversary", list(ADVERSARIES))
 @pytest.mark.parametrize("preset", ["paper", "sharp"])
 @pytest.mark.parametrize("kind", KINDS)
@@ -274,6 +275,7 @@ def test_misuse() -> None:
         )
 
 
+@pytest.mark.slow
 def test_comparators_of_all_checkpoints_cost_hardly_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The optimum of every prefix is exact, but HiGHS is only asked for the whole run and for the Slater point."""
     world = random_world(5, m=2)

@@ -6,11 +6,15 @@ import random
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 import flip_cells
 import kill_save
 import kill_sweep
+
+pytestmark = pytest.mark.slow
 
 
 def test_kill_during_save() -> None:

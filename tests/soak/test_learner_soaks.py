@@ -15,7 +15,7 @@ from sound_learner import problems
 
 from hedgerow.learners.mirror.state import BRANCH, MIXING
 
-pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")]
 
 HERE = Path(__file__).resolve().parent
 
