@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_experiments import own_loss
 from typer.testing import CliRunner
 
 import hedgerow as hr
@@ -32,18 +33,7 @@ COMMANDS = (
     "compile",
     "verify",
 )
-EXPERIMENT = """\
-seeds = 2
-episodes = 60
-[[world]]
-name = "lower-bound-1"
-[[adversary]]
-name = "own"
-[[learner]]
-name = "sv-ops"
-[[learner]]
-name = "s-ops"
-"""
+EXPERIMENT = own_loss("sv-ops", "s-ops", seeds=2, episodes=60)
 
 
 def run(*arguments: str, code: int = 0) -> str:

@@ -12,22 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from small_experiments import own_loss
 from typer.testing import CliRunner
 
 from hedgerow import cli, results
 
 pytestmark = pytest.mark.slow
 
-EXPERIMENT = """\
-seeds = 1
-episodes = 40
-[[world]]
-name = "lower-bound-1"
-[[adversary]]
-name = "own"
-[[learner]]
-name = "sv-ops"
-"""
+EXPERIMENT = own_loss("sv-ops", seeds=1, episodes=40)
 LIMIT = 120.0
 """Seconds after which a command counts as hanging."""
 FULL = "/dev/full"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
+from naive_model import sparse_layout
 from numpy.random import Generator
 from scipy.optimize import linprog
 
@@ -19,13 +18,7 @@ def some_layout(rng: Generator, *, full: bool, largest: int = 5) -> Layout:
     actions = int(rng.integers(1, 4))
     if full:
         return Layout(sizes, actions)
-    support = []
-    for here, there in pairwise(sizes):
-        block = rng.random((here, actions, there)) < 0.4
-        block[rng.integers(here, size=there), rng.integers(actions, size=there), np.arange(there)] = True
-        block[..., 0] |= ~block.any(axis=2)
-        support.append(block)
-    return Layout.from_support(support)
+    return sparse_layout(rng, sizes, actions, 0.4)
 
 
 def rows_of(layout: Layout) -> list[slice]:

@@ -36,6 +36,15 @@ name = "s-ops"
 preset = "sharp"
 """
 SMALL = HEAD + BODY
+
+
+def own_loss(*learners: str, seeds: int, episodes: int) -> str:
+    """The text of an experiment with the smallest world and its own loss."""
+    world = '[[world]]\nname = "lower-bound-1"\n[[adversary]]\nname = "own"\n'
+    listed = "".join(f'[[learner]]\nname = "{name}"\n' for name in learners)
+    return f"seeds = {seeds}\nepisodes = {episodes}\n{world}{listed}"
+
+
 NUM_CELLS = 8
 
 

@@ -6,21 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hedgerow.learners.mirror import safe_search as places
 from hedgerow.learners.mirror.regret_constants import primal_constant, segment_bounds
-from hedgerow.learners.mirror.safe_search import (
-    LITERAL,
-    MARGIN,
-    PRACTICAL,
-    RADIUS,
-    RHO_HAT,
-    T_BAR,
-    Search,
-    SearchRule,
-    keep_policy,
-    make_search,
-    mix_costs,
-    search_step,
-)
+from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy, make_search, mix_costs, search_step
 from hedgerow.learners.mirror.simplex_ogd import (
     descend,
     first_point,
@@ -37,7 +25,7 @@ def make_rule(thresholds: list[float], delta: float = 0.05, **changes: float) ->
     m, L = len(thresholds), float(LAYOUT.steps)
     rule = SearchRule(
         active=True,
-        kind=PRACTICAL,
+        kind=places.PRACTICAL,
         scale=0.0,
         primal_constant=0.0,
         dual_constant=regret_constant(m, L),
@@ -66,10 +54,10 @@ def test_the_practical_rule_stops_where_the_specification_says(margin: float, ex
     search = make_search(LAYOUT, 1, 10**6 // 8)
     costs = np.full((3, 1), (1.5 - margin) / 3)
     assert run_until_stop(make_rule([1.5]), search, costs, 50_000) == expected
-    assert search.facts[T_BAR] == expected
-    assert search.facts[MARGIN] == pytest.approx(margin)
-    assert search.facts[RHO_HAT] == pytest.approx(search.facts[MARGIN] - search.facts[RADIUS])
-    assert search.facts[RHO_HAT] >= margin / 2
+    assert search.facts[places.T_BAR] == expected
+    assert search.facts[places.MARGIN] == pytest.approx(margin)
+    assert search.facts[places.RHO_HAT] == pytest.approx(search.facts[places.MARGIN] - search.facts[places.RADIUS])
+    assert search.facts[places.RHO_HAT] >= margin / 2
 
 
 def test_the_rules_by_hand() -> None:
@@ -84,12 +72,12 @@ def test_the_rules_by_hand() -> None:
     for needed, changes in [
         (2 * radius, {}),
         (half, {"scale": 0.5, "primal_constant": C_P}),
-        (printed, {"kind": LITERAL, "primal_constant": C_P}),
+        (printed, {"kind": places.LITERAL, "primal_constant": C_P}),
     ]:
         search = make_search(LAYOUT, m, 10**6)
         stopped = run_until_stop(make_rule([1.2, 1.6], **changes), search, costs, 100_000)
         assert stopped == t[np.flatnonzero(needed <= 0.7)[0]]
-    assert search.facts[RADIUS] == pytest.approx(2 * L * np.sqrt(2 * np.log(1 / delta) / stopped))
+    assert search.facts[places.RADIUS] == pytest.approx(2 * L * np.sqrt(2 * np.log(1 / delta) / stopped))
 
 
 def test_layer_zero_counts() -> None:
@@ -108,7 +96,7 @@ def test_layer_zero_counts() -> None:
         radius = 3 * np.sqrt(np.log(t * (t + 1) / 0.05) / (2 * t))
         if not stopped_literal and 0.4 - literal / t >= 2 * radius:
             stopped_literal = t
-    assert search.facts[MARGIN] == pytest.approx(-0.1, abs=0.02)
+    assert search.facts[places.MARGIN] == pytest.approx(-0.1, abs=0.02)
     assert stopped_literal > 0
 
 
@@ -122,11 +110,11 @@ def test_costs_of_earlier_episodes_and_one_threshold_an_episode() -> None:
     for t in range(1, 100):
         search_step(rule, search, t, costly)
     assert not search_step(rule, search, 100, cheap)
-    assert search.facts[MARGIN] == pytest.approx(1.0 - 99 * 2.7 / 100)
+    assert search.facts[places.MARGIN] == pytest.approx(1.0 - 99 * 2.7 / 100)
     as_printed = (1.0 * 100 - 100 * cheap.sum()) / 100
     assert as_printed == 1.0  # the margin would look perfect
     per_step = 1.0 - (99 * 2.7 / 100) / 3
-    assert per_step > 0.0 > search.facts[MARGIN]  # alpha / L outside the sum over layers forgets a factor L
+    assert per_step > 0.0 > search.facts[places.MARGIN]  # alpha / L outside the sum over layers forgets a factor L
 
 
 def test_losses_of_the_primal_player_are_never_negative() -> None:
@@ -178,7 +166,7 @@ def test_nothing_is_found_where_nothing_is_safe() -> None:
                     stopped = t
                     break
             assert (stopped > 0) == stops
-            assert search.facts[RHO_HAT] <= true_margin
+            assert search.facts[places.RHO_HAT] <= true_margin
 
 
 # The dual player ------------------------------------------------------------------------------------------------------
@@ -269,4 +257,4 @@ def test_the_radius_grows_by_what_the_draws_may_be_off() -> None:
         search_step(rule, room, t, costs)
         search_step(rule, exact, t, costs)
         extra = 3 * np.sqrt(np.log(2 / 0.05) / 200) if t > 100 else 0.0
-        assert room.facts[RADIUS] == pytest.approx(exact.facts[RADIUS] + extra)
+        assert room.facts[places.RADIUS] == pytest.approx(exact.facts[places.RADIUS] + extra)

@@ -109,3 +109,14 @@ def residuals(layout: Layout, q: dict[Triple, float], p: dict[Triple, float]) ->
         row = sum(v for other, v in q.items() if other[:3] == key[:3])
         off = max(off, abs(value - p[key] * row))
     return max(0.0, -min(q.values())), mass, flow, off
+
+
+def sparse_layout(rng: np.random.Generator, sizes: tuple[int, ...], actions: int, density: float) -> Layout:
+    """A random support in which every row has a successor and every state is one."""
+    support = []
+    for here, there in pairwise(sizes):
+        block = rng.random((here, actions, there)) < density
+        block[rng.integers(here, size=there), rng.integers(actions, size=there), np.arange(there)] = True
+        block[..., 0] |= ~block.any(axis=2)
+        support.append(block)
+    return Layout.from_support(support)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
+from naive_model import sparse_layout
 from numpy.random import Generator
 
 from hedgerow.model import occupancy
@@ -19,13 +18,7 @@ def random_layout(rng: Generator, sparse: bool) -> Layout:
     actions = int(rng.integers(1, 4))
     if not sparse:
         return Layout(sizes, actions)
-    support = []
-    for here, there in pairwise(sizes):
-        block = rng.random((here, actions, there)) < 0.5
-        block[rng.integers(here, size=there), rng.integers(actions, size=there), np.arange(there)] = True
-        block[..., 0] |= ~block.any(axis=2)
-        support.append(block)
-    return Layout.from_support(support)
+    return sparse_layout(rng, sizes, actions, 0.5)
 
 
 def random_transitions(rng: Generator, layout: Layout) -> np.ndarray:

@@ -86,8 +86,6 @@ def test_full_feedback_for_those_who_declare_it() -> None:
 class OneCoin(hr.CostDistribution):
     """Costs 0 or 1 everywhere at once."""
 
-    kind = "one-coin"
-
     def __init__(self, probability: float, m: int, rows: int) -> None:
         self.probability, self.means = probability, np.full((m, rows), probability)
 

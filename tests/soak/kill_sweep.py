@@ -20,24 +20,13 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "experiments")]
 
-from rounds import Broken, main, rounds
+from rounds import Broken, main, rounds  # noqa: E402 - found by the line above
+from small_experiments import BODY  # noqa: E402 - likewise
 
-EXPERIMENT = """\
-seeds = 3
-episodes = [10, 20]
-[[world]]
-name = "lower-bound-1"
-[[adversary]]
-name = "switching"
-period = 20
-[[learner]]
-name = "sv-ops"
-[[learner]]
-name = "s-ops"
-preset = "sharp"
-"""
+EXPERIMENT = "seeds = 3\nepisodes = [10, 20]\n" + BODY
 PATIENCE = 120.0
 
 

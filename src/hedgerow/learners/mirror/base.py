@@ -81,16 +81,9 @@ class MirrorLearner(ABC):
     """Whether the projection respects the constraints."""
 
     def __init__(
-        self,
-        view: View,
-        episodes: int | None,
-        delta: float,
-        preset: Preset = "paper",
-        seed: int = 0,
-        *,
-        transitions: ArrayLike | None = None,
-        **switches: Unpack[CommonSwitches],
-    ) -> None:
+        self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
+        transitions: ArrayLike | None = None, **switches: Unpack[CommonSwitches],
+    ) -> None:  # fmt: skip
         self.view = checked_view(view)
         self.layout = view.layout
         self.turn: Turn = {}

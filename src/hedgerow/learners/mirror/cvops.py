@@ -103,18 +103,10 @@ class CVOPS(MirrorLearner):
     defaults: ClassVar[Mapping[str, Any]] = {"mixture_bound": "auto"}
 
     def __init__(
-        self,
-        view: View,
-        episodes: int | None,
-        delta: float,
-        preset: Preset = "paper",
-        seed: int = 0,
-        *,
-        memory_budget: int = MEMORY_BUDGET,
-        primal_constant: float | None = None,
-        transitions: ArrayLike | None = None,
-        **switches: Unpack[SearchSwitches],
-    ) -> None:
+        self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
+        memory_budget: int = MEMORY_BUDGET, primal_constant: float | None = None,
+        transitions: ArrayLike | None = None, **switches: Unpack[SearchSwitches],
+    ) -> None:  # fmt: skip
         self.memory_budget, self.given_constant = checked_arguments(checked_view(view), memory_budget, primal_constant)
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)  # type: ignore[misc]
 

@@ -45,19 +45,10 @@ class SOPS(MirrorLearner):
     switches: ClassVar[frozenset[str]] = names_of(MixingSwitches)
 
     def __init__(
-        self,
-        view: View,
-        episodes: int | None,
-        delta: float,
-        preset: Preset = "paper",
-        seed: int = 0,
-        *,
-        baseline: ArrayLike | SafePolicy | Any,
-        baseline_costs: ArrayLike | None = None,
-        allow_no_margin: bool = False,
-        transitions: ArrayLike | None = None,
-        **switches: Unpack[MixingSwitches],
-    ) -> None:
+        self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
+        baseline: ArrayLike | SafePolicy | Any, baseline_costs: ArrayLike | None = None, allow_no_margin: bool = False,
+        transitions: ArrayLike | None = None, **switches: Unpack[MixingSwitches],
+    ) -> None:  # fmt: skip
         view = checked_view(view)
         policy, costs = safe_policy(baseline, baseline_costs)
         self.baseline = checked_policy(view.layout, policy)
