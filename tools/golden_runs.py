@@ -26,7 +26,7 @@ EPISODES = 2_000
 WORLDS = ("random-layered", "dope-media", "dope-inventory")
 PRESETS = ("paper", "sharp")
 LEARNERS = ("svops", "sops", "cvops", "uobreps")
-CURVES = ("episodes", "loss", "costs", "violations", "mixing")
+CURVES = ("episodes", "loss", "costs", "violations")
 
 
 def runs() -> Iterator[tuple[str, dict[str, str]]]:
@@ -40,6 +40,7 @@ def runs() -> Iterator[tuple[str, dict[str, str]]]:
                     losses = hr.losses.Switching(period=100, seed=1)
                     run = hr.simulate(world.cmdp, losses, learner, 3, False, step_wise=way == "step-wise")
                     curves = {f"curve.{name}": np.asarray(getattr(run, name)) for name in CURVES}
+                    curves["curve.mixing_total"] = run["mixing_total"]
                     yield f"{world_name} {learner_name} {preset} {way}", _digests({**learner.state_arrays(), **curves})
 
 
@@ -47,7 +48,7 @@ def _learner(name: str, cmdp: hr.CMDP, preset: str) -> Any:
     common: dict[str, Any] = {"preset": preset, "seed": 5}
     if name == "sops":
         slater = hr.offline.slater(cmdp)
-        common |= {"baseline": slater.policy, "baseline_costs": slater.costs}
+        common |= {"baseline": slater}
     if name == "cvops":
         common |= {"confidence_scale": 0.05}  # else phase 2 would not begin
     return getattr(hr, name.upper())(cmdp.view(), EPISODES, 0.05, **common)
