@@ -35,8 +35,8 @@ Measure = Callable[[Observation], float]
 
 def by_horizon(observations: Sequence[Observation], measure: Measure) -> dict[int, FloatArray]:
     """The values of the seeds, horizon by horizon."""
-    horizons = sorted({observation.spec.episodes for observation in observations})
-    return {T: np.array([measure(one) for one in observations if one.spec.episodes == T]) for T in horizons}
+    horizons = sorted({observation.episodes for observation in observations})
+    return {T: np.array([measure(one) for one in observations if one.episodes == T]) for T in horizons}
 
 
 def growth(what: str, observations: Sequence[Observation], measure: Measure, prefix: Measure | None = None) -> Verdict:
@@ -53,7 +53,7 @@ def growth(what: str, observations: Sequence[Observation], measure: Measure, pre
     if means[last] <= 0.0:
         return holds(f"{what} at T = {last:,} is {means[last]:.3g}: nothing grows", **figures)
     if prefix is not None:
-        share = float(np.mean([prefix(one) for one in observations if one.spec.episodes == last]))
+        share = float(np.mean([prefix(one) for one in observations if one.episodes == last]))
         figures["prefix"] = share
         if share > NO_PREFIX:
             return untested(
@@ -102,9 +102,9 @@ def allowed_exponent(observations: Sequence[Observation], pair: Sequence[int]) -
 
 def soft_prefix(one: Observation) -> float:
     """The proof's bound of V_T, sum |q - q_hat| + 2 sum xi^T q_hat, as a share of the trivial bound L T."""
-    return (one["width"] + one["radii"]) / (one["steps"] * one.spec.episodes)
+    return (one["width"] + one["radii"]) / (one["steps"] * one.episodes)
 
 
 def safe_prefix(one: Observation) -> float:
     """sum lambda as a share of lambda_0 T."""
-    return one["mixing"] / (one["first_mixing"] * one.spec.episodes)
+    return one["mixing_total"] / (one["first_mixing"] * one.episodes)

@@ -101,4 +101,4 @@ def _joined(parts: Iterable[Verdict], order: tuple[Status, ...]) -> Verdict:
 
 
 def largest_delta(observations: Sequence[Observation]) -> float:
-    return max((observation.spec.delta for observation in observations), default=0.0)
+    return max((observation.delta for observation in observations), default=0.0)

@@ -58,16 +58,16 @@ def judge_mixing_bound(observations: Sequence[Observation]) -> Verdict:
 
 
 def judge_safe_growth(observations: Sequence[Observation]) -> Verdict:
-    sets = split([one for one in observations if one.spec.group == "safe-growth"])
-    sums = [growth(f"sum lambda ({name})", some, lambda one: one["mixing"], safe_prefix) for name, some in sets]
+    sets = split([one for one in observations if one.group == "safe-growth"])
+    sums = [growth(f"sum lambda ({name})", some, lambda one: one["mixing_total"], safe_prefix) for name, some in sets]
     regrets = [growth(f"R_T ({name})", some, lambda one: one["regret"], safe_prefix) for name, some in sets]
-    pair = [one for one in observations if one.spec.group == "lower-bound" and one.spec.world == "lower-bound-2"]
+    pair = [one for one in observations if one.group == "lower-bound" and one.world == "lower-bound-2"]
     return together([any_of(sums), any_of(regrets), *([_margin_law(pair)] if pair else [])])
 
 
 def _margin_law(observations: Sequence[Observation]) -> Verdict:
     """R_T min(Delta, Delta^2) must not grow as the margin Delta of the baseline goes to 0."""
-    longest = max(one.spec.episodes for one in observations)
+    longest = max(one.episodes for one in observations)
     margins = sorted({margin_of(one) for one in observations}, reverse=True)
     scaled = [
         np.array([one["regret"] * min(rho, rho**2) for one in observations if _is(one, longest, rho)])
@@ -85,7 +85,7 @@ def _margin_law(observations: Sequence[Observation]) -> Verdict:
 
 
 def _is(one: Observation, episodes: int, rho: float) -> bool:
-    return one.spec.episodes == episodes and margin_of(one) == rho
+    return one.episodes == episodes and margin_of(one) == rho
 
 
 def judge_weighted_width(observations: Sequence[Observation]) -> Verdict:
