@@ -9,8 +9,8 @@ import numpy as np
 
 from hedgerow.paper import cite
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.promise import Promise, Verdict, holds, largest_delta, rate, together, untested
-from hedgerow.promises.statistics import exponent
+from hedgerow.promises.promise import LEVEL, Promise, Verdict, holds, largest_delta, rate, together, untested
+from hedgerow.results.metrics import power_law
 
 CERTAINTY = 0.646
 """With the corrected divergence 2 eps^2 per pull; the paper prints 3/4."""
@@ -58,8 +58,8 @@ def _margin_exponent(second: Sequence[Observation]) -> Verdict:
     ]
     if len(margins) < 2 or any(values.mean() <= 0.0 for values in samples):
         return untested("the law in rho needs positive regret at several rho")
-    found = exponent([round(1e6 / rho) for rho in margins], samples)
-    return holds(f"R_2 grows like (1/rho)^x with x = {found} at T = {longest:,}", exponent=found.value)
+    found = power_law([1.0 / rho for rho in margins], samples, level=LEVEL)
+    return holds(f"R_2 grows like (1/rho)^x with x = {found} at T = {longest:,}", exponent=found.exponent)
 
 
 PROMISES = (

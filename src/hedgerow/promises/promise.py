@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from hedgerow.errors import InvalidInput
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.statistics import clopper_pearson
+
+LEVEL = 0.99
+"""Of all intervals; bounds of probabilities are one-sided, each at this level."""
 
 
 class Status(Enum):
@@ -54,6 +57,21 @@ def refuted(sentence: str, **figures: float) -> Verdict:
 
 def untested(sentence: str, **figures: float) -> Verdict:
     return Verdict(Status.UNTESTED, sentence, figures)
+
+
+def clopper_pearson(failures: int, runs: int) -> tuple[float, float]:
+    """The exact bounds of Clopper and Pearson (1934) for a probability: (low, high).
+
+    >>> low, high = clopper_pearson(0, 200)
+    >>> low, round(high, 4)
+    (0.0, 0.0228)
+    """
+    from scipy.stats import binomtest
+
+    if not 0 <= failures <= runs or runs < 1:
+        raise InvalidInput(f"{failures} failures in {runs} runs is no count")
+    bounds = binomtest(failures, runs).proportion_ci(2.0 * LEVEL - 1.0, "exact")  # both sides have their 1 %
+    return float(bounds.low), float(bounds.high)
 
 
 def rate(what: str, failures: int, runs: int, allowed: float) -> Verdict:

@@ -11,6 +11,7 @@ from hedgerow.promises.growth import by_horizon, growth, safe_prefix
 from hedgerow.promises.lower import margin_of
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import (
+    LEVEL,
     Promise,
     Verdict,
     any_of,
@@ -23,7 +24,7 @@ from hedgerow.promises.promise import (
     untested,
 )
 from hedgerow.promises.soft import split
-from hedgerow.promises.statistics import exponent
+from hedgerow.results.metrics import power_law
 
 TOL_MIXING = 1e-9
 
@@ -75,13 +76,12 @@ def _margin_law(observations: Sequence[Observation]) -> Verdict:
     ]
     if len(margins) < 2 or any(values.mean() <= 0.0 for values in scaled):
         return untested("the law in the margin needs positive regret at several margins")
-    # Against 1/Delta; `exponent` takes whole numbers or not.
-    found = exponent([round(1e6 / rho) for rho in margins], scaled)
+    found = power_law([1.0 / rho for rho in margins], scaled, level=LEVEL)
     sentence = (
         f"R_T min(Delta, Delta^2) has exponent {found} in 1/Delta from Delta = {margins[-1]:g} to {margins[0]:g} at "
         f"T = {longest:,}"
     )
-    return refuted(f"{sentence}: it grows") if found.low > 0.0 else holds(sentence, exponent=found.value)
+    return refuted(f"{sentence}: it grows") if found.low > 0.0 else holds(sentence, exponent=found.exponent)
 
 
 def _is(one: Observation, episodes: int, rho: float) -> bool:
