@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hedgerow.learners.mirror.learner import Learner
 from typer.testing import CliRunner
 
 from hedgerow.bench import commands, episode, episode_report
@@ -23,7 +24,6 @@ from hedgerow.bench.mirror_steps import SIZES
 from hedgerow.bench.pynol_peer import PyNOLHedge
 from hedgerow.bench.timing import Spread
 from hedgerow.estimates.upper_occupancy import reach_bounds_all
-from hedgerow.learners.mirror.learner import Learner
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.planning import offline
 from hedgerow.simulation.run import Simulation
