@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.specs import RunSpec
 
 KEPT: dict[str, float] = {
     "steps": 1.0,
     "log_argument": 100.0,
     "rho": 0.4,
-    "seconds": 1.0,
     "clean": 1.0,
     "cost_breaches": 0.0,
     "transition_breaches": 0.0,
@@ -22,12 +18,11 @@ KEPT: dict[str, float] = {
     "refuted_feasibility": 0.0,
     "refuted_safety": 0.0,
     "least_excess": 0.0,
-    "has_baseline": 1.0,
     "honest_baseline": 1.0,
     "first_mixing": 0.8,
     "mixing_over": -0.1,
     "mixing_slack": 0.5,
-    "mixing": 10.0,
+    "mixing_total": 10.0,
     "mirror_left": 1.0,
     "mirror_right": 2.0,
     "regret": 50.0,
@@ -45,33 +40,43 @@ KEPT: dict[str, float] = {
     "t_bar": math.nan,
     "rho_hat": math.nan,
     "margin": math.nan,
-    "violation_at_stop": math.nan,
     "unsafe_after": math.nan,
     "violation_after": math.nan,
     "regret_after": math.nan,
     "primal_ratio": math.nan,
     "dual_ratio": math.nan,
-    "dual_constant": math.nan,
+    "primal_bound": math.nan,
+    "dual_bound": math.nan,
 }
 FOUND: dict[str, float] = {
     "searched": 1.0,
     "t_bar": 300.0,
     "rho_hat": 0.25,
     "margin": 0.3,
-    "violation_at_stop": 1.0,
     "unsafe_after": 0.0,
     "violation_after": 0.0,
     "regret_after": 40.0,
     "primal_ratio": 1.0,
     "dual_ratio": 1.0,
-    "dual_constant": 2.0,
+    "primal_bound": 20.0,
+    "dual_bound": 2.0,
 }
 
 
 def seen(spec: dict[str, Any] | None = None, **changes: float) -> Observation:
     """A run in which everything is as promised, but for the changes."""
-    given = {"group": "any", "world": "two-actions", "learner": "s-ops", "episodes": 1000, **(spec or {})}
-    return Observation(RunSpec(**given), {**KEPT, **changes}, {"episodes": np.array([1000])})
+    given: dict[str, Any] = {"group": "any", "world": "two-actions", "learner": "s-ops", "episodes": 1000, "seed": 0}
+    given |= spec or {}
+    cell = {
+        "world": {"name": given["world"]},
+        "adversary": {"name": "own"},
+        "learner": {"name": given["learner"], "preset": "sharp", **given.get("switches", {})},
+        "episodes": given["episodes"],
+        "delta": 0.05,
+        "seed": given["seed"],
+        "label": {"adversary": "fixed"},
+    }
+    return Observation(given["group"], cell, {**KEPT, **changes})
 
 
 def found(spec: dict[str, Any] | None = None, **changes: float) -> Observation:

@@ -13,7 +13,7 @@ from hedgerow.promises.verify import BY_KEY, PROMISES
 
 HORIZONS = (256, 1024, 4096)
 NOISE = (0.98, 1.0, 1.02)
-ORACLE = {"switches": (("primal_constant", 1.5),)}
+ORACLE = {"switches": {"primal_constant": 1.5}}
 
 
 def curve(name: str, power: float, group: str = "any", **more: float) -> list[Observation]:
@@ -55,12 +55,12 @@ KEPT: dict[str, list[Observation]] = {
     "T5": curve("violation", 0.5, width=100.0),
     "T6": curve("regret", 0.5),
     "T10": [
-        seen({"episodes": T, "seed": k, "group": "safe-growth"}, mixing=noise * T**0.5, regret=noise * T**0.5)
+        seen({"episodes": T, "seed": k, "group": "safe-growth"}, mixing_total=noise * T**0.5, regret=noise * T**0.5)
         for T in HORIZONS
         for k, noise in enumerate(NOISE)
     ],
     "T11": curve("weighted_width", 0.5),
-    "T16": curve("regret_after", 0.5, mixing=1.0),
+    "T16": curve("regret_after", 0.5, mixing_total=1.0),
     "T17": pair(20.0),
 }
 BROKEN: dict[str, list[list[Observation]]] = {
@@ -68,18 +68,18 @@ BROKEN: dict[str, list[list[Observation]]] = {
     "T2": [many(40, 20, transition_breaches=1.0)],
     "T3": [many(40, 1, refuted_feasibility=1.0, infeasible=1.0), many(40, 25, infeasible=2.0, clean=0.0)],
     "T4": [many(40, 1, least_excess=-1e-9)],
-    "T5": [curve("violation", 1.0, clean=0.0), curve("violation", 0.5, violation=30.0, horizon=1.0)],
+    "T5": [curve("violation", 1.0, clean=0.0), curve("violation", 0.5, violation=30.0)],
     "T6": [curve("regret", 1.0), [*curve("regret", 0.8), *curve("regret", 0.8)]],
     "T7": [many(40, 1, refuted_safety=1.0, unsafe=1.0), many(40, 25, unsafe=1.0, clean=0.0)],
     "T8": [many(40, 1, mixing_over=1e-3)],
     "T9": [many(40, 1, mixing_slack=-1e-3)],
-    "T10": [curve("regret", 1.0, "safe-growth"), curve("mixing", 0.9, "safe-growth", first_mixing=1.0)],
+    "T10": [curve("regret", 1.0, "safe-growth"), curve("mixing_total", 0.9, "safe-growth", first_mixing=1.0)],
     "T11": [curve("weighted_width", 0.9)],
     "T12": [searches(40, 12, rho_hat=0.31), searches(40, 1, margin=0.41)],
     "T13": [searches(40, 20, rho_hat=0.19)],
     "T14": [searches(40, 1, t_bar=1e9)],
     "T15": [searches(40, 30, violation_after=1.0, unsafe_after=4.0), searches(40, 1, refuted_safety=2.0)],
-    "T16": [curve("regret_after", 1.0, mixing=1.0)],
+    "T16": [curve("regret_after", 1.0, mixing_total=1.0)],
     "T17": [pair(0.01)],
     "T18": [many(40, 1, mirror_left=2.1)],
     "T19": [many(40, 12, optimism=3.0)],
@@ -133,7 +133,7 @@ def test_growth_that_still_bends_is_not_judged() -> None:
 
 
 def test_the_linear_prefix_is_not_judged() -> None:
-    flat = curve("mixing", 1.0, "safe-growth", first_mixing=1.0, regret=-1.0)
+    flat = curve("mixing_total", 1.0, "safe-growth", first_mixing=1.0, regret=-1.0)
     verdict = judged("T10", flat)
     assert verdict.status is Status.UNTESTED
     assert "prefix" in verdict.sentence

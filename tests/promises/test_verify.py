@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
 
-from hedgerow import cli
-from hedgerow.errors import InvalidInput
-from hedgerow.promises import levels, verify
+from hedgerow import cli, results
+from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.experiments.cells import Cell
+from hedgerow.promises import evidence, levels, verify
 from hedgerow.promises.controls import CONTROLS
+from hedgerow.promises.evidence import Evidence
 from hedgerow.promises.figures import draw
-from hedgerow.promises.levels import Level, make_level
+from hedgerow.promises.levels import Level, deterministic, make_level
 from hedgerow.promises.promise import Status
-from hedgerow.promises.specs import RunSpec
-from hedgerow.promises.store import Store
+from hedgerow.promises.runs import runs
 
 pytestmark = pytest.mark.slow
 
 
-def shortened(level: Level, episodes: int, seeds: int) -> Level:
-    groups = {
-        name: [replace(spec, episodes=min(spec.episodes, episodes)) for spec in specs if spec.seed < seeds]
-        for name, specs in level.groups.items()
-    }
-    return Level(level.name, groups, {})
+def short(count: int) -> Level:
+    return Level("quick", {"deterministic": deterministic(60, 1)[:count]})
 
 
 def test_deterministic_promises_on_the_catalogue(tmp_path: Path) -> None:
     """A slice of `hedgerow verify --deterministic`: five worlds, three adversaries, both presets, run by run."""
-    level = shortened(make_level("deterministic"), episodes=150, seeds=1)
+    level = Level("deterministic", {"deterministic": deterministic(150, 1)})
     assert len(level.groups["deterministic"]) == 60
     report = verify.verify(level, tmp_path, processes=1)
     assert [one.promise.key for one in report.promises] == ["T3", "T4", "T7", "T8", "T9", "T18"]
@@ -47,8 +43,8 @@ def test_deterministic_promises_on_the_catalogue(tmp_path: Path) -> None:
 )
 def test_broken_learners_are_refuted(name: str, tmp_path: Path) -> None:
     control = next(control for control in CONTROLS if control.name == name)
-    level = Level("one", {"deterministic": [RunSpec("deterministic", "two-actions", "s-ops", 50, audit=True)]},
-                  {name: levels.controls()[name]})  # fmt: skip
+    sound = runs("two-actions", "s-ops", 50, [0], audit=True)
+    level = Level("one", {"deterministic": sound}, {name: levels.controls()[name]})
     report = verify.verify(level, tmp_path, only=control.promises, processes=1)
     (caught,) = report.controls
     assert caught.control is control
@@ -67,27 +63,35 @@ def test_levels_feed_every_promise(name: str) -> None:
     for promise in verify.PROMISES:
         for group in promise.groups:
             assert level.groups[group], group
-    for specs in level.groups.values():
-        assert len({spec.digest for spec in specs}) == len(specs)
+    for cells in level.groups.values():
+        assert len({cell.hash for cell in cells}) == len(cells)
+    assert len({cell.hash for cell in level.cells.values()}) == len(level.cells)
 
 
 def test_the_deterministic_level_is_as_large_as_it_claims() -> None:
-    specs = make_level("deterministic").groups["deterministic"]
-    assert len({(spec.world, spec.world_params) for spec in specs}) == 5
-    assert len({spec.adversary for spec in specs}) == 3
-    assert len({spec.seed for spec in specs}) == 20
-    assert {spec.preset for spec in specs} == {"paper", "sharp"}
-    assert {spec.episodes for spec in specs} == {20_000}
-    assert all(spec.audit for spec in specs)
+    specs = [cell.spec for cell in make_level("deterministic").groups["deterministic"]]
+    assert len({spec["label"]["world"] for spec in specs}) == 5
+    assert len({spec["label"]["adversary"] for spec in specs}) == 3
+    assert len({spec["seed"] for spec in specs}) == 20
+    assert {spec["learner"]["preset"] for spec in specs} == {"paper", "sharp"}
+    assert {spec["episodes"] for spec in specs} == {20_000}
+    assert all(spec["watch"]["audit"] for spec in specs)
+
+
+def test_cells_that_differ_cannot_share_a_name() -> None:
+    (one,) = runs("two-actions", "s-ops", 50, [0])
+    other = Cell.of({**one.spec, "delta": 0.5})
+    with pytest.raises(InvalidInput, match="two cells would be called"):
+        _ = Level("x", {"a": [one], "b": [other]}).cells
 
 
 def test_a_verification_is_resumed(tmp_path: Path) -> None:
-    level = shortened(make_level("quick"), episodes=60, seeds=1)
-    level.groups["deterministic"] = level.groups["deterministic"][:6]
+    level = short(6)
     first = verify.verify(level, tmp_path, only=["T4"], processes=1)
     assert first.manifest["found_finished"] == 0
-    store = Store(tmp_path)
-    lost, damaged = (store.path(spec) for spec in level.groups["deterministic"][:2])
+    directory = Evidence(level, tmp_path).directory
+    assert len(results.open(directory).done) == 6
+    lost, damaged = sorted((directory / "cells").iterdir())[:2]
     lost.unlink()
     damaged.write_bytes(damaged.read_bytes()[:-9])
     second = verify.verify(level, tmp_path, only=["T4"], processes=1)
@@ -96,13 +100,27 @@ def test_a_verification_is_resumed(tmp_path: Path) -> None:
     assert verify.verify(level, tmp_path, only=["T4"], processes=1, fresh=True).manifest["found_finished"] == 0
     kept = json.loads((tmp_path / "verdicts.json").read_text())
     assert kept["promises"][0]["key"] == "T4"
-    assert json.loads((tmp_path / "manifest.json").read_text())["level"] == "quick"
+    assert kept["manifest"]["level"] == "quick"
+    assert kept["manifest"]["results"] == directory.name
+
+
+def test_other_code_is_another_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    level = short(1)
+    verify.verify(level, tmp_path, only=["T4"], processes=1)
+    assert verify.verify(level, tmp_path, only=["T4"], processes=1).manifest["found_finished"] == 1
+    monkeypatch.setattr(evidence, "sources", lambda: "changed")
+    assert verify.verify(level, tmp_path, only=["T4"], processes=1).manifest["found_finished"] == 0
+
+
+def test_a_run_that_fails_is_an_error(tmp_path: Path) -> None:
+    (cell,) = runs("two-actions", "s-ops", 50, [0], audit=True)
+    wrong = Cell.of({**cell.spec, "learner": {**cell.spec["learner"], "no-switch": 1}})
+    with pytest.raises(HedgerowError, match=r"1 of 1 runs failed.*no-switch"):
+        verify.verify(Level("x", {"deterministic": [wrong]}), tmp_path, only=["T4"], processes=1)
 
 
 def test_the_command_says_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    short = shortened(make_level("quick"), episodes=60, seeds=1)
-    short.groups["deterministic"] = short.groups["deterministic"][:4]
-    monkeypatch.setattr(levels, "make_level", lambda name: short)
+    monkeypatch.setattr(levels, "make_level", lambda name: short(4))
     arguments = ["verify", "--quick", "--only", "t4,T9", "-j", "1", "--out", str(tmp_path)]
     told = CliRunner().invoke(cli.app, [*arguments, "--json"])
     assert told.exit_code == 0, told.output
@@ -122,8 +140,9 @@ def test_the_command_says_what_it_found(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_control_that_is_not_refuted_fails(tmp_path: Path) -> None:
-    sound = [RunSpec("deterministic", "two-actions", "sv-ops", 50, audit=True)]
-    report = verify.verify(Level("x", {"deterministic": sound}, {"wrong-counts": sound}), tmp_path, only=["T4"])
+    sound = runs("two-actions", "sv-ops", 50, [0], audit=True)
+    level = Level("x", {"deterministic": sound}, {"wrong-counts": sound})
+    report = verify.verify(level, tmp_path, only=["T4"], processes=1)
     assert report.promises[0].verdict.status is Status.HOLDS
     assert not report.controls[0].caught
     assert not report.passed
@@ -139,9 +158,10 @@ def test_requests_that_cannot_be_met(tmp_path: Path) -> None:
 
 
 def test_figures_are_drawn_from_what_is_there(tmp_path: Path) -> None:
-    base = RunSpec("safe-growth", "two-actions", "s-ops", 0)
-    level = Level("x", {"safe-growth": [replace(base, episodes=T) for T in (64, 128)], "constant": [
-        replace(base, group="constant", learner="cv-ops", episodes=T) for T in (400, 800)]}, {})  # fmt: skip
+    safe, constant = (
+        runs("two-actions", learner, T, [0]) for learner, T in (("s-ops", (64, 128)), ("cv-ops", (400, 800)))
+    )
+    level = Level("x", {"safe-growth": safe, "constant": constant})
     verify.verify(level, tmp_path, only=["T10", "T15"], processes=1)
     written = {path.name for path in draw(level, tmp_path)}
     assert written == {"safe-growth.svg", "constant-violation.svg", "growth.md", "constants.md"}

@@ -13,7 +13,7 @@ from run_cases import EPISODES, made_directory, made_run, made_spec
 from hedgerow import results
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.results import store
-from hedgerow.results.metrics import growth_exponent, interquartile_mean
+from hedgerow.results.metrics import growth_exponent, interquartile_mean, power_law
 
 T = EPISODES.astype(float)
 
@@ -178,3 +178,46 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(HedgerowError, match="install pyarrow"):
         results.open(tmp_path / "a")
+
+
+# Power laws through points that have runs of their own ----------------------------------------------------------------
+
+
+def test_power_law_of_a_power_is_exact() -> None:
+    points = [100, 1000, 10_000]
+    found = power_law(points, [np.full(5, 3.0 * x**0.7) for x in points])
+    assert (found.exponent, found.factor) == pytest.approx((0.7, 3.0), abs=1e-12)
+    assert (found.low, found.high) == pytest.approx((0.7, 0.7), abs=1e-9)
+    assert str(found) == "0.70 [0.70, 0.70]"
+
+
+def test_power_law_is_the_line_through_the_logarithms_of_the_means() -> None:
+    stream = np.random.default_rng(2)
+    points, samples = [3.0, 7.0, 50.0], [stream.lognormal(size=k) for k in (4, 9, 2)]
+    slope = np.polyfit(np.log(points), np.log([sample.mean() for sample in samples]), 1)[0]
+    assert power_law(points, samples).exponent == pytest.approx(slope)
+
+
+def test_interval_covers_the_true_exponent_of_noisy_points() -> None:
+    stream, covered = np.random.default_rng(0), 0
+    for trial in range(60):
+        samples = [x**0.5 * stream.lognormal(-0.02, 0.2, size=12) for x in (256, 4096)]
+        interval = power_law([256, 4096], samples, level=0.99, seed=trial)
+        assert interval.low < interval.exponent < interval.high
+        covered += interval.low <= 0.5 <= interval.high
+    assert covered >= 54
+
+
+def test_values_around_zero_have_no_power_law() -> None:
+    with pytest.raises(InvalidInput, match="positive means"):
+        power_law([10, 100], [[1.0], [-1.0]])
+    vague = power_law([10, 100], [[1.0, 1.0], [9.0, -8.0]])
+    assert (vague.low, vague.high) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("points", "samples"), [([10], [[1.0]]), ([10, 100], [[1.0]]), ([0, 100], [[1.0], [2.0]]), ([1, 2], [1.0, 2.0])]
+)
+def test_power_laws_of_nonsense_are_refused(points: list[int], samples: list[object]) -> None:
+    with pytest.raises(InvalidInput, match="two or more positive points"):
+        power_law(points, samples)  # type: ignore[arg-type]

@@ -159,7 +159,7 @@ def _execute(
     report: bool = False,
 ) -> None:
     """Sweep, print what came of it, and end with the code that says so."""
-    from hedgerow.commands.progress import watcher
+    from hedgerow.experiments.progress import watcher
     from hedgerow.experiments.sweep import sweep
 
     _end_like_an_interrupt(signal.SIGTERM)

@@ -3,7 +3,7 @@
 All chance of a sweep comes from one SeedSequence. A cell takes the child that belongs to its own seed s (`spawn_key`
 (s,)), and nothing else: neither the order of the cells, nor how many there are, nor where they run. Cells that differ
 in the learner only meet the same world, the same losses and the same streams, so that learners are compared on equal
-terms.
+terms. Without a root (`root_seed` None) the cell's seed is itself the seed of world, learner and adversary.
 
     >>> spec = {"root_seed": 0, "seed": 3}
     >>> [int(s) for s in SeedSequence(0).spawn(4)[3].generate_state(3, "uint64")] == list(streams(spec))
@@ -41,9 +41,15 @@ class Cell:
     hash: str
     spec: dict[str, Any]
 
+    @classmethod
+    def of(cls, spec: dict[str, Any]) -> Cell:
+        return cls(cell_id(spec), cell_hash(spec), spec)
+
 
 def streams(spec: Mapping[str, Any]) -> Streams:
     """The seeds of a cell, independent of all other cells but those with the same seed."""
+    if spec["root_seed"] is None:
+        return Streams(spec["seed"], spec["seed"], spec["seed"])
     child = SeedSequence(spec["root_seed"], spawn_key=(spec["seed"],))
     return Streams(*(int(word) for word in child.generate_state(3, "uint64")))
 
@@ -73,7 +79,7 @@ def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
                     "learner": experiment.learners[k].label,
                 },
             }
-            cells.append(Cell(cell_id(spec), cell_hash(spec), spec))
+            cells.append(Cell.of(spec))
     _check_names(experiment, cells)
     return tuple(cells)
 

@@ -1,4 +1,10 @@
-"""`run_cell`: from the description of a cell to its scores. A pure function: the same description, the same bits."""
+"""`run_cell`: from the description of a cell to its scores. A pure function: the same description, the same bits.
+
+Beside what every cell has, a description may say how closely to look:
+
+    "marks": 40                                                          about so many checkpoints instead of 200
+    "watch": {"audit": true, "notes": true, "estimator": true}           options of the learner's own watcher
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,7 @@ from hedgerow.errors import InfeasibleWarning
 from hedgerow.experiments import parts
 from hedgerow.experiments.cells import streams
 from hedgerow.planning import offline
-from hedgerow.simulation.marks import checkpoints
+from hedgerow.simulation.marks import NUM_MARKS, checkpoints
 from hedgerow.simulation.outcome import Run
 from hedgerow.simulation.run import MOST_EPISODES, Simulation
 
@@ -41,7 +47,12 @@ def run_cell(
     cmdp, own_loss = parts.build_world(spec["world"], folder or Path())
     adversary = parts.build_adversary(spec["adversary"], seeds.adversary, own_loss, folder)
     learner = parts.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder)
-    simulation = Simulation(cmdp, adversary, learner, seeds.simulation, marks="all" if trace else "log")
+    marks = checkpoints(spec["episodes"], spec.get("marks", NUM_MARKS))
+    closely = dict(spec.get("watch", {}))
+    simulation = Simulation(
+        cmdp, adversary, learner, seeds.simulation, marks="all" if trace else marks,
+        audit=closely.pop("audit", False), watch=closely,
+    )  # fmt: skip
     built = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InfeasibleWarning)  # the table of the cell counts such episodes
@@ -51,7 +62,7 @@ def run_cell(
             simulation.advance(MOST_EPISODES)
     played = time.perf_counter()
     whole, rho = simulation.result(), offline.slater(cmdp).margin
-    run = whole.at(checkpoints(spec["episodes"])) if trace else whole
+    run = whole.at(marks) if trace else whole
     _ = run.regret_so_far  # an optimum for each checkpoint: its time belongs here
     scored = time.perf_counter()
     seconds = {"build": built - begun, "loop": played - built, "score": scored - played, "total": scored - begun}

@@ -114,19 +114,49 @@ def sweep(
 
     An interrupt ends the call with `interrupted`, not with an exception: what is finished is kept.
     """
-    plan, watch, target = plan or Plan(), watch or Watcher(), Path(directory)
-    begun = time.perf_counter()
     cells = cells_of(experiment)
+    about = {
+        "experiment": experiment_data(experiment, cells),
+        **heading(experiment.title or experiment.name, experiment.description),
+        "source": experiment.source.text,
+        "source_name": experiment.source.name,
+        "source_folder": str(experiment.folder.resolve()),
+    }
+    return run_cells(
+        cells, directory, about, folder=experiment.folder, trace=experiment.trace,
+        plan=plan, resume=resume, only=only, watch=watch,
+    )  # fmt: skip
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    directory: str | os.PathLike[str],
+    about: Mapping[str, Any],
+    *,
+    folder: Path | None = None,
+    trace: bool = False,
+    plan: Plan | None = None,
+    resume: bool = False,
+    only: Sequence[str] = (),
+    watch: Watcher | None = None,
+) -> Tally:
+    """`sweep` for cells that need not come from a file; they run in the order of `only` if it is given.
+
+    `about` goes into the manifest and holds at least "experiment", which tells this collection of cells from others.
+    Files that the cells name are looked for in `folder`; a `trace` also keeps every episode.
+    """
+    plan, watch, target = plan or Plan(), watch or Watcher(), Path(directory)
+    begun, folder = time.perf_counter(), folder or Path()
     chosen = _chosen(cells, only)
-    _open(experiment, cells, target, resume)
-    found = store.inspect(target, {cell.id: cell.hash for cell in chosen}, traces=experiment.trace)
+    _open(cells, about, folder, target, resume)
+    found = store.inspect(target, {cell.id: cell.hash for cell in chosen}, traces=trace)
     waiting = [cell for cell in chosen if cell.id not in found.finished]
     books, interrupted = _Books(target), False
     try:
         if found.damaged:
             watch.damaged(found.damaged)
         if waiting:
-            _run(experiment, waiting, len(chosen) - len(waiting), plan, watch, books)
+            _run(_tasks(waiting, folder, trace), waiting, len(chosen) - len(waiting), plan, watch, books)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -155,26 +185,18 @@ def _chosen(cells: Sequence[Cell], only: Sequence[str]) -> Sequence[Cell]:
     return [known[name] for name in dict.fromkeys(only)] or cells
 
 
-def _open(experiment: Experiment, cells: tuple[Cell, ...], target: Path, resume: bool) -> None:
-    """Make the directory, or make sure that it belongs to this experiment and may be continued."""
+def _open(cells: Sequence[Cell], about: Mapping[str, Any], folder: Path, target: Path, resume: bool) -> None:
+    """Make the directory, or make sure that it belongs to these cells and may be continued."""
     if not resume and (target / MANIFEST).exists():
         raise InvalidInput(
             f"{target} holds results already: {len(store.finished(target))} finished cells; pass --resume (in Python: "
             "resume=True) to run what is missing, or choose another directory"
         )
-    plug_ins = record((cell.spec for cell in cells), experiment.folder)
+    plug_ins = record((cell.spec for cell in cells), folder)
     if resume and (target / MANIFEST).exists():
         _check_plug_ins(target, plug_ins)
-    entries = {
-        "experiment": experiment_data(experiment, cells),
-        "hashes": {cell.id: cell.hash for cell in cells},
-        **heading(experiment.title or experiment.name, experiment.description),
-        "source": experiment.source.text,
-        "source_name": experiment.source.name,
-        "source_folder": str(experiment.folder.resolve()),
-        **({"plug_ins": plug_ins} if plug_ins else {}),
-    }
-    store.create(target, entries)
+    hashes = {cell.id: cell.hash for cell in cells}
+    store.create(target, {"hashes": hashes, **about, **({"plug_ins": plug_ins} if plug_ins else {})})
 
 
 def _check_plug_ins(target: Path, present: Mapping[str, Any]) -> None:
@@ -188,15 +210,16 @@ def _check_plug_ins(target: Path, present: Mapping[str, Any]) -> None:
             )
 
 
+def _tasks(waiting: Sequence[Cell], folder: Path, trace: bool) -> list[Task]:
+    packer, place = Packer(folder), str(folder.resolve())
+    return [
+        Task(cell.id, cell.spec, place, trace, own_version(), luggage=packer.pack(cell.spec)) for cell in waiting
+    ]  # fmt: skip
+
+
 def _run(
-    experiment: Experiment, waiting: Sequence[Cell], num_skipped: int, plan: Plan, watch: Watcher, books: _Books
+    tasks: Sequence[Task], waiting: Sequence[Cell], num_skipped: int, plan: Plan, watch: Watcher, books: _Books
 ) -> None:
-    folder = str(experiment.folder.resolve())
-    packer = Packer(experiment.folder)
-    tasks = [
-        Task(cell.id, cell.spec, folder, experiment.trace, own_version(), luggage=packer.pack(cell.spec))
-        for cell in waiting
-    ]
     processes = min(plan.processes or _cores(), len(tasks))
     backend = "serial" if plan.backend == "loky" and processes == 1 else plan.backend
     if backend == "loky":
@@ -225,7 +248,10 @@ def _run(
 
 def _warm(tasks: Sequence[Task]) -> None:
     """Compile, or load, every kernel once, so that the processes find them in the cache and do not all compile."""
-    samples = {(task.spec["learner"]["name"], task.spec["adversary"]["name"] == Pursuit.kind): task for task in tasks}
+    samples = {
+        (task.spec["learner"]["name"], task.spec["adversary"]["name"] == Pursuit.kind, "watch" in task.spec): task
+        for task in tasks
+    }
     for task in samples.values():
         perform(replace(task, spec={**task.spec, "episodes": WARM_EPISODES}, trace=False))
 

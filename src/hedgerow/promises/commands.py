@@ -20,6 +20,8 @@ from hedgerow.errors import InvalidInput
 from hedgerow.output import say
 
 FAILED = 1
+PATIENCE = 5.0
+"""Seconds between two lines of progress where there is no terminal."""
 app = typer.Typer(add_completion=False)
 
 
@@ -49,6 +51,7 @@ def verify(
     name = "quick" if quick else "full" if full else "deterministic" if deterministic else "default"
     for pool in ("OMP", "OPENBLAS", "MKL"):  # read when numpy is loaded, which is later
         os.environ.setdefault(f"{pool}_NUM_THREADS", "1")
+    from hedgerow.experiments.progress import watcher
     from hedgerow.promises import show
     from hedgerow.promises.levels import make_level
     from hedgerow.promises.verify import verify as run
@@ -56,8 +59,8 @@ def verify(
     keys = [key.strip().upper() for part in only or [] for key in part.split(",") if key.strip()]
     folder = out or Path("out") / f"verify-{name}"
     level = make_level(name)
-    with show.progress() as advance:
-        report = run(level, folder, only=keys, processes=processes, fresh=fresh, advance=advance)
+    watch = watcher(quiet=False, patience=PATIENCE)
+    report = run(level, folder, only=keys, processes=processes, fresh=fresh, watch=watch)
     if as_json:
         print(json.dumps(report.as_data(), indent=2, allow_nan=False))
     else:

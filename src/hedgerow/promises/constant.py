@@ -53,7 +53,7 @@ def oracle(observations: Sequence[Observation]) -> list[Observation]:
 
 
 def _constant(one: Observation) -> float:
-    return float(dict(one.spec.switches).get("primal_constant", np.nan))
+    return float(one.spec["learner"].get("primal_constant", np.nan))
 
 
 def judge_half(observations: Sequence[Observation]) -> Verdict:
@@ -79,10 +79,11 @@ def judge_duration(observations: Sequence[Observation]) -> Verdict:
     return never("a search beyond its bound", late, len(some), detail)
 
 
-def longest_search(one: Observation) -> float:
-    """((3 C_P + 10 L sqrt(2 ln(1/delta)) + 3 C_D + L) / rho)^4."""
-    L, spread_ = one["steps"], 10.0 * one["steps"] * sqrt(2.0 * log(1.0 / one.spec.delta))
-    return float(((3.0 * _constant(one) + spread_ + 3.0 * one["dual_constant"] + L) / one["rho"]) ** 4)
+def longest_search(one: Observation, constant: float | None = None) -> float:
+    """((3 C_P + 10 L sqrt(2 ln(1/delta)) + 3 C_D + L) / rho)^4; C_P is the run's own, or `constant`."""
+    L, spread = one["steps"], 10.0 * one["steps"] * sqrt(2.0 * log(1.0 / one.delta))
+    primal = _constant(one) if constant is None else constant
+    return float(((3.0 * primal + spread + 3.0 * one["dual_bound"] + L) / one["rho"]) ** 4)
 
 
 def _told(some: Sequence[Observation]) -> str:
@@ -101,7 +102,7 @@ def judge_violation(observations: Sequence[Observation]) -> Verdict:
         never("an unsafe episode after the search on the clean event", broken, len(honest)),
         rate("V_T grew after the search", grew, len(some), 6.0 * largest_delta(observations)),
     ]
-    for label, part in split([one for one in some if one.spec.group == "constant"]):
+    for label, part in split([one for one in some if one.group == "constant"]):
         means = {T: values.mean() for T, values in by_horizon(part, lambda one: one["violation"]).items()}
         listed = ", ".join(f"{value:.1f} at T = {T:,}" for T, value in means.items())
         parts.append(holds(f"mean V_T ({label}): {listed}"))
@@ -118,7 +119,7 @@ def judge_regret(observations: Sequence[Observation]) -> Verdict:
 
 def _phase_prefix(one: Observation) -> float:
     """sum lambda as a share of lambda_0 times the episodes of the second phase."""
-    return one["mixing"] / (one["first_mixing"] * max(1.0, one.spec.episodes - one["t_bar"]))
+    return one["mixing_total"] / (one["first_mixing"] * max(1.0, one.episodes - one["t_bar"]))
 
 
 PROMISES = (

@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import log, sqrt
 from pathlib import Path
 
 import numpy as np
 
+from hedgerow import disk
 from hedgerow.pages.log_plots import Line, log_plot
 from hedgerow.promises.constant import longest_search
+from hedgerow.promises.evidence import Evidence
 from hedgerow.promises.growth import Measure, by_horizon
 from hedgerow.promises.levels import Level
 from hedgerow.promises.lower import least_regret, margin_of
-from hedgerow.promises.machinery import theory
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.soft import split
-from hedgerow.promises.specs import RunSpec
-from hedgerow.promises.store import Store
 
 EPISODES = "horizon T (every point has runs of its own)"
 
 
 def draw(level: Level, folder: Path) -> list[Path]:
     """Write what the finished runs in `folder` allow; returns the files."""
-    store = Store(folder)
-    seen = {group: _finished(store, specs) for group, specs in level.groups.items()}
-    written = []
-    for name, make in FIGURES.items():
-        svg = make(seen)
-        if svg:
-            written.append(store.write(f"{name}.svg", svg))
-    written.append(store.write("growth.md", growth_table(seen)))
-    written.append(store.write("constants.md", constants_table(seen)))
-    return written
+    evidence = Evidence(level, folder)
+    seen = {group: evidence.seen(group, cells) for group, cells in level.groups.items()}
+    drawn = {f"{name}.svg": make(seen) for name, make in FIGURES.items()}
+    texts = {**drawn, "growth.md": growth_table(seen), "constants.md": constants_table(seen)}
+    for name, text in texts.items():
+        if text:
+            disk.save(folder / name, text.encode(), overwrite=True)
+    return [folder / name for name, text in texts.items() if text]
 
 
 Seen = dict[str, list[Observation]]
-
-
-def _finished(store: Store, specs: Iterable[RunSpec]) -> list[Observation]:
-    return [found for spec in specs if (found := store.find(spec)) is not None]
 
 
 def _means(some: Sequence[Observation], measure: Measure) -> list[tuple[float, float]]:
@@ -65,7 +58,7 @@ def _soft(seen: Seen) -> str:
         Line(f"V, {_short(some[0])}", _means(some, lambda one: one["violation"]))
         for _, some in split(seen.get("soft-violation", []))
     ]
-    noisy = [one for one in seen.get("soft-regret", []) if one.spec.adversary == "noisy"]
+    noisy = [one for one in seen.get("soft-regret", []) if one.adversary == "noisy"]
     if noisy:
         curves.append(Line("R, lower-bound-2", _means(noisy, lambda one: one["regret"])))
     if not curves:
@@ -77,8 +70,8 @@ def _soft(seen: Seen) -> str:
 def _safe(seen: Seen) -> str:
     curves = []
     for _, some in split(seen.get("safe-growth", [])):
-        curves.append(Line(f"sum of weights, {some[0].spec.preset}", _means(some, lambda one: one["mixing"])))
-        curves.append(Line(f"regret, {some[0].spec.preset}", _means(some, lambda one: one["regret"])))
+        curves.append(Line(f"sum of weights, {some[0].preset}", _means(some, lambda one: one["mixing_total"])))
+        curves.append(Line(f"regret, {some[0].preset}", _means(some, lambda one: one["regret"])))
     if not curves:
         return ""
     references = [_line(curves[0].points), _root(curves[0].points)]
@@ -100,13 +93,13 @@ def _constant(seen: Seen) -> str:
 
 
 def _pair(seen: Seen) -> tuple[list[Observation], list[float]]:
-    second = [one for one in seen.get("lower-bound", []) if one.spec.world == "lower-bound-2"]
+    second = [one for one in seen.get("lower-bound", []) if one.world == "lower-bound-2"]
     return second, sorted({margin_of(one) for one in second})
 
 
 def _lower(seen: Seen) -> str:
     second, margins = _pair(seen)
-    if len({one.spec.episodes for one in second}) < 2:
+    if len({one.episodes for one in second}) < 2:
         return ""
     curves = []
     for rho in margins:
@@ -122,9 +115,9 @@ def _margin(seen: Seen) -> str:
     if len(margins) < 2:
         return ""
     curves = []
-    for T in sorted({one.spec.episodes for one in second}):
+    for T in sorted({one.episodes for one in second}):
         points = [
-            (1.0 / rho, float(np.mean([o["regret"] for o in second if o.spec.episodes == T and margin_of(o) == rho])))
+            (1.0 / rho, float(np.mean([o["regret"] for o in second if o.episodes == T and margin_of(o) == rho])))
             for rho in reversed(margins)
         ]
         curves.append(Line(f"T = {T:,}", points))
@@ -133,7 +126,7 @@ def _margin(seen: Seen) -> str:
 
 def _adversaries(seen: Seen) -> str:
     curves = [
-        Line(_opponent(some[0].spec), _means(some, lambda one: one["regret"]))
+        Line(_opponent(some[0]), _means(some, lambda one: one["regret"]))
         for _, some in split(seen.get("soft-regret", []))
     ]
     if not curves:
@@ -142,12 +135,12 @@ def _adversaries(seen: Seen) -> str:
     return log_plot("SV-OPS against five adversaries", EPISODES, "mean regret", [*curves, _root(drawn[0].points)])
 
 
-def _opponent(spec: RunSpec) -> str:
-    return spec.adversary if spec.world == "lower-bound-2" else f"{spec.adversary}, {spec.world}"
+def _opponent(one: Observation) -> str:
+    return one.adversary if one.world == "lower-bound-2" else f"{one.adversary}, {one.world}"
 
 
 def _short(one: Observation) -> str:
-    return f"{one.spec.world}, {one.spec.preset}"
+    return f"{one.world}, {one.preset}"
 
 
 FIGURES: dict[str, Callable[[Seen], str]] = {
@@ -165,7 +158,7 @@ FIGURES: dict[str, Callable[[Seen], str]] = {
 CURVES: tuple[tuple[str, str, str], ...] = (
     ("soft-violation", "V_T of SV-OPS", "violation"),
     ("soft-regret", "R_T of SV-OPS", "regret"),
-    ("safe-growth", "sum lambda of S-OPS", "mixing"),
+    ("safe-growth", "sum lambda of S-OPS", "mixing_total"),
     ("safe-growth", "R_T of S-OPS", "regret"),
     ("safe-width", "sum (1 - lambda)|q - q_hat| of S-OPS", "weighted_width"),
     ("constant", "V_T of CV-OPS", "violation"),
@@ -195,22 +188,11 @@ def constants_table(seen: Seen) -> str:
         some = [one for one in seen.get(group, []) if np.isfinite(one["t_bar"])]
         if not some:
             continue
-        spec, title = some[0].spec, f"{group}, {some[0].spec.world}"
+        title, theory = f"{group}, {some[0].world}", some[0]["primal_bound"]
         primal = max(one["primal_ratio"] for one in some)
-        lines.append(
-            f"| C_P ({title}) | {theory(spec.world, spec.world_params, spec.delta):.3g} | {primal:.2f} | {len(some)} |"
-        )
+        lines.append(f"| C_P ({title}) | {theory:.3g} | {primal:.2f} | {len(some)} |")
         dual = max(one["dual_ratio"] for one in some)
-        lines.append(f"| C_D ({title}) | {some[0]['dual_constant']:.2f} | {dual:.2f} | {len(some)} |")
+        lines.append(f"| C_D ({title}) | {some[0]['dual_bound']:.2f} | {dual:.2f} | {len(some)} |")
         longest = max(one["t_bar"] for one in some)
-        lines.append(f"| t_bar ({title}) | {_theory_search(some[0]):.1e} | {longest:,.0f} | {len(some)} |")
+        lines.append(f"| t_bar ({title}) | {longest_search(some[0], theory):.1e} | {longest:,.0f} | {len(some)} |")
     return "\n".join(lines) + "\n"
-
-
-def _theory_search(one: Observation) -> float:
-    """The bound of T14 with the theory's C_P."""
-    from dataclasses import replace
-
-    constant = theory(one.spec.world, one.spec.world_params, one.spec.delta)
-    spec = replace(one.spec, switches=(("primal_constant", constant),))
-    return longest_search(Observation(spec, one.values, one.curves))

@@ -21,8 +21,8 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.promise import Verdict, holds, refuted, untested
-from hedgerow.promises.statistics import exponent
+from hedgerow.promises.promise import LEVEL, Verdict, holds, refuted, untested
+from hedgerow.results.metrics import power_law
 
 FALLING = 0.02
 CLOSE = 0.05
@@ -35,8 +35,8 @@ Measure = Callable[[Observation], float]
 
 def by_horizon(observations: Sequence[Observation], measure: Measure) -> dict[int, FloatArray]:
     """The values of the seeds, horizon by horizon."""
-    horizons = sorted({observation.spec.episodes for observation in observations})
-    return {T: np.array([measure(one) for one in observations if one.spec.episodes == T]) for T in horizons}
+    horizons = sorted({observation.episodes for observation in observations})
+    return {T: np.array([measure(one) for one in observations if one.episodes == T]) for T in horizons}
 
 
 def growth(what: str, observations: Sequence[Observation], measure: Measure, prefix: Measure | None = None) -> Verdict:
@@ -53,7 +53,7 @@ def growth(what: str, observations: Sequence[Observation], measure: Measure, pre
     if means[last] <= 0.0:
         return holds(f"{what} at T = {last:,} is {means[last]:.3g}: nothing grows", **figures)
     if prefix is not None:
-        share = float(np.mean([prefix(one) for one in observations if one.spec.episodes == last]))
+        share = float(np.mean([prefix(one) for one in observations if one.episodes == last]))
         figures["prefix"] = share
         if share > NO_PREFIX:
             return untested(
@@ -75,19 +75,19 @@ def _by_exponents(
 ) -> Verdict:
     horizons = list(samples)
     pair = horizons[-2:]
-    found = exponent(pair, [samples[T] for T in pair])
+    found = power_law(pair, [samples[T] for T in pair], level=LEVEL)
     allowed = allowed_exponent(observations, pair)
-    figures |= {"exponent": found.value, "low": found.low, "high": found.high, "allowed": allowed}
+    figures |= {"exponent": found.exponent, "low": found.low, "high": found.high, "allowed": allowed}
     sentence = f"{what} grows with exponent {found} from T = {pair[0]:,} to {pair[1]:,}, allowed {allowed:.2f}"
     if found.high - found.low > WIDEST:
         return untested(f"{sentence}: too noisy to tell", **figures)
-    if found.value <= allowed + CLOSE and found.high < 1.0:
+    if found.exponent <= allowed + CLOSE and found.high < 1.0:
         return holds(sentence, **figures)
     before = horizons[-3:-1]
     if len(before) == 2 and means[before[0]] > 0.0:
-        earlier = exponent(before, [samples[T] for T in before]).value
+        earlier = power_law(before, [samples[T] for T in before], level=LEVEL).exponent
         figures["exponent before"] = earlier
-        if found.value < earlier - FALLING:
+        if found.exponent < earlier - FALLING:
             return untested(f"{sentence}: above, but still falling (before: {earlier:.2f})", **figures)
     if found.low > allowed:
         return refuted(sentence, **figures)
@@ -102,9 +102,9 @@ def allowed_exponent(observations: Sequence[Observation], pair: Sequence[int]) -
 
 def soft_prefix(one: Observation) -> float:
     """The proof's bound of V_T, sum |q - q_hat| + 2 sum xi^T q_hat, as a share of the trivial bound L T."""
-    return (one["width"] + one["radii"]) / (one["steps"] * one.spec.episodes)
+    return (one["width"] + one["radii"]) / (one["steps"] * one.episodes)
 
 
 def safe_prefix(one: Observation) -> float:
     """sum lambda as a share of lambda_0 T."""
-    return one["mixing"] / (one["first_mixing"] * one.spec.episodes)
+    return one["mixing_total"] / (one["first_mixing"] * one.episodes)

@@ -10,19 +10,21 @@ deterministic   the implications that need no statistics (T3, T4, T7, T8, T9, T1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from hedgerow.errors import InvalidInput
-from hedgerow.promises.specs import Items, RunSpec, spread
+from hedgerow.experiments.cells import Cell
+from hedgerow.experiments.parts import Part
+from hedgerow.promises.runs import runs
 
-SMALL: Items = (("actions", 3), ("constraints", 1), ("layers", (1, 3, 3, 1)))
-CATALOGUE: tuple[tuple[str, Items], ...] = (
-    ("lower-bound-1", ()),
-    ("lower-bound-2", ()),
-    ("random-layered", SMALL),
-    ("random-layered", ()),
-    ("dope-factored", (("support", "known"),)),
+SMALL: Part = {"name": "random-layered", "actions": 3, "constraints": 1, "layers": [1, 3, 3, 1]}
+CATALOGUE: tuple[str | Part, ...] = (
+    "lower-bound-1",
+    "lower-bound-2",
+    SMALL,
+    "random-layered",
+    {"name": "dope-factored", "support": "known"},
 )
 ADVERSARIES = ("switching", "drifting", "pursuit")
 BOTH = ("paper", "sharp")
@@ -115,8 +117,18 @@ class Level:
     """Runs by group, and the runs of the controls by name."""
 
     name: str
-    groups: dict[str, list[RunSpec]]
-    controls: dict[str, list[RunSpec]] = field(default_factory=dict)
+    groups: dict[str, list[Cell]]
+    controls: dict[str, list[Cell]] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> dict[str, Cell]:
+        """All of them by id; groups that need the same runs share them."""
+        found: dict[str, Cell] = {}
+        for cells in (*self.groups.values(), *self.controls.values()):
+            for cell in cells:
+                if found.setdefault(cell.id, cell).hash != cell.hash:
+                    raise InvalidInput(f"level {self.name}: two cells would be called {cell.id}")
+        return found
 
 
 def make_level(name: str) -> Level:
@@ -124,152 +136,97 @@ def make_level(name: str) -> Level:
         return Level(name, {"deterministic": deterministic(20_000, 20)}, {})
     if name not in SCALES:
         raise InvalidInput(f"there is no level {name!r}; choose one of {', '.join(SCALES)}, deterministic")
-    scale = SCALES[name]
-    return Level(name, _groups(scale), controls())
+    return Level(name, _groups(SCALES[name]), controls())
 
 
-def _groups(scale: Scale) -> dict[str, list[RunSpec]]:
+def _groups(scale: Scale) -> dict[str, list[Cell]]:
+    """By the names that promises use; runs of one set differ in length and seed only."""
     return {
         "deterministic": deterministic(*scale.deterministic),
-        "confidence": confidence(*scale.confidence),
-        "soft-violation": _soft(scale),
-        "soft-regret": [*_regret(*scale.regret), *_regret_binding(*scale.regret_binding)],
-        "safe-growth": _safe(scale),
-        "safe-width": _width(*scale.width),
-        "search": _search(*scale.search),
-        "constant": _constant(*scale.constant),
-        "oracle": _oracle(*scale.oracle),
+        "confidence": _both_learners(*scale.confidence),
+        "soft-violation": [
+            *_growing("two-actions", "sv-ops", scale.soft),
+            *_growing("two-actions", "sv-ops", scale.soft_paper, presets=("paper",)),
+            *_growing(SMALL, "sv-ops", scale.soft_layered),
+        ],
+        # On a world whose constraint does not bind: elsewhere early violations make the regret of SV-OPS negative.
+        # Where it binds, against the adversary that leaves the least to gain from violating it.
+        "soft-regret": [
+            *_growing("lower-bound-2", "sv-ops", scale.regret, adversaries=("noisy", "turning", *ADVERSARIES)),
+            *_growing("two-actions", "sv-ops", scale.regret_binding, adversaries=("pursuit",)),
+        ],
+        "safe-growth": [
+            *_growing("two-actions", "s-ops", scale.safe),
+            *_growing("two-actions", "s-ops", scale.safe_paper, presets=("paper",)),
+        ],
+        "safe-width": _growing("gate", "s-ops", scale.width, estimator=True),
+        "search": _growing("wide", "cv-ops", scale.search),
+        "constant": _growing({"name": "two-actions", "costly": 1.0, "threshold": 0.4}, "cv-ops", scale.constant),
+        "oracle": _growing(
+            {"name": "lower-bound-2", "rho": 0.5},
+            {"name": "cv-ops", "primal_constant": ORACLE_CONSTANT, "stop": "theory"},
+            scale.oracle,
+        ),
         "lower-bound": _pair(*scale.pair),
-        "estimator": _estimator(*scale.estimator),
+        "estimator": _both_learners(*scale.estimator, estimator=True),
     }
 
 
-def deterministic(episodes: int, seeds: int) -> list[RunSpec]:
+def deterministic(episodes: int, seeds: int) -> list[Cell]:
     """Five worlds x three adversaries x seeds x presets x SV-OPS and S-OPS, audited."""
     return [
-        spec
-        for world, params in CATALOGUE
+        cell
+        for world in CATALOGUE
         for learner in ("sv-ops", "s-ops")
-        for spec in spread(
-            RunSpec("deterministic", world, learner, episodes, delta=0.01, world_params=params, audit=True),
-            range(seeds),
-            adversaries=ADVERSARIES,
-            presets=BOTH,
+        for cell in runs(
+            world, learner, episodes, range(seeds), adversaries=ADVERSARIES, presets=BOTH, delta=0.01, audit=True
         )
     ]
 
 
-def confidence(episodes: int, seeds: int) -> list[RunSpec]:
+def _growing(
+    world: str | Part, learner: str | Part, choice: tuple[int | Sequence[int], int], **more: Any
+) -> list[Cell]:
+    """The runs of a choice (horizons, seeds)."""
+    return runs(world, learner, choice[0], range(choice[1]), **more)
+
+
+def _both_learners(episodes: int, seeds: int, *, estimator: bool = False) -> list[Cell]:
     """Half of the seeds for SV-OPS, half for S-OPS; the tight radii, which leave the least room."""
-    base = RunSpec("confidence", "random-layered", "sv-ops", episodes, world_params=SMALL, adversary="drifting")
-    first = spread(base, range(seeds // 2))
-    return first + spread(replace(base, learner="s-ops"), range(seeds // 2, seeds))
-
-
-def _soft(scale: Scale) -> list[RunSpec]:
-    base = RunSpec("soft-violation", "two-actions", "sv-ops", 0)
-    layered = replace(base, world="random-layered", world_params=SMALL)
+    first, second = range(seeds // 2), range(seeds // 2, seeds)
     return [
-        *_horizons(base, scale.soft),
-        *_horizons(replace(base, preset="paper"), scale.soft_paper),
-        *_horizons(layered, scale.soft_layered),
+        cell
+        for learner, some in (("sv-ops", first), ("s-ops", second))
+        for cell in runs(SMALL, learner, episodes, some, adversaries=("drifting",), estimator=estimator)
     ]
 
 
-def _horizons(base: RunSpec, choice: tuple[Sequence[int], int]) -> list[RunSpec]:
-    horizons, seeds = choice
-    return spread(base, range(seeds), episodes=horizons) if seeds else []
-
-
-def _regret(horizons: Sequence[int], seeds: int) -> list[RunSpec]:
-    """On a world whose constraint does not bind: elsewhere early violations make the regret of SV-OPS negative."""
-    base = RunSpec("soft-regret", "lower-bound-2", "sv-ops", 0)
-    kinds = ("noisy", "turning", *ADVERSARIES)
-    return spread(base, range(seeds), episodes=horizons, adversaries=kinds)
-
-
-def _regret_binding(horizons: Sequence[int], seeds: int) -> list[RunSpec]:
-    """Where the constraint binds, against the adversary that leaves the least to gain from violating it."""
-    base = RunSpec("soft-regret", "two-actions", "sv-ops", 0, adversary="pursuit")
-    return _horizons(base, (horizons, seeds))
-
-
-def _safe(scale: Scale) -> list[RunSpec]:
-    base = RunSpec("safe-growth", "two-actions", "s-ops", 0)
-    return [*_horizons(base, scale.safe), *_horizons(replace(base, preset="paper"), scale.safe_paper)]
-
-
-def _width(horizons: Sequence[int], seeds: int) -> list[RunSpec]:
-    base = RunSpec("safe-width", "gate", "s-ops", 0, estimator=True)
-    return spread(base, range(seeds), episodes=horizons)
-
-
-def _search(episodes: int, seeds: int) -> list[RunSpec]:
-    return spread(RunSpec("search", "wide", "cv-ops", episodes), range(seeds))
-
-
-def _constant(horizons: Sequence[int], seeds: int) -> list[RunSpec]:
-    params: Items = (("costly", 1.0), ("threshold", 0.4))
-    return spread(RunSpec("constant", "two-actions", "cv-ops", 0, world_params=params), range(seeds), episodes=horizons)
-
-
-def _oracle(episodes: int, seeds: int) -> list[RunSpec]:
-    switches: Items = (("primal_constant", ORACLE_CONSTANT), ("stop", "theory"))
-    base = RunSpec("oracle", "lower-bound-2", "cv-ops", episodes, switches=switches)
-    return spread(replace(base, world_params=(("rho", 0.5),)), range(seeds))
-
-
-def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list[RunSpec]:
+def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list[Cell]:
     return [
-        spec
+        cell
         for T in horizons
         for rho in margins
         for world in ("lower-bound-1", "lower-bound-2")
-        for spec in spread(
-            RunSpec("lower-bound", world, "s-ops", T, world_params=(("episodes", T), ("rho", rho))), range(seeds)
-        )
+        for cell in runs({"name": world, "episodes": T, "rho": rho}, "s-ops", T, range(seeds))
     ]
 
 
-def _estimator(episodes: int, seeds: int) -> list[RunSpec]:
-    base = RunSpec(
-        "estimator", "random-layered", "sv-ops", episodes, world_params=SMALL, adversary="drifting", estimator=True
-    )
-    return [*spread(base, range(seeds // 2)), *spread(replace(base, learner="s-ops"), range(seeds // 2, seeds))]
-
-
-# Controls -------------------------------------------------------------------------------------------------------------
-
-
-def controls() -> dict[str, list[RunSpec]]:
+def controls() -> dict[str, list[Cell]]:
     """By the names of `controls/__init__.py`; the same at every level: a broken learner shows soon."""
-    narrow: Items = (("confidence_scale", 0.1),)
-
-    def one(name: str, world: str, learner: str, episodes: int, seeds: int, **more: Any) -> list[RunSpec]:
-        return spread(RunSpec(name, world, learner, episodes, control=name, **more), range(seeds))
-
+    scale, noisy, drifting = {"confidence_scale": 0.1}, ("noisy",), ("drifting",)
     return {
-        "literal-sigma": one("literal-sigma", "opposed", "s-ops", 1500, 2, switches=(("sigma", "literal"),)),
-        "layer-0-skipped": one("layer-0-skipped", "front-loaded", "cv-ops", 1100, 2),
-        "index-drawn-once": one("index-drawn-once", "needle", "cv-ops", 900, 40),
-        "per-step-mixing": one("per-step-mixing", "turncoat", "s-ops", 1000, 1),
-        "narrow-radii": one(
-            "narrow-radii", "random-layered", "sv-ops", 500, 16,
-            world_params=SMALL, adversary="drifting", switches=narrow,
+        "literal-sigma": runs("opposed", {"name": "s-ops", "sigma": "literal"}, 1500, range(2)),
+        "layer-0-skipped": runs("front-loaded", "layer-0-skipped", 1100, range(2)),
+        "index-drawn-once": runs("needle", "index-drawn-once", 900, range(40)),
+        "per-step-mixing": runs("turncoat", "per-step-mixing", 1000, range(1)),
+        "narrow-radii": runs(SMALL, {"name": "sv-ops", **scale}, 500, range(16), adversaries=drifting),
+        "narrow-radii-mixing": runs("two-actions", {"name": "s-ops", **scale}, 1000, range(16), delta=0.01),
+        "wrong-counts": runs(SMALL, "wrong-counts", 400, range(2)),
+        "unconstrained": runs("two-actions", "uob-reps", (2**10, 2**12, 2**14), range(2)),
+        "explore-then-commit": runs(
+            "two-actions", "explore-then-commit", (2**7, 2**8, 2**9), range(2), adversaries=("turning",)
         ),
-        "narrow-radii-mixing": one(
-            "narrow-radii-mixing", "two-actions", "s-ops", 1000, 16, delta=0.01, switches=narrow
-        ),
-        "wrong-counts": one("wrong-counts", "random-layered", "sv-ops", 400, 2, world_params=SMALL),
-        "unconstrained": [
-            spec for T in (2**10, 2**12, 2**14) for spec in one("unconstrained", "two-actions", "uob-reps", T, 2)
-        ],
-        "explore-then-commit": [
-            spec
-            for T in (2**7, 2**8, 2**9)
-            for spec in one("explore-then-commit", "two-actions", "uob-reps", T, 2, adversary="turning")
-        ],
-        "wrong-box": one("wrong-box", "gate", "sv-ops", 200, 1),
-        "backward-steps": one("backward-steps", "two-actions", "sv-ops", 1000, 1, adversary="noisy"),
-        "timid-estimator": one("timid-estimator", "two-actions", "sv-ops", 400, 4, adversary="noisy", estimator=True),
-    }  # fmt: skip
+        "wrong-box": runs("gate", "wrong-box", 200, range(1)),
+        "backward-steps": runs("two-actions", "backward-steps", 1000, range(1), adversaries=noisy),
+        "timid-estimator": runs("two-actions", "timid-estimator", 400, range(4), adversaries=noisy, estimator=True),
+    }

@@ -9,8 +9,8 @@ import numpy as np
 
 from hedgerow.paper import cite
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.promise import Promise, Verdict, holds, largest_delta, rate, together, untested
-from hedgerow.promises.statistics import exponent
+from hedgerow.promises.promise import LEVEL, Promise, Verdict, holds, largest_delta, rate, together, untested
+from hedgerow.results.metrics import power_law
 
 CERTAINTY = 0.646
 """With the corrected divergence 2 eps^2 per pull; the paper prints 3/4."""
@@ -21,7 +21,7 @@ PREMISE = 0.05
 
 def least_regret(one: Observation) -> float:
     """sqrt(2T) / (32 rho)."""
-    return sqrt(2.0 * one.spec.episodes) / (32.0 * one["rho"])
+    return sqrt(2.0 * one.episodes) / (32.0 * one["rho"])
 
 
 def margin_of(one: Observation) -> float:
@@ -30,11 +30,11 @@ def margin_of(one: Observation) -> float:
 
 
 def judge_lower_bound(observations: Sequence[Observation]) -> Verdict:
-    first = [one for one in observations if one.spec.world == "lower-bound-1"]
-    second = [one for one in observations if one.spec.world == "lower-bound-2"]
+    first = [one for one in observations if one.world == "lower-bound-1"]
+    second = [one for one in observations if one.world == "lower-bound-2"]
     if not first or not second:
         return untested("both instances of the pair are needed")
-    excess = max(one["violation"] / sqrt(one.spec.episodes) for one in first)
+    excess = max(one["violation"] / sqrt(one.episodes) for one in first)
     if excess > PREMISE:
         return untested(
             f"the premise fails: V_1 reaches {excess:.2f} sqrt(T) on the first instance, so nothing follows"
@@ -50,16 +50,16 @@ def judge_lower_bound(observations: Sequence[Observation]) -> Verdict:
 
 
 def _margin_exponent(second: Sequence[Observation]) -> Verdict:
-    longest = max(one.spec.episodes for one in second)
+    longest = max(one.episodes for one in second)
     margins = sorted({margin_of(one) for one in second}, reverse=True)
     samples = [
-        np.array([one["regret"] for one in second if one.spec.episodes == longest and margin_of(one) == rho])
+        np.array([one["regret"] for one in second if one.episodes == longest and margin_of(one) == rho])
         for rho in margins
     ]
     if len(margins) < 2 or any(values.mean() <= 0.0 for values in samples):
         return untested("the law in rho needs positive regret at several rho")
-    found = exponent([round(1e6 / rho) for rho in margins], samples)
-    return holds(f"R_2 grows like (1/rho)^x with x = {found} at T = {longest:,}", exponent=found.value)
+    found = power_law([1.0 / rho for rho in margins], samples, level=LEVEL)
+    return holds(f"R_2 grows like (1/rho)^x with x = {found} at T = {longest:,}", exponent=found.exponent)
 
 
 PROMISES = (

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
-from hedgerow.learners.mirror.regret_constants import primal_constant
 from hedgerow.paper import cite
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import Promise, Verdict, holds, largest_delta, never, rate, together
-from hedgerow.promises.specs import Items
-from hedgerow.promises.worlds import ground
 
 TOL_MIRROR = 1e-7
 """Relative: what projections solved to 1e-10 may add over a run."""
@@ -40,12 +36,12 @@ def judge_estimator(observations: Sequence[Observation]) -> Verdict:
 
 def judge_players(observations: Sequence[Observation]) -> Verdict:
     searched = [one for one in observations if one["searched"]]
-    broken = sum(one["dual_ratio"] > one["dual_constant"] + 1e-9 for one in searched)
-    above = sum(one["primal_ratio"] > theory(one.spec.world, one.spec.world_params, one.spec.delta) for one in searched)
+    broken = sum(one["dual_ratio"] > one["dual_bound"] + 1e-9 for one in searched)
+    above = sum(one["primal_ratio"] > one["primal_bound"] for one in searched)
     dual = max((one["dual_ratio"] for one in searched), default=np.nan)
-    bound = max((one["dual_constant"] for one in searched), default=np.nan)
+    bound = max((one["dual_bound"] for one in searched), default=np.nan)
     primal = max((one["primal_ratio"] for one in searched), default=np.nan)
-    least = min((theory(one.spec.world, one.spec.world_params, one.spec.delta) for one in searched), default=np.nan)
+    least = min((one["primal_bound"] for one in searched), default=np.nan)
     return together(
         [
             never(
@@ -63,12 +59,6 @@ def judge_players(observations: Sequence[Observation]) -> Verdict:
             holds(f"largest primal regret {primal:.2f} sqrt(t ln t), by mean costs; the theory's C_P is {least:.3g}"),
         ]
     )
-
-
-@cache
-def theory(world: str, params: Items, delta: float) -> float:
-    """C_P of the theory."""
-    return primal_constant(ground(world, params).cmdp.layout, delta)
 
 
 PROMISES = (

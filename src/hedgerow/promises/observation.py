@@ -1,204 +1,68 @@
-"""What is left of a run: plain numbers and curves, which is all that promises may look at.
+"""What judges may look at: the last row of a cell's table and its facts, as plain numbers by name.
 
-`take` runs a spec and observes it, `pack` and `unpack` keep the observation in a data file. Numbers that do not exist
-in a run (the margin that SV-OPS found, say) are NaN.
+Numbers that do not exist in a run (the margin that SV-OPS found, say) are NaN.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import time
-import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf, nan
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hedgerow import files
-from hedgerow.errors import InfeasibleWarning
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
-from hedgerow.learners.mirror.notes import (
-    COST_BREACHES,
-    DUAL_RATIO,
-    PRIMAL,
-    RADII,
-    RESIDUALS,
-    TRANSITION_BREACHES,
-    UPPER,
-    WEIGHTED,
-    WIDTH,
-)
-from hedgerow.learners.mirror.simplex_ogd import regret_constant
-from hedgerow.learners.mirror.watch import FALSE_BASELINE, FIRST_MIXING
-from hedgerow.planning.induction import backward_induction
-from hedgerow.promises.specs import RunSpec, ground_of, make_learner, make_losses
-from hedgerow.promises.witness import Witness
-from hedgerow.promises.worlds import Ground
-from hedgerow.simulation.outcome import Run
-
-KIND, VERSION = "observation", 1
-NUM_MARKS = 40
-NAN = math.nan
+from hedgerow.results.metrics import num_constraints, violation_curve
+from hedgerow.results.naming import label
+from hedgerow.results.record import Cell
 
 
 @dataclass(frozen=True)
 class Observation:
-    """Numbers by name, curves by name (all over `curves["episodes"]`), and the spec they belong to."""
+    """A finished run, seen as a member of one of the groups of a level."""
 
-    spec: RunSpec
-    values: dict[str, float]
-    curves: dict[str, NDArray[Any]]
+    group: str
+    spec: Mapping[str, Any]
+    """The description of its cell"""
+    values: Mapping[str, float]
 
     def __getitem__(self, name: str) -> float:
         return self.values[name]
 
+    @property
+    def world(self) -> str:
+        return str(self.spec["world"]["name"])
 
-def take(spec: RunSpec) -> Observation:
-    """Run and observe."""
-    if spec.control:
-        from hedgerow.promises.controls import broken_witness
+    @property
+    def adversary(self) -> str:
+        return label(self.spec, "adversary")
 
-        witness = broken_witness(spec)
-    else:
-        witness = plain_witness(spec)
-    begun = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InfeasibleWarning)  # observed like everything else
-        witness.finish()
-    seconds = time.perf_counter() - begun
-    return observe(spec, witness, ground_of(spec), seconds)
+    @property
+    def preset(self) -> str:
+        return str(self.spec["learner"]["preset"])
 
+    @property
+    def episodes(self) -> int:
+        return int(self.spec["episodes"])
 
-def marks_of(spec: RunSpec) -> list[int]:
-    """Log-spaced checkpoints, fewer than a simulation's own: many runs are kept."""
-    points = np.unique(np.round(np.geomspace(1.0, spec.episodes, NUM_MARKS)).astype(np.int64))
-    return [int(point) for point in points]
+    @property
+    def delta(self) -> float:
+        return float(self.spec["delta"])
 
 
-def plain_witness(spec: RunSpec, learner: Learner | None = None) -> Witness:
-    """The simulation of a spec in which nothing is broken."""
-    where = ground_of(spec)
-    return Witness(
-        where.cmdp, make_losses(spec, where), learner or make_learner(spec, where), spec.seed,
-        estimator=spec.estimator, marks=marks_of(spec), audit=spec.audit,
-    )  # fmt: skip
+def values_of(cell: Cell, table: Any) -> dict[str, float]:
+    """The numbers of a finished cell: columns by name after the last episode, facts, and what follows from them.
+
+    clean                          1 if no episode began with the truth outside a confidence set
+    violation, worst               of all constraints together
+    rho                            the Slater margin of the world
+    violation_, unsafe_, regret_after   what came after the search of CV-OPS had ended
+    """
+    last = {name: table.column(name)[-1].as_py() for name in table.column_names}
+    facts = {name: value for name, value in cell.facts.items() if value is None or isinstance(value, int | float)}
+    values = {name: nan if value is None else float(value) for name, value in {**last, **facts}.items()}
+    values["violation"] = float(violation_curve(table)[-1])
+    values["worst"] = max((values[f"worst_{i}"] for i in range(num_constraints(table))), default=-inf)
+    values["clean"], values["rho"] = float(values["unclean"] == 0), values["slater"]
+    return values | {f"{name}_after": values[name] - values[f"{name}_at_stop"] for name in AFTER}
 
 
-def observe(spec: RunSpec, witness: Witness, where: Ground, seconds: float = 0.0) -> Observation:
-    """The numbers of a finished run."""
-    run, notes, watch, learner = witness.result(), witness.notes, witness.watch, witness.watcher.learner
-    layout = where.cmdp.layout
-    breaches = notes.tallies
-    values = {
-        "steps": float(layout.steps),
-        "log_argument": float(layout.num_states * layout.num_actions * max(1, where.cmdp.num_constraints)) / spec.delta,
-        "rho": where.rho,
-        "seconds": seconds,
-        "clean": float(run["unclean"][-1] == 0),
-        "cost_breaches": float(breaches[COST_BREACHES]),
-        "transition_breaches": float(breaches[TRANSITION_BREACHES]),
-        "infeasible": float(run["infeasible"][-1]),
-        "refuted_feasibility": float(run["refuted_feasibility"]),
-        "refuted_safety": float(run["refuted_safety"]),
-        "least_excess": run["least_excess"],
-        "has_baseline": float(len(watch.baseline) > 0),
-        "honest_baseline": float(len(watch.baseline) > 0 and not watch.tallies[FALSE_BASELINE]),
-        "first_mixing": float(watch.sums[FIRST_MIXING]),
-        "mixing_over": run["mixing_over"],
-        "mixing_slack": run["mixing_slack"],
-        "mixing": float(run["mixing_total"][-1]),
-        "mirror_left": run["mirror_left"],
-        "mirror_right": run["mirror_right"],
-        "regret": float(run.regret[-1]),
-        "violation": float(run.violation[-1]),
-        "unsafe": float(run.unsafe[-1]),
-        "worst": float(np.max(run.worst[-1], initial=-np.inf)),
-        "width": float(notes.sums[WIDTH]),
-        "weighted_width": float(notes.sums[WEIGHTED]),
-        "weighted_upper": float(notes.sums[UPPER]) if spec.estimator else NAN,
-        "radii": float(notes.sums[RADII]),
-        "residuals": float(notes.sums[RESIDUALS]),
-        "optimism": float(np.max(notes.optimism)) if len(notes.optimism) else NAN,
-        "optimism_bound": _optimism_bound(spec, learner),
-        **_search(witness, run),
-    }
-    return Observation(spec, values, _curves(run, witness))
-
-
-def _optimism_bound(spec: RunSpec, learner: Learner) -> float:
-    """ln(|X||A|/delta) / (2 gamma): for all pairs at once."""
-    pairs = learner.layout.num_states * learner.layout.num_actions
-    return math.log(pairs / spec.delta) / (2.0 * learner.gamma)
-
-
-def _search(witness: Witness, run: Run) -> dict[str, float]:
-    """What CV-OPS found, and how its two players did."""
-    stop, searched = witness.at_stop, hasattr(witness.learner, "rho_hat")
-    primal_ratio, dual_constant = NAN, NAN
-    if searched:
-        cmdp = witness.watcher.stage.cmdp
-        layout, binding = cmdp.layout, cmdp.thresholds < cmdp.layout.steps
-        dual_constant = regret_constant(int(binding.sum()), float(layout.steps))
-        primal_ratio = _primal_ratio(witness, run)
-    return {
-        "searched": float(searched),
-        "t_bar": NAN if run["t_bar"] is None else float(run["t_bar"]),
-        "rho_hat": NAN if run["rho_hat"] is None else run["rho_hat"],
-        "margin": stop.margin if stop else NAN,
-        "violation_at_stop": stop.violation if stop else NAN,
-        "unsafe_after": float(run.unsafe[-1] - stop.unsafe) if stop else NAN,
-        "violation_after": float(run.violation[-1]) - stop.violation if stop else NAN,
-        "regret_after": float(run.regret[-1]) - (stop.loss - float(stop.losses @ run.comparator)) if stop else NAN,
-        "primal_ratio": primal_ratio,
-        "dual_ratio": float(witness.notes.sums[DUAL_RATIO]) if searched else NAN,
-        "dual_constant": dual_constant,
-    }
-
-
-def _primal_ratio(witness: Witness, run: Run) -> float:
-    """The largest (regret of the primal player) / sqrt(t ln t) at the checkpoints t >= 2 of the search."""
-    notes, cmdp, last = witness.notes, witness.watcher.stage.cmdp, run["t_bar"] or int(run.episodes[-1])
-    largest = -math.inf
-    for mark, t in enumerate(run.episodes.tolist()):
-        if 2 <= t <= last:
-            best = backward_induction(cmdp.layout, cmdp.transitions, notes.mark_primal[mark]).value
-            regret = float(notes.mark_sums[mark, PRIMAL]) - best
-            largest = max(largest, regret / math.sqrt(t * math.log(t)))
-    return largest
-
-
-def _curves(run: Run, witness: Witness) -> dict[str, NDArray[Any]]:
-    reached = len(run.episodes)
-    sums = witness.notes.mark_sums[:reached]
-    return {
-        "episodes": run.episodes,
-        "regret": run.regret,
-        "violation": run.violation,
-        "mixing": run["mixing_total"],
-        "width": sums[:, WIDTH].copy(),
-        "radii": sums[:, RADII].copy(),
-    }
-
-
-# Files ------------------------------------------------------------------------------------------------------------
-
-
-def pack(observation: Observation) -> bytes:
-    """An observation as a data file; JSON has neither NaN nor infinity, so numbers are an array."""
-    names = sorted(observation.values)
-    arrays = {f"curve.{name}": curve for name, curve in observation.curves.items()}
-    arrays["values"] = np.array([observation.values[name] for name in names])
-    meta = {"spec": json.loads(json.dumps(observation.spec.as_data())), "names": names}
-    return files.pack(KIND, VERSION, meta, arrays)
-
-
-def unpack(file: files.DataFile) -> Observation:
-    """What `pack` wrote."""
-    data = dict(file.meta["spec"])
-    for name in ("world_params", "switches"):
-        data[name] = tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in data[name])
-    values = dict(zip(file.meta["names"], file.arrays["values"].tolist(), strict=True))
-    curves = {name.removeprefix("curve."): array for name, array in file.arrays.items() if name.startswith("curve.")}
-    return Observation(RunSpec(**data), values, curves)
+AFTER = ("violation", "unsafe", "regret")

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from hedgerow.errors import InvalidInput
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.statistics import clopper_pearson
+
+LEVEL = 0.99
+"""Of all intervals; bounds of probabilities are one-sided, each at this level."""
 
 
 class Status(Enum):
@@ -56,6 +59,21 @@ def untested(sentence: str, **figures: float) -> Verdict:
     return Verdict(Status.UNTESTED, sentence, figures)
 
 
+def clopper_pearson(failures: int, runs: int) -> tuple[float, float]:
+    """The exact bounds of Clopper and Pearson (1934) for a probability: (low, high).
+
+    >>> low, high = clopper_pearson(0, 200)
+    >>> low, round(high, 4)
+    (0.0, 0.0228)
+    """
+    from scipy.stats import binomtest
+
+    if not 0 <= failures <= runs or runs < 1:
+        raise InvalidInput(f"{failures} failures in {runs} runs is no count")
+    bounds = binomtest(failures, runs).proportion_ci(2.0 * LEVEL - 1.0, "exact")  # both sides have their 1 %
+    return float(bounds.low), float(bounds.high)
+
+
 def rate(what: str, failures: int, runs: int, allowed: float) -> Verdict:
     """A promise that may fail with probability `allowed`: refuted if even the lower 99 % bound is above that."""
     if runs == 0:
@@ -101,4 +119,4 @@ def _joined(parts: Iterable[Verdict], order: tuple[Status, ...]) -> Verdict:
 
 
 def largest_delta(observations: Sequence[Observation]) -> float:
-    return max((observation.spec.delta for observation in observations), default=0.0)
+    return max((observation.delta for observation in observations), default=0.0)

@@ -11,6 +11,7 @@ from hedgerow.promises.growth import by_horizon, growth, safe_prefix
 from hedgerow.promises.lower import margin_of
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import (
+    LEVEL,
     Promise,
     Verdict,
     any_of,
@@ -23,7 +24,7 @@ from hedgerow.promises.promise import (
     untested,
 )
 from hedgerow.promises.soft import split
-from hedgerow.promises.statistics import exponent
+from hedgerow.results.metrics import power_law
 
 TOL_MIXING = 1e-9
 
@@ -58,16 +59,16 @@ def judge_mixing_bound(observations: Sequence[Observation]) -> Verdict:
 
 
 def judge_safe_growth(observations: Sequence[Observation]) -> Verdict:
-    sets = split([one for one in observations if one.spec.group == "safe-growth"])
-    sums = [growth(f"sum lambda ({name})", some, lambda one: one["mixing"], safe_prefix) for name, some in sets]
+    sets = split([one for one in observations if one.group == "safe-growth"])
+    sums = [growth(f"sum lambda ({name})", some, lambda one: one["mixing_total"], safe_prefix) for name, some in sets]
     regrets = [growth(f"R_T ({name})", some, lambda one: one["regret"], safe_prefix) for name, some in sets]
-    pair = [one for one in observations if one.spec.group == "lower-bound" and one.spec.world == "lower-bound-2"]
+    pair = [one for one in observations if one.group == "lower-bound" and one.world == "lower-bound-2"]
     return together([any_of(sums), any_of(regrets), *([_margin_law(pair)] if pair else [])])
 
 
 def _margin_law(observations: Sequence[Observation]) -> Verdict:
     """R_T min(Delta, Delta^2) must not grow as the margin Delta of the baseline goes to 0."""
-    longest = max(one.spec.episodes for one in observations)
+    longest = max(one.episodes for one in observations)
     margins = sorted({margin_of(one) for one in observations}, reverse=True)
     scaled = [
         np.array([one["regret"] * min(rho, rho**2) for one in observations if _is(one, longest, rho)])
@@ -75,17 +76,16 @@ def _margin_law(observations: Sequence[Observation]) -> Verdict:
     ]
     if len(margins) < 2 or any(values.mean() <= 0.0 for values in scaled):
         return untested("the law in the margin needs positive regret at several margins")
-    # Against 1/Delta; `exponent` takes whole numbers or not.
-    found = exponent([round(1e6 / rho) for rho in margins], scaled)
+    found = power_law([1.0 / rho for rho in margins], scaled, level=LEVEL)
     sentence = (
         f"R_T min(Delta, Delta^2) has exponent {found} in 1/Delta from Delta = {margins[-1]:g} to {margins[0]:g} at "
         f"T = {longest:,}"
     )
-    return refuted(f"{sentence}: it grows") if found.low > 0.0 else holds(sentence, exponent=found.value)
+    return refuted(f"{sentence}: it grows") if found.low > 0.0 else holds(sentence, exponent=found.exponent)
 
 
 def _is(one: Observation, episodes: int, rho: float) -> bool:
-    return one.spec.episodes == episodes and margin_of(one) == rho
+    return one.episodes == episodes and margin_of(one) == rho
 
 
 def judge_weighted_width(observations: Sequence[Observation]) -> Verdict:

@@ -1,20 +1,14 @@
-"""The table of a verification for people, as Markdown, and its progress."""
+"""The table of a verification for people, and as Markdown."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
 
-from hedgerow import files, paper
-from hedgerow.output import Screen, Table, name_column, say
+from hedgerow import disk, paper
+from hedgerow.output import Screen, Table
 from hedgerow.promises.promise import Status
-from hedgerow.promises.verify import Advance, Report
+from hedgerow.promises.verify import Report
 
-PATIENCE = 5.0
-"""Seconds between two lines of progress where there is no terminal."""
 COLOURS = {Status.HOLDS: "green", Status.REFUTED: "bold red", Status.UNTESTED: "yellow"}
 
 
@@ -74,46 +68,10 @@ def markdown(report: Report) -> str:
 
 def write_markdown(report: Report, folder: Path) -> Path:
     """The tables as `verdicts.md`."""
-    files.save(folder / "verdicts.md", markdown(report).encode(), overwrite=True)
+    disk.save(folder / "verdicts.md", markdown(report).encode(), overwrite=True)
     return folder / "verdicts.md"
 
 
 def _row(cells: tuple[str, ...]) -> str:
     escaped = (cell.replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(escaped)} |"
-
-
-@contextmanager
-def progress(quiet: bool = False) -> Iterator[Advance]:
-    """A bar in a terminal, a line now and then elsewhere; both on stderr."""
-    if quiet:
-        yield lambda done, total, what: None
-        return
-    if not sys.stderr.isatty():
-        yield _plain()
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("runs"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        name_column(),
-    )
-    with Progress(*columns, console=Screen(error=True).rich, transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
-
-
-def _plain() -> Advance:
-    begun, spoken = perf_counter(), 0.0
-
-    def advance(done: int, total: int, what: str) -> None:
-        nonlocal spoken
-        now = perf_counter()
-        if now - spoken > PATIENCE or done == total:
-            spoken = now
-            say(f"{done}/{total} runs, {now - begun:.0f} s: {what}", error=True)
-
-    return advance

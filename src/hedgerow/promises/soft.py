@@ -37,8 +37,7 @@ def split(observations: Sequence[Observation]) -> list[tuple[str, list[Observati
     """Runs that only differ in horizon and seed, each set under a name."""
     sets: dict[str, list[Observation]] = {}
     for one in observations:
-        spec = one.spec
-        sets.setdefault(f"{spec.world}, {spec.adversary}, {spec.preset}", []).append(one)
+        sets.setdefault(f"{one.world}, {one.adversary}, {one.preset}", []).append(one)
     return sorted(sets.items())
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hedgerow import disk
 from hedgerow.errors import InvalidInput
+from hedgerow.experiments.sweep import Watcher
 from hedgerow.promises import confidence, constant, lower, machinery, safe, soft
 from hedgerow.promises.controls import CONTROLS, Control
+from hedgerow.promises.evidence import Evidence
 from hedgerow.promises.levels import Level
-from hedgerow.promises.observation import Observation, take
 from hedgerow.promises.promise import Promise, Status, Verdict
-from hedgerow.promises.specs import RunSpec
-from hedgerow.promises.store import Store, manifest
 
 PROMISES: tuple[Promise, ...] = (
     *confidence.PROMISES,
@@ -27,9 +28,6 @@ PROMISES: tuple[Promise, ...] = (
     *machinery.PROMISES,
 )
 BY_KEY = {promise.key: promise for promise in PROMISES}
-
-Advance = Callable[[int, int, str], None]
-"""Called with (runs done, runs in all, what was just done)."""
 
 
 @dataclass(frozen=True)
@@ -124,80 +122,38 @@ def verify(
     only: Sequence[str] = (),
     processes: int = 2,
     fresh: bool = False,
-    advance: Advance | None = None,
+    watch: Watcher | None = None,
 ) -> Report:
-    """Everything that `hedgerow verify` does, without its output; observations and report are kept in `folder`."""
-    begun, store = time.perf_counter(), Store(folder)
+    """Everything that `hedgerow verify` does, without its output; results and report are kept in `folder`."""
+    begun, evidence = time.perf_counter(), Evidence(level, folder)
     promises = chosen_promises(only, level)
     keys = {promise.key for promise in promises}
-    controls = [c for c in CONTROLS if c.name in level.controls and keys & set(c.promises)]
-    wanted = [spec for promise in promises for group in promise.groups for spec in level.groups.get(group, [])]
-    wanted += [spec for control in controls for spec in level.controls[control.name]]
-    found, resumed = _observe_all(wanted, store, processes, fresh, advance)
-    judged = tuple(_judge(promise, level, found) for promise in promises)
+    controls = [control for control in CONTROLS if control.name in level.controls and keys & set(control.promises)]
+    wanted = [cell for promise in promises for group in promise.groups for cell in level.groups.get(group, [])]
+    wanted += [cell for control in controls for cell in level.controls[control.name]]
+    tally = evidence.gather(wanted, processes, fresh, watch)
+    judged = tuple(_judge(promise, level, evidence) for promise in promises)
     controlled = tuple(
-        Controlled(c, key, BY_KEY[key].judge([found[s.digest] for s in level.controls[c.name]]),
-                   len(level.controls[c.name]))
-        for c in controls
-        for key in c.promises
+        Controlled(control, key, BY_KEY[key].judge(evidence.seen(control.name, level.controls[control.name])),
+                   len(level.controls[control.name]))
+        for control in controls
+        for key in control.promises
         if key in keys
     )  # fmt: skip
-    seconds = time.perf_counter() - begun
-    report = Report(
-        level.name, judged, controlled, manifest(level.name, tuple(only), len(found), resumed, seconds)
-    )  # fmt: skip
-    store.write_json("manifest.json", report.manifest)
-    store.write_json("verdicts.json", report.as_data())
+    manifest = {
+        "level": level.name,
+        "only": list(only),
+        "results": evidence.directory.name,
+        "runs": tally.total,
+        "found_finished": tally.skipped,
+        "seconds": round(time.perf_counter() - begun, 1),
+    }
+    report = Report(level.name, judged, controlled, manifest)
+    text = json.dumps(report.as_data(), indent=2, allow_nan=False)
+    disk.save(folder / "verdicts.json", f"{text}\n".encode(), overwrite=True)
     return report
 
 
-def _judge(promise: Promise, level: Level, found: dict[str, Observation]) -> Judged:
-    observations = [
-        Observation(spec, found[spec.digest].values, found[spec.digest].curves)
-        for group in promise.groups
-        for spec in level.groups.get(group, [])
-    ]
+def _judge(promise: Promise, level: Level, evidence: Evidence) -> Judged:
+    observations = [one for group in promise.groups for one in evidence.seen(group, level.groups.get(group, []))]
     return Judged(promise, promise.judge(observations), len(observations))
-
-
-# Runs -----------------------------------------------------------------------------------------------------------------
-
-
-def _observe_all(
-    wanted: Sequence[RunSpec], store: Store, processes: int, fresh: bool, advance: Advance | None
-) -> tuple[dict[str, Observation], int]:
-    """The observations of all specs by digest, and how many were there already."""
-    specs = list({spec.digest: spec for spec in wanted}.values())
-    found: dict[str, Observation] = {}
-    if not fresh:
-        for spec in specs:
-            known = store.find(spec)
-            if known is not None:
-                found[spec.digest] = known
-    resumed, missing = len(found), [spec for spec in specs if spec.digest not in found]
-    tell = advance or (lambda done, total, what: None)
-    tell(len(found), len(specs), "found finished")
-    for observation in _runs(missing, processes):
-        store.keep(observation)
-        found[observation.spec.digest] = observation
-        tell(len(found), len(specs), observation.spec.title)
-    return found, resumed
-
-
-def _cost(spec: RunSpec) -> float:
-    """Roughly how long a run takes: long ones first, so that the processes end together."""
-    step_wise = 20.0 if spec.control and spec.control not in ("literal-sigma", "unconstrained") else 1.0
-    return spec.episodes * step_wise
-
-
-def _runs(specs: Sequence[RunSpec], processes: int) -> Any:
-    """Observations as they come."""
-    ordered = sorted(specs, key=_cost, reverse=True)
-    if processes == 1 or len(ordered) < 2:
-        return map(take, ordered)
-    try:
-        from joblib import Parallel, delayed
-    except ImportError as error:
-        raise InvalidInput("several processes need joblib; install hedgerow[bench], or use one: -j 1") from error
-
-    return Parallel(n_jobs=processes, return_as="generator_unordered")(delayed(take)(spec) for spec in ordered)

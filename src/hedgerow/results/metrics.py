@@ -34,6 +34,8 @@ FIT_FROM = 0.1
 LEAST_POINTS = 3
 """Of a fit: with fewer checkpoints in the last decade there is no exponent."""
 RESAMPLES = 2_000
+LEAST_USABLE = 0.9
+"""The share of the resamples that must have a slope, or the interval of a power law is unbounded."""
 LEVEL = 0.95
 BATCH_NUMBERS = 2**20
 """Of a bootstrap: about so many numbers are held at a time."""
@@ -86,6 +88,9 @@ class Growth:
     """The fit is factor * t^exponent"""
     first: int
     """The fit begins at this episode"""
+
+    def __str__(self) -> str:
+        return f"{self.exponent:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
 def cell_metrics(cell: Cell, table: Any) -> dict[str, Any]:
@@ -174,9 +179,38 @@ def growth_exponent(
     return Growth(slope, low, high, float(np.exp(intercept)), first)
 
 
-def _fit(log_t: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+def power_law(
+    points: ArrayLike,
+    samples: Sequence[ArrayLike],
+    *,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Growth:
+    """Fit c x^b to the means of `samples`, each (seeds,), at two or more `points` x > 0.
+
+    Unlike the checkpoints of a curve, every point has runs of its own: they are resampled point by point. Where more
+    than a tenth of the resamples have a mean that is not positive, the interval is unbounded: it says nothing.
+    """
+    x, values = numeric_array("the points", points), [numeric_array("the samples", sample) for sample in samples]
+    if x.ndim != 1 or len(x) != len(values) or len(x) < 2 or np.any(x <= 0.0) or any(v.ndim != 1 for v in values):
+        raise InvalidInput("a power law needs two or more positive points, and samples (seeds,) at each of them")
+    means = np.array([np.mean(sample) for sample in values])
+    if not np.all(means > 0.0):
+        raise InvalidInput("a power law needs positive means")
+    stream = np.random.default_rng(seed)
+    picks = [stream.integers(0, len(sample), size=(resamples, len(sample))) for sample in values]
+    drawn = np.stack([sample[pick].mean(axis=1) for sample, pick in zip(values, picks, strict=True)], axis=-1)
+    intercept, slope = (float(number) for number in _fit(np.log(x), means, least=2))
+    slopes = _fit(np.log(x), drawn, least=2)[1]
+    vague = np.sum(np.isfinite(slopes)) < LEAST_USABLE * resamples
+    low, high = (-np.inf, np.inf) if vague else _ends(slopes, level)
+    return Growth(slope, low, high, float(np.exp(intercept)), int(x[0]))
+
+
+def _fit(log_t: FloatArray, mean: FloatArray, least: int = LEAST_POINTS) -> tuple[FloatArray, FloatArray]:
     """Intercepts and slopes (...) of the lines through the logarithms of `mean` (..., C); NaN where there is none."""
-    usable = np.all(np.isfinite(mean) & (mean > 0.0), axis=-1) & (len(log_t) >= LEAST_POINTS)
+    usable = np.all(np.isfinite(mean) & (mean > 0.0), axis=-1) & (len(log_t) >= least)
     log_y = np.log(np.where(usable[..., np.newaxis], mean, 1.0))
     centred = log_t - np.mean(log_t)
     with np.errstate(invalid="ignore", divide="ignore"):  # a single point has no slope
@@ -194,8 +228,12 @@ def _interval(log_t: FloatArray, tail: FloatArray, level: float, resamples: int,
     for first in range(0, resamples, batch):
         chosen = stream.integers(0, len(tail), size=(min(batch, resamples - first), len(tail)))
         slopes.append(_fit(log_t, interquartile_mean(tail[chosen.T]))[1])  # of (seeds, batch, C)
-    drawn = np.concatenate(slopes)
-    found = drawn[np.isfinite(drawn)]
+    return _ends(np.concatenate(slopes), level)
+
+
+def _ends(slopes: FloatArray, level: float) -> tuple[float, float]:
+    """The percentiles of the slopes that exist; NaN if none does."""
+    found = slopes[np.isfinite(slopes)]
     if len(found) == 0:
         return float("nan"), float("nan")
     tails = 0.5 * (1.0 - level)

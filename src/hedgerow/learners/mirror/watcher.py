@@ -27,6 +27,7 @@ from hedgerow.learners.mirror.notes import (
     note_learning,
     note_plan,
 )
+from hedgerow.learners.mirror.proof_numbers import proof_columns, proof_facts
 from hedgerow.learners.mirror.state import OPEN, PENDING, PHASE_OVER
 from hedgerow.learners.mirror.watch import (
     BRANCH_NOW,
@@ -210,7 +211,7 @@ class MirrorWatcher:
 
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:
         """The weight of the baseline in the checkpoint's episode and summed so far, the bounds of its costs, by how
-        much the projection after it misses a threshold, and `COUNTERS`.
+        much the projection after it misses a threshold, and `COUNTERS`; with notes those of `proof_columns`.
         """
         watch = self.watch
         sums, counters = watch.mark_sums[:reached], watch.mark_counters[:reached]
@@ -220,6 +221,7 @@ class MirrorWatcher:
             "residual": sums[:, NOW_RESIDUAL],
             **{name: counters[:, place].astype(kind) for name, (place, kind) in COUNTERS.items()},
             **{f"bound_{i}": watch.mark_bounds[:reached, i] for i in range(watch.mark_bounds.shape[1])},
+            **(proof_columns(self.notes, reached) if self.notes is not None else {}),
         }
 
     def facts(self, comparator: FloatArray) -> dict[str, float | int | None]:
@@ -233,6 +235,8 @@ class MirrorWatcher:
         mixing_slack          min of (bound of lambda by the widths of the sets) - lambda: >= 0 (T9); needs an audit
         mirror_left, _right   the two sides of the mirror-descent inequality (T18)
         t_bar, rho_hat        of CV-OPS: how long its search took, and the margin that it found
+
+        With notes also those of `proof_facts`.
         """
         sums, tallies, layout = self.watch.sums, self.watch.tallies, self.learner.layout
         entropy = layout.steps * log(layout.num_states**2 * layout.num_actions)
@@ -246,6 +250,7 @@ class MirrorWatcher:
             "mirror_right": float(entropy * sums[MIRROR_RESTARTS] + sums[MIRROR_SQUARE]),
             "t_bar": getattr(self.learner, "t_bar", None),
             "rho_hat": getattr(self.learner, "rho_hat", None),
+            **(proof_facts(self, self.notes, comparator) if self.notes is not None else {}),
         }
 
 

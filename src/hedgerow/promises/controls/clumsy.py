@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -21,22 +20,12 @@ from hedgerow.learners.mirror.watcher import MirrorWatcher
 from hedgerow.learners.watching import Stage
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Policy
-from hedgerow.promises.observation import marks_of
-from hedgerow.promises.specs import RunSpec, ground_of, make_learner, make_losses
-from hedgerow.promises.witness import Witness
-
-
-def arguments(spec: RunSpec, learner: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What a step-wise witness of a broken learner class (or of the spec's own, if None) is made of."""
-    where = ground_of(spec)
-    positional = (where.cmdp, make_losses(spec, where), make_learner(spec, where, learner), spec.seed)
-    named = {"estimator": spec.estimator, "step_wise": True, "marks": marks_of(spec), "audit": spec.audit}
-    return positional, named
-
+from hedgerow.registry import learners
 
 # One coin per step ----------------------------------------------------------------------------------------------------
 
 
+@learners.register("per-step-mixing")
 class PerStep(SOPS):
     """Plays lambda pi_diamond(a|x) + (1 - lambda) pi_hat(a|x): another policy than the mixture, and scored as such."""
 
@@ -48,14 +37,10 @@ class PerStep(SOPS):
         return replace(plan, mixture=mixed, policy=mixed)
 
 
-def per_step(spec: RunSpec) -> Witness:
-    positional, named = arguments(spec, PerStep)
-    return Witness(*positional, **named)
-
-
 # One index for ever ---------------------------------------------------------------------------------------------------
 
 
+@learners.register("index-drawn-once")
 class IndexOnce(CVOPS):
     """Draws one policy of the mixture when the search ends, plays no other, and still believes the mixture's costs."""
 
@@ -77,11 +62,6 @@ class Believing(MirrorWatcher):
         self.watch.tallies[FALSE_BASELINE] = 0
 
 
-def index_once(spec: RunSpec) -> Witness:
-    positional, named = arguments(spec, IndexOnce)
-    return Witness(*positional, **{**named, "step_wise": False})
-
-
 # A projection onto wrong transitions ----------------------------------------------------------------------------------
 
 WRONG = 0.9
@@ -99,6 +79,7 @@ def wrong_boxes(layout: Layout) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
+@learners.register("wrong-box")
 class WrongBox(SVOPS):
     """Estimates rightly and projects wrongly."""
 
@@ -114,8 +95,3 @@ class WrongBox(SVOPS):
             boxes = state.boxes._replace(lower=self.wrong[0], upper=self.wrong[1])
             rescue(self.layout, self.core._replace(state=state._replace(boxes=boxes)))
         super()._complete()
-
-
-def wrong_box(spec: RunSpec) -> Witness:
-    positional, named = arguments(spec, WrongBox)
-    return Witness(*positional, **named)

@@ -14,14 +14,13 @@ from hedgerow.learners.mirror.state import GAMMA
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.learners.mirror.uobreps import UOBREPS
 from hedgerow.planning.induction import backward_induction
-from hedgerow.promises.controls.clumsy import arguments
-from hedgerow.promises.specs import RunSpec
-from hedgerow.promises.witness import Witness
+from hedgerow.registry import learners
 
 EXPLORES = 8
 """One episode in so many is exploration."""
 
 
+@learners.register("explore-then-commit")
 class Commits(UOBREPS):
     """Plays uniformly for T/8 episodes and then, for ever, the policy that looked best."""
 
@@ -49,11 +48,7 @@ class Commits(UOBREPS):
         load_columns(self.core.index, state.boxes.lower, state.boxes.upper, state.policy, self.core.buffers.columns)
 
 
-def commits(spec: RunSpec) -> Witness:
-    positional, named = arguments(spec, Commits)
-    return Witness(*positional, **named)
-
-
+@learners.register("backward-steps")
 class MovesWrongly(SVOPS):
     """After every mirror step takes it back twice over: weights grow where losses were."""
 
@@ -64,11 +59,7 @@ class MovesWrongly(SVOPS):
         project_now(self.layout, self.core)
 
 
-def moves_wrongly(spec: RunSpec) -> Witness:
-    positional, named = arguments(spec, MovesWrongly)
-    return Witness(*positional, **named)
-
-
+@learners.register("timid-estimator")
 class TimidEstimator(SVOPS):
     """Reports l / (u / 10 + gamma) as its estimate: up to ten times too large. (It still learns from the right one.)"""
 
@@ -76,8 +67,3 @@ class TimidEstimator(SVOPS):
         super().observe(episode)
         trace, gamma = self.core.buffers.trace, float(self.core.state.reals[GAMMA])
         trace.estimate[:] = episode.losses / (0.1 * trace.u + gamma)
-
-
-def timid_estimator(spec: RunSpec) -> Witness:
-    positional, named = arguments(spec, TimidEstimator)
-    return Witness(*positional, **named)

@@ -13,11 +13,10 @@ from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.plans import MirrorPlan
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.model.episode import Episode
-from hedgerow.promises.controls.clumsy import arguments
-from hedgerow.promises.specs import RunSpec
-from hedgerow.promises.witness import Witness
+from hedgerow.registry import learners
 
 
+@learners.register("layer-0-skipped")
 class SkipsFirstLayer(CVOPS):
     """Its search never hears of the costs of layer 0; its confidence sets do."""
 
@@ -33,11 +32,7 @@ class SkipsFirstLayer(CVOPS):
         refresh_row(core.index, core.state.counts, core.rule.box, row, core.state.boxes)
 
 
-def skips_first_layer(spec: RunSpec) -> Witness:
-    positional, named = arguments(spec, SkipsFirstLayer)
-    return Witness(*positional, **named)
-
-
+@learners.register("wrong-counts")
 class WrongCounts(SVOPS):
     """Bounds occupancies with boxes made of t visits for every pair, whatever was seen of it."""
 
@@ -49,8 +44,3 @@ class WrongCounts(SVOPS):
         refresh_all(core.index, counts._replace(num_visits=visits), core.rule.box, wrong)
         load_columns(core.index, wrong.lower, wrong.upper, core.state.policy, core.buffers.columns)
         return plan
-
-
-def wrong_counts(spec: RunSpec) -> Witness:
-    positional, named = arguments(spec, WrongCounts)
-    return Witness(*positional, **named)

@@ -28,11 +28,11 @@ MOST_LINES = 16
 """Of cells under way."""
 
 
-def watcher(quiet: bool) -> Watcher:
-    """The right one for where the output goes."""
+def watcher(quiet: bool, patience: float = 0.0) -> Watcher:
+    """The right one for where the output goes; `patience` is the least number of seconds between two plain lines."""
     if quiet:
         return Quiet()
-    return Display() if sys.stderr.isatty() else Lines()
+    return Display() if sys.stderr.isatty() else Lines(patience)
 
 
 def damage_line(reasons: Mapping[str, str]) -> str:
@@ -49,10 +49,11 @@ class Quiet(Watcher):
 
 
 class Lines(Watcher):
-    """A plain line for everything that happens."""
+    """A plain line for everything that happens; of cells that end well, one in `patience` seconds and the last."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = 0.0) -> None:
         self.begun, self.done, self.total = time.monotonic(), 0, 0
+        self.patience, self._spoken = patience, -patience
 
     def warm(self) -> None:
         _say("preparing the compiled kernels (a minute or two on the first run, then cached)")
@@ -67,6 +68,10 @@ class Lines(Watcher):
 
     def finish(self, cell: Cell, outcome: Outcome) -> None:
         self.done += 1
+        now = time.monotonic()
+        if not outcome.failed and self.done < self.total and now - self._spoken < self.patience:
+            return
+        self._spoken = now
         _say(f"[{self.done}/{self.total}] {cell.id}: {summary_line(cell, outcome)}")
 
     def again(self, ids: Sequence[str]) -> None:

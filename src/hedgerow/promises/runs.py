@@ -1,0 +1,114 @@
+"""The runs of a verification: ordinary cells of an experiment, in which the proofs are watched.
+
+Every adversary is known by a word here, and depends on the world's own loss and on the length of the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from hedgerow.checks import FloatArray, did_you_mean
+from hedgerow.errors import InvalidInput
+from hedgerow.experiments import parts
+from hedgerow.experiments.cells import Cell
+from hedgerow.experiments.parts import Part
+from hedgerow.promises import worlds
+from hedgerow.promises.controls import clumsy, deaf, forgetful
+from hedgerow.results.naming import canonical
+
+REGISTERED = (worlds, clumsy, deaf, forgetful)
+"""These modules register their worlds and learners when they are imported."""
+MARKS = 40
+"""Checkpoints of a run, fewer than a sweep's: many runs are kept."""
+DELTA = 0.05
+PERIODS = 8
+"""How often a switching or drifting adversary comes round within a run."""
+PURSUIT_RATE = 0.1
+
+ADVERSARIES: Mapping[str, Callable[[FloatArray, int], Part]] = {
+    "fixed": lambda loss, T: {"name": "own"},
+    "switching": lambda loss, T: _switching(max(2, T // PERIODS), loss, 1.0 - loss, loss),
+    "drifting": lambda loss, T: {"name": "drifting", "period": max(2, T // PERIODS)},
+    "noisy": lambda loss, T: {"name": "iid", "means": loss.tolist()},
+    "turning": lambda loss, T: _switching(max(1, T // 4), loss, *[1.0 - loss] * 3),
+    "pursuit": lambda loss, T: {"name": "pursuit", "rate": PURSUIT_RATE},
+}
+
+
+def runs(
+    world: str | Part,
+    learner: str | Part,
+    episodes: int | Iterable[int],
+    seeds: Iterable[int],
+    *,
+    adversaries: Iterable[str] = ("fixed",),
+    presets: Iterable[str] = ("sharp",),
+    delta: float = DELTA,
+    audit: bool = False,
+    estimator: bool = False,
+) -> list[Cell]:
+    """All combinations: by length, then adversary, preset, seed. `world` and `learner` are names, or parts."""
+    lengths = [episodes] if isinstance(episodes, int) else episodes
+    place, own = _given(world), _given(learner)
+    return [
+        _cell(place, adversary, {"name": own["name"], "preset": preset, **own}, T, seed, delta, audit, estimator)
+        for T in lengths
+        for adversary in adversaries
+        for preset in presets
+        for seed in seeds
+    ]
+
+
+def _given(part: str | Part) -> Part:
+    return {"name": part} if isinstance(part, str) else part
+
+
+def _cell(
+    world: Part, adversary: str, learner: Part, T: int, seed: int, delta: float, audit: bool, estimator: bool
+) -> Cell:
+    closely = {"audit": audit, "estimator": estimator}
+    told = {**learner, "delta": delta, **{name: True for name, chosen in closely.items() if chosen}}
+    labels = {"world": parts.default_label(world), "learner": parts.default_label(told, quiet=("preset",))}
+    return Cell.of(
+        {
+            "world": _world(canonical(world))[0],
+            "adversary": _adversary(adversary, canonical(world), T),
+            "learner": _learner(canonical(learner)),
+            "episodes": T,
+            "delta": delta,
+            "seed": seed,
+            "root_seed": None,
+            "marks": MARKS,
+            "watch": {**closely, "notes": True},
+            "label": {**labels, "adversary": adversary},
+        }
+    )
+
+
+@cache
+def _world(given: str) -> tuple[Part, FloatArray]:
+    """A complete part, and the world's own loss (num_rows,)."""
+    part = parts.complete_world(json.loads(given), 0, Path())
+    _, loss = parts.build_world(part, Path())
+    if loss is None:
+        raise InvalidInput(f"the world {part['name']} has no loss of its own")
+    return part, loss
+
+
+@cache
+def _learner(given: str) -> Part:
+    return parts.complete_learner(json.loads(given))
+
+
+@cache
+def _adversary(name: str, world: str, T: int) -> Part:
+    if name not in ADVERSARIES:
+        raise InvalidInput(f"there is no adversary {name!r}{did_you_mean(name, ADVERSARIES)}")
+    return parts.complete_adversary(ADVERSARIES[name](_world(world)[1], T), T)
+
+
+def _switching(period: int, *patterns: FloatArray) -> Part:
+    return {"name": "switching", "period": period, "patterns": [pattern.tolist() for pattern in patterns]}
