@@ -9,7 +9,7 @@ from observed import found, seen
 
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import Status, Verdict, any_of, holds, never, rate, refuted, together, untested
-from hedgerow.promises.verify import BY_KEY, PROMISES
+from hedgerow.promises.table import BY_KEY, PROMISES
 
 HORIZONS = (256, 1024, 4096)
 NOISE = (0.98, 1.0, 1.02)
@@ -161,9 +161,10 @@ def test_no_runs_is_not_a_success() -> None:
 
 def test_joining_verdicts() -> None:
     good, bad, open_ = holds("good"), refuted("bad"), untested("open")
-    assert together([good, bad, open_]).status is any_of([good, bad, open_]).status is Status.REFUTED
-    assert together([good, open_]).status is Status.UNTESTED
+    assert together(good, bad, open_).status is any_of([good, bad, open_]).status is Status.REFUTED
+    assert together(good, open_).status is Status.UNTESTED
     assert any_of([good, open_]).status is Status.HOLDS
-    assert together([good, good]).status is Status.HOLDS
+    assert together(good, good).status is Status.HOLDS
     assert "not tested: open" in any_of([good, open_]).sentence
-    assert never("x", 0, 0).status is rate("x", 0, 0, 0.5).status is Status.UNTESTED
+    assert "not tested: open. " in together(together(good, open_), good).sentence
+    assert never("x", []).status is rate("x", [], 0.5).status is any_of([]).status is Status.UNTESTED

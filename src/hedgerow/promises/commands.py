@@ -52,8 +52,8 @@ def verify(
     for pool in ("OMP", "OPENBLAS", "MKL"):  # read when numpy is loaded, which is later
         os.environ.setdefault(f"{pool}_NUM_THREADS", "1")
     from hedgerow.experiments.progress import watcher
-    from hedgerow.promises import show
     from hedgerow.promises.levels import make_level
+    from hedgerow.promises.report import show
     from hedgerow.promises.verify import verify as run
 
     keys = [key.strip().upper() for part in only or [] for key in part.split(",") if key.strip()]
@@ -64,10 +64,8 @@ def verify(
     if as_json:
         print(json.dumps(report.as_data(), indent=2, allow_nan=False))
     else:
-        show.show(report)
-    written = [folder / "verdicts.json"]
-    if not keys:
-        written.append(show.write_markdown(report, folder))
+        show(report)
+    written = [folder / "verdicts.json", *([] if keys else [folder / "verdicts.md"])]
     if figures:
         from hedgerow.promises.figures import draw
 

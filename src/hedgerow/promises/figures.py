@@ -11,13 +11,12 @@ import numpy as np
 
 from hedgerow import disk
 from hedgerow.pages.log_plots import Line, log_plot
-from hedgerow.promises.constant import longest_search
+from hedgerow.promises.constant import ended, longest_search
 from hedgerow.promises.evidence import Evidence
-from hedgerow.promises.growth import Measure, by_horizon
+from hedgerow.promises.growth import by_horizon, split
 from hedgerow.promises.levels import Level
 from hedgerow.promises.lower import least_regret, margin_of
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.soft import split
 
 EPISODES = "horizon T (every point has runs of its own)"
 
@@ -37,110 +36,98 @@ def draw(level: Level, folder: Path) -> list[Path]:
 Seen = dict[str, list[Observation]]
 
 
-def _means(some: Sequence[Observation], measure: Measure) -> list[tuple[float, float]]:
-    return [(float(T), float(np.mean(values))) for T, values in by_horizon(some, measure).items()]
+Points = Sequence[tuple[float, float]]
 
 
-def _root(points: Sequence[tuple[float, float]], name: str = "slope 1/2") -> Line:
+def _means(some: Sequence[Observation], name: str) -> list[tuple[float, float]]:
+    return [(float(T), float(np.mean(values))) for T, values in by_horizon(some, name).items()]
+
+
+def _root(points: Points) -> Line:
     """sqrt(T) through the last point."""
     (first, _), (last, value) = points[0], points[-1]
-    return Line(name, [(first, value * sqrt(first / last)), (last, value)], reference=True)
+    return Line("slope 1/2", [(first, value * sqrt(first / last)), (last, value)], reference=True)
 
 
-def _line(points: Sequence[tuple[float, float]]) -> Line:
+def _line(points: Points) -> Line:
     """T through the first point."""
     (first, value), (last, _) = points[0], points[-1]
     return Line("slope 1", [(first, value), (last, value * last / first)], reference=True)
 
 
-def _soft(seen: Seen) -> str:
-    curves = [
-        Line(f"V, {_short(some[0])}", _means(some, lambda one: one["violation"]))
-        for _, some in split(seen.get("soft-violation", []))
-    ]
-    noisy = [one for one in seen.get("soft-regret", []) if one.adversary == "noisy"]
-    if noisy:
-        curves.append(Line("R, lower-bound-2", _means(noisy, lambda one: one["regret"])))
+def _between(title: str, curves: Sequence[Line]) -> str:
+    """Curves with both slopes through the first of them."""
     if not curves:
         return ""
     references = [_line(curves[0].points), _root(curves[0].points)]
-    return log_plot("SV-OPS: violation and regret", EPISODES, "mean over seeds", [*curves, *references])
+    return log_plot(title, EPISODES, "mean over seeds", [*curves, *references])
+
+
+def _soft(seen: Seen) -> str:
+    sets = [some for _, some in split(seen.get("soft-violation", []))]
+    curves = [Line(f"V, {some[0].world}, {some[0].preset}", _means(some, "violation")) for some in sets]
+    noisy = [one for one in seen.get("soft-regret", []) if one.adversary == "noisy"]
+    regret = [Line("R, lower-bound-2", _means(noisy, "regret"))] if noisy else []
+    return _between("SV-OPS: violation and regret", curves + regret)
 
 
 def _safe(seen: Seen) -> str:
-    curves = []
-    for _, some in split(seen.get("safe-growth", [])):
-        curves.append(Line(f"sum of weights, {some[0].preset}", _means(some, lambda one: one["mixing_total"])))
-        curves.append(Line(f"regret, {some[0].preset}", _means(some, lambda one: one["regret"])))
-    if not curves:
-        return ""
-    references = [_line(curves[0].points), _root(curves[0].points)]
-    return log_plot("S-OPS: regret and mixing weights", EPISODES, "mean over seeds", [*curves, *references])
+    curves = [
+        Line(f"{word}, {some[0].preset}", _means(some, name))
+        for _, some in split(seen.get("safe-growth", []))
+        for word, name in (("sum of weights", "mixing_total"), ("regret", "regret"))
+    ]
+    return _between("S-OPS: regret and mixing weights", curves)
 
 
 def _constant(seen: Seen) -> str:
-    some = [one for one in seen.get("constant", []) if np.isfinite(one["t_bar"])]
+    some, names = ended(seen.get("constant", [])), ("violation", "t_bar", "regret_after")
     if not some:
         return ""
-    curves = [
-        Line("violation V", _means(some, lambda one: one["violation"])),
-        Line("end of the search", _means(some, lambda one: one["t_bar"])),
-        Line("regret after it", _means(some, lambda one: one["regret_after"])),
-    ]
-    return log_plot(
-        "CV-OPS: constant violation", EPISODES, "mean over seeds", [*curves, _root(curves[-1].points)]
-    )  # fmt: skip
+    words = ("violation V", "end of the search", "regret after it")
+    curves = [Line(word, _means(some, name)) for word, name in zip(words, names, strict=True)]
+    references = [_root(curves[-1].points)]
+    return log_plot("CV-OPS: constant violation", EPISODES, "mean over seeds", [*curves, *references])
 
 
-def _pair(seen: Seen) -> tuple[list[Observation], list[float]]:
+def _pair(seen: Seen) -> dict[float, list[Observation]]:
+    """Runs on the second instance of the pair by margin."""
     second = [one for one in seen.get("lower-bound", []) if one.world == "lower-bound-2"]
-    return second, sorted({margin_of(one) for one in second})
+    margins = sorted({margin_of(one) for one in second})
+    return {rho: [one for one in second if margin_of(one) == rho] for rho in margins}
 
 
 def _lower(seen: Seen) -> str:
-    second, margins = _pair(seen)
-    if len({one.episodes for one in second}) < 2:
+    pair = _pair(seen)
+    if len({one.episodes for some in pair.values() for one in some}) < 2:
         return ""
-    curves = []
-    for rho in margins:
-        some = [one for one in second if margin_of(one) == rho]
-        curves.append(Line(f"rho = {rho:g}", _means(some, lambda one: one["regret"])))
-    tight = [one for one in second if margin_of(one) == margins[0]]
-    bound = Line(f"bound, rho = {margins[0]:g}", _means(tight, least_regret), reference=True)
+    curves = [Line(f"rho = {rho:g}", _means(some, "regret")) for rho, some in pair.items()]
+    rho, tight = next(iter(pair.items()))
+    least = {one.episodes: least_regret(one) for one in tight}
+    bound = Line(f"bound, rho = {rho:g}", [(float(T), least[T]) for T in sorted(least)], reference=True)
     return log_plot("S-OPS on the lower-bound pair: regret on instance 2", EPISODES, "mean regret", [*curves, bound])
 
 
 def _margin(seen: Seen) -> str:
-    second, margins = _pair(seen)
-    if len(margins) < 2:
+    means = {rho: dict(_means(some, "regret")) for rho, some in sorted(_pair(seen).items(), reverse=True)}
+    if len(means) < 2:
         return ""
-    curves = []
-    for T in sorted({one.episodes for one in second}):
-        points = [
-            (1.0 / rho, float(np.mean([o["regret"] for o in second if o.episodes == T and margin_of(o) == rho])))
-            for rho in reversed(margins)
-        ]
-        curves.append(Line(f"T = {T:,}", points))
+    horizons = sorted({T for by_horizon in means.values() for T in by_horizon})
+    curves = [Line(f"T = {T:,.0f}", [(1.0 / rho, means[rho][T]) for rho in means]) for T in horizons]
     return log_plot("The price of a small margin", "1 / rho", "mean regret", [*curves, _line(curves[-1].points)])
 
 
 def _adversaries(seen: Seen) -> str:
-    curves = [
-        Line(_opponent(some[0]), _means(some, lambda one: one["regret"]))
-        for _, some in split(seen.get("soft-regret", []))
-    ]
-    if not curves:
-        return ""
+    sets = [some for _, some in split(seen.get("soft-regret", []))]
+    curves = [Line(_opponent(some[0]), _means(some, "regret")) for some in sets]
     drawn = [curve for curve in curves if curve.points[-1][1] > 0.0]
-    return log_plot("SV-OPS against five adversaries", EPISODES, "mean regret", [*curves, _root(drawn[0].points)])
+    references = [_root(drawn[0].points)] if drawn else []
+    title = "SV-OPS against five adversaries"
+    return log_plot(title, EPISODES, "mean regret", [*curves, *references]) if curves else ""
 
 
 def _opponent(one: Observation) -> str:
     return one.adversary if one.world == "lower-bound-2" else f"{one.adversary}, {one.world}"
-
-
-def _short(one: Observation) -> str:
-    return f"{one.world}, {one.preset}"
 
 
 FIGURES: dict[str, Callable[[Seen], str]] = {
@@ -171,7 +158,7 @@ def growth_table(seen: Seen) -> str:
     lines = ["| quantity | world, adversary, preset | mean at T | exponents |", "|---|---|---|---|"]
     for group, title, name in CURVES:
         for label, some in split(seen.get(group, [])):
-            points = [p for p in _means(some, lambda one, name=name: one[name]) if np.isfinite(p[1])]  # type: ignore[misc]
+            points = [p for p in _means(some, name) if np.isfinite(p[1])]
             means = ", ".join(f"{value:.4g} at {T:,.0f}" for T, value in points)
             slopes = [
                 f"{log(b / a) / log(S / T):.2f}" if a > 0.0 and b > 0.0 else "-" for (T, a), (S, b) in pairwise(points)
@@ -185,7 +172,7 @@ def constants_table(seen: Seen) -> str:
     """What the theory's constants ask for, beside what was measured."""
     lines = ["| constant | the theory's | measured, largest | runs |", "|---|---|---|---|"]
     for group in ("search", "constant", "oracle"):
-        some = [one for one in seen.get(group, []) if np.isfinite(one["t_bar"])]
+        some = ended(seen.get(group, []))
         if not some:
             continue
         title, theory = f"{group}, {some[0].world}", some[0]["primal_bound"]

@@ -33,65 +33,63 @@ NO_PREFIX = 0.5
 Measure = Callable[[Observation], float]
 
 
-def by_horizon(observations: Sequence[Observation], measure: Measure) -> dict[int, FloatArray]:
+def split(observations: Sequence[Observation]) -> list[tuple[str, list[Observation]]]:
+    """Runs that only differ in horizon and seed, each set under a name."""
+    sets: dict[str, list[Observation]] = {}
+    for one in observations:
+        sets.setdefault(f"{one.world}, {one.adversary}, {one.preset}", []).append(one)
+    return sorted(sets.items())
+
+
+def by_horizon(observations: Sequence[Observation], name: str) -> dict[int, FloatArray]:
     """The values of the seeds, horizon by horizon."""
-    horizons = sorted({observation.episodes for observation in observations})
-    return {T: np.array([measure(one) for one in observations if one.episodes == T]) for T in horizons}
+    horizons = sorted({one.episodes for one in observations})
+    return {T: np.array([one[name] for one in observations if one.episodes == T]) for T in horizons}
 
 
-def growth(what: str, observations: Sequence[Observation], measure: Measure, prefix: Measure | None = None) -> Verdict:
-    """Judge the growth of `measure`; `prefix` is the share of the trivial bound that the proof's own bound has."""
-    samples = by_horizon(observations, measure)
-    horizons = list(samples)
-    if len(horizons) < 2:
-        return untested(f"{what}: runs of at least two horizons are needed")
-    last = horizons[-1]
+def growth(what: str, observations: Sequence[Observation], name: str, prefix: Measure | None = None) -> Verdict:
+    """Judge the growth of a number; `prefix` is the share of the trivial bound that the proof's own bound has."""
+    samples = by_horizon(observations, name)
     means = {T: float(np.mean(values)) for T, values in samples.items()}
-    figures = {f"mean at {T}": value for T, value in means.items()}
-    if not all(np.isfinite(values).all() for values in samples.values()):
+    figures, last = {f"mean at {T}": value for T, value in means.items()}, max(samples, default=0)
+    if len(samples) < 2:
+        return untested(f"{what}: runs of at least two horizons are needed")
+    if not np.isfinite(list(means.values())).all():
         return untested(f"{what}: not defined in some run", **figures)
     if means[last] <= 0.0:
         return holds(f"{what} at T = {last:,} is {means[last]:.3g}: nothing grows", **figures)
     if prefix is not None:
-        share = float(np.mean([prefix(one) for one in observations if one.episodes == last]))
-        figures["prefix"] = share
+        share = figures["prefix"] = float(np.mean([prefix(one) for one in observations if one.episodes == last]))
         if share > NO_PREFIX:
-            return untested(
-                f"{what}: still the linear prefix at T = {last:,}, where the proof's own bound is {share:.0%} of the "
-                f"trivial one",
-                **figures,
-            )
-    if means[horizons[-2]] <= 0.0:
-        return untested(f"{what}: not positive at T = {horizons[-2]:,}", **figures)
-    return _by_exponents(what, observations, samples, means, figures)
+            reason = f"where the proof's own bound is {share:.0%} of the trivial one"
+            return untested(f"{what}: still the linear prefix at T = {last:,}, {reason}", **figures)
+    *_, before, last = samples
+    if means[before] <= 0.0:
+        return untested(f"{what}: not positive at T = {before:,}", **figures)
+    allowed = allowed_exponent(observations, (before, last))
+    return _by_exponents(f"{what} grows with exponent", samples, allowed, figures)
 
 
 def _by_exponents(
-    what: str,
-    observations: Sequence[Observation],
-    samples: dict[int, FloatArray],
-    means: dict[int, float],
-    figures: dict[str, float],
-) -> Verdict:
-    horizons = list(samples)
-    pair = horizons[-2:]
+    what: str, samples: dict[int, FloatArray], allowed: float, figures: dict[str, float]
+) -> Verdict:  # fmt: skip
+    first, last = pair = list(samples)[-2:]
     found = power_law(pair, [samples[T] for T in pair], level=LEVEL)
-    allowed = allowed_exponent(observations, pair)
     figures |= {"exponent": found.exponent, "low": found.low, "high": found.high, "allowed": allowed}
-    sentence = f"{what} grows with exponent {found} from T = {pair[0]:,} to {pair[1]:,}, allowed {allowed:.2f}"
+    sentence = f"{what} {found} from T = {first:,} to {last:,}, allowed {allowed:.2f}"
     if found.high - found.low > WIDEST:
         return untested(f"{sentence}: too noisy to tell", **figures)
     if found.exponent <= allowed + CLOSE and found.high < 1.0:
         return holds(sentence, **figures)
-    before = horizons[-3:-1]
-    if len(before) == 2 and means[before[0]] > 0.0:
+    before = list(samples)[-3:-1]
+    if len(before) == 2 and samples[before[0]].mean() > 0.0:
         earlier = power_law(before, [samples[T] for T in before], level=LEVEL).exponent
         figures["exponent before"] = earlier
         if found.exponent < earlier - FALLING:
             return untested(f"{sentence}: above, but still falling (before: {earlier:.2f})", **figures)
-    if found.low > allowed:
-        return refuted(sentence, **figures)
-    return untested(f"{sentence}: too noisy to tell", **figures)
+    return (
+        refuted(sentence, **figures) if found.low > allowed else untested(f"{sentence}: too noisy to tell", **figures)
+    )
 
 
 def allowed_exponent(observations: Sequence[Observation], pair: Sequence[int]) -> float:

@@ -32,84 +32,35 @@ ORACLE_CONSTANT = 1.5
 """C_P for T13 and T14: above the regret constants that are measured on the worlds where it is used."""
 
 
-@dataclass(frozen=True)
-class Scale:
-    """The numbers that make a level."""
-
-    deterministic: tuple[int, int]
-    """(episodes, seeds)"""
-    confidence: tuple[int, int]
-    soft: tuple[tuple[int, ...], int]
-    """(horizons, seeds)"""
-    soft_paper: tuple[tuple[int, ...], int]
-    soft_layered: tuple[tuple[int, ...], int]
-    regret: tuple[tuple[int, ...], int]
-    regret_binding: tuple[tuple[int, ...], int]
-    safe: tuple[tuple[int, ...], int]
-    safe_paper: tuple[tuple[int, ...], int]
-    width: tuple[tuple[int, ...], int]
-    search: tuple[int, int]
-    constant: tuple[tuple[int, ...], int]
-    oracle: tuple[int, int]
-    pair: tuple[tuple[int, ...], tuple[float, ...], int]
-    """(horizons, margins rho, seeds)"""
-    estimator: tuple[int, int]
+def _powers(first: int, last: int, step: int = 2) -> tuple[int, ...]:
+    return tuple(2**k for k in range(first, last + 1, step))
 
 
+LONG = 10**7
 NONE: tuple[tuple[int, ...], int] = ((), 0)
-SCALES = {
-    "quick": Scale(
-        deterministic=(300, 1),
-        confidence=(500, 24),
-        soft=((2**10, 2**12, 2**14), 4),
-        soft_paper=NONE,
-        soft_layered=NONE,
-        regret=((2**8, 2**10, 2**12), 6),
-        regret_binding=NONE,
-        safe=((2**10, 2**12, 2**14), 4),
-        safe_paper=NONE,
-        width=((2**8, 2**10, 2**12), 3),
-        search=(1500, 16),
-        constant=((2**11, 2**12, 2**13), 4),
-        oracle=(3000, 8),
-        pair=((2000,), (0.1, 0.25, 0.5), 6),
-        estimator=(500, 16),
+SIZES: dict[str, tuple[Any, Any, Any]] = {
+    "deterministic": ((300, 1), (4_000, 2), (20_000, 2)),
+    "confidence": ((500, 24), (2_000, 200), (5_000, 400)),
+    "soft": ((_powers(10, 14), 4), (_powers(10, 18), 6), ((*_powers(10, 20), LONG), 4)),
+    "soft paper": (NONE, (_powers(12, 18), 3), ((*_powers(12, 20), LONG), 4)),
+    "soft layered": (NONE, (_powers(12, 16), 3), (_powers(12, 20), 4)),
+    "regret": ((_powers(8, 12), 6), (_powers(10, 16), 6), (_powers(10, 20), 6)),
+    "regret binding": (NONE, NONE, ((*_powers(12, 20), LONG), 20)),
+    "safe": ((_powers(10, 14), 4), (_powers(10, 18), 4), ((*_powers(10, 20), LONG), 4)),
+    "safe paper": (NONE, (_powers(12, 18), 3), ((*_powers(12, 20), LONG), 4)),
+    "width": ((_powers(8, 12), 3), (_powers(10, 16), 3), (_powers(10, 18), 6)),
+    "search": ((1_500, 16), (2_500, 500), (5_000, 1_000)),
+    "constant": ((_powers(11, 13, 1), 4), (_powers(11, 16, 1), 6), ((2**11, *_powers(12, 20), LONG), 12)),
+    "oracle": ((3_000, 8), (6_000, 40), (10_000, 200)),
+    "pair": (
+        ((2_000,), (0.1, 0.25, 0.5), 6),
+        ((4_000, 16_000, 64_000), (0.05, 0.1, 0.25, 0.5), 3),
+        ((4_000, 16_000, 64_000, 256_000), (0.05, 0.1, 0.25, 0.5), 8),
     ),
-    "default": Scale(
-        deterministic=(4_000, 2),
-        confidence=(2_000, 200),
-        soft=(tuple(2**k for k in (10, 12, 14, 16, 18)), 6),
-        soft_paper=(tuple(2**k for k in (12, 14, 16, 18)), 3),
-        soft_layered=(tuple(2**k for k in (12, 14, 16)), 3),
-        regret=(tuple(2**k for k in (10, 12, 14, 16)), 6),
-        regret_binding=NONE,
-        safe=(tuple(2**k for k in (10, 12, 14, 16, 18)), 4),
-        safe_paper=(tuple(2**k for k in (12, 14, 16, 18)), 3),
-        width=(tuple(2**k for k in (10, 12, 14, 16)), 3),
-        search=(2_500, 500),
-        constant=(tuple(2**k for k in (11, 12, 13, 14, 15, 16)), 6),
-        oracle=(6_000, 40),
-        pair=((4_000, 16_000, 64_000), (0.05, 0.1, 0.25, 0.5), 3),
-        estimator=(2_000, 100),
-    ),
-    "full": Scale(
-        deterministic=(20_000, 2),
-        confidence=(5_000, 400),
-        soft=((*(2**k for k in range(10, 21, 2)), 10**7), 4),
-        soft_paper=((*(2**k for k in range(12, 21, 2)), 10**7), 4),
-        soft_layered=(tuple(2**k for k in (12, 14, 16, 18, 20)), 4),
-        regret=(tuple(2**k for k in (10, 12, 14, 16, 18, 20)), 6),
-        regret_binding=((*(2**k for k in range(12, 21, 2)), 10**7), 20),
-        safe=((*(2**k for k in range(10, 21, 2)), 10**7), 4),
-        safe_paper=((*(2**k for k in range(12, 21, 2)), 10**7), 4),
-        width=(tuple(2**k for k in (10, 12, 14, 16, 18)), 6),
-        search=(5_000, 1_000),
-        constant=((2**11, *(2**k for k in range(12, 21, 2)), 10**7), 12),
-        oracle=(10_000, 200),
-        pair=((4_000, 16_000, 64_000, 256_000), (0.05, 0.1, 0.25, 0.5), 8),
-        estimator=(4_000, 400),
-    ),
+    "estimator": ((500, 16), (2_000, 100), (4_000, 400)),
 }
+"""At the levels quick, default and full: (episodes, or horizons; seeds), of the pair (horizons, margins rho, seeds)."""
+LEVELS = ("quick", "default", "full")
 
 
 @dataclass(frozen=True)
@@ -134,41 +85,41 @@ class Level:
 def make_level(name: str) -> Level:
     if name == "deterministic":
         return Level(name, {"deterministic": deterministic(20_000, 20)}, {})
-    if name not in SCALES:
-        raise InvalidInput(f"there is no level {name!r}; choose one of {', '.join(SCALES)}, deterministic")
-    return Level(name, _groups(SCALES[name]), controls())
+    if name not in LEVELS:
+        raise InvalidInput(f"there is no level {name!r}; choose one of {', '.join(LEVELS)}, deterministic")
+    return Level(name, _groups({what: sizes[LEVELS.index(name)] for what, sizes in SIZES.items()}), controls())
 
 
-def _groups(scale: Scale) -> dict[str, list[Cell]]:
+def _groups(size: dict[str, Any]) -> dict[str, list[Cell]]:
     """By the names that promises use; runs of one set differ in length and seed only."""
     return {
-        "deterministic": deterministic(*scale.deterministic),
-        "confidence": _both_learners(*scale.confidence),
+        "deterministic": deterministic(*size["deterministic"]),
+        "confidence": _both_learners(*size["confidence"]),
         "soft-violation": [
-            *_growing("two-actions", "sv-ops", scale.soft),
-            *_growing("two-actions", "sv-ops", scale.soft_paper, presets=("paper",)),
-            *_growing(SMALL, "sv-ops", scale.soft_layered),
+            *_growing("two-actions", "sv-ops", size["soft"]),
+            *_growing("two-actions", "sv-ops", size["soft paper"], presets=("paper",)),
+            *_growing(SMALL, "sv-ops", size["soft layered"]),
         ],
         # On a world whose constraint does not bind: elsewhere early violations make the regret of SV-OPS negative.
         # Where it binds, against the adversary that leaves the least to gain from violating it.
         "soft-regret": [
-            *_growing("lower-bound-2", "sv-ops", scale.regret, adversaries=("noisy", "turning", *ADVERSARIES)),
-            *_growing("two-actions", "sv-ops", scale.regret_binding, adversaries=("pursuit",)),
+            *_growing("lower-bound-2", "sv-ops", size["regret"], adversaries=("noisy", "turning", *ADVERSARIES)),
+            *_growing("two-actions", "sv-ops", size["regret binding"], adversaries=("pursuit",)),
         ],
         "safe-growth": [
-            *_growing("two-actions", "s-ops", scale.safe),
-            *_growing("two-actions", "s-ops", scale.safe_paper, presets=("paper",)),
+            *_growing("two-actions", "s-ops", size["safe"]),
+            *_growing("two-actions", "s-ops", size["safe paper"], presets=("paper",)),
         ],
-        "safe-width": _growing("gate", "s-ops", scale.width, estimator=True),
-        "search": _growing("wide", "cv-ops", scale.search),
-        "constant": _growing({"name": "two-actions", "costly": 1.0, "threshold": 0.4}, "cv-ops", scale.constant),
+        "safe-width": _growing("gate", "s-ops", size["width"], estimator=True),
+        "search": _growing("wide", "cv-ops", size["search"]),
+        "constant": _growing({"name": "two-actions", "costly": 1.0, "threshold": 0.4}, "cv-ops", size["constant"]),
         "oracle": _growing(
             {"name": "lower-bound-2", "rho": 0.5},
             {"name": "cv-ops", "primal_constant": ORACLE_CONSTANT, "stop": "theory"},
-            scale.oracle,
+            size["oracle"],
         ),
-        "lower-bound": _pair(*scale.pair),
-        "estimator": _both_learners(*scale.estimator, estimator=True),
+        "lower-bound": _pair(*size["pair"]),
+        "estimator": _both_learners(*size["estimator"], estimator=True),
     }
 
 

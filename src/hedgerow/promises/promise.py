@@ -30,9 +30,6 @@ class Verdict:
     figures: dict[str, float] = field(default_factory=dict)
 
 
-Judge = Callable[[Sequence[Observation]], Verdict]
-
-
 @dataclass(frozen=True)
 class Promise:
     """One row of the table. `judge` sees the observations of `groups`, and nothing else."""
@@ -44,7 +41,7 @@ class Promise:
     groups: tuple[str, ...]
     rule: str
     """What would refute it"""
-    judge: Judge
+    judge: Callable[[Sequence[Observation]], Verdict]
 
 
 def holds(sentence: str, **figures: float) -> Verdict:
@@ -57,6 +54,21 @@ def refuted(sentence: str, **figures: float) -> Verdict:
 
 def untested(sentence: str, **figures: float) -> Verdict:
     return Verdict(Status.UNTESTED, sentence, figures)
+
+
+def rate(what: str, failed: Iterable[bool], allowed: float) -> Verdict:
+    """A promise that may fail with probability `allowed`: refuted if even the lower 99 % bound is above that.
+
+    `failed` says of every run whether it did.
+    """
+    cases = [bool(case) for case in failed]
+    failures, runs = sum(cases), len(cases)
+    if runs == 0:
+        return untested(f"no run in which {what} could have happened")
+    low, high = clopper_pearson(failures, runs)
+    sentence = f"{what} in {failures} of {runs} runs: probability within [{low:.3f}, {high:.3f}], allowed {allowed:.3g}"
+    figures = {"failures": float(failures), "runs": float(runs), "low": low, "high": high, "allowed": allowed}
+    return Verdict(Status.REFUTED if low > allowed else Status.HOLDS, sentence, figures)
 
 
 def clopper_pearson(failures: int, runs: int) -> tuple[float, float]:
@@ -74,28 +86,19 @@ def clopper_pearson(failures: int, runs: int) -> tuple[float, float]:
     return float(bounds.low), float(bounds.high)
 
 
-def rate(what: str, failures: int, runs: int, allowed: float) -> Verdict:
-    """A promise that may fail with probability `allowed`: refuted if even the lower 99 % bound is above that."""
-    if runs == 0:
-        return untested(f"no run in which {what} could have happened")
-    low, high = clopper_pearson(failures, runs)
-    sentence = f"{what} in {failures} of {runs} runs: probability within [{low:.3f}, {high:.3f}], allowed {allowed:.3g}"
-    figures = {"failures": float(failures), "runs": float(runs), "low": low, "high": high, "allowed": allowed}
-    return Verdict(Status.REFUTED if low > allowed else Status.HOLDS, sentence, figures)
-
-
-def never(what: str, offences: int, cases: int, detail: str = "") -> Verdict:
-    """A deterministic implication: refuted by a single case."""
-    if cases == 0:
+def never(what: str, broken: Iterable[bool], detail: str = "") -> Verdict:
+    """A deterministic implication: refuted by a single run, of which `broken` says whether it breaks it."""
+    cases = [bool(case) for case in broken]
+    if not cases:
         return untested(f"no run in which {what} was possible")
-    figures = {"offences": float(offences), "cases": float(cases)}
+    figures = {"offences": float(sum(cases)), "cases": float(len(cases))}
     ending = f"; {detail}" if detail else ""
-    if offences:
-        return refuted(f"{what} in {offences} of {cases} runs{ending}", **figures)
-    return holds(f"{what}: never in {cases} runs{ending}", **figures)
+    if any(cases):
+        return refuted(f"{what} in {sum(cases)} of {len(cases)} runs{ending}", **figures)
+    return holds(f"{what}: never in {len(cases)} runs{ending}", **figures)
 
 
-def together(parts: Iterable[Verdict]) -> Verdict:
+def together(*parts: Verdict) -> Verdict:
     """Checks that a promise needs all of: refuted if one is, else untested if one is, else it holds."""
     return _joined(parts, (Status.REFUTED, Status.UNTESTED, Status.HOLDS))
 
@@ -106,17 +109,16 @@ def any_of(parts: Iterable[Verdict]) -> Verdict:
 
 
 def _joined(parts: Iterable[Verdict], order: tuple[Status, ...]) -> Verdict:
-    found = list(parts)
-    status = next((status for status in order if any(part.status is status for part in found)), Status.UNTESTED)
-    listed = sorted(found, key=lambda part: order.index(part.status))
-    sentence = ". ".join(
-        part.sentence if part.status is not Status.UNTESTED or part.sentence.startswith("not tested: ")
-        else f"not tested: {part.sentence}"
+    listed = sorted(parts, key=lambda part: order.index(part.status))
+    sentences = [
+        f"not tested: {part.sentence}".replace("not tested: not tested: ", "not tested: ")
+        if part.status is Status.UNTESTED
+        else part.sentence
         for part in listed
-    )  # fmt: skip
+    ]
     figures = {f"{n}.{key}": value for n, part in enumerate(listed) for key, value in part.figures.items()}
-    return Verdict(status, sentence or "no runs", figures)
+    return Verdict(listed[0].status if listed else Status.UNTESTED, ". ".join(sentences) or "no runs", figures)
 
 
 def largest_delta(observations: Sequence[Observation]) -> float:
-    return max((observation.delta for observation in observations), default=0.0)
+    return max((one.delta for one in observations), default=0.0)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hedgerow.paper import cite
-from hedgerow.promises.growth import growth, soft_prefix
+from hedgerow.promises.growth import growth, soft_prefix, split
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.promise import Promise, Verdict, any_of, never, together
+from hedgerow.promises.promise import Verdict, any_of, never, together
 
 TOL_SUM = 1e-6
 """Rounding of a sum over a run."""
@@ -20,44 +19,13 @@ def violation_bound(one: Observation) -> float:
 
 def judge_violation(observations: Sequence[Observation]) -> Verdict:
     clean = [one for one in observations if one["clean"] and not one["infeasible"]]
-    offences = [one for one in clean if one["violation"] > violation_bound(one)]
+    above = [one["violation"] > violation_bound(one) for one in clean]
     tightest = max((one["violation"] / violation_bound(one) for one in clean), default=0.0)
-    sure = never("V_T above the proof's bound", len(offences), len(clean), f"largest share of the bound {tightest:.2f}")
-    curves = [
-        growth(f"V_T ({label})", some, lambda one: one["violation"], soft_prefix) for label, some in split(observations)
-    ]
-    return together([sure, any_of(curves)])
+    return together(
+        never("V_T above the proof's bound", above, f"largest share of the bound {tightest:.2f}"),
+        any_of(growth(f"V_T ({label})", some, "violation", soft_prefix) for label, some in split(observations)),
+    )
 
 
 def judge_regret(observations: Sequence[Observation]) -> Verdict:
-    return any_of(growth(f"R_T ({label})", some, lambda one: one["regret"]) for label, some in split(observations))
-
-
-def split(observations: Sequence[Observation]) -> list[tuple[str, list[Observation]]]:
-    """Runs that only differ in horizon and seed, each set under a name."""
-    sets: dict[str, list[Observation]] = {}
-    for one in observations:
-        sets.setdefault(f"{one.world}, {one.adversary}, {one.preset}", []).append(one)
-    return sorted(sets.items())
-
-
-PROMISES = (
-    Promise(
-        "T5",
-        "SV-OPS: V_T = O(L |X| sqrt(|A| T ln(T|X||A|m/delta)))",
-        cite("violationsoft"),
-        "1 - 8 delta; the bound by widths surely on the clean event",
-        ("soft-violation",),
-        "a run above sum |q - q_hat| + 2 sum xi^T q_hat + L; exponent above 1/2 and its logarithm, not falling",
-        judge_violation,
-    ),
-    Promise(
-        "T6",
-        "SV-OPS: R_T = O(L |X| sqrt(|A| T ln(T|X||A|/delta))) against any losses",
-        cite("regret_soft_unknown"),
-        "1 - 10 delta",
-        ("soft-regret",),
-        "exponent above 1/2 and its logarithm, not falling, for some adversary",
-        judge_regret,
-    ),
-)
+    return any_of(growth(f"R_T ({label})", some, "regret") for label, some in split(observations))
