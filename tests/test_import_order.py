@@ -16,7 +16,7 @@ ORDER = (
     ("errors", "kernel_cache", "paper"),
     ("disk",),
     ("checks", "compiling", "files", "output", "streams"),
-    ("registry"),
+    ("registry",),
     ("model",),
     ("planning",),
     ("adversaries", "importers"),

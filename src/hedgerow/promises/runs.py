@@ -16,10 +16,10 @@ from hedgerow.experiments import parts
 from hedgerow.experiments.cells import Cell
 from hedgerow.experiments.parts import Part
 from hedgerow.promises import worlds
-from hedgerow.promises.controls import clumsy, deaf, forgetful
+from hedgerow.promises.controls import mislearning, misplaying
 from hedgerow.results.naming import canonical
 
-REGISTERED = (worlds, clumsy, deaf, forgetful)
+REGISTERED = (worlds, misplaying, mislearning)
 """These modules register their worlds and learners when they are imported."""
 MARKS = 40
 """Checkpoints of a run, fewer than a sweep's: many runs are kept."""
@@ -42,7 +42,7 @@ def runs(
     world: str | Part,
     learner: str | Part,
     episodes: int | Iterable[int],
-    seeds: Iterable[int],
+    seeds: int | Iterable[int],
     *,
     adversaries: Iterable[str] = ("fixed",),
     presets: Iterable[str] = ("sharp",),
@@ -50,20 +50,15 @@ def runs(
     audit: bool = False,
     estimator: bool = False,
 ) -> list[Cell]:
-    """All combinations: by length, then adversary, preset, seed. `world` and `learner` are names, or parts."""
-    lengths = [episodes] if isinstance(episodes, int) else episodes
-    place, own = _given(world), _given(learner)
+    """All combinations, by length, adversary, preset, seed; worlds and learners are names or parts."""
+    place, own = ({"name": part} if isinstance(part, str) else part for part in (world, learner))
     return [
         _cell(place, adversary, {"name": own["name"], "preset": preset, **own}, T, seed, delta, audit, estimator)
-        for T in lengths
+        for T in ([episodes] if isinstance(episodes, int) else episodes)
         for adversary in adversaries
         for preset in presets
-        for seed in seeds
+        for seed in (range(seeds) if isinstance(seeds, int) else seeds)
     ]
-
-
-def _given(part: str | Part) -> Part:
-    return {"name": part} if isinstance(part, str) else part
 
 
 def _cell(
@@ -93,8 +88,7 @@ def _world(given: str) -> tuple[Part, FloatArray]:
     """A complete part, and the world's own loss (num_rows,)."""
     part = parts.complete_world(json.loads(given), 0, Path())
     _, loss = parts.build_world(part, Path())
-    if loss is None:
-        raise InvalidInput(f"the world {part['name']} has no loss of its own")
+    assert loss is not None
     return part, loss
 
 

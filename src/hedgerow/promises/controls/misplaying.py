@@ -22,8 +22,6 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Policy
 from hedgerow.registry import learners
 
-# One coin per step ----------------------------------------------------------------------------------------------------
-
 
 @learners.register("per-step-mixing")
 class PerStep(SOPS):
@@ -35,9 +33,6 @@ class PerStep(SOPS):
         mixed = Policy.trusted(self.layout, lam * self.core.baseline.policies[0] + (1.0 - lam) * state.policy)
         state.numbers[BRANCH] = 0  # the observed path must be possible under the learner's own policy
         return replace(plan, mixture=mixed, policy=mixed)
-
-
-# One index for ever ---------------------------------------------------------------------------------------------------
 
 
 @learners.register("index-drawn-once")
@@ -61,8 +56,6 @@ class Believing(MirrorWatcher):
         super()._follow(core)
         self.watch.tallies[FALSE_BASELINE] = 0
 
-
-# A projection onto wrong transitions ----------------------------------------------------------------------------------
 
 WRONG = 0.9
 """The least probability of the last successor in the wrong boxes."""
