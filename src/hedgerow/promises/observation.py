@@ -29,7 +29,7 @@ class Observation:
 
     @property
     def world(self) -> str:
-        return str(self.spec["world"]["name"])
+        return str(self.spec["world"]["name"]).rpartition(":")[2].replace("_", "-")
 
     @property
     def adversary(self) -> str:

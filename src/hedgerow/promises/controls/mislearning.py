@@ -18,13 +18,11 @@ from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.learners.mirror.uobreps import UOBREPS
 from hedgerow.model.episode import Episode
 from hedgerow.planning.induction import backward_induction
-from hedgerow.registry import learners
 
 EXPLORES = 8
 """One episode in so many is exploration."""
 
 
-@learners.register("explore-then-commit")
 class Commits(UOBREPS):
     """Plays uniformly for T/8 episodes and then, for ever, the policy that looked best."""
 
@@ -52,7 +50,6 @@ class Commits(UOBREPS):
         load_columns(self.core.index, state.boxes.lower, state.boxes.upper, state.policy, self.core.buffers.columns)
 
 
-@learners.register("backward-steps")
 class MovesWrongly(SVOPS):
     """After every mirror step takes it back twice over: weights grow where losses were."""
 
@@ -63,7 +60,6 @@ class MovesWrongly(SVOPS):
         project_now(self.layout, self.core)
 
 
-@learners.register("timid-estimator")
 class TimidEstimator(SVOPS):
     """Reports l / (u / 10 + gamma) as its estimate: up to ten times too large. (It still learns from the right one.)"""
 
@@ -73,7 +69,6 @@ class TimidEstimator(SVOPS):
         trace.estimate[:] = episode.losses / (0.1 * trace.u + gamma)
 
 
-@learners.register("layer-0-skipped")
 class SkipsFirstLayer(CVOPS):
     """Its search never hears of the costs of layer 0; its confidence sets do."""
 
@@ -89,7 +84,6 @@ class SkipsFirstLayer(CVOPS):
         refresh_row(core.index, core.state.counts, core.rule.box, row, core.state.boxes)
 
 
-@learners.register("wrong-counts")
 class WrongCounts(SVOPS):
     """Bounds occupancies with boxes made of t visits for every pair, whatever was seen of it."""
 

@@ -20,10 +20,8 @@ from hedgerow.learners.mirror.watcher import MirrorWatcher
 from hedgerow.learners.watching import Stage
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Policy
-from hedgerow.registry import learners
 
 
-@learners.register("per-step-mixing")
 class PerStep(SOPS):
     """Plays lambda pi_diamond(a|x) + (1 - lambda) pi_hat(a|x): another policy than the mixture, and scored as such."""
 
@@ -35,7 +33,6 @@ class PerStep(SOPS):
         return replace(plan, mixture=mixed, policy=mixed)
 
 
-@learners.register("index-drawn-once")
 class IndexOnce(CVOPS):
     """Draws one policy of the mixture when the search ends, plays no other, and still believes the mixture's costs."""
 
@@ -72,7 +69,6 @@ def wrong_boxes(layout: Layout) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-@learners.register("wrong-box")
 class WrongBox(SVOPS):
     """Estimates rightly and projects wrongly."""
 
