@@ -34,6 +34,25 @@ def test_a_description_is_complete() -> None:
     assert (spec["episodes"], spec["delta"], spec["seed"], spec["root_seed"]) == (80, 0.01, 1, 0)
 
 
+def test_without_a_root_the_seed_of_a_cell_is_every_seed() -> None:
+    assert streams({"root_seed": None, "seed": 7}) == (7, 7, 7)
+    assert streams({"root_seed": 0, "seed": 7}) != (7, 7, 7)
+
+
+def test_a_cell_may_be_looked_at_more_closely() -> None:
+    """Fewer checkpoints and further columns: the run itself stays what it was."""
+    spec = next(cell.spec for cell in cells_of(small()) if cell.spec["learner"]["name"] == "s-ops")
+    plain = run_cell(spec).run
+    closely = run_cell({**spec, "marks": 5, "watch": {"audit": True, "notes": True, "estimator": True}}).run
+    assert len(closely.episodes) == 5 < len(plain.episodes)
+    assert (closely.episodes[-1], closely.loss[-1]) == (plain.episodes[-1], plain.loss[-1])
+    assert set(closely.notes) - set(plain.notes) == {"width", "weighted_width", "weighted_upper", "radii", "residuals"}
+    assert np.isinf(plain["mixing_slack"])
+    assert np.isfinite(closely["mixing_slack"])  # the audit
+    assert np.isfinite(closely["optimism"])  # the estimator
+    assert {"optimism", "cost_breaches"}.isdisjoint(plain.facts)
+
+
 def test_labels_change_names_and_nothing_else() -> None:
     plain, labelled = cells_of(small()), cells_of(small(SMALL.replace('"first"', '"renamed"')))
     assert [cell.hash for cell in plain] == [cell.hash for cell in labelled]

@@ -20,12 +20,13 @@ from hedgerow.planning.induction import backward_induction
 from hedgerow.promises.evidence import Evidence
 from hedgerow.promises.levels import Level
 from hedgerow.promises.runs import PURSUIT_RATE, runs
+from hedgerow.promises.worlds import gate, needle, two_actions, wide
 from hedgerow.simulation.run import Simulation, simulate
 
-(SAFE,) = runs("gate", "s-ops", 400, [0], adversaries=["drifting"], audit=True, estimator=True)
-(PURSUED,) = runs("gate", "s-ops", 400, [0], adversaries=["pursuit"])
-(WIDE,) = runs("wide", "cv-ops", 900, [0])
-(NEEDLE,) = runs("needle", "cv-ops", 1000, [0])
+(SAFE,) = runs(gate, "s-ops", 400, [0], adversaries=["drifting"], audit=True, estimator=True)
+(PURSUED,) = runs(gate, "s-ops", 400, [0], adversaries=["pursuit"])
+(WIDE,) = runs(wide, "cv-ops", 900, [0])
+(NEEDLE,) = runs(needle, "cv-ops", 1000, [0])
 
 
 def ingredients(cell: Cell) -> tuple[CMDP, Any, Any]:
@@ -60,7 +61,7 @@ def test_the_adversary_written_out_is_pursuit() -> None:
     np.testing.assert_array_equal(watched.losses[-1], plain.losses[-1])
 
 
-@pytest.mark.parametrize("cell", [SAFE, WIDE, NEEDLE], ids=lambda cell: cell.spec["world"]["name"])
+@pytest.mark.parametrize("cell", [SAFE, WIDE, NEEDLE], ids=lambda cell: cell.id)
 def test_compiled_and_step_by_step_note_the_same(cell: Cell) -> None:
     fast = run_cell(cell.spec).run
     slow = stepped(cell, marks=fast.episodes).run()
@@ -81,7 +82,7 @@ def own_occupancy(cmdp: CMDP, learner: MirrorLearner) -> Any:
 
 def test_columns_are_the_sums_that_they_claim_to_be() -> None:
     """Recomputed episode by episode in plain Python, from the learner's public state."""
-    (cell,) = runs("gate", "s-ops", 60, [0], adversaries=["noisy"], estimator=True)
+    (cell,) = runs(gate, "s-ops", 60, [0], adversaries=["noisy"], estimator=True)
     simulation = stepped(cell)
     cmdp, learner = simulation.world, simulation.learner
     assert isinstance(learner, MirrorLearner)
@@ -98,7 +99,7 @@ def test_columns_are_the_sums_that_they_claim_to_be() -> None:
 
 def test_players_of_the_search() -> None:
     """Their regrets, from the weights and costs of every episode."""
-    (cell,) = runs("wide", "cv-ops", 300, [0])
+    (cell,) = runs(wide, "cv-ops", 300, [0])
     simulation = stepped(cell, seed=3)
     cmdp, learner, watcher = simulation.world, simulation.learner, simulation.watcher
     assert isinstance(learner, MirrorLearner)
@@ -124,7 +125,7 @@ def test_players_of_the_search() -> None:
 
 
 @pytest.mark.parametrize(
-    ("world", "violates"), [("wide", False), ({"name": "two-actions", "costly": 1.0, "threshold": 0.4}, True)]
+    ("world", "violates"), [(wide, False), ({"name": two_actions, "costly": 1.0, "threshold": 0.4}, True)]
 )
 def test_what_a_search_found_is_exact(world: Any, violates: bool, tmp_path: Path) -> None:
     cells = runs(world, "cv-ops", 1200, [0])

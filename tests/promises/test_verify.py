@@ -19,6 +19,7 @@ from hedgerow.promises.figures import draw
 from hedgerow.promises.levels import Level, deterministic, make_level
 from hedgerow.promises.promise import Status
 from hedgerow.promises.runs import runs
+from hedgerow.promises.worlds import two_actions
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,7 @@ def test_deterministic_promises_on_the_catalogue(tmp_path: Path) -> None:
 )
 def test_broken_learners_are_refuted(name: str, tmp_path: Path) -> None:
     control = next(control for control in CONTROLS if control.name == name)
-    sound = runs("two-actions", "s-ops", 50, [0], audit=True)
+    sound = runs(two_actions, "s-ops", 50, [0], audit=True)
     level = Level("one", {"deterministic": sound}, {name: levels.controls()[name]})
     report = verify.verify(level, tmp_path, only=control.promises, processes=1)
     (caught,) = report.controls
@@ -79,7 +80,7 @@ def test_the_deterministic_level_is_as_large_as_it_claims() -> None:
 
 
 def test_cells_that_differ_cannot_share_a_name() -> None:
-    (one,) = runs("two-actions", "s-ops", 50, [0])
+    (one,) = runs(two_actions, "s-ops", 50, [0])
     other = Cell.of({**one.spec, "delta": 0.5})
     with pytest.raises(InvalidInput, match="two cells would be called"):
         _ = Level("x", {"a": [one], "b": [other]}).cells
@@ -113,7 +114,7 @@ def test_other_code_is_another_measurement(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_run_that_fails_is_an_error(tmp_path: Path) -> None:
-    (cell,) = runs("two-actions", "s-ops", 50, [0], audit=True)
+    (cell,) = runs(two_actions, "s-ops", 50, [0], audit=True)
     wrong = Cell.of({**cell.spec, "learner": {**cell.spec["learner"], "no-switch": 1}})
     with pytest.raises(HedgerowError, match=r"1 of 1 runs failed.*no-switch"):
         verify.verify(Level("x", {"deterministic": [wrong]}), tmp_path, only=["T4"], processes=1)
@@ -140,7 +141,7 @@ def test_the_command_says_what_it_found(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_control_that_is_not_refuted_fails(tmp_path: Path) -> None:
-    sound = runs("two-actions", "sv-ops", 50, [0], audit=True)
+    sound = runs(two_actions, "sv-ops", 50, [0], audit=True)
     level = Level("x", {"deterministic": sound}, {"wrong-counts": sound})
     report = verify.verify(level, tmp_path, only=["T4"], processes=1)
     assert report.promises[0].verdict.status is Status.HOLDS
@@ -159,7 +160,7 @@ def test_requests_that_cannot_be_met(tmp_path: Path) -> None:
 
 def test_figures_are_drawn_from_what_is_there(tmp_path: Path) -> None:
     safe, constant = (
-        runs("two-actions", learner, T, [0]) for learner, T in (("s-ops", (64, 128)), ("cv-ops", (400, 800)))
+        runs(two_actions, learner, T, [0]) for learner, T in (("s-ops", (64, 128)), ("cv-ops", (400, 800)))
     )
     level = Level("x", {"safe-growth": safe, "constant": constant})
     verify.verify(level, tmp_path, only=["T10", "T15"], processes=1)

@@ -212,9 +212,8 @@ def _check_plug_ins(target: Path, present: Mapping[str, Any]) -> None:
 
 def _tasks(waiting: Sequence[Cell], folder: Path, trace: bool) -> list[Task]:
     packer, place = Packer(folder), str(folder.resolve())
-    return [
-        Task(cell.id, cell.spec, place, trace, own_version(), luggage=packer.pack(cell.spec)) for cell in waiting
-    ]  # fmt: skip
+    ours = own_version()
+    return [Task(cell.id, cell.spec, place, trace, ours, luggage=packer.pack(cell.spec)) for cell in waiting]
 
 
 def _run(

@@ -58,8 +58,7 @@ def verify(
 
     keys = [key.strip().upper() for part in only or [] for key in part.split(",") if key.strip()]
     folder = out or Path("out") / f"verify-{name}"
-    level = make_level(name)
-    watch = watcher(quiet=False, patience=PATIENCE)
+    level, watch = make_level(name), watcher(quiet=False, patience=PATIENCE)
     report = run(level, folder, only=keys, processes=processes, fresh=fresh, watch=watch)
     if as_json:
         print(json.dumps(report.as_data(), indent=2, allow_nan=False))

@@ -18,125 +18,105 @@ from hedgerow.promises.levels import Level
 from hedgerow.promises.lower import least_regret, margin_of
 from hedgerow.promises.observation import Observation
 
-EPISODES = "horizon T (every point has runs of its own)"
+Seen = dict[str, list[Observation]]
+Lines = list[Line]
 
 
 def draw(level: Level, folder: Path) -> list[Path]:
     """Write what the finished runs in `folder` allow; returns the files."""
     evidence = Evidence(level, folder)
     seen = {group: evidence.seen(group, cells) for group, cells in level.groups.items()}
-    drawn = {f"{name}.svg": make(seen) for name, make in FIGURES.items()}
-    texts = {**drawn, "growth.md": growth_table(seen), "constants.md": constants_table(seen)}
+    texts = {"growth.md": growth_table(seen), "constants.md": constants_table(seen)}
+    for name, (lines_of, title, x, y) in FIGURES.items():
+        lines = lines_of(seen)
+        if lines:
+            texts[f"{name}.svg"] = log_plot(title, x, y, lines)
     for name, text in texts.items():
-        if text:
-            disk.save(folder / name, text.encode(), overwrite=True)
-    return [folder / name for name, text in texts.items() if text]
-
-
-Seen = dict[str, list[Observation]]
-
-
-Points = Sequence[tuple[float, float]]
+        disk.save(folder / name, text.encode(), overwrite=True)
+    return [folder / name for name in sorted(texts)]
 
 
 def _means(some: Sequence[Observation], name: str) -> list[tuple[float, float]]:
     return [(float(T), float(np.mean(values))) for T, values in by_horizon(some, name).items()]
 
 
-def _root(points: Points) -> Line:
-    """sqrt(T) through the last point."""
-    (first, _), (last, value) = points[0], points[-1]
+def _root(line: Line) -> Line:
+    """sqrt(T) through the last point of a line."""
+    (first, _), (last, value) = line.points[0], line.points[-1]
     return Line("slope 1/2", [(first, value * sqrt(first / last)), (last, value)], reference=True)
 
 
-def _line(points: Points) -> Line:
-    """T through the first point."""
-    (first, value), (last, _) = points[0], points[-1]
+def _linear(line: Line) -> Line:
+    """T through the first point of a line."""
+    (first, value), (last, _) = line.points[0], line.points[-1]
     return Line("slope 1", [(first, value), (last, value * last / first)], reference=True)
 
 
-def _between(title: str, curves: Sequence[Line]) -> str:
-    """Curves with both slopes through the first of them."""
-    if not curves:
-        return ""
-    references = [_line(curves[0].points), _root(curves[0].points)]
-    return log_plot(title, EPISODES, "mean over seeds", [*curves, *references])
-
-
-def _soft(seen: Seen) -> str:
+def _soft(seen: Seen) -> Lines:
     sets = [some for _, some in split(seen.get("soft-violation", []))]
-    curves = [Line(f"V, {some[0].world}, {some[0].preset}", _means(some, "violation")) for some in sets]
+    lines = [Line(f"V, {some[0].world}, {some[0].preset}", _means(some, "violation")) for some in sets]
     noisy = [one for one in seen.get("soft-regret", []) if one.adversary == "noisy"]
-    regret = [Line("R, lower-bound-2", _means(noisy, "regret"))] if noisy else []
-    return _between("SV-OPS: violation and regret", curves + regret)
+    lines += [Line("R, lower-bound-2", _means(noisy, "regret"))] if noisy else []
+    return [*lines, _linear(lines[0]), _root(lines[0])] if lines else []
 
 
-def _safe(seen: Seen) -> str:
-    curves = [
+def _safe(seen: Seen) -> Lines:
+    lines = [
         Line(f"{word}, {some[0].preset}", _means(some, name))
         for _, some in split(seen.get("safe-growth", []))
         for word, name in (("sum of weights", "mixing_total"), ("regret", "regret"))
     ]
-    return _between("S-OPS: regret and mixing weights", curves)
+    return [*lines, _linear(lines[0]), _root(lines[0])] if lines else []
 
 
-def _constant(seen: Seen) -> str:
-    some, names = ended(seen.get("constant", [])), ("violation", "t_bar", "regret_after")
-    if not some:
-        return ""
-    words = ("violation V", "end of the search", "regret after it")
-    curves = [Line(word, _means(some, name)) for word, name in zip(words, names, strict=True)]
-    references = [_root(curves[-1].points)]
-    return log_plot("CV-OPS: constant violation", EPISODES, "mean over seeds", [*curves, *references])
+def _constant(seen: Seen) -> Lines:
+    some = ended(seen.get("constant", []))
+    names = {"violation V": "violation", "end of the search": "t_bar", "regret after it": "regret_after"}
+    lines = [Line(word, _means(some, name)) for word, name in names.items()]
+    return [*lines, _root(lines[-1])] if some else []
 
 
 def _pair(seen: Seen) -> dict[float, list[Observation]]:
-    """Runs on the second instance of the pair by margin."""
+    """Runs on the second instance of the pair by margin, the largest first."""
     second = [one for one in seen.get("lower-bound", []) if one.world == "lower-bound-2"]
-    margins = sorted({margin_of(one) for one in second})
+    margins = sorted({margin_of(one) for one in second}, reverse=True)
     return {rho: [one for one in second if margin_of(one) == rho] for rho in margins}
 
 
-def _lower(seen: Seen) -> str:
-    pair = _pair(seen)
-    if len({one.episodes for some in pair.values() for one in some}) < 2:
-        return ""
-    curves = [Line(f"rho = {rho:g}", _means(some, "regret")) for rho, some in pair.items()]
-    rho, tight = next(iter(pair.items()))
-    least = {one.episodes: least_regret(one) for one in tight}
+def _lower(seen: Seen) -> Lines:
+    lines: Lines = []
+    least, rho = {}, 0.0
+    for rho, some in _pair(seen).items():
+        lines.insert(0, Line(f"rho = {rho:g}", _means(some, "regret")))
+        least = {one.episodes: least_regret(one) for one in some}
     bound = Line(f"bound, rho = {rho:g}", [(float(T), least[T]) for T in sorted(least)], reference=True)
-    return log_plot("S-OPS on the lower-bound pair: regret on instance 2", EPISODES, "mean regret", [*curves, bound])
+    return [*lines, bound] if len(least) > 1 else []
 
 
-def _margin(seen: Seen) -> str:
-    means = {rho: dict(_means(some, "regret")) for rho, some in sorted(_pair(seen).items(), reverse=True)}
-    if len(means) < 2:
-        return ""
-    horizons = sorted({T for by_horizon in means.values() for T in by_horizon})
-    curves = [Line(f"T = {T:,.0f}", [(1.0 / rho, means[rho][T]) for rho in means]) for T in horizons]
-    return log_plot("The price of a small margin", "1 / rho", "mean regret", [*curves, _line(curves[-1].points)])
+def _margin(seen: Seen) -> Lines:
+    means = {rho: dict(_means(some, "regret")) for rho, some in _pair(seen).items()}
+    horizons = sorted({T for values in means.values() for T in values})
+    lines = [Line(f"T = {T:,.0f}", [(1.0 / rho, means[rho][T]) for rho in means]) for T in horizons]
+    return [*lines, _linear(lines[-1])] if len(means) > 1 else []
 
 
-def _adversaries(seen: Seen) -> str:
-    sets = [some for _, some in split(seen.get("soft-regret", []))]
-    curves = [Line(_opponent(some[0]), _means(some, "regret")) for some in sets]
-    drawn = [curve for curve in curves if curve.points[-1][1] > 0.0]
-    references = [_root(drawn[0].points)] if drawn else []
-    title = "SV-OPS against five adversaries"
-    return log_plot(title, EPISODES, "mean regret", [*curves, *references]) if curves else ""
+def _adversaries(seen: Seen) -> Lines:
+    lines = []
+    for _, some in split(seen.get("soft-regret", [])):
+        opponent, world = some[0].adversary, some[0].world
+        name = opponent if world == "lower-bound-2" else f"{opponent}, {world}"
+        lines.append(Line(name, _means(some, "regret")))
+    return lines + [_root(line) for line in lines if line.points[-1][1] > 0.0][:1]
 
 
-def _opponent(one: Observation) -> str:
-    return one.adversary if one.world == "lower-bound-2" else f"{one.adversary}, {one.world}"
-
-
-FIGURES: dict[str, Callable[[Seen], str]] = {
-    "soft-growth": _soft,
-    "safe-growth": _safe,
-    "constant-violation": _constant,
-    "lower-bound": _lower,
-    "margin-law": _margin,
-    "adversaries": _adversaries,
+HORIZON, MEAN = "horizon T (every point has runs of its own)", "mean over seeds"
+FIGURES: dict[str, tuple[Callable[[Seen], Lines], str, str, str]] = {
+    "soft-growth": (_soft, "SV-OPS: violation and regret", HORIZON, MEAN),
+    "safe-growth": (_safe, "S-OPS: regret and mixing weights", HORIZON, MEAN),
+    "constant-violation": (_constant, "CV-OPS: constant violation", HORIZON, MEAN),
+    "lower-bound": (_lower, "S-OPS on the lower-bound pair: regret on instance 2", HORIZON, "mean regret"),
+    "margin-law": (_margin, "The price of a small margin", "1 / rho", "mean regret"),
+    "adversaries": (_adversaries, "SV-OPS against five adversaries", HORIZON, "mean regret"),
 }
 
 
@@ -175,11 +155,11 @@ def constants_table(seen: Seen) -> str:
         some = ended(seen.get(group, []))
         if not some:
             continue
-        title, theory = f"{group}, {some[0].world}", some[0]["primal_bound"]
-        primal = max(one["primal_ratio"] for one in some)
-        lines.append(f"| C_P ({title}) | {theory:.3g} | {primal:.2f} | {len(some)} |")
-        dual = max(one["dual_ratio"] for one in some)
-        lines.append(f"| C_D ({title}) | {some[0]['dual_bound']:.2f} | {dual:.2f} | {len(some)} |")
-        longest = max(one["t_bar"] for one in some)
-        lines.append(f"| t_bar ({title}) | {longest_search(some[0], theory):.1e} | {longest:,.0f} | {len(some)} |")
+        title, theory, dual = f"{group}, {some[0].world}", some[0]["primal_bound"], some[0]["dual_bound"]
+        largest = {name: max(one[name] for one in some) for name in ("primal_ratio", "dual_ratio", "t_bar")}
+        lines += [
+            f"| C_P ({title}) | {theory:.3g} | {largest['primal_ratio']:.2f} | {len(some)} |",
+            f"| C_D ({title}) | {dual:.2f} | {largest['dual_ratio']:.2f} | {len(some)} |",
+            f"| t_bar ({title}) | {longest_search(some[0], theory):.1e} | {largest['t_bar']:,.0f} | {len(some)} |",
+        ]
     return "\n".join(lines) + "\n"

@@ -70,9 +70,7 @@ def growth(what: str, observations: Sequence[Observation], name: str, prefix: Me
     return _by_exponents(f"{what} grows with exponent", samples, allowed, figures)
 
 
-def _by_exponents(
-    what: str, samples: dict[int, FloatArray], allowed: float, figures: dict[str, float]
-) -> Verdict:  # fmt: skip
+def _by_exponents(what: str, samples: dict[int, FloatArray], allowed: float, figures: dict[str, float]) -> Verdict:
     first, last = pair = list(samples)[-2:]
     found = power_law(pair, [samples[T] for T in pair], level=LEVEL)
     figures |= {"exponent": found.exponent, "low": found.low, "high": found.high, "allowed": allowed}
@@ -87,9 +85,9 @@ def _by_exponents(
         figures["exponent before"] = earlier
         if found.exponent < earlier - FALLING:
             return untested(f"{sentence}: above, but still falling (before: {earlier:.2f})", **figures)
-    return (
-        refuted(sentence, **figures) if found.low > allowed else untested(f"{sentence}: too noisy to tell", **figures)
-    )
+    if found.low > allowed:
+        return refuted(sentence, **figures)
+    return untested(f"{sentence}: too noisy to tell", **figures)
 
 
 def allowed_exponent(observations: Sequence[Observation], pair: Sequence[int]) -> float:

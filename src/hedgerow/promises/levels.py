@@ -16,10 +16,13 @@ from typing import Any
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments.cells import Cell
 from hedgerow.experiments.parts import Part
-from hedgerow.promises.runs import runs
+from hedgerow.promises.controls.mislearning import Commits, MovesWrongly, SkipsFirstLayer, TimidEstimator, WrongCounts
+from hedgerow.promises.controls.misplaying import IndexOnce, PerStep, WrongBox
+from hedgerow.promises.runs import Named, runs
+from hedgerow.promises.worlds import front_loaded, gate, needle, opposed, turncoat, two_actions, wide
 
 SMALL: Part = {"name": "random-layered", "actions": 3, "constraints": 1, "layers": [1, 3, 3, 1]}
-CATALOGUE: tuple[str | Part, ...] = (
+CATALOGUE: tuple[Named, ...] = (
     "lower-bound-1",
     "lower-bound-2",
     SMALL,
@@ -96,27 +99,27 @@ def _groups(size: dict[str, Any]) -> dict[str, list[Cell]]:
         "deterministic": deterministic(*size["deterministic"]),
         "confidence": _both_learners(*size["confidence"]),
         "soft-violation": [
-            *_growing("two-actions", "sv-ops", size["soft"]),
-            *_growing("two-actions", "sv-ops", size["soft paper"], presets=("paper",)),
-            *_growing(SMALL, "sv-ops", size["soft layered"]),
+            *runs(two_actions, "sv-ops", *size["soft"]),
+            *runs(two_actions, "sv-ops", *size["soft paper"], presets=("paper",)),
+            *runs(SMALL, "sv-ops", *size["soft layered"]),
         ],
         # On a world whose constraint does not bind: elsewhere early violations make the regret of SV-OPS negative.
         # Where it binds, against the adversary that leaves the least to gain from violating it.
         "soft-regret": [
-            *_growing("lower-bound-2", "sv-ops", size["regret"], adversaries=("noisy", "turning", *ADVERSARIES)),
-            *_growing("two-actions", "sv-ops", size["regret binding"], adversaries=("pursuit",)),
+            *runs("lower-bound-2", "sv-ops", *size["regret"], adversaries=("noisy", "turning", *ADVERSARIES)),
+            *runs(two_actions, "sv-ops", *size["regret binding"], adversaries=("pursuit",)),
         ],
         "safe-growth": [
-            *_growing("two-actions", "s-ops", size["safe"]),
-            *_growing("two-actions", "s-ops", size["safe paper"], presets=("paper",)),
+            *runs(two_actions, "s-ops", *size["safe"]),
+            *runs(two_actions, "s-ops", *size["safe paper"], presets=("paper",)),
         ],
-        "safe-width": _growing("gate", "s-ops", size["width"], estimator=True),
-        "search": _growing("wide", "cv-ops", size["search"]),
-        "constant": _growing({"name": "two-actions", "costly": 1.0, "threshold": 0.4}, "cv-ops", size["constant"]),
-        "oracle": _growing(
+        "safe-width": runs(gate, "s-ops", *size["width"], estimator=True),
+        "search": runs(wide, "cv-ops", *size["search"]),
+        "constant": runs({"name": two_actions, "costly": 1.0, "threshold": 0.4}, "cv-ops", *size["constant"]),
+        "oracle": runs(
             {"name": "lower-bound-2", "rho": 0.5},
             {"name": "cv-ops", "primal_constant": ORACLE_CONSTANT, "stop": "theory"},
-            size["oracle"],
+            *size["oracle"],
         ),
         "lower-bound": _pair(*size["pair"]),
         "estimator": _both_learners(*size["estimator"], estimator=True),
@@ -129,17 +132,8 @@ def deterministic(episodes: int, seeds: int) -> list[Cell]:
         cell
         for world in CATALOGUE
         for learner in ("sv-ops", "s-ops")
-        for cell in runs(
-            world, learner, episodes, range(seeds), adversaries=ADVERSARIES, presets=BOTH, delta=0.01, audit=True
-        )
+        for cell in runs(world, learner, episodes, seeds, adversaries=ADVERSARIES, presets=BOTH, delta=0.01, audit=True)
     ]
-
-
-def _growing(
-    world: str | Part, learner: str | Part, choice: tuple[int | Sequence[int], int], **more: Any
-) -> list[Cell]:
-    """The runs of a choice (horizons, seeds)."""
-    return runs(world, learner, choice[0], range(choice[1]), **more)
 
 
 def _both_learners(episodes: int, seeds: int, *, estimator: bool = False) -> list[Cell]:
@@ -158,7 +152,7 @@ def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list
         for T in horizons
         for rho in margins
         for world in ("lower-bound-1", "lower-bound-2")
-        for cell in runs({"name": world, "episodes": T, "rho": rho}, "s-ops", T, range(seeds))
+        for cell in runs({"name": world, "episodes": T, "rho": rho}, "s-ops", T, seeds)
     ]
 
 
@@ -166,18 +160,16 @@ def controls() -> dict[str, list[Cell]]:
     """By the names of `controls/__init__.py`; the same at every level: a broken learner shows soon."""
     scale, noisy, drifting = {"confidence_scale": 0.1}, ("noisy",), ("drifting",)
     return {
-        "literal-sigma": runs("opposed", {"name": "s-ops", "sigma": "literal"}, 1500, range(2)),
-        "layer-0-skipped": runs("front-loaded", "layer-0-skipped", 1100, range(2)),
-        "index-drawn-once": runs("needle", "index-drawn-once", 900, range(40)),
-        "per-step-mixing": runs("turncoat", "per-step-mixing", 1000, range(1)),
-        "narrow-radii": runs(SMALL, {"name": "sv-ops", **scale}, 500, range(16), adversaries=drifting),
-        "narrow-radii-mixing": runs("two-actions", {"name": "s-ops", **scale}, 1000, range(16), delta=0.01),
-        "wrong-counts": runs(SMALL, "wrong-counts", 400, range(2)),
-        "unconstrained": runs("two-actions", "uob-reps", (2**10, 2**12, 2**14), range(2)),
-        "explore-then-commit": runs(
-            "two-actions", "explore-then-commit", (2**7, 2**8, 2**9), range(2), adversaries=("turning",)
-        ),
-        "wrong-box": runs("gate", "wrong-box", 200, range(1)),
-        "backward-steps": runs("two-actions", "backward-steps", 1000, range(1), adversaries=noisy),
-        "timid-estimator": runs("two-actions", "timid-estimator", 400, range(4), adversaries=noisy, estimator=True),
+        "literal-sigma": runs(opposed, {"name": "s-ops", "sigma": "literal"}, 1500, 2),
+        "layer-0-skipped": runs(front_loaded, SkipsFirstLayer, 1100, 2),
+        "index-drawn-once": runs(needle, IndexOnce, 900, 40),
+        "per-step-mixing": runs(turncoat, PerStep, 1000, 1),
+        "narrow-radii": runs(SMALL, {"name": "sv-ops", **scale}, 500, 16, adversaries=drifting),
+        "narrow-radii-mixing": runs(two_actions, {"name": "s-ops", **scale}, 1000, 16, delta=0.01),
+        "wrong-counts": runs(SMALL, WrongCounts, 400, 2),
+        "unconstrained": runs(two_actions, "uob-reps", (2**10, 2**12, 2**14), 2),
+        "explore-then-commit": runs(two_actions, Commits, (2**7, 2**8, 2**9), 2, adversaries=("turning",)),
+        "wrong-box": runs(gate, WrongBox, 200, 1),
+        "backward-steps": runs(two_actions, MovesWrongly, 1000, 1, adversaries=noisy),
+        "timid-estimator": runs(two_actions, TimidEstimator, 400, 4, adversaries=noisy, estimator=True),
     }

@@ -29,7 +29,7 @@ class Observation:
 
     @property
     def world(self) -> str:
-        return str(self.spec["world"]["name"])
+        return str(self.spec["world"]["name"]).rpartition(":")[2].replace("_", "-")
 
     @property
     def adversary(self) -> str:
@@ -62,7 +62,5 @@ def values_of(cell: Cell, table: Any) -> dict[str, float]:
     values["violation"] = float(violation_curve(table)[-1])
     values["worst"] = max((values[f"worst_{i}"] for i in range(num_constraints(table))), default=-inf)
     values["clean"], values["rho"] = float(values["unclean"] == 0), values["slater"]
-    return values | {f"{name}_after": values[name] - values[f"{name}_at_stop"] for name in AFTER}
-
-
-AFTER = ("violation", "unsafe", "regret")
+    after = {name: values[name] - values[f"{name}_at_stop"] for name in ("violation", "unsafe", "regret")}
+    return values | {f"{name}_after": value for name, value in after.items()}

@@ -74,13 +74,13 @@ def show(report: Report) -> None:
     promises = Table(f"promises of arXiv {paper.ARXIV}, level {report.level}", columns, num_text=5)
     for one in report.promises:
         promise, status = one.promise, one.verdict.status
-        told = f"{promise.statement} ({promise.reference})"
-        promises.add_row(promise.key, told, f"{one.runs:,}", (status.value, COLOURS[status]), one.verdict.sentence)
+        statement = f"{promise.statement} ({promise.reference})"
+        promises.add_row(promise.key, statement, f"{one.runs:,}", (status.value, COLOURS[status]), one.verdict.sentence)
     out.table(promises)
     controls = Table("controls: broken on purpose", ["control", "broken", "by", "refuted", "measured"], num_text=5)
     for one in report.controls:
-        name, broken, key, sentence = _control_cells(one)
-        controls.add_row(name, broken, key, ("yes", "green") if one.caught else ("NO", "bold red"), sentence)
+        data, caught = one.as_data(), ("yes", "green") if one.caught else ("NO", "bold red")
+        controls.add_row(data["name"], data["broken"], data["promise"], caught, data["sentence"])
     if report.controls:
         out.table(controls)
     out.line(report.summary())
@@ -95,14 +95,9 @@ def markdown(report: Report) -> str:
         lines.append(_row(cells))
     lines += ["", "| control | broken | judged by | refuted | measured |", "|---|---|---|---|---|"]
     for one in report.controls:
-        name, broken, key, sentence = _control_cells(one)
-        lines.append(_row((name, broken, key, "yes" if one.caught else "**NO**", sentence)))
+        told, caught = one.as_data(), "yes" if one.caught else "**NO**"
+        lines.append(_row((told["name"], told["broken"], told["promise"], caught, told["sentence"])))
     return "\n".join([*lines, "", report.summary(), ""])
-
-
-def _control_cells(one: Judged) -> tuple[str, str, str, str]:
-    assert one.control is not None
-    return one.control.name, one.control.broken, one.promise.key, one.verdict.sentence
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -9,18 +9,18 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hedgerow.checks import FloatArray, did_you_mean
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import parts
 from hedgerow.experiments.cells import Cell
 from hedgerow.experiments.parts import Part
-from hedgerow.promises import worlds
-from hedgerow.promises.controls import clumsy, deaf, forgetful
+from hedgerow.registry.table import home_of
 from hedgerow.results.naming import canonical
 
-REGISTERED = (worlds, clumsy, deaf, forgetful)
-"""These modules register their worlds and learners when they are imported."""
+Named = str | Callable[..., Any] | Part
+"""A world or a learner: by its name, as a function or class, or as a part with its parameters."""
 MARKS = 40
 """Checkpoints of a run, fewer than a sweep's: many runs are kept."""
 DELTA = 0.05
@@ -39,10 +39,10 @@ ADVERSARIES: Mapping[str, Callable[[FloatArray, int], Part]] = {
 
 
 def runs(
-    world: str | Part,
-    learner: str | Part,
+    world: Named,
+    learner: Named,
     episodes: int | Iterable[int],
-    seeds: Iterable[int],
+    seeds: int | Iterable[int],
     *,
     adversaries: Iterable[str] = ("fixed",),
     presets: Iterable[str] = ("sharp",),
@@ -50,20 +50,20 @@ def runs(
     audit: bool = False,
     estimator: bool = False,
 ) -> list[Cell]:
-    """All combinations: by length, then adversary, preset, seed. `world` and `learner` are names, or parts."""
-    lengths = [episodes] if isinstance(episodes, int) else episodes
+    """All combinations, by length, adversary, preset, seed; `seeds` is how many, or which."""
     place, own = _given(world), _given(learner)
     return [
         _cell(place, adversary, {"name": own["name"], "preset": preset, **own}, T, seed, delta, audit, estimator)
-        for T in lengths
+        for T in ([episodes] if isinstance(episodes, int) else episodes)
         for adversary in adversaries
         for preset in presets
-        for seed in seeds
+        for seed in (range(seeds) if isinstance(seeds, int) else seeds)
     ]
 
 
-def _given(part: str | Part) -> Part:
-    return {"name": part} if isinstance(part, str) else part
+def _given(thing: Named) -> Part:
+    part = thing if isinstance(thing, dict) else {"name": thing}
+    return {**part, "name": part["name"] if isinstance(part["name"], str) else home_of(part["name"])}
 
 
 def _cell(
@@ -93,8 +93,7 @@ def _world(given: str) -> tuple[Part, FloatArray]:
     """A complete part, and the world's own loss (num_rows,)."""
     part = parts.complete_world(json.loads(given), 0, Path())
     _, loss = parts.build_world(part, Path())
-    if loss is None:
-        raise InvalidInput(f"the world {part['name']} has no loss of its own")
+    assert loss is not None
     return part, loss
 
 

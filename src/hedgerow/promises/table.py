@@ -7,20 +7,20 @@ A row has a key, the statement, its source, how surely it is promised, the group
 from __future__ import annotations
 
 from hedgerow.paper import cite
-from hedgerow.promises import confidence, constant, lower, machinery, safe, soft
+from hedgerow.promises import constant, lemmas, lower, safe, soft
 from hedgerow.promises.promise import Promise
 
 PROMISES = (
     Promise("T1", "|g_hat - g| <= xi for all episodes, constraints and pairs", cite("gen_confidence"), "1 - delta",
-            ("confidence",), "lower 99 % bound of the breach rate above delta", confidence.judge_costs),
+            ("confidence",), "lower 99 % bound of the breach rate above delta", lemmas.judge_costs),
     Promise("T2", "the true transitions lie in the boxes P_t in all episodes", cite("confidenceset"), "1 - 4 delta",
-            ("confidence",), "lower 99 % bound of the breach rate above 4 delta", confidence.judge_transitions),
+            ("confidence",), "lower 99 % bound of the breach rate above 4 delta", lemmas.judge_transitions),
     Promise("T3", "every projection has a solution if some policy is feasible", cite("feasibility"),
             "1 - 5 delta; surely on the clean event", ("confidence", "deterministic"),
-            "one infeasible projection on the clean event; rate above 5 delta", confidence.judge_feasibility),
+            "one infeasible projection on the clean event; rate above 5 delta", lemmas.judge_feasibility),
     Promise("T4", "u_t >= q_t and u_hat_t >= q of pi_hat_t on all pairs", "definition of COMP-UOB",
-            "surely while P is in its box", ("deterministic",), f"one deficit above {confidence.TOL_BOUND:g}",
-            confidence.judge_upper_bounds),
+            "surely while P is in its box", ("deterministic",), f"one deficit above {lemmas.TOL_BOUND:g}",
+            lemmas.judge_upper_bounds),
     Promise("T5", "SV-OPS: V_T = O(L |X| sqrt(|A| T ln(T|X||A|m/delta)))", cite("violationsoft"),
             "1 - 8 delta; the bound by widths surely on the clean event", ("soft-violation",),
             "a run above sum |q - q_hat| + 2 sum xi^T q_hat + L; exponent above 1/2 and its logarithm, not falling",
@@ -68,12 +68,12 @@ PROMISES = (
             lower.judge_lower_bound),
     Promise("T18", "sum l_hat^T (q_hat - q*) <= L ln(|X|^2|A|)/eta + eta sum q_hat^T l_hat^2", cite("OMD_jin"),
             "surely while q* is in all sets", ("deterministic",), "one run in which the left side is larger",
-            machinery.judge_mirror),
+            lemmas.judge_mirror),
     Promise("T19", "sum_t (l_hat - (q/u) l)(x,a) <= ln(|X||A|/delta) / (2 gamma) for all pairs",
             cite("alpha_jin_cor"), "1 - delta", ("estimator",), "lower 99 % bound of the rate above delta",
-            machinery.judge_estimator),
+            lemmas.judge_estimator),
     Promise("T20", "the players of the search: regret <= C_P sqrt(t ln t) and <= C_D sqrt(t) at all times",
             "Jin et al. 2020; Zinkevich 2003", "1 - 9 delta; surely", ("search",),
-            "one breach by the dual player; rate above 9 delta for the primal one", machinery.judge_players),
+            "one breach by the dual player; rate above 9 delta for the primal one", lemmas.judge_players),
 )  # fmt: skip
 BY_KEY = {promise.key: promise for promise in PROMISES}

@@ -1,5 +1,7 @@
 """Small worlds in which one mistake shows; the other worlds of the checks are entries of the catalogue.
 
+An experiment names them like any world of others, `hedgerow.promises.worlds:two_actions`.
+
 `two-actions`   one step: the free action costs .9, the other .1; threshold .5. Every curve bends early.
 `opposed`       two constraints that pull in opposite directions: what is safe for one is costly for the other.
 `needle`        one step: of many actions only the first is free of costs, and a search takes long to settle on it.
@@ -17,32 +19,27 @@ from hedgerow.checks import FloatArray
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
-from hedgerow.registry import worlds
 
 Built = tuple[CMDP, FloatArray]
 """A world and its own loss (num_rows,)."""
 
 
-@worlds.register("two-actions")
 def two_actions(margin: float = 0.4, threshold: float = 0.5, costly: float = 0.9) -> Built:
     costs = BernoulliCosts([[costly, threshold - margin]])
     return CMDP(Layout((1, 1), 2), [1.0, 1.0], costs, [threshold]), np.array([0.0, 1.0])
 
 
-@worlds.register("opposed")
 def opposed() -> Built:
     """Constraint 0 dislikes the first action, constraint 1 the second; the loss prefers the first."""
     costs = BernoulliCosts([[0.9, 0.0], [0.0, 0.7]])
     return CMDP(Layout((1, 1), 2), [1.0, 1.0], costs, [0.3, 0.8]), np.array([0.0, 1.0])
 
 
-@worlds.register("needle")
 def needle(actions: int = 8, threshold: float = 0.6) -> Built:
     costs = BernoulliCosts([[0.0] + [1.0] * (actions - 1)])
     return CMDP(Layout((1, 1), actions), np.ones(actions), costs, [threshold]), np.linspace(1.0, 0.0, actions)
 
 
-@worlds.register("turncoat")
 def turncoat() -> Built:
     layout = Layout((1, 2, 2, 2, 1), 2)
     stay = [[1.0, 0.0], [0.0, 1.0]]
@@ -52,7 +49,6 @@ def turncoat() -> Built:
     return CMDP(layout, layout.join_triples(moves), BernoulliCosts([costs]), [0.5]), loss
 
 
-@worlds.register("front-loaded")
 def front_loaded() -> Built:
     layout = Layout((1, 1, 1), 2)
     costs = layout.join_rows([[[1.0, 0.0]], [[0.0, 0.0]]])
@@ -60,7 +56,6 @@ def front_loaded() -> Built:
     return CMDP(layout, np.ones(layout.num_triples), BernoulliCosts([costs]), [0.4]), loss
 
 
-@worlds.register("gate")
 def gate() -> Built:
     layout = Layout((1, 2, 1), 2)
     moves = [[[[0.8, 0.2], [0.7, 0.3]]], [[[1.0], [1.0]], [[1.0], [1.0]]]]
@@ -69,7 +64,6 @@ def gate() -> Built:
     return CMDP(layout, layout.join_triples(moves), BernoulliCosts([costs]), [0.35]), loss
 
 
-@worlds.register("wide")
 def wide() -> Built:
     layout = Layout((1, 2, 1), 2)
     moves = [[[[0.75, 0.25], [0.25, 0.75]]], [[[1.0], [1.0]], [[1.0], [1.0]]]]

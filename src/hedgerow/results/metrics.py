@@ -180,12 +180,7 @@ def growth_exponent(
 
 
 def power_law(
-    points: ArrayLike,
-    samples: Sequence[ArrayLike],
-    *,
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    points: ArrayLike, samples: Sequence[ArrayLike], *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
 ) -> Growth:
     """Fit c x^b to the means of `samples`, each (seeds,), at two or more `points` x > 0.
 
@@ -193,16 +188,15 @@ def power_law(
     than a tenth of the resamples have a mean that is not positive, the interval is unbounded: it says nothing.
     """
     x, values = numeric_array("the points", points), [numeric_array("the samples", sample) for sample in samples]
-    if x.ndim != 1 or len(x) != len(values) or len(x) < 2 or np.any(x <= 0.0) or any(v.ndim != 1 for v in values):
+    fits = x.ndim == 1 and len(x) == len(values) and all(v.ndim == 1 and len(v) for v in values)
+    if not fits or len(x) < 2 or np.any(x <= 0.0):
         raise InvalidInput("a power law needs two or more positive points, and samples (seeds,) at each of them")
-    means = np.array([np.mean(sample) for sample in values])
+    stream, means = np.random.default_rng(seed), np.array([np.mean(v) for v in values])
     if not np.all(means > 0.0):
         raise InvalidInput("a power law needs positive means")
-    stream = np.random.default_rng(seed)
-    picks = [stream.integers(0, len(sample), size=(resamples, len(sample))) for sample in values]
-    drawn = np.stack([sample[pick].mean(axis=1) for sample, pick in zip(values, picks, strict=True)], axis=-1)
+    drawn = [v[stream.integers(0, len(v), size=(resamples, len(v)))].mean(axis=1) for v in values]
     intercept, slope = (float(number) for number in _fit(np.log(x), means, least=2))
-    slopes = _fit(np.log(x), drawn, least=2)[1]
+    slopes = _fit(np.log(x), np.stack(drawn, axis=-1), least=2)[1]
     vague = np.sum(np.isfinite(slopes)) < LEAST_USABLE * resamples
     low, high = (-np.inf, np.inf) if vague else _ends(slopes, level)
     return Growth(slope, low, high, float(np.exp(intercept)), int(x[0]))

@@ -13,18 +13,8 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray
 from hedgerow.environments.scores import NEXT_MARK
-from hedgerow.learners.mirror.notes import (
-    COST_BREACHES,
-    DUAL_RATIO,
-    PRIMAL,
-    RADII,
-    RESIDUALS,
-    TRANSITION_BREACHES,
-    UPPER,
-    WEIGHTED,
-    WIDTH,
-    Notes,
-)
+from hedgerow.learners.mirror import notes as places
+from hedgerow.learners.mirror.notes import Notes
 from hedgerow.learners.mirror.regret_constants import primal_constant
 from hedgerow.learners.mirror.simplex_ogd import regret_constant
 from hedgerow.learners.mirror.watch import FALSE_BASELINE, FIRST_MIXING
@@ -33,18 +23,17 @@ from hedgerow.planning.induction import backward_induction
 if TYPE_CHECKING:
     from hedgerow.learners.mirror.watcher import MirrorWatcher
 
-COLUMNS = {"width": WIDTH, "weighted_width": WEIGHTED, "weighted_upper": UPPER, "radii": RADII, "residuals": RESIDUALS}
+COLUMNS = {
+    "width": places.WIDTH,  # sum |q - q_hat|_1 of the learner's own policy and its iterate
+    "weighted_width": places.WEIGHTED,  # sum (1 - lambda) |q - q_hat|_1
+    "weighted_upper": places.UPPER,  # sum (1 - lambda) |u_hat - q|_1; NaN unless the estimator is watched
+    "radii": places.RADII,  # 2 sum xi^T q_hat
+    "residuals": places.RESIDUALS,  # sum of the cost residuals of the projections
+}
 
 
 def proof_columns(notes: Notes, reached: int) -> dict[str, NDArray[Any]]:
-    """Sums so far at the first `reached` checkpoints (reached,).
-
-    width            sum |q - q_hat|_1 of the learner's own policy and its iterate
-    weighted_width   sum (1 - lambda) |q - q_hat|_1
-    weighted_upper   sum (1 - lambda) |u_hat - q|_1; NaN unless the estimator is watched
-    radii            2 sum xi^T q_hat
-    residuals        sum of the cost residuals of the projections
-    """
+    """Sums so far at the first `reached` checkpoints (reached,)."""
     columns = {name: notes.mark_sums[:reached, place] for name, place in COLUMNS.items()}
     return columns if len(notes.optimism) else {**columns, "weighted_upper": np.full(reached, nan)}
 
@@ -52,59 +41,46 @@ def proof_columns(notes: Notes, reached: int) -> dict[str, NDArray[Any]]:
 def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) -> dict[str, float | int | None]:
     """What is one number per run; `comparator` is q* (num_rows,).
 
-    steps, log_argument              L, and |X||A|m/delta: what stands in the logarithms of the bounds beside T
-    cost_, transition_breaches       episodes that began with a mean cost, a transition row, outside its set
-    honest_baseline                  1 if there is a baseline that costs no more than it was said to
-    first_mixing                     lambda_0
-    optimism, optimism_bound         max over pairs of sum (l_hat - (q/u) l), and ln(|X||A|/delta) / (2 gamma)
+    steps, log_argument          L, and |X||A|m/delta: what stands in the logarithms of the bounds beside T
+    cost_, transition_breaches   episodes that began with a mean cost, a transition row, outside its confidence set
+    honest_baseline              1 if there is a baseline that costs no more than it was said to
+    first_mixing                 lambda_0
+    optimism, optimism_bound     max over pairs of sum (l_hat - (q/u) l), and ln(|X||A|/delta) / (2 gamma)
+    searched, margin             whether the learner searches; the exact margin of the mixture that it found
+    ..._at_stop                  V, unsafe episodes and R when the search ended
+    primal_ratio, primal_bound   max of (regret of the primal player) / sqrt(t ln t); C_P of the theory
+    dual_ratio, dual_bound       max of (regret of the dual player) / sqrt(t); C_D
     """
-    learner, watch, layout = watcher.learner, watcher.watch, watcher.learner.layout
-    pairs = layout.num_states * layout.num_actions
+    learner, watch, layout, stop = watcher.learner, watcher.watch, watcher.learner.layout, watcher.at_stop
+    pairs, searched = layout.num_states * layout.num_actions, hasattr(learner, "rho_hat")
+    binding = int(np.sum(learner.view.thresholds < layout.steps))
     return {
         "steps": layout.steps,
         "log_argument": float(pairs * max(1, learner.view.num_constraints)) / learner.delta,
-        "cost_breaches": int(notes.tallies[COST_BREACHES]),
-        "transition_breaches": int(notes.tallies[TRANSITION_BREACHES]),
+        "cost_breaches": int(notes.tallies[places.COST_BREACHES]),
+        "transition_breaches": int(notes.tallies[places.TRANSITION_BREACHES]),
         "honest_baseline": int(len(watch.baseline) > 0 and not watch.tallies[FALSE_BASELINE]),
         "first_mixing": float(watch.sums[FIRST_MIXING]),
         "optimism": float(np.max(notes.optimism)) if len(notes.optimism) else nan,
         "optimism_bound": log(pairs / learner.delta) / (2.0 * learner.gamma),
-        **_search_facts(watcher, notes, comparator),
-    }
-
-
-def _search_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) -> dict[str, float | int | None]:
-    """What CV-OPS found, and how its two players did.
-
-    searched                         1 for a learner that searches
-    margin                           of the mixture that it found, exactly
-    violation_, unsafe_, regret_at_stop   V, unsafe episodes and R when the search ended
-    primal_ratio, primal_bound       max of (regret of the primal player) / sqrt(t ln t); C_P of the theory
-    dual_ratio, dual_bound           max of (regret of the dual player) / sqrt(t); C_D
-    """
-    stop, learner, cmdp = watcher.at_stop, watcher.learner, watcher.stage.cmdp
-    searched = hasattr(learner, "rho_hat")
-    binding = int(np.sum(cmdp.thresholds < cmdp.layout.steps))
-    return {
         "searched": int(searched),
         "margin": stop.margin if stop else nan,
         "violation_at_stop": stop.violation if stop else nan,
         "unsafe_at_stop": stop.unsafe if stop else nan,
         "regret_at_stop": stop.loss - float(stop.losses @ comparator) if stop else nan,
         "primal_ratio": _primal_ratio(watcher, notes) if searched else nan,
-        "primal_bound": primal_constant(cmdp.layout, learner.delta) if searched else nan,
-        "dual_ratio": float(notes.sums[DUAL_RATIO]) if searched else nan,
-        "dual_bound": regret_constant(binding, float(cmdp.layout.steps)) if searched else nan,
+        "primal_bound": primal_constant(layout, learner.delta) if searched else nan,
+        "dual_ratio": float(notes.sums[places.DUAL_RATIO]) if searched else nan,
+        "dual_bound": regret_constant(binding, float(layout.steps)) if searched else nan,
     }
 
 
 def _primal_ratio(watcher: MirrorWatcher, notes: Notes) -> float:
     """The largest (regret of the primal player) / sqrt(t ln t) at the checkpoints t >= 2 of the search."""
-    cmdp, marks = watcher.stage.cmdp, watcher.stage.curves.marks[: int(watcher.stage.scores.tallies[NEXT_MARK])]
-    last, largest = getattr(watcher.learner, "t_bar", None) or inf, -inf
-    for mark, t in enumerate(marks.tolist()):
+    cmdp, last, largest = watcher.stage.cmdp, getattr(watcher.learner, "t_bar", None) or inf, -inf
+    reached = int(watcher.stage.scores.tallies[NEXT_MARK])
+    for mark, t in enumerate(watcher.stage.curves.marks[:reached].tolist()):
         if 2 <= t <= last:
             best = backward_induction(cmdp.layout, cmdp.transitions, notes.mark_primal[mark]).value
-            regret = float(notes.mark_sums[mark, PRIMAL]) - best
-            largest = max(largest, regret / sqrt(t * log(t)))
+            largest = max(largest, (float(notes.mark_sums[mark, places.PRIMAL]) - best) / sqrt(t * log(t)))
     return largest

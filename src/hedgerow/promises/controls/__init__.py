@@ -1,8 +1,8 @@
 """Negative controls: learners broken on purpose, each of which some promise must refute.
 
 A check that cannot fail proves nothing. Every control is a cell like those of the real learners and meets the same
-judge; one that is not refuted fails the whole verification. Broken learners are registered under the names of their
-controls; the other controls are sound learners where they do not belong.
+judge; one that is not refuted fails the whole verification. Most are broken learners, the others are sound learners
+where they do not belong.
 """
 
 from __future__ import annotations

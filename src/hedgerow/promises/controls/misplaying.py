@@ -20,12 +20,8 @@ from hedgerow.learners.mirror.watcher import MirrorWatcher
 from hedgerow.learners.watching import Stage
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Policy
-from hedgerow.registry import learners
-
-# One coin per step ----------------------------------------------------------------------------------------------------
 
 
-@learners.register("per-step-mixing")
 class PerStep(SOPS):
     """Plays lambda pi_diamond(a|x) + (1 - lambda) pi_hat(a|x): another policy than the mixture, and scored as such."""
 
@@ -37,10 +33,6 @@ class PerStep(SOPS):
         return replace(plan, mixture=mixed, policy=mixed)
 
 
-# One index for ever ---------------------------------------------------------------------------------------------------
-
-
-@learners.register("index-drawn-once")
 class IndexOnce(CVOPS):
     """Draws one policy of the mixture when the search ends, plays no other, and still believes the mixture's costs."""
 
@@ -62,8 +54,6 @@ class Believing(MirrorWatcher):
         self.watch.tallies[FALSE_BASELINE] = 0
 
 
-# A projection onto wrong transitions ----------------------------------------------------------------------------------
-
 WRONG = 0.9
 """The least probability of the last successor in the wrong boxes."""
 
@@ -79,7 +69,6 @@ def wrong_boxes(layout: Layout) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-@learners.register("wrong-box")
 class WrongBox(SVOPS):
     """Estimates rightly and projects wrongly."""
 

@@ -1,4 +1,4 @@
-"""Controls that do not listen to their losses as they should."""
+"""Controls that learn wrongly: deaf to their losses, or bad at counting."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray
+from hedgerow.estimates.boxes import make_boxes, refresh_all, refresh_row
 from hedgerow.estimates.columns import load_columns
+from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.mirror.plans import MirrorPlan
 from hedgerow.learners.mirror.rescue import project_now
 from hedgerow.learners.mirror.state import GAMMA
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.learners.mirror.uobreps import UOBREPS
+from hedgerow.model.episode import Episode
 from hedgerow.planning.induction import backward_induction
-from hedgerow.registry import learners
 
 EXPLORES = 8
 """One episode in so many is exploration."""
 
 
-@learners.register("explore-then-commit")
 class Commits(UOBREPS):
     """Plays uniformly for T/8 episodes and then, for ever, the policy that looked best."""
 
@@ -48,7 +50,6 @@ class Commits(UOBREPS):
         load_columns(self.core.index, state.boxes.lower, state.boxes.upper, state.policy, self.core.buffers.columns)
 
 
-@learners.register("backward-steps")
 class MovesWrongly(SVOPS):
     """After every mirror step takes it back twice over: weights grow where losses were."""
 
@@ -59,7 +60,6 @@ class MovesWrongly(SVOPS):
         project_now(self.layout, self.core)
 
 
-@learners.register("timid-estimator")
 class TimidEstimator(SVOPS):
     """Reports l / (u / 10 + gamma) as its estimate: up to ten times too large. (It still learns from the right one.)"""
 
@@ -67,3 +67,31 @@ class TimidEstimator(SVOPS):
         super().observe(episode)
         trace, gamma = self.core.buffers.trace, float(self.core.state.reals[GAMMA])
         trace.estimate[:] = episode.losses / (0.1 * trace.u + gamma)
+
+
+class SkipsFirstLayer(CVOPS):
+    """Its search never hears of the costs of layer 0; its confidence sets do."""
+
+    def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
+        if self.phase == 2:
+            super().observe(episode)
+            return
+        seen, row = episode.costs.copy(), int(episode.rows[0])
+        seen[0] = 0.0
+        super().observe(Episode.trusted(episode.layout, episode.rows, episode.triples, episode.losses, seen))
+        core = self.core
+        core.state.counts.cost_sums[row] += episode.costs[0]
+        refresh_row(core.index, core.state.counts, core.rule.box, row, core.state.boxes)
+
+
+class WrongCounts(SVOPS):
+    """Bounds occupancies with boxes made of t visits for every pair, whatever was seen of it."""
+
+    def plan(self) -> MirrorPlan:
+        plan = super().plan()
+        core, counts = self.core, self.core.state.counts
+        visits = np.full_like(counts.num_visits, self.episode)
+        wrong = make_boxes(self.layout, self.view.num_constraints)
+        refresh_all(core.index, counts._replace(num_visits=visits), core.rule.box, wrong)
+        load_columns(core.index, wrong.lower, wrong.upper, core.state.policy, core.buffers.columns)
+        return plan
