@@ -12,7 +12,7 @@ from small_experiments import NUM_CELLS, SMALL, small
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.cells import cells_of, experiment_data, streams
+from hedgerow.experiments.cells import cells_of, experiment_data, seeds_of
 from hedgerow.experiments.parts import Misfit, build_learner, complete_learner
 from hedgerow.experiments.run_cell import run_cell
 from hedgerow.experiments.schema import load
@@ -35,8 +35,8 @@ def test_a_description_is_complete() -> None:
 
 
 def test_without_a_root_the_seed_of_a_cell_is_every_seed() -> None:
-    assert streams({"root_seed": None, "seed": 7}) == (7, 7, 7)
-    assert streams({"root_seed": 0, "seed": 7}) != (7, 7, 7)
+    assert seeds_of({"root_seed": None, "seed": 7}) == (7, 7, 7)
+    assert seeds_of({"root_seed": 0, "seed": 7}) != (7, 7, 7)
 
 
 def test_a_cell_may_be_looked_at_more_closely() -> None:
@@ -81,8 +81,8 @@ def test_seeds_are_children_of_one_sequence() -> None:
     children = SeedSequence(7).spawn(6)
     for seed in range(6):
         expected = children[seed].generate_state(3, np.uint64)
-        assert np.array_equal(np.array(streams({"root_seed": 7, "seed": seed}), dtype=np.uint64), expected)
-    every = [word for root in range(5) for seed in range(50) for word in streams({"root_seed": root, "seed": seed})]
+        assert np.array_equal(np.array(seeds_of({"root_seed": 7, "seed": seed}), dtype=np.uint64), expected)
+    every = [word for root in range(5) for seed in range(50) for word in seeds_of({"root_seed": root, "seed": seed})]
     assert len(set(every)) == len(every)
 
 
@@ -106,7 +106,7 @@ def by_hand(seeds: tuple[int, int, int]) -> Run:
 
 def test_a_cell_is_what_one_would_write_by_hand() -> None:
     (cell,) = (cell for cell in cells_of(small()) if cell.id == "first__switching-20__s-ops-sharp__T80__seed1")
-    done, expected = run_cell(cell.spec), by_hand(streams(cell.spec))
+    done, expected = run_cell(cell.spec), by_hand(seeds_of(cell.spec))
     for name in ("episodes", "loss", "regret", "costs", "violations"):
         assert np.array_equal(getattr(done.run, name), getattr(expected, name)), name
     for name in expected.notes:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from small_experiments import SMALL, cell_files, small, start
 
-from hedgerow.experiments.sweep import Plan, sweep
+from hedgerow.experiments.sweep import Workers, sweep
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ def wait_for_cells(directory: Path, number: int, process: subprocess.Popen[str])
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     directory = tmp_path_factory.mktemp("calm") / "out"
-    assert sweep(small(LONGER), directory, plan=Plan("serial")).complete
+    assert sweep(small(LONGER), directory, workers=Workers("serial")).complete
     return cell_files(directory)
 
 

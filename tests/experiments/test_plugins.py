@@ -22,8 +22,8 @@ from hedgerow.experiments import backends, parts, plugins
 from hedgerow.experiments.cells import cells_of
 from hedgerow.experiments.run_cell import run_cell
 from hedgerow.experiments.schema import Experiment
-from hedgerow.experiments.sweep import Plan, stored_experiment, sweep
-from hedgerow.experiments.worker import Outcome, Task, own_version, perform
+from hedgerow.experiments.sweep import Workers, stored_experiment, sweep
+from hedgerow.experiments.worker import CellOutcome, Task, own_version, perform
 from hedgerow.registry import loading
 
 PLUGIN = '''\
@@ -228,9 +228,9 @@ def test_what_an_adversary_may_be(folder: Path, name: str, extra: dict[str, Any]
 def test_a_cell_with_plug_ins_is_what_one_would_write_by_hand(folder: Path) -> None:
     cell = cells_of(small(PLAIN, folder))[0]
     done = run_cell(cell.spec, folder)
-    from hedgerow.experiments.cells import streams
+    from hedgerow.experiments.cells import seeds_of
 
-    seeds = streams(cell.spec)
+    seeds = seeds_of(cell.spec)
     module = loading.load_text(PLUGIN, "elsewhere.py").module
     cmdp, _ = module.meadow(3)
     foe = hr.losses.checked(module.Foe(5, seeds.adversary))
@@ -356,13 +356,13 @@ def test_losses_of_others_are_looked_at_before_the_run(folder: Path) -> None:
 
 def test_resume_never_mixes_two_versions(folder: Path) -> None:
     out = folder / "out"
-    assert sweep(small(PLAIN, folder), out, plan=Plan("serial")).complete
+    assert sweep(small(PLAIN, folder), out, workers=Workers("serial")).complete
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["plug_ins"]["mine.py:Tuned"]["text"] == PLUGIN
-    assert sweep(stored_experiment(out), out, plan=Plan("serial"), resume=True).skipped == 2
+    assert sweep(stored_experiment(out), out, workers=Workers("serial"), resume=True).skipped == 2
     changed(folder)
     with pytest.raises(InvalidInput, match=r"out holds results of another version of mine.py:Foe: restore its source"):
-        sweep(stored_experiment(out), out, plan=Plan("serial"), resume=True)
+        sweep(stored_experiment(out), out, workers=Workers("serial"), resume=True)
 
 
 def tasks_of(experiment: Experiment, folder: str) -> list[Task]:
@@ -374,7 +374,7 @@ def tasks_of(experiment: Experiment, folder: str) -> list[Task]:
     ]
 
 
-def content(outcomes: list[Outcome]) -> dict[str, bytes]:
+def content(outcomes: list[CellOutcome]) -> dict[str, bytes]:
     assert [outcome.error for outcome in outcomes] == [""] * len(outcomes)
     return {path: blob for outcome in outcomes for path, blob in outcome.files.items()}
 
@@ -401,7 +401,7 @@ def test_loky_workers_get_the_text(folder: Path) -> None:
     experiment = small(PLAIN, folder)
     tasks = tasks_of(experiment, "/nowhere")
     found = content(list(backends.loky(tasks, 2, lambda: [0] * len(tasks), lambda lost: None)))
-    assert sweep(experiment, folder / "calm", plan=Plan("serial")).complete
+    assert sweep(experiment, folder / "calm", workers=Workers("serial")).complete
     assert found == cell_files(folder / "calm")
 
 
@@ -412,7 +412,7 @@ def test_dask_workers_get_the_text(
 ) -> None:
     experiment = small(PLAIN, folder)
     found = content(list(backends.dask(tasks_of(experiment, "/nowhere"), cluster[0])))
-    assert sweep(experiment, folder / "calm", plan=Plan("serial")).complete
+    assert sweep(experiment, folder / "calm", workers=Workers("serial")).complete
     assert found == cell_files(folder / "calm")
 
 
@@ -422,7 +422,7 @@ from pathlib import Path
 import hedgerow as hr
 from hedgerow.experiments.schema import parse
 from hedgerow.experiments.source import Source
-from hedgerow.experiments.sweep import Plan, sweep
+from hedgerow.experiments.sweep import Workers, sweep
 
 @hr.learners.register("scripted")
 class Scripted(hr.SVOPS):
@@ -439,7 +439,7 @@ name = "scripted"
 '''
 
 if __name__ == "__main__":
-    tally = sweep(parse(Source("x.toml", TEXT, Path())), sys.argv[1], plan=Plan(sys.argv[2], processes=2))
+    tally = sweep(parse(Source("x.toml", TEXT, Path())), sys.argv[1], workers=Workers(sys.argv[2], processes=2))
     print(tally.done, tally.failed)
 """
 
@@ -481,7 +481,7 @@ def test_a_registered_class_of_a_module_is_imported_by_the_worker(
 @pytest.mark.parametrize("backend", ["serial", "loky"])
 def test_a_sweep_of_a_plain_learner(backend: str, folder: Path) -> None:
     experiment = small(HEAD.replace("seeds = 1", "seeds = 2") + 'name = "mine.py:Greedy"\nrounds = 2\n', folder)
-    tally = sweep(experiment, folder / "out", plan=Plan(backend, processes=2))
+    tally = sweep(experiment, folder / "out", workers=Workers(backend, processes=2))
     assert tally.failed == {}
     assert tally.done == 2
 
@@ -492,4 +492,4 @@ def test_a_plain_learner_on_a_cluster(
     folder: Path,
 ) -> None:
     experiment = small(HEAD.replace("seeds = 1", "seeds = 2") + 'name = "mine.py:Greedy"\nrounds = 2\n', folder)
-    assert sweep(experiment, folder / "out", plan=Plan("dask", scheduler=cluster[0])).done == 2
+    assert sweep(experiment, folder / "out", workers=Workers("dask", scheduler=cluster[0])).done == 2

@@ -15,19 +15,19 @@ from small_experiments import NUM_CELLS, SMALL, cell_files, overlooked, small
 from hedgerow import results
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.experiments import backends, run_cell, sweep, worker
-from hedgerow.experiments.cells import Cell, cells_of
-from hedgerow.experiments.sweep import Plan, Watcher, stored_experiment
-from hedgerow.experiments.worker import Outcome, Task
+from hedgerow.experiments.cells import PlannedCell, cells_of
+from hedgerow.experiments.sweep import Listener, Workers, stored_experiment
+from hedgerow.experiments.worker import CellOutcome, Task
 from hedgerow.simulation.run import Simulation
 
-SERIAL, TWO = Plan("serial"), Plan("loky", processes=2)
+SERIAL, TWO = Workers("serial"), Workers("loky", processes=2)
 UNSAFE = SMALL + "baseline = 'margin'\nmargin = 0.4\n"  # more than rho: every s-ops cell fails
 
 
-class Ears(Watcher):
+class Ears(Listener):
     """Remembers what it heard."""
 
-    def __init__(self, on_finish: Callable[[Outcome], None] = lambda outcome: None) -> None:
+    def __init__(self, on_finish: Callable[[CellOutcome], None] = lambda outcome: None) -> None:
         self.finished: list[str] = []
         self.repeated: list[str] = []
         self.reasons: Mapping[str, str] = {}
@@ -36,10 +36,10 @@ class Ears(Watcher):
     def damaged(self, reasons: Mapping[str, str]) -> None:
         self.reasons = reasons
 
-    def start(self, cells: Sequence[Cell], num_skipped: int, counts: backends.Counts) -> None:
+    def start(self, cells: Sequence[PlannedCell], num_skipped: int, counts: backends.Counts) -> None:
         self.skipped = num_skipped
 
-    def finish(self, cell: Cell, outcome: Outcome) -> None:
+    def finish(self, cell: PlannedCell, outcome: CellOutcome) -> None:
         assert cell.id == outcome.id
         self.finished.append(cell.id)
         self.on_finish(outcome)
@@ -52,13 +52,13 @@ class Ears(Watcher):
 def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of an undisturbed serial sweep."""
     directory = tmp_path_factory.mktemp("reference") / "out"
-    tally = sweep.sweep(small(), directory, plan=SERIAL)
+    tally = sweep.sweep(small(), directory, workers=SERIAL)
     assert (tally.total, tally.done, tally.skipped, tally.complete) == (NUM_CELLS, NUM_CELLS, 0, True)
     return cell_files(directory)
 
 
 def test_the_directory(tmp_path: Path, reference: dict[str, bytes]) -> None:
-    sweep.sweep(small(), tmp_path / "out", plan=SERIAL)
+    sweep.sweep(small(), tmp_path / "out", workers=SERIAL)
     assert cell_files(tmp_path / "out") == reference
     opened = results.open(tmp_path / "out")
     assert {cell.id: cell.hash for cell in opened.cells} == {cell.id: cell.hash for cell in cells_of(small())}
@@ -73,7 +73,7 @@ def test_the_directory(tmp_path: Path, reference: dict[str, bytes]) -> None:
 
 @pytest.mark.slow
 def test_processes_give_the_same_files(tmp_path: Path, reference: dict[str, bytes]) -> None:
-    tally = sweep.sweep(small(), tmp_path / "out", plan=TWO)
+    tally = sweep.sweep(small(), tmp_path / "out", workers=TWO)
     assert tally.complete
     assert cell_files(tmp_path / "out") == reference
     workers = {entry["worker"] for entry in results.open(tmp_path / "out").manifest["cells"].values()}
@@ -85,15 +85,15 @@ def test_processes_give_the_same_files(tmp_path: Path, reference: dict[str, byte
 def test_a_process_that_dies_costs_time_only(tmp_path: Path, reference: dict[str, bytes]) -> None:
     killed: list[int] = []
 
-    def kill_once(outcome: Outcome) -> None:
+    def kill_once(outcome: CellOutcome) -> None:
         if not killed:
             killed.append(int(outcome.worker.rsplit(":", 1)[1]))
             os.kill(killed[0], signal.SIGKILL)
 
     longer = SMALL.replace("[50, 80]", "[6_000]")  # so that something is under way
-    calm = sweep.sweep(small(longer), tmp_path / "calm", plan=SERIAL)
+    calm = sweep.sweep(small(longer), tmp_path / "calm", workers=SERIAL)
     ears = Ears(kill_once)
-    tally = sweep.sweep(small(longer), tmp_path / "out", plan=TWO, watch=ears)
+    tally = sweep.sweep(small(longer), tmp_path / "out", workers=TWO, watch=ears)
     assert killed
     assert tally.complete
     assert calm.complete
@@ -106,29 +106,29 @@ def test_a_process_that_dies_costs_time_only(tmp_path: Path, reference: dict[str
 def test_a_second_call_runs_what_is_missing(tmp_path: Path, reference: dict[str, bytes]) -> None:
     directory = tmp_path / "out"
     some = [cell.id for cell in cells_of(small())][:3]
-    first = sweep.sweep(small(), directory, plan=SERIAL, only=some)
+    first = sweep.sweep(small(), directory, workers=SERIAL, only=some)
     assert (first.total, first.done) == (3, 3)
     before = {path: path.stat().st_mtime_ns for path in directory.glob("cells/*")}
     with pytest.raises(InvalidInput, match=r"holds results already: 3 finished cells; pass --resume"):
-        sweep.sweep(small(), directory, plan=SERIAL)
+        sweep.sweep(small(), directory, workers=SERIAL)
     ears = Ears()
-    second = sweep.sweep(small(), directory, plan=SERIAL, resume=True, watch=ears)
+    second = sweep.sweep(small(), directory, workers=SERIAL, resume=True, watch=ears)
     assert (second.skipped, second.done, second.complete) == (3, NUM_CELLS - 3, True)
     assert set(ears.finished).isdisjoint(some)
     assert ears.skipped == 3
     assert cell_files(directory) == reference
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    third = sweep.sweep(small(), directory, plan=SERIAL, resume=True)
+    third = sweep.sweep(small(), directory, workers=SERIAL, resume=True)
     assert (third.skipped, third.done) == (NUM_CELLS, 0)
 
 
 def test_a_damaged_file_is_made_again(tmp_path: Path, reference: dict[str, bytes]) -> None:
-    sweep.sweep(small(), tmp_path / "out", plan=SERIAL)
+    sweep.sweep(small(), tmp_path / "out", workers=SERIAL)
     victim = sorted((tmp_path / "out" / "cells").iterdir())[0]
     blob, ears = bytearray(victim.read_bytes()), Ears()
     blob[len(blob) // 3] ^= 4
     victim.write_bytes(blob)
-    tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL, resume=True, watch=ears)
+    tally = sweep.sweep(small(), tmp_path / "out", workers=SERIAL, resume=True, watch=ears)
     assert (tally.done, tally.complete) == (1, True)
     assert list(tally.damaged) == [victim.stem] == ears.finished
     assert "is corrupt: its checksum does not fit its content" in ears.reasons[victim.stem]
@@ -138,13 +138,13 @@ def test_a_damaged_file_is_made_again(tmp_path: Path, reference: dict[str, bytes
 def test_a_cell_of_another_run_with_the_same_name_is_made_again(tmp_path: Path, reference: dict[str, bytes]) -> None:
     other = small(SMALL.replace("period = 20", "period = 30\nlabel = 'switching-20'"))
     assert {cell.id for cell in cells_of(other)} == {cell.id for cell in cells_of(small())}
-    sweep.sweep(other, tmp_path / "other", plan=SERIAL)
-    sweep.sweep(small(), tmp_path / "out", plan=SERIAL)
+    sweep.sweep(other, tmp_path / "other", workers=SERIAL)
+    sweep.sweep(small(), tmp_path / "out", workers=SERIAL)
     victim = sorted((tmp_path / "out" / "cells").iterdir())[0]
     victim.write_bytes((tmp_path / "other" / "cells" / victim.name).read_bytes())
     with pytest.raises(FileFormatError, match="holds a run of another experiment"):
         results.open(tmp_path / "out")
-    tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL, resume=True)
+    tally = sweep.sweep(small(), tmp_path / "out", workers=SERIAL, resume=True)
     assert (list(tally.damaged), tally.done, tally.complete) == ([victim.stem], 1, True)
     assert cell_files(tmp_path / "out") == reference
 
@@ -153,13 +153,13 @@ def test_a_trace_keeps_every_episode(tmp_path: Path) -> None:
     from hedgerow.results.store import read_table
 
     name = cells_of(small())[1].id
-    sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", plan=SERIAL, only=[name])
+    sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", workers=SERIAL, only=[name])
     curve, trace = (read_table(tmp_path / "out" / folder / f"{name}.parquet") for folder in ("cells", "traces"))
     assert trace.column("episode").to_pylist() == list(range(1, 51))
     kept = dict(zip(trace.column("episode").to_pylist(), trace.column("loss").to_pylist(), strict=True))
     assert curve.column("loss").to_pylist() == [kept[episode] for episode in curve.column("episode").to_pylist()]
     (tmp_path / "out" / "traces" / f"{name}.parquet").unlink()
-    again = sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", plan=SERIAL, only=[name], resume=True)
+    again = sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", workers=SERIAL, only=[name], resume=True)
     assert (list(again.damaged), again.done) == ([name], 1)
     assert read_table(tmp_path / "out" / "traces" / f"{name}.parquet").equals(trace)
 
@@ -176,7 +176,7 @@ def test_a_trace_costs_no_second_run(
             begun.append(self.seed)
 
     monkeypatch.setattr(run_cell, "Simulation", Counted)
-    sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", plan=SERIAL)
+    sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", workers=SERIAL)
     assert len(begun) == NUM_CELLS
     found = cell_files(tmp_path / "out")
     assert {path: content for path, content in found.items() if path.startswith("cells/")} == reference
@@ -184,13 +184,13 @@ def test_a_trace_costs_no_second_run(
 
 
 def test_another_experiment_is_refused(tmp_path: Path) -> None:
-    sweep.sweep(small(), tmp_path / "out", plan=SERIAL, only=[cells_of(small())[0].id])
+    sweep.sweep(small(), tmp_path / "out", workers=SERIAL, only=[cells_of(small())[0].id])
     with pytest.raises(InvalidInput, match="another experiment"):
-        sweep.sweep(small(SMALL.replace("period = 20", "period = 30")), tmp_path / "out", plan=SERIAL, resume=True)
+        sweep.sweep(small(SMALL.replace("period = 20", "period = 30")), tmp_path / "out", workers=SERIAL, resume=True)
 
 
 def test_a_failed_cell_says_why_and_the_others_go_on(tmp_path: Path) -> None:
-    tally = sweep.sweep(overlooked(UNSAFE), tmp_path / "out", plan=SERIAL)
+    tally = sweep.sweep(overlooked(UNSAFE), tmp_path / "out", workers=SERIAL)
     assert len(tally.failed) == NUM_CELLS // 2 == tally.done
     assert not tally.complete
     assert all("no policy keeps every cost 0.4 below its threshold" in why for why in tally.failed.values())
@@ -198,14 +198,14 @@ def test_a_failed_cell_says_why_and_the_others_go_on(tmp_path: Path) -> None:
     failed = [cell for cell in opened.cells if cell.status == "failed"]
     assert {cell.id for cell in failed} == set(tally.failed)
     assert all("no policy keeps" in cell.error for cell in failed)
-    again = sweep.sweep(overlooked(UNSAFE), tmp_path / "out", plan=SERIAL, resume=True)
+    again = sweep.sweep(overlooked(UNSAFE), tmp_path / "out", workers=SERIAL, resume=True)
     assert (again.skipped, len(again.failed)) == (NUM_CELLS // 2, NUM_CELLS // 2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plan", [Plan("serial", fail_fast=True), Plan("loky", processes=2, fail_fast=True)])
-def test_fail_fast_stops(plan: Plan, tmp_path: Path) -> None:
-    tally = sweep.sweep(overlooked(UNSAFE.replace("seeds = 2", "seeds = 20")), tmp_path / "out", plan=plan)
+@pytest.mark.parametrize("plan", [Workers("serial", fail_fast=True), Workers("loky", processes=2, fail_fast=True)])
+def test_fail_fast_stops(plan: Workers, tmp_path: Path) -> None:
+    tally = sweep.sweep(overlooked(UNSAFE.replace("seeds = 2", "seeds = 20")), tmp_path / "out", workers=plan)
     assert len(tally.failed) == 1
     assert tally.done < 20
 
@@ -215,23 +215,23 @@ def test_an_unforeseen_error_is_a_failure_with_a_traceback(tmp_path: Path, monke
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr(worker, "run_cell", broken)
-    tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL)
+    tally = sweep.sweep(small(), tmp_path / "out", workers=SERIAL)
     assert set(tally.failed.values()) == {"ZeroDivisionError: by zero"}
     entry = next(iter(results.open(tmp_path / "out").manifest["cells"].values()))
     assert "in broken" in entry["details"]
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, reference: dict[str, bytes]) -> None:
-    def interrupt(outcome: Outcome) -> None:
+    def interrupt(outcome: CellOutcome) -> None:
         if len(ears.finished) == 3:
             raise KeyboardInterrupt
 
     ears = Ears(interrupt)
-    tally = sweep.sweep(small(), tmp_path / "out", plan=SERIAL, watch=ears)
+    tally = sweep.sweep(small(), tmp_path / "out", workers=SERIAL, watch=ears)
     assert tally.interrupted
     assert tally.done == 3
     assert len(json.loads((tmp_path / "out" / "manifest.json").read_text())["cells"]) == 3
-    sweep.sweep(small(), tmp_path / "out", plan=SERIAL, resume=True)
+    sweep.sweep(small(), tmp_path / "out", workers=SERIAL, resume=True)
     assert cell_files(tmp_path / "out") == reference
 
 
@@ -246,13 +246,13 @@ def test_unknown_cell_and_wrong_plans(tmp_path: Path) -> None:
         sweep.sweep(small(), tmp_path / "out", only=["x"])
     assert not (tmp_path / "out").exists()
     with pytest.raises(InvalidInput, match="choose one of loky, serial, dask"):
-        Plan("threads")
+        Workers("threads")
     with pytest.raises(InvalidInput, match="belong together"):
-        Plan("dask")
+        Workers("dask")
     with pytest.raises(InvalidInput, match="belong together"):
-        Plan("loky", scheduler="tcp://127.0.0.1:1")
+        Workers("loky", scheduler="tcp://127.0.0.1:1")
     with pytest.raises(InvalidInput, match="at least 1"):
-        Plan(processes=0)
+        Workers(processes=0)
 
 
 # The repetition after deaths, without processes -----------------------------------------------------------------------
@@ -262,13 +262,15 @@ def tasks(count: int) -> list[Task]:
     return [Task(f"cell {number}", {}, ".", False, "", number) for number in range(count)]
 
 
-def run_with_killers(monkeypatch: pytest.MonkeyPatch, count: int, killers: dict[int, int]) -> tuple[list[Outcome], int]:
+def run_with_killers(
+    monkeypatch: pytest.MonkeyPatch, count: int, killers: dict[int, int]
+) -> tuple[list[CellOutcome], int]:
     """All outcomes of `count` tasks on pretended processes; killer k takes its process down `killers[k]` times."""
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     left, begun, deaths = dict(killers), [worker.NOT_BEGUN] * count, 0
 
-    def pretend(batch: Sequence[Task], **_: Any) -> Iterator[Outcome]:
+    def pretend(batch: Sequence[Task], **_: Any) -> Iterator[CellOutcome]:
         for first in range(0, len(batch), 2):
             pair = batch[first : first + 2]
             for task in pair:
@@ -277,7 +279,7 @@ def run_with_killers(monkeypatch: pytest.MonkeyPatch, count: int, killers: dict[
                 if left.get(task.number, 0):
                     left[task.number] -= 1
                     raise TerminatedWorkerError
-            yield from (Outcome(task.id, task.number, {}, {}, "") for task in pair)
+            yield from (CellOutcome(task.id, task.number, {}, {}, "") for task in pair)
 
     def count_death(lost: list[Task]) -> None:
         nonlocal deaths

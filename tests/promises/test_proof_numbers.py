@@ -11,7 +11,7 @@ from learner_cases import assert_same, scores
 
 import hedgerow as hr
 from hedgerow.experiments import parts
-from hedgerow.experiments.cells import Cell
+from hedgerow.experiments.cells import PlannedCell
 from hedgerow.experiments.run_cell import run_cell
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.model.cmdp import CMDP
@@ -29,7 +29,7 @@ from hedgerow.simulation.run import Simulation, simulate
 (NEEDLE,) = runs(needle, "cv-ops", 1000, [0])
 
 
-def ingredients(cell: Cell) -> tuple[CMDP, Any, Any]:
+def ingredients(cell: PlannedCell) -> tuple[CMDP, Any, Any]:
     """World, adversary and learner of a cell."""
     spec = cell.spec
     cmdp, loss = parts.build_world(spec["world"], Path())
@@ -37,7 +37,7 @@ def ingredients(cell: Cell) -> tuple[CMDP, Any, Any]:
     return cmdp, adversary, parts.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], spec["seed"])
 
 
-def stepped(cell: Cell, *, marks: Any = "all", seed: int = 0) -> Simulation:
+def stepped(cell: PlannedCell, *, marks: Any = "all", seed: int = 0) -> Simulation:
     watch = dict(cell.spec["watch"])
     return Simulation(
         *ingredients(cell), seed, step_wise=True, marks=marks, audit=watch.pop("audit"), watch=watch
@@ -62,7 +62,7 @@ def test_the_adversary_written_out_is_pursuit() -> None:
 
 
 @pytest.mark.parametrize("cell", [SAFE, WIDE, NEEDLE], ids=lambda cell: cell.id)
-def test_compiled_and_step_by_step_note_the_same(cell: Cell) -> None:
+def test_compiled_and_step_by_step_note_the_same(cell: PlannedCell) -> None:
     fast = run_cell(cell.spec).run
     slow = stepped(cell, marks=fast.episodes).run()
     assert (fast.way, slow.way) == ("compiled", "step-wise")

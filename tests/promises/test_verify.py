@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from hedgerow import cli, results
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.experiments.cells import Cell
+from hedgerow.experiments.cells import PlannedCell
 from hedgerow.promises import evidence, levels, verify
 from hedgerow.promises.controls import CONTROLS
 from hedgerow.promises.evidence import Evidence
@@ -81,7 +81,7 @@ def test_the_deterministic_level_is_as_large_as_it_claims() -> None:
 
 def test_cells_that_differ_cannot_share_a_name() -> None:
     (one,) = runs(two_actions, "s-ops", 50, [0])
-    other = Cell.of({**one.spec, "delta": 0.5})
+    other = PlannedCell.of({**one.spec, "delta": 0.5})
     with pytest.raises(InvalidInput, match="two cells would be called"):
         _ = Level("x", {"a": [one], "b": [other]}).cells
 
@@ -115,7 +115,7 @@ def test_other_code_is_another_measurement(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_run_that_fails_is_an_error(tmp_path: Path) -> None:
     (cell,) = runs(two_actions, "s-ops", 50, [0], audit=True)
-    wrong = Cell.of({**cell.spec, "learner": {**cell.spec["learner"], "no-switch": 1}})
+    wrong = PlannedCell.of({**cell.spec, "learner": {**cell.spec["learner"], "no-switch": 1}})
     with pytest.raises(HedgerowError, match=r"1 of 1 runs failed.*no-switch"):
         verify.verify(Level("x", {"deterministic": [wrong]}), tmp_path, only=["T4"], processes=1)
 

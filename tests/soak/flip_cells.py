@@ -21,7 +21,7 @@ from hedgerow.errors import FileFormatError
 from hedgerow.experiments.cells import cells_of
 from hedgerow.experiments.schema import parse
 from hedgerow.experiments.source import Source
-from hedgerow.experiments.sweep import Plan, sweep
+from hedgerow.experiments.sweep import Workers, sweep
 from hedgerow.results import store
 
 
@@ -31,7 +31,7 @@ def soak(count: int, rng: random.Random) -> str:
     reasons: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="flip-cells-") as name:
         out = Path(name) / "out"
-        if not sweep(experiment, out, plan=Plan("serial")).complete:
+        if not sweep(experiment, out, workers=Workers("serial")).complete:
             raise Broken("the sweep did not end well")
         paths = sorted((out / "cells").iterdir())
         for _ in rounds(count):
@@ -47,7 +47,7 @@ def soak(count: int, rng: random.Random) -> str:
                 raise Broken(f"{where} was not found")
             reasons[found.damaged[path.stem].removeprefix(f"{path} ").split(":")[0]] += 1
             _check_refused(out, where)
-            tally = sweep(experiment, out, plan=Plan("serial"), resume=True)
+            tally = sweep(experiment, out, workers=Workers("serial"), resume=True)
             if list(tally.damaged) != [path.stem] or not tally.complete or path.read_bytes() != blob:
                 raise Broken(f"{where} was not repaired")
     told = ", ".join(f"{value} {key}" for key, value in reasons.items())

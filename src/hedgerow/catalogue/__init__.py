@@ -6,7 +6,7 @@
 (0.5, 0.5, 'reward')
 """
 
-from hedgerow.catalogue.entries import Description, describe, entry, make, names
+from hedgerow.catalogue.entries import WorldDescription, describe, entry, make, names
 from hedgerow.catalogue.world import Golden, Ingredients, Scale, World
 
-__all__ = ["Description", "Golden", "Ingredients", "Scale", "World", "describe", "entry", "make", "names"]
+__all__ = ["Golden", "Ingredients", "Scale", "World", "WorldDescription", "describe", "entry", "make", "names"]

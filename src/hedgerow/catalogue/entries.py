@@ -52,7 +52,7 @@ class Entry:
     """Numbers from the source for the default parameters, on the source's scale."""
 
 
-class Description(NamedTuple):
+class WorldDescription(NamedTuple):
     """What an entry is: one line, its parameters with their defaults, and which choices have golden values."""
 
     name: str
@@ -105,11 +105,11 @@ def find(name: str) -> Entry:
     return _entries[name]
 
 
-def describe(name: str) -> Description:
+def describe(name: str) -> WorldDescription:
     """One line about an entry, and its parameters with their defaults."""
     found = find(name)
     defaults = {key: parameter.default for key, parameter in found.parameters.items()}
-    return Description(found.name, found.description, defaults, found.frozen)
+    return WorldDescription(found.name, found.description, defaults, found.frozen)
 
 
 def make(name: str, **params: Any) -> World:

@@ -28,7 +28,7 @@ from hedgerow.output import Screen, Table, say
 
 if TYPE_CHECKING:
     from hedgerow.experiments.schema import Experiment
-    from hedgerow.experiments.sweep import Plan, Tally
+    from hedgerow.experiments.sweep import Tally, Workers
     from hedgerow.results.groups import Group
     from hedgerow.results.record import Results
 
@@ -77,7 +77,7 @@ def run(
         _print_cells(loaded, as_json)
         return
     target = out or FOLDER / loaded.name
-    _execute(loaded, target, _plan(backend, processes, scheduler, fail_fast), resume, only or [], as_json, quiet)
+    _execute(loaded, target, _workers(backend, processes, scheduler, fail_fast), resume, only or [], as_json, quiet)
 
 
 def resume(
@@ -95,7 +95,7 @@ def resume(
     from hedgerow.experiments.sweep import stored_experiment
 
     loaded = stored_experiment(directory)
-    _execute(loaded, directory, _plan(backend, processes, scheduler, fail_fast), True, only or [], as_json, quiet)
+    _execute(loaded, directory, _workers(backend, processes, scheduler, fail_fast), True, only or [], as_json, quiet)
 
 
 def demo(
@@ -114,7 +114,7 @@ def demo(
     loaded = load("demo")
     if not quiet:
         Screen(error=True).line(f"{loaded.title}: {loaded.description}")
-    _execute(loaded, out, _plan("loky", processes, "", False), True, [], as_json, quiet, report=True)
+    _execute(loaded, out, _workers("loky", processes, "", False), True, [], as_json, quiet, report=True)
 
 
 def report(
@@ -142,16 +142,16 @@ def report(
 # Running --------------------------------------------------------------------------------------------------------------
 
 
-def _plan(backend: str, processes: int | None, scheduler: str, fail_fast: bool) -> Plan:
-    from hedgerow.experiments.sweep import Plan
+def _workers(backend: str, processes: int | None, scheduler: str, fail_fast: bool) -> Workers:
+    from hedgerow.experiments.sweep import Workers
 
-    return Plan("dask" if scheduler and backend == "loky" else backend, processes, scheduler, fail_fast)
+    return Workers("dask" if scheduler and backend == "loky" else backend, processes, scheduler, fail_fast)
 
 
 def _execute(
     experiment: Experiment,
     target: Path,
-    plan: Plan,
+    workers: Workers,
     resume: bool,
     only: list[str],
     as_json: bool,
@@ -163,7 +163,7 @@ def _execute(
     from hedgerow.experiments.sweep import sweep
 
     _end_like_an_interrupt(signal.SIGTERM)
-    tally = sweep(experiment, target, plan=plan, resume=resume, only=only, watch=watcher(quiet))
+    tally = sweep(experiment, target, workers=workers, resume=resume, only=only, watch=watcher(quiet))
     report = report and not tally.interrupted and not tally.failed
     found = _open(tally) if report or as_json or not quiet else None
     page = _report(found) if report and found is not None else None

@@ -23,14 +23,14 @@ import numpy as np
 
 from hedgerow import disk
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.experiments.worker import NOT_BEGUN, Outcome, Task, perform
+from hedgerow.experiments.worker import NOT_BEGUN, CellOutcome, Task, perform
 
 BACKENDS = ("loky", "serial", "dask")
 MOST_DEATHS_IN_COMPANY = 2
 PATIENCE = 20.0
 """Seconds that a Dask scheduler, and its first worker, may take to answer."""
 
-Outcomes = Generator[Outcome, None, None]
+Outcomes = Generator[CellOutcome, None, None]
 Counts = Callable[[], Sequence[int]]
 """Episodes done by task; -1 for one that has not begun or cannot be seen."""
 
@@ -126,9 +126,9 @@ def _under_way(waiting: dict[int, Task], counts: Counts) -> list[Task]:
     return [task for number, task in waiting.items() if begun[number] != NOT_BEGUN]
 
 
-def _killer(task: Task, times: int) -> Outcome:
+def _killer(task: Task, times: int) -> CellOutcome:
     error = f"its process died {times} times, the last time alone: out of memory, or killed from outside"
-    return Outcome(task.id, task.number, {}, {}, "", error)
+    return CellOutcome(task.id, task.number, {}, {}, "", error)
 
 
 def _client(scheduler: str) -> Any:

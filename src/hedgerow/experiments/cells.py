@@ -6,7 +6,7 @@ in the learner only meet the same world, the same losses and the same streams, s
 terms. Without a root (`root_seed` None) the cell's seed is itself the seed of world, learner and adversary.
 
     >>> spec = {"root_seed": 0, "seed": 3}
-    >>> [int(s) for s in SeedSequence(0).spawn(4)[3].generate_state(3, "uint64")] == list(streams(spec))
+    >>> [int(s) for s in SeedSequence(0).spawn(4)[3].generate_state(3, "uint64")] == list(seeds_of(spec))
     True
 """
 
@@ -25,7 +25,7 @@ from hedgerow.experiments.schema import Experiment
 from hedgerow.results.naming import cell_hash, cell_id, fingerprint
 
 
-class Streams(NamedTuple):
+class CellSeeds(NamedTuple):
     """The seeds of a cell."""
 
     simulation: int
@@ -34,7 +34,7 @@ class Streams(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cell:
+class PlannedCell:
     """One run to be."""
 
     id: str
@@ -42,19 +42,19 @@ class Cell:
     spec: dict[str, Any]
 
     @classmethod
-    def of(cls, spec: dict[str, Any]) -> Cell:
+    def of(cls, spec: dict[str, Any]) -> PlannedCell:
         return cls(cell_id(spec), cell_hash(spec), spec)
 
 
-def streams(spec: Mapping[str, Any]) -> Streams:
+def seeds_of(spec: Mapping[str, Any]) -> CellSeeds:
     """The seeds of a cell, independent of all other cells but those with the same seed."""
     if spec["root_seed"] is None:
-        return Streams(spec["seed"], spec["seed"], spec["seed"])
+        return CellSeeds(spec["seed"], spec["seed"], spec["seed"])
     child = SeedSequence(spec["root_seed"], spawn_key=(spec["seed"],))
-    return Streams(*(int(word) for word in child.generate_state(3, "uint64")))
+    return CellSeeds(*(int(word) for word in child.generate_state(3, "uint64")))
 
 
-def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
+def cells_of(experiment: Experiment) -> tuple[PlannedCell, ...]:
     """All cells; learners vary fastest, so that a sweep shows something of each of them early."""
     folder = experiment.folder
     learners = [parts.complete_learner(item.given, folder) for item in experiment.learners]
@@ -79,17 +79,17 @@ def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
                     "learner": experiment.learners[k].label,
                 },
             }
-            cells.append(Cell.of(spec))
+            cells.append(PlannedCell.of(spec))
     _check_names(experiment, cells)
     return tuple(cells)
 
 
-def experiment_data(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[str, Any]:
+def experiment_data(experiment: Experiment, cells: tuple[PlannedCell, ...]) -> dict[str, Any]:
     """The experiment as data, tied to the exact content of its cells."""
     return {**experiment.as_data(), "cells": fingerprint({cell.id: cell.hash for cell in cells})}
 
 
-def _check_names(experiment: Experiment, cells: list[Cell]) -> None:
+def _check_names(experiment: Experiment, cells: list[PlannedCell]) -> None:
     seen: set[str] = set()
     for cell in cells:
         if cell.id in seen:

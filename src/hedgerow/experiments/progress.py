@@ -12,15 +12,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.experiments.sweep import Watcher
+from hedgerow.experiments.sweep import Listener
 from hedgerow.output import Screen, name_column, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from hedgerow.experiments.backends import Counts
-    from hedgerow.experiments.cells import Cell
-    from hedgerow.experiments.worker import Outcome
+    from hedgerow.experiments.cells import PlannedCell
+    from hedgerow.experiments.worker import CellOutcome
 
 REFRESH = 0.25
 """Seconds between two looks at the counters."""
@@ -28,7 +28,7 @@ MOST_LINES = 16
 """Of cells under way."""
 
 
-def watcher(quiet: bool, patience: float = 0.0) -> Watcher:
+def watcher(quiet: bool, patience: float = 0.0) -> Listener:
     """The right one for where the output goes; `patience` is the least number of seconds between two plain lines."""
     if quiet:
         return Quiet()
@@ -41,14 +41,14 @@ def damage_line(reasons: Mapping[str, str]) -> str:
     return first + (f", and {more} more; these cells run again" if more else "; its cell runs again")
 
 
-class Quiet(Watcher):
+class Quiet(Listener):
     """Tells what nobody expects, and nothing else."""
 
     def damaged(self, reasons: Mapping[str, str]) -> None:
         _say(f"hedgerow: {damage_line(reasons)}")
 
 
-class Lines(Watcher):
+class Lines(Listener):
     """A plain line for everything that happens; of cells that end well, one in `patience` seconds and the last."""
 
     def __init__(self, patience: float = 0.0) -> None:
@@ -61,12 +61,12 @@ class Lines(Watcher):
     def damaged(self, reasons: Mapping[str, str]) -> None:
         _say(damage_line(reasons))
 
-    def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
+    def start(self, cells: Sequence[PlannedCell], num_skipped: int, counts: Counts) -> None:
         self.begun, self.done, self.total = time.monotonic(), num_skipped, num_skipped + len(cells)
         if num_skipped:
             _say(f"{num_skipped} of {self.total} cells are finished already")
 
-    def finish(self, cell: Cell, outcome: Outcome) -> None:
+    def finish(self, cell: PlannedCell, outcome: CellOutcome) -> None:
         self.done += 1
         now = time.monotonic()
         if not outcome.failed and self.done < self.total and now - self._spoken < self.patience:
@@ -82,7 +82,7 @@ def _say(words: str) -> None:
     say(words, error=True)
 
 
-class Display(Watcher):
+class Display(Listener):
     """A live display: all episodes together, and a line for each cell under way."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Display(Watcher):
     def damaged(self, reasons: Mapping[str, str]) -> None:
         self.screen.line(damage_line(reasons))
 
-    def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
+    def start(self, cells: Sequence[PlannedCell], num_skipped: int, counts: Counts) -> None:
         self.cells, self.counts = cells, counts
         if num_skipped:
             self.screen.line(f"{num_skipped} of {num_skipped + len(cells)} cells are finished already")
@@ -111,7 +111,7 @@ class Display(Watcher):
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
-    def finish(self, cell: Cell, outcome: Outcome) -> None:
+    def finish(self, cell: PlannedCell, outcome: CellOutcome) -> None:
         self._ended.add(cell.id)
         if outcome.failed:
             self.screen.line(f"failed: {cell.id}: {outcome.error}", style="red")
@@ -166,7 +166,7 @@ def _make_bar(to: Any) -> Progress:
     return Progress(*columns, console=to, transient=True)
 
 
-def summary_line(cell: Cell, outcome: Outcome) -> str:
+def summary_line(cell: PlannedCell, outcome: CellOutcome) -> str:
     """How a cell ended, in a few words."""
     if outcome.failed:
         return f"failed: {outcome.error}"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from hedgerow.errors import InfeasibleWarning
 from hedgerow.experiments import parts
-from hedgerow.experiments.cells import streams
+from hedgerow.experiments.cells import seeds_of
 from hedgerow.planning import offline
 from hedgerow.simulation.marks import NUM_MARKS, checkpoints
 from hedgerow.simulation.outcome import Run
@@ -43,7 +43,7 @@ def run_cell(
 ) -> CellRun:
     """Run one cell; files that it names are looked for in `folder`. A `trace` keeps every single episode as well."""
     begun = time.perf_counter()
-    seeds = streams(spec)
+    seeds = seeds_of(spec)
     cmdp, own_loss = parts.build_world(spec["world"], folder or Path())
     adversary = parts.build_adversary(spec["adversary"], seeds.adversary, own_loss, folder)
     learner = parts.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder)

@@ -22,11 +22,11 @@ from hedgerow.adversaries.adaptive import Pursuit
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import backends
 from hedgerow.experiments.backends import BACKENDS, Counts
-from hedgerow.experiments.cells import Cell, cells_of, experiment_data
+from hedgerow.experiments.cells import PlannedCell, cells_of, experiment_data
 from hedgerow.experiments.plugins import Packer, record
 from hedgerow.experiments.schema import Experiment, parse
 from hedgerow.experiments.source import Source
-from hedgerow.experiments.worker import Outcome, Task, own_version, perform
+from hedgerow.experiments.worker import CellOutcome, Task, own_version, perform
 from hedgerow.results import store
 from hedgerow.results.manifest import MANIFEST, read_manifest, update_manifest
 from hedgerow.results.record import heading
@@ -36,7 +36,7 @@ BETWEEN_NOTES = 1.0
 """Seconds between two updates of the manifest."""
 
 
-class Watcher:
+class Listener:
     """Hears what happens in a sweep; this one keeps silent."""
 
     def warm(self) -> None:
@@ -45,10 +45,10 @@ class Watcher:
     def damaged(self, reasons: Mapping[str, str]) -> None:
         """The files of these cells cannot be trusted, for these reasons; they are run again."""
 
-    def start(self, cells: Sequence[Cell], num_skipped: int, counts: Counts) -> None:
+    def start(self, cells: Sequence[PlannedCell], num_skipped: int, counts: Counts) -> None:
         """These cells are going to run; `counts` tells, at any time, the episodes done by each of them."""
 
-    def finish(self, cell: Cell, outcome: Outcome) -> None:
+    def finish(self, cell: PlannedCell, outcome: CellOutcome) -> None:
         """A cell has ended, well or not."""
 
     def again(self, ids: Sequence[str]) -> None:
@@ -59,7 +59,7 @@ class Watcher:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Workers:
     """How to run."""
 
     backend: str = "loky"
@@ -105,10 +105,10 @@ def sweep(
     experiment: Experiment,
     directory: str | os.PathLike[str],
     *,
-    plan: Plan | None = None,
+    workers: Workers | None = None,
     resume: bool = False,
     only: Sequence[str] = (),
-    watch: Watcher | None = None,
+    watch: Listener | None = None,
 ) -> Tally:
     """Run what is not finished yet. `only` are ids of cells, `resume` allows a directory that was begun before.
 
@@ -124,28 +124,28 @@ def sweep(
     }
     return run_cells(
         cells, directory, about, folder=experiment.folder, trace=experiment.trace,
-        plan=plan, resume=resume, only=only, watch=watch,
+        workers=workers, resume=resume, only=only, watch=watch,
     )  # fmt: skip
 
 
 def run_cells(
-    cells: Sequence[Cell],
+    cells: Sequence[PlannedCell],
     directory: str | os.PathLike[str],
     about: Mapping[str, Any],
     *,
     folder: Path | None = None,
     trace: bool = False,
-    plan: Plan | None = None,
+    workers: Workers | None = None,
     resume: bool = False,
     only: Sequence[str] = (),
-    watch: Watcher | None = None,
+    watch: Listener | None = None,
 ) -> Tally:
     """`sweep` for cells that need not come from a file; they run in the order of `only` if it is given.
 
     `about` goes into the manifest and holds at least "experiment", which tells this collection of cells from others.
     Files that the cells name are looked for in `folder`; a `trace` also keeps every episode.
     """
-    plan, watch, target = plan or Plan(), watch or Watcher(), Path(directory)
+    workers, watch, target = workers or Workers(), watch or Listener(), Path(directory)
     begun, folder = time.perf_counter(), folder or Path()
     chosen = _chosen(cells, only)
     _open(cells, about, folder, target, resume)
@@ -156,7 +156,7 @@ def run_cells(
         if found.damaged:
             watch.damaged(found.damaged)
         if waiting:
-            _run(_tasks(waiting, folder, trace), waiting, len(chosen) - len(waiting), plan, watch, books)
+            _run(_tasks(waiting, folder, trace), waiting, len(chosen) - len(waiting), workers, watch, books)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -177,7 +177,7 @@ def stored_experiment(directory: str | os.PathLike[str]) -> Experiment:
     return parse(source)
 
 
-def _chosen(cells: Sequence[Cell], only: Sequence[str]) -> Sequence[Cell]:
+def _chosen(cells: Sequence[PlannedCell], only: Sequence[str]) -> Sequence[PlannedCell]:
     known = {cell.id: cell for cell in cells}
     for name in only:
         if name not in known:
@@ -185,7 +185,7 @@ def _chosen(cells: Sequence[Cell], only: Sequence[str]) -> Sequence[Cell]:
     return [known[name] for name in dict.fromkeys(only)] or cells
 
 
-def _open(cells: Sequence[Cell], about: Mapping[str, Any], folder: Path, target: Path, resume: bool) -> None:
+def _open(cells: Sequence[PlannedCell], about: Mapping[str, Any], folder: Path, target: Path, resume: bool) -> None:
     """Make the directory, or make sure that it belongs to these cells and may be continued."""
     if not resume and (target / MANIFEST).exists():
         raise InvalidInput(
@@ -210,17 +210,22 @@ def _check_plug_ins(target: Path, present: Mapping[str, Any]) -> None:
             )
 
 
-def _tasks(waiting: Sequence[Cell], folder: Path, trace: bool) -> list[Task]:
+def _tasks(waiting: Sequence[PlannedCell], folder: Path, trace: bool) -> list[Task]:
     packer, place = Packer(folder), str(folder.resolve())
     ours = own_version()
     return [Task(cell.id, cell.spec, place, trace, ours, luggage=packer.pack(cell.spec)) for cell in waiting]
 
 
 def _run(
-    tasks: Sequence[Task], waiting: Sequence[Cell], num_skipped: int, plan: Plan, watch: Watcher, books: _Books
+    tasks: Sequence[Task],
+    waiting: Sequence[PlannedCell],
+    num_skipped: int,
+    workers: Workers,
+    watch: Listener,
+    books: _Books,
 ) -> None:
-    processes = min(plan.processes or _cores(), len(tasks))
-    backend = "serial" if plan.backend == "loky" and processes == 1 else plan.backend
+    processes = min(workers.processes or _cores(), len(tasks))
+    backend = "serial" if workers.backend == "loky" and processes == 1 else workers.backend
     if backend == "loky":
         watch.warm()
         _warm(tasks)
@@ -236,12 +241,12 @@ def _run(
         elif backend == "loky":
             outcomes = backends.loky(numbered, processes, counts, on_death)
         else:
-            outcomes = backends.dask(numbered, plan.scheduler)
+            outcomes = backends.dask(numbered, workers.scheduler)
         with closing(outcomes):
             for outcome in outcomes:
                 books.enter(waiting[outcome.number], outcome)
                 watch.finish(waiting[outcome.number], outcome)
-                if outcome.failed and plan.fail_fast:
+                if outcome.failed and workers.fail_fast:
                     break
 
 
@@ -275,7 +280,7 @@ class _Books:
     def repeat(self, ids: Iterator[str]) -> None:
         self._attempts.update(ids)
 
-    def enter(self, cell: Cell, outcome: Outcome) -> None:
+    def enter(self, cell: PlannedCell, outcome: CellOutcome) -> None:
         """Keep what a cell came to: its files first, then the note."""
         for path, content in outcome.files.items():
             # Whatever stands there is not a finished cell: those were not run.

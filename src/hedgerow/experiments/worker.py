@@ -49,7 +49,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CellOutcome:
     """What became of a cell."""
 
     id: str
@@ -68,7 +68,7 @@ class Outcome:
         return bool(self.error)
 
 
-def perform(task: Task) -> Outcome:
+def perform(task: Task) -> CellOutcome:
     """Run the cell of `task`; whatever goes wrong is part of the outcome."""
     begun = time.perf_counter()
     _leave_interrupts_to(task.parent)
@@ -77,15 +77,17 @@ def perform(task: Task) -> Outcome:
         unpack(task.luggage)
         done = run_cell(task.spec, Path(task.folder), _counter(task), trace=task.trace)
         content = store.cell_files(task.spec, done.run, trace=done.trace, facts=done.facts)
-        return Outcome(task.id, task.number, content, {**done.seconds, "total": time.perf_counter() - begun}, _here())
+        return CellOutcome(
+            task.id, task.number, content, {**done.seconds, "total": time.perf_counter() - begun}, _here()
+        )
     except HedgerowError as error:
         return _failure(task, begun, str(error), "")
     except Exception as error:
         return _failure(task, begun, f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
-def _failure(task: Task, begun: float, error: str, details: str) -> Outcome:
-    return Outcome(task.id, task.number, {}, {"total": time.perf_counter() - begun}, _here(), error, details)
+def _failure(task: Task, begun: float, error: str, details: str) -> CellOutcome:
+    return CellOutcome(task.id, task.number, {}, {"total": time.perf_counter() - begun}, _here(), error, details)
 
 
 def _leave_interrupts_to(parent: int) -> None:

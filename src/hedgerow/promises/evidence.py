@@ -16,9 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from hedgerow.errors import HedgerowError
-from hedgerow.experiments.cells import Cell
+from hedgerow.experiments.cells import PlannedCell
 from hedgerow.experiments.parts import PLUG_IN
-from hedgerow.experiments.sweep import Plan, Tally, Watcher, run_cells
+from hedgerow.experiments.sweep import Listener, Tally, Workers, run_cells
 from hedgerow.promises.levels import Level
 from hedgerow.promises.observation import Observation, values_of
 from hedgerow.results import store
@@ -53,14 +53,14 @@ class Evidence:
         self._experiment = {"verification": level.name, "cells": hashes, "sources": sources()}
         self.directory = folder / f"runs-{fingerprint(self._experiment)[:12]}"
 
-    def gather(self, wanted: Sequence[Cell], processes: int, fresh: bool, watch: Watcher | None) -> Tally:
+    def gather(self, wanted: Sequence[PlannedCell], processes: int, fresh: bool, watch: Listener | None) -> Tally:
         """Run what is not finished yet, or everything that is `wanted`; long runs first."""
         ordered = sorted({cell.id: cell for cell in wanted}.values(), key=_duration, reverse=True)
         for cell in ordered if fresh else ():
             (self.directory / store.CELLS / f"{cell.id}.parquet").unlink(missing_ok=True)
         tally = run_cells(
             list(self.cells.values()), self.directory, {"experiment": self._experiment, **heading(self._title)},
-            plan=Plan("loky", processes), resume=True, only=[cell.id for cell in ordered], watch=watch,
+            workers=Workers("loky", processes), resume=True, only=[cell.id for cell in ordered], watch=watch,
         )  # fmt: skip
         if tally.interrupted:
             raise KeyboardInterrupt
@@ -68,7 +68,7 @@ class Evidence:
             raise HedgerowError(f"{len(tally.failed)} of {tally.total} runs failed, the first of them {name}: {error}")
         return tally
 
-    def seen(self, group: str, cells: Sequence[Cell]) -> list[Observation]:
+    def seen(self, group: str, cells: Sequence[PlannedCell]) -> list[Observation]:
         """Those of the cells that are finished, for the judges of a group."""
         return [Observation(group, cell.spec, self._values[cell.id]) for cell in cells if cell.id in self._values]
 
@@ -81,6 +81,6 @@ class Evidence:
         return {cell.id: values_of(cell, found.load(cell.id)) for cell in found.done}
 
 
-def _duration(cell: Cell) -> float:
+def _duration(cell: PlannedCell) -> float:
     """Roughly how long a run takes."""
     return float(cell.spec["episodes"]) * (STEP_WISE if PLUG_IN in cell.spec["learner"] else 1.0)

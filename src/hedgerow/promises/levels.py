@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.cells import Cell
+from hedgerow.experiments.cells import PlannedCell
 from hedgerow.experiments.parts import Part
 from hedgerow.promises.controls.mislearning import Commits, MovesWrongly, SkipsFirstLayer, TimidEstimator, WrongCounts
 from hedgerow.promises.controls.misplaying import IndexOnce, PerStep, WrongBox
@@ -71,13 +71,13 @@ class Level:
     """Runs by group, and the runs of the controls by name."""
 
     name: str
-    groups: dict[str, list[Cell]]
-    controls: dict[str, list[Cell]] = field(default_factory=dict)
+    groups: dict[str, list[PlannedCell]]
+    controls: dict[str, list[PlannedCell]] = field(default_factory=dict)
 
     @property
-    def cells(self) -> dict[str, Cell]:
+    def cells(self) -> dict[str, PlannedCell]:
         """All of them by id; groups that need the same runs share them."""
-        found: dict[str, Cell] = {}
+        found: dict[str, PlannedCell] = {}
         for cells in (*self.groups.values(), *self.controls.values()):
             for cell in cells:
                 if found.setdefault(cell.id, cell).hash != cell.hash:
@@ -93,7 +93,7 @@ def make_level(name: str) -> Level:
     return Level(name, _groups({what: sizes[LEVELS.index(name)] for what, sizes in SIZES.items()}), controls())
 
 
-def _groups(size: dict[str, Any]) -> dict[str, list[Cell]]:
+def _groups(size: dict[str, Any]) -> dict[str, list[PlannedCell]]:
     """By the names that promises use; runs of one set differ in length and seed only."""
     return {
         "deterministic": deterministic(*size["deterministic"]),
@@ -126,7 +126,7 @@ def _groups(size: dict[str, Any]) -> dict[str, list[Cell]]:
     }
 
 
-def deterministic(episodes: int, seeds: int) -> list[Cell]:
+def deterministic(episodes: int, seeds: int) -> list[PlannedCell]:
     """Five worlds x three adversaries x seeds x presets x SV-OPS and S-OPS, audited."""
     return [
         cell
@@ -136,7 +136,7 @@ def deterministic(episodes: int, seeds: int) -> list[Cell]:
     ]
 
 
-def _both_learners(episodes: int, seeds: int, *, estimator: bool = False) -> list[Cell]:
+def _both_learners(episodes: int, seeds: int, *, estimator: bool = False) -> list[PlannedCell]:
     """Half of the seeds for SV-OPS, half for S-OPS; the tight radii, which leave the least room."""
     first, second = range(seeds // 2), range(seeds // 2, seeds)
     return [
@@ -146,7 +146,7 @@ def _both_learners(episodes: int, seeds: int, *, estimator: bool = False) -> lis
     ]
 
 
-def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list[Cell]:
+def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list[PlannedCell]:
     return [
         cell
         for T in horizons
@@ -156,7 +156,7 @@ def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list
     ]
 
 
-def controls() -> dict[str, list[Cell]]:
+def controls() -> dict[str, list[PlannedCell]]:
     """By the names of `controls/__init__.py`; the same at every level: a broken learner shows soon."""
     scale, noisy, drifting = {"confidence_scale": 0.1}, ("noisy",), ("drifting",)
     return {

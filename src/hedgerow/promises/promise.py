@@ -31,7 +31,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Promise:
+class Claim:
     """One row of the table. `judge` sees the observations of `groups`, and nothing else."""
 
     key: str

@@ -10,7 +10,7 @@ from typing import Any
 from hedgerow import paper
 from hedgerow.output import Screen, Table
 from hedgerow.promises.controls import Control
-from hedgerow.promises.promise import Promise, Status, Verdict
+from hedgerow.promises.promise import Claim, Status, Verdict
 
 COLOURS = {Status.HOLDS: "green", Status.REFUTED: "bold red", Status.UNTESTED: "yellow"}
 
@@ -19,7 +19,7 @@ COLOURS = {Status.HOLDS: "green", Status.REFUTED: "bold red", Status.UNTESTED: "
 class Judged:
     """A promise with its verdict, on sound learners or on a control that it must refute."""
 
-    promise: Promise
+    promise: Claim
     verdict: Verdict
     runs: int
     control: Control | None = None

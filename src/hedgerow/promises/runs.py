@@ -14,7 +14,7 @@ from typing import Any
 from hedgerow.checks import FloatArray, did_you_mean
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import parts
-from hedgerow.experiments.cells import Cell
+from hedgerow.experiments.cells import PlannedCell
 from hedgerow.experiments.parts import Part
 from hedgerow.registry.table import home_of
 from hedgerow.results.naming import canonical
@@ -49,7 +49,7 @@ def runs(
     delta: float = DELTA,
     audit: bool = False,
     estimator: bool = False,
-) -> list[Cell]:
+) -> list[PlannedCell]:
     """All combinations, by length, adversary, preset, seed; `seeds` is how many, or which."""
     place, own = _given(world), _given(learner)
     return [
@@ -68,11 +68,11 @@ def _given(thing: Named) -> Part:
 
 def _cell(
     world: Part, adversary: str, learner: Part, T: int, seed: int, delta: float, audit: bool, estimator: bool
-) -> Cell:
+) -> PlannedCell:
     closely = {"audit": audit, "estimator": estimator}
     told = {**learner, "delta": delta, **{name: True for name, chosen in closely.items() if chosen}}
     labels = {"world": parts.default_label(world), "learner": parts.default_label(told, quiet=("preset",))}
-    return Cell.of(
+    return PlannedCell.of(
         {
             "world": _world(canonical(world))[0],
             "adversary": _adversary(adversary, canonical(world), T),

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from hedgerow import disk
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.sweep import Watcher
+from hedgerow.experiments.sweep import Listener
 from hedgerow.promises.controls import CONTROLS
 from hedgerow.promises.evidence import Evidence
 from hedgerow.promises.levels import Level
-from hedgerow.promises.promise import Promise
+from hedgerow.promises.promise import Claim
 from hedgerow.promises.report import Judged, Report, markdown
 from hedgerow.promises.table import BY_KEY, PROMISES
 
 
-def chosen_promises(only: Sequence[str], level: Level) -> list[Promise]:
+def chosen_promises(only: Sequence[str], level: Level) -> list[Claim]:
     """The promises that are asked for and that the level has runs for."""
     unknown = [key for key in only if key not in BY_KEY]
     if unknown:
@@ -36,7 +36,7 @@ def verify(
     only: Sequence[str] = (),
     processes: int = 2,
     fresh: bool = False,
-    watch: Watcher | None = None,
+    watch: Listener | None = None,
 ) -> Report:
     """Everything that `hedgerow verify` does, without its output; results and report are kept in `folder`."""
     begun, evidence, promises = time.perf_counter(), Evidence(level, folder), chosen_promises(only, level)
