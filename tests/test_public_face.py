@@ -45,7 +45,7 @@ def test_type_checkers_see_the_same_names() -> None:
 
 
 def test_unknown_name() -> None:
-    with pytest.raises(AttributeError, match=r"no attribute 'Lay0ut'; public names: .*Layout"):
+    with pytest.raises(AttributeError, match=r"no attribute 'Lay0ut'; did you mean Layout"):
         hr.Lay0ut  # noqa: B018
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hedgerow.learners.mirror.svops import SVOPS
     from hedgerow.learners.mirror.uobreps import UOBREPS
     from hedgerow.learners.protocol import Learner, Plan, SafePolicy
+    from hedgerow.learners.saving import save
     from hedgerow.learners.statistics import Statistics
     from hedgerow.model import occupancy
     from hedgerow.model.cmdp import CMDP, View
@@ -104,6 +105,7 @@ __all__ = [
     "project",
     "report",
     "results",
+    "save",
     "simulate",
     "unroll",
     "unroll_gymnasium",
@@ -146,6 +148,7 @@ _HOME = {
     "hedgerow.contract.checker": ("check_learner",),
     "hedgerow.environments.protocol": ("Environment",),
     "hedgerow.learners.ledger": ("Ledger",),
+    "hedgerow.learners.saving": ("save",),
     "hedgerow.learners.protocol": ("Learner", "Plan", "SafePolicy"),
     "hedgerow.learners.statistics": ("Statistics",),
     "hedgerow.model.episode": ("Episode",),
@@ -165,6 +168,7 @@ _HOME = {
 _READERS = {
     "cmdp": ("hedgerow.model.cmdp", "CMDP", "from_file"),
     "learner": ("hedgerow.learners.mirror.files", "from_file"),
+    "own-learner": ("hedgerow.learners.saving", "from_file"),
 }
 """By kind of data file: where its reader is. Compilers are only loaded for files that need them."""
 
@@ -195,7 +199,9 @@ def __getattr__(name: str) -> Any:
     elif name == "__version__":
         value = importlib.import_module("importlib.metadata").version("hedgerow")
     else:
-        raise AttributeError(f"module 'hedgerow' has no attribute {name!r}; public names: {', '.join(__all__)}")
+        near = importlib.import_module("difflib").get_close_matches(name, __all__, n=2)
+        advice = f"did you mean {' or '.join(near)}?" if near else f"public names: {', '.join(__all__)}"
+        raise AttributeError(f"module 'hedgerow' has no attribute {name!r}; {advice}")
     globals()[name] = value  # the next access does not come here
     return value
 

@@ -21,8 +21,8 @@ from hedgerow.learners.mirror.sound_numbers import restored_coin
 from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
 from hedgerow.learners.mirror.state import NUM_REALS, flat_arrays
 from hedgerow.learners.ownership import in_turn
-from hedgerow.model.cmdp import UNFIT, View
-from hedgerow.model.layout import Layout
+from hedgerow.learners.view_files import META, view_arrays, view_from, view_meta
+from hedgerow.model.cmdp import UNFIT
 from hedgerow.registry import learners
 
 FILE_KIND = "learner"
@@ -30,11 +30,7 @@ FILE_VERSION = 4
 OLD_VERSION = 3
 """Before raised thresholds were kept from episode to episode; still read."""
 NUM_OLD_REALS = 4
-META_ENTRIES = {
-    "learner", "settings", "episodes", "delta", "seed", "coin", "num_actions", "constraint_names", "state_labels",
-    "action_labels",
-}  # fmt: skip
-VIEW_TYPES = {"layer_sizes": "int64", "thresholds": "float64", "row_start": "int64", "successor": "int32"}
+META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", *META}
 
 
 def save(learner: MirrorLearner, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -73,13 +69,7 @@ def from_bytes(blob: bytes) -> MirrorLearner:
 
 
 def _content(learner: MirrorLearner) -> bytes:
-    layout, view = learner.layout, learner.view
-    arrays: dict[str, Any] = {
-        "view.layer_sizes": np.array(layout.layer_sizes, dtype=np.int64),
-        "view.thresholds": view.thresholds,
-    }
-    if not layout.is_full:
-        arrays |= {"view.row_start": layout.row_start, "view.successor": layout.successor}
+    arrays: dict[str, Any] = {f"view.{name}": array for name, array in view_arrays(learner.view).items()}
     arrays |= {f"argument.{name}": array for name, array in _arguments(learner).items()}
     arrays |= {f"state.{name}": array for name, array in learner.state_arrays().items()}
     meta = {
@@ -89,10 +79,7 @@ def _content(learner: MirrorLearner) -> bytes:
         "delta": learner.delta,
         "seed": learner.seed,
         "coin": learner.coin.bit_generator.state,
-        "num_actions": layout.num_actions,
-        "constraint_names": view.constraint_names,
-        "state_labels": view.state_labels,
-        "action_labels": view.action_labels,
+        **view_meta(learner.view),
     }
     return files.pack(FILE_KIND, FILE_VERSION, meta, arrays)
 
@@ -131,7 +118,7 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
             raise InvalidInput(f"unexpected array {name!r}")
         groups[group][rest] = array
     chosen = switches.from_meta(meta["settings"])
-    view = _view(meta, groups["view"], groups["state"]["conditional"].size)
+    view = view_from(meta, groups["view"], groups["state"]["conditional"].size)
     check_sizes(view, groups["state"])
     learner: MirrorLearner = cls(
         view,
@@ -158,22 +145,6 @@ def _upgraded(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         "state.certificate": np.full(theta.shape, 1.0 / max(1, theta.size)),
         "state.reals": np.append(reals, np.zeros(NUM_REALS - NUM_OLD_REALS)),
     }
-
-
-def _view(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], num_triples: int) -> View:
-    for name, array in arrays.items():
-        if name not in VIEW_TYPES or array.dtype != VIEW_TYPES[name] or array.ndim != 1:
-            raise InvalidInput(f"view.{name} is unexpected, or not a list of {VIEW_TYPES.get(name, 'anything')}")
-    layout = Layout(
-        arrays["layer_sizes"].tolist(),
-        meta["num_actions"],
-        row_start=arrays.get("row_start"),
-        successor=arrays.get("successor"),
-        max_triples=num_triples,  # a few bytes of a file must not ask for gigabytes
-    )
-    return View(
-        layout, arrays["thresholds"], meta["constraint_names"], meta["state_labels"], meta["action_labels"]
-    )  # fmt: skip
 
 
 def _check_arguments(learner: MirrorLearner, given: dict[str, NDArray[Any]]) -> None:

@@ -1,0 +1,72 @@
+"""Learners of anybody as data files: the name of the class, the view, and whatever `state()` tells.
+
+A file never decides which code is run. It is read by the class of that name that is registered, installed, or imported
+already (`registry/`), whose `restored(view, state)` goes on; an unknown one is named.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from hedgerow import files
+from hedgerow.checks import kind_of, shown
+from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.learners.protocol import Learner, Resumable
+from hedgerow.learners.view_files import META, view_arrays, view_from, view_meta
+from hedgerow.model.cmdp import UNFIT
+from hedgerow.registry import learners
+
+FILE_KIND, FILE_VERSION = "own-learner", 1
+
+
+def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a learner into one data file, atomically; `hr.load` reads it.
+
+    One of hedgerow's own is written between any two calls. One of your own needs `state()` and `restored(view, state)`,
+    and is written between two episodes.
+    """
+    own = getattr(learner, "save", None)
+    if callable(own):
+        own(path, overwrite=overwrite)
+        return
+    if isinstance(learner, type) or not isinstance(learner, Resumable) or not isinstance(learner, Learner):
+        raise InvalidInput(
+            f"a learner is saved by its state() and restored(view, state); {kind_of(learner)} does not have both"
+        )
+    arrays = {f"view.{name}": array for name, array in view_arrays(learner.view, support=True).items()}
+    for name, value in dict(learner.state()).items():
+        array = np.asarray(value)
+        if not isinstance(name, str) or array.dtype.kind not in "fiub":
+            raise InvalidInput(f"the state {name!r} of {type(learner).__name__} is not an array of numbers")
+        arrays[f"state.{name}"] = array
+    meta = {"learner": learners.name_of(type(learner)), **view_meta(learner.view)}
+    files.save(path, files.pack(FILE_KIND, FILE_VERSION, meta, arrays), overwrite=overwrite)
+
+
+def from_file(file: files.DataFile, source: str = "data") -> Any:
+    """The learner in a data file that has been read already."""
+    if file.version != FILE_VERSION or set(file.meta) != {"learner", *META}:
+        raise FileFormatError(f"{source} does not describe a learner that this release knows")
+    name, found = file.meta["learner"], learners.known(file.meta["learner"])
+    cls: Any = found.target if found is not None else None
+    if not isinstance(cls, type) or not all(hasattr(cls, ability) for ability in ("plan", "observe", "restored")):
+        raise FileFormatError(
+            f"{source} holds a learner {shown(name)}, which is not known here: import or register its class first"
+        )
+    groups: dict[str, dict[str, Any]] = {"view": {}, "state": {}}
+    try:
+        for entry, array in file.arrays.items():
+            group, _, rest = entry.partition(".")
+            groups[group][rest] = array
+        if "row_start" not in groups["view"]:
+            raise InvalidInput("the support of its view is missing")
+        view = view_from(file.meta, groups["view"])
+    except KeyError as error:
+        raise FileFormatError(f"{source} lacks, or should not have, the entry {error}") from error
+    except UNFIT as error:
+        raise FileFormatError(f"{source} does not describe a learner: {error or 'no memory for it'}") from error
+    restored: Any = getattr(cls, "restored")  # noqa: B009 - what has it was asked for above
+    return restored(view, groups["state"])
