@@ -14,7 +14,7 @@ from small_experiments import NUM_CELLS, SMALL, cell_files, overlooked, small
 
 from hedgerow import results
 from hedgerow.errors import FileFormatError, InvalidInput
-from hedgerow.experiments import backends, run_cell, sweep, worker
+from hedgerow.experiments import backends, progress, run_cell, sweep, worker
 from hedgerow.experiments.cells import PlannedCell, cells_of
 from hedgerow.experiments.sweep import Listener, Workers, stored_experiment
 from hedgerow.experiments.worker import CellOutcome, Task
@@ -306,3 +306,16 @@ def test_two_killers_do_not_take_the_innocent_along(monkeypatch: pytest.MonkeyPa
     outcomes, _ = run_with_killers(monkeypatch, 9, {1: 99, 2: 99})
     assert {outcome.number for outcome in outcomes if outcome.failed} == {1, 2}
     assert len(outcomes) == 9
+
+
+def test_plain_lines_may_be_patient(capsys: pytest.CaptureFixture[str]) -> None:
+    """Many short cells would flood a log: failures and the last cell are told in any case."""
+    cells = cells_of(small())[:4]
+    for patience, told in ((0.0, [1, 2, 3, 4]), (60.0, [1, 3, 4])):
+        lines = progress.Lines(patience)
+        lines.start(cells, 0, list)
+        for number, cell in enumerate(cells, start=1):
+            lines.finish(cell, CellOutcome(cell.id, number, {}, {}, "", "out of luck" if number == 3 else ""))
+        shown = capsys.readouterr().err.splitlines()
+        assert [int(line[1]) for line in shown] == told
+        assert "failed: out of luck" in shown[-2]

@@ -148,6 +148,20 @@ def test_noise_is_not_judged() -> None:
     assert judged("T6", wild).status is Status.UNTESTED
 
 
+def test_growth_that_may_be_slow_enough_is_not_refuted() -> None:
+    """The exponent is too large, its interval is narrow enough to be judged, but begins below what is allowed."""
+    unsure = [
+        seen({"episodes": T, "seed": k}, regret=factor * T**0.65)
+        for T in HORIZONS
+        for k, factor in enumerate((0.8, 1.0, 1.2))
+    ]
+    verdict = judged("T6", unsure)
+    figures = verdict.figures
+    assert figures["0.low"] < figures["0.allowed"] < figures["0.exponent"] < figures["0.high"]
+    assert verdict.status is Status.UNTESTED
+    assert "too noisy" in verdict.sentence
+
+
 def test_the_lower_bound_says_nothing_about_learners_that_violate() -> None:
     verdict = judged("T17", pair(0.01, violation=50.0))
     assert verdict.status is Status.UNTESTED

@@ -18,7 +18,7 @@ from hedgerow.model.cmdp import CMDP
 from hedgerow.planning import offline
 from hedgerow.planning.induction import backward_induction
 from hedgerow.promises.evidence import Evidence
-from hedgerow.promises.levels import Level
+from hedgerow.promises.levels import Level, controls
 from hedgerow.promises.runs import PURSUIT_RATE, runs
 from hedgerow.promises.worlds import gate, needle, two_actions, wide
 from hedgerow.simulation.run import Simulation, simulate
@@ -164,3 +164,13 @@ def test_what_judges_see_is_the_run_itself(tmp_path: Path) -> None:
     assert (seen.world, seen.adversary, seen.preset, seen.episodes, seen.delta) == (
         "gate", "drifting", "sharp", 400, 0.05,
     )  # fmt: skip
+
+
+def test_runs_whose_confidence_sets_fail_are_not_clean(tmp_path: Path) -> None:
+    cells = controls()["narrow-radii"][:1]
+    evidence = Evidence(Level("x", {"narrow": cells}), tmp_path)
+    evidence.gather(cells, 1, False, None)
+    (seen,) = evidence.seen("narrow", cells)
+    assert seen["clean"] == 0.0
+    assert seen["unclean"] >= max(seen["cost_breaches"], seen["transition_breaches"]) > 0.0
+    assert seen["unclean"] <= seen["cost_breaches"] + seen["transition_breaches"]
