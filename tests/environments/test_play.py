@@ -8,6 +8,7 @@ from learner_cases import random_world, with_costs
 
 from hedgerow.environments.play import make_streams, make_world, play
 from hedgerow.environments.player import Player
+from hedgerow.environments.protocol import Environment
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.loop import make_path
 from hedgerow.model.cmdp import CMDP
@@ -124,3 +125,17 @@ def test_full_feedback_tells_the_losses_and_costs_of_all_pairs() -> None:
         np.testing.assert_array_equal(episode.costs, episode.all_costs[episode.rows])
         matrices.append(episode.all_costs)
     assert np.all(np.abs(np.mean(matrices, axis=0) - world.mean_costs.T) < 5 * np.sqrt(0.25 / 300))
+
+
+def test_a_cmdp_is_an_environment() -> None:
+    world, loss = random_world(0), np.linspace(0.0, 1.0, 12)
+    assert isinstance(world, Environment)
+    policy = np.random.default_rng(0).dirichlet([1.0, 1.0], size=6).ravel()
+    rng, visits = np.random.default_rng(1), np.zeros(12)
+    for _ in range(2_000):
+        episode = world.play(policy, rng, loss)
+        visits[episode.rows] += 1
+        np.testing.assert_array_equal(episode.losses, loss[episode.rows])
+    expected = row_occupancy(world.layout, occupancy(world.layout, world.transitions, policy))
+    assert np.all(np.abs(visits / 2_000 - expected) < 5 * np.sqrt(0.25 / 2_000))
+    assert world.play(policy, np.random.default_rng(2)).losses.tolist() == [0.0, 0.0, 0.0]

@@ -7,12 +7,15 @@ drawn by its `sample`, the whole matrix G_t of an episode; so are all of them fo
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, float_array, within
-from hedgerow.environments.play import OTHER, KernelWorld, Streams, play
+from hedgerow.environments.play import OTHER, KernelWorld, Streams, make_world, play
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
 from hedgerow.model.index import index_of
+from hedgerow.model.occupancy import checked_loss
 from hedgerow.model.policy import Policy
 
 
@@ -51,3 +54,11 @@ class Player:
         where = self._cmdp.layout.describe_row
         matrix = within(what, float_array(what, costs.sample(self._streams.costs), shape, where), 0.0, 1.0, where)
         return np.ascontiguousarray(matrix.T)
+
+
+def played(cmdp: CMDP, policy: Policy | ArrayLike, rng: Generator, loss: ArrayLike | None = None) -> Episode:
+    """One episode of a policy under a loss (num_rows,), 0 by default, with all chance from one generator."""
+    layout = cmdp.layout
+    losses = np.zeros(layout.num_rows) if loss is None else checked_loss(layout, loss)
+    chosen = policy if isinstance(policy, Policy) and policy.layout == layout else Policy(layout, policy)
+    return Player(cmdp, make_world(cmdp), Streams(rng, rng, rng)).play(chosen, losses)

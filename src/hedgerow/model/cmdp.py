@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from hedgerow import files
@@ -20,6 +22,9 @@ from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.model import costs as cost_distributions
 from hedgerow.model.costs import CostDistribution
 from hedgerow.model.layout import Layout
+
+if TYPE_CHECKING:
+    from hedgerow.model.episode import Episode
 
 FILE_KIND = "cmdp"
 FILE_VERSION = 1
@@ -168,6 +173,16 @@ class CMDP:
     def view(self) -> View:
         """What a learner may know of this world."""
         return View(self.layout, self.thresholds, self.constraint_names, self.state_labels, self.action_labels)
+
+    def play(self, policy: Any, rng: Generator, loss: ArrayLike | None = None) -> Episode:
+        """An episode of `policy`, drawn from the one generator: a CMDP is an environment like any other.
+
+        `loss` (num_rows,) says what was lost on the way; without it, nothing. A simulation draws actions, next states
+        and costs from streams of their own instead.
+        """
+        # By name: who plays is further along the way of the data, and nothing here may depend on it.
+        episode: Episode = import_module("hedgerow.environments.player").played(self, policy, rng, loss)
+        return episode
 
     def with_thresholds(self, thresholds: ArrayLike) -> CMDP:
         """The same world under other thresholds."""
