@@ -196,3 +196,15 @@ def test_a_subclass_that_plans_in_its_own_way_is_not_run_compiled() -> None:
     assert run.way == "step-wise"
     uniform = hr.occupancy.evaluate(world, np.full(12, 0.5), np.linspace(0, 1, 12)).loss
     assert run.loss[-1] == pytest.approx(50 * uniform)
+
+
+def test_notes_of_ones_own_are_drawn(tmp_path: Path) -> None:
+    world = random_world(0)
+    run = hr.simulate(world, np.linspace(0, 1, 12), FollowTheLeader(world.view(), 50), 0, False)
+    text = hr.report(run, tmp_path / "run.html").read_text(encoding="utf-8")
+    assert "Note: least" in text
+    assert "Note: bold" in text
+    own = hr.simulate(world, np.linspace(0, 1, 12), hr.SVOPS(world.view(), 50, 0.1), 0, False)
+    assert "Note: " not in hr.report(own, tmp_path / "own.html").read_text(encoding="utf-8")
+    sampled = hr.simulate(Bell(), None, Uniform(Bell().view()), 0, False, episodes=50)
+    assert "Note: observed_loss" in hr.report(sampled, tmp_path / "bell.html").read_text(encoding="utf-8")

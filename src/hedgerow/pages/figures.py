@@ -22,6 +22,8 @@ from hedgerow.results.groups import Group
 from hedgerow.results.metrics import REGRET, interquartile_mean
 
 MOST_POINTS = 120
+MOST_NOTES = 6
+"""Figures of what learners note of their own, in one setting."""
 DIGITS = 6
 """Significant digits of the numbers in a page."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -52,6 +54,7 @@ def figures(groups: Sequence[Group], pens: Pens) -> list[Figure]:
         violation_figure(groups, pens),
         *[margin_figure(groups, pens, i) for i in range(len(groups[0].constraints))],
         mixing_figure(groups, pens),
+        *[note_figure(groups, pens, name) for name in noted_by(groups)],
     ]
 
 
@@ -151,6 +154,25 @@ def mixing_figure(groups: Sequence[Group], pens: Pens) -> Figure:
         plot if traces else None,
         "No learner here mixes with a safe baseline.",
     )
+
+
+def noted_by(groups: Sequence[Group]) -> list[str]:
+    """What the learners of a setting noted of their own, at most MOST_NOTES names."""
+    return list(dict.fromkeys(name for group in groups for name in group.notes))[:MOST_NOTES]
+
+
+def note_figure(groups: Sequence[Group], pens: Pens, name: str) -> Figure:
+    traces = []
+    for group in groups:
+        if name in group.notes:
+            t, values = _thin(group.episodes, group.curve(name))
+            known = np.all(np.isfinite(values), axis=0)
+            traces += _curve(group.learner, pens[group.learner], t[known], values[:, known]) if np.any(known) else []
+    words = (
+        "What the learners note under this name in episode t. Line: interquartile mean over seeds; band: middle half."
+    )
+    plot = _plot(traces, "episode t", name, log_x=True) if traces else None
+    return Figure(f"note-{name}", f"Note: {name}", words, plot, "Nothing was noted at these checkpoints.")
 
 
 # Parts of a plot ------------------------------------------------------------------------------------------------------

@@ -26,6 +26,13 @@ from hedgerow.results.metrics import (
     violation_curve,
 )
 from hedgerow.results.record import Cell, Results
+from hedgerow.results.tables import COLUMNS, PER_CONSTRAINT
+
+WATCHED = (
+    "mixing_weight", "mixing_total", "residual", "branch", "status", "clean_now", "unclean", "infeasible", "suspect",
+    "iterations",
+)  # fmt: skip
+"""What the watcher of the mirror-descent family adds to a table."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,14 @@ class Group:
     def has(self, name: str) -> bool:
         """Whether all seeds have this column: learners note what they like"""
         return all(name in table.column_names for table in self.tables)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The columns that the learner's own plans added; those that its watcher adds are shown elsewhere"""
+        common = {name for name, _, _ in COLUMNS} | set(WATCHED)
+        each = tuple(f"{name}_" for name in (*(name for name, _ in PER_CONSTRAINT), "bound"))
+        found = [name for name in self.tables[0].column_names if name not in common and not name.startswith(each)]
+        return tuple(name for name in found if self.has(name))
 
     def net_violation(self) -> FloatArray:
         """V with cancellation of all seeds (seeds, C)"""
