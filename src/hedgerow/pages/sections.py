@@ -26,7 +26,7 @@ def answer(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
     constrained = any(group.constraints for group in groups)
     phases = any(group.summary().t_bar for group in groups)
     mixes = any((group.summary().mixing_total or 0.0) > 0.0 for group in groups)
-    head = ["learner", "regret R_T", "exponent b", "violation V_T", "net violation", "safe"]
+    head = ["learner", "regret R_T", "exponent b", "violation V_T", "net V_T", "safe"]
     head += ["worst margin"] if constrained else []
     head += ["Σ λ"] if mixes else []
     head += ["t̄", "ρ̂"] if phases else []
@@ -68,7 +68,7 @@ def _definitions(constrained: bool, mixes: bool, phases: bool) -> str:
         ("R_T", _REGRET),
         ("b", _EXPONENT),
         ("V_T", "max over constraints of the sum over episodes of what the expected cost exceeds its threshold by"),
-        ("net violation", "the same with cancellation: episodes below a threshold make up for those above it"),
+        ("net V_T", "the same with cancellation: episodes below a threshold make up for those above it"),
         ("safe", "seeds in which every episode respected every threshold, for the mixture that was played"),
     ]
     terms += [("worst margin", "threshold minus expected cost, the least over constraints, episodes and seeds")] * (
