@@ -113,7 +113,7 @@ def rows_of(layout: Layout, path: Any) -> IntArray:
     """The rows (n,), n <= L, of a path: rows themselves, or pairs (state, action) by number or label."""
     given = unmasked("the trajectory", path)
     rows: Any
-    if isinstance(given, Sequence) and len(given) and all(_is_pair(step) for step in given):
+    if not isinstance(given, np.ndarray) and isinstance(given, Sequence) and given and all(map(_is_pair, given)):
         rows = np.array([layout.row(state, action) for state, action in given], dtype=np.int64)
     else:
         rows = np.asarray(given) if not isinstance(given, str) else np.zeros(0)
@@ -165,7 +165,12 @@ def _unit(what: str, given: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
 
 def _triples(layout: Layout, rows: IntArray, last: int) -> IntArray:
     """The triples between the rows (n,) of a path that ends in the state `last`."""
-    targets = np.append(rows[1:] // layout.num_actions, last)
+    targets = np.empty(len(rows), dtype=np.int64)
+    np.floor_divide(rows[1:], layout.num_actions, out=targets[:-1])
+    targets[-1] = last
+    if layout.is_full and layout.layer_of_state[last] == len(rows):  # every other state is in its layer already
+        direct: IntArray = layout.row_start[rows] + targets - layout.state_start[1 : len(rows) + 1]
+        return direct
     triples = np.empty(len(rows), dtype=np.int64)
     for k, (row, target) in enumerate(zip(rows.tolist(), targets.tolist(), strict=True)):
         first, end = int(layout.row_start[row]), int(layout.row_start[row + 1])

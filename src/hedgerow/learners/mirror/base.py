@@ -229,10 +229,13 @@ class MirrorLearner(ABC):
                 "this learner is still looking for a safe policy by the costs of its own plans: an episode that was "
                 "aborted or overridden says nothing about those"
             )
+        rows, triples, losses, costs = self._rows, self._triples, self._losses, self._costs
+        if not episode.complete:
+            rows, triples, losses, costs = rows[:count], triples[:count], losses[:count], costs[:count]
         # Copied, because compiled code exists once, for arrays that can be written to.
-        self._rows[:count], self._triples[:count] = episode.rows, episode.triples
-        self._losses[:count], self._costs[:count] = episode.losses if planned else 0.0, episode.costs
-        learn(self.core, self._rows[:count], self._triples[:count], self._losses[:count], self._costs[:count])
+        rows[:], triples[:], costs[:] = episode.rows, episode.triples, episode.costs
+        losses[:] = episode.losses if planned else 0.0
+        learn(self.core, rows, triples, losses, costs)
 
     @exclusive
     def complete(self) -> None:
