@@ -64,7 +64,7 @@ def test_scores_are_those_of_the_mixture() -> None:
 def test_a_learner_without_a_limit_needs_a_number_and_1e2_is_one() -> None:
     world = random_world(0)
     with pytest.raises(hr.InvalidInput, match="pass episodes="):
-        hr.simulate(world, None if False else np.zeros(12), Uniform(world.view()), 0, False)
+        hr.simulate(world, np.zeros(12), Uniform(world.view()), 0, False)
     assert hr.simulate(world, np.zeros(12), Uniform(world.view()), 0, False, episodes=1e2).episodes[-1] == 100
     assert hr.SVOPS(world.view(), 1e5, 0.1).episodes == 100_000
 

@@ -13,6 +13,7 @@ from hedgerow.adversaries.losses import Fixed, checked
 from hedgerow.checks import kind_of, unmasked
 from hedgerow.environments.protocol import Environment
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.ownership import in_turn
 from hedgerow.learners.protocol import Learner
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.cmdp import CMDP, View
@@ -60,9 +61,7 @@ def adversary_of(losses: Any, world: Any) -> Any:
     if isinstance(losses, ObliviousLosses | Pursuit):
         return losses
     if isinstance(losses, np.ndarray | list | tuple):
-        environment = environment_of(world)
-        view = environment.view()
-        return Fixed(checked_loss(view.layout, unmasked("the loss", losses)))
+        return Fixed(checked_loss(environment_of(world).view().layout, unmasked("the loss", losses)))
     return checked(losses)
 
 
@@ -87,8 +86,6 @@ def own_turn(learner: Any, function: Callable[[], Any]) -> Any:
 
     Between episodes it is at rest, and an adversary may save it.
     """
-    from hedgerow.learners.ownership import in_turn
-
     if not hasattr(learner, "turn"):
         return function()
     return in_turn("simulate", rests=True)(lambda _: function())(learner)
