@@ -16,7 +16,7 @@ import numpy as np
 
 from bench.contender import Run
 from hedgerow.checks import FloatArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.experiments.preflight import num_bytes
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout

@@ -9,7 +9,9 @@ from pathlib import Path
 import numba
 import pytest
 
-from hedgerow import compiling, kernel_cache
+from hedgerow import compiling
+from hedgerow.compiling import cache as kernel_cache
+from hedgerow.compiling import kernels
 
 CALLEE = "from probe.compiling import kernel\n\n\n@kernel\ndef inner(x):\n    return x + {number}\n"
 CALLER = (
@@ -44,7 +46,7 @@ def cache_of(package: Path) -> str:
 def run(package: Path, code: str, **environment: str) -> str:
     """What `code` prints in a fresh interpreter that can import the package."""
     settings = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
-    ours = Path(compiling.__file__).parents[1]
+    ours = Path(compiling.__file__).parents[1].parent
     settings |= {"PYTHONPATH": f"{package.parent}{os.pathsep}{ours}", "PYTHONDONTWRITEBYTECODE": "1", **environment}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout.strip()
@@ -96,7 +98,7 @@ def test_kernels_run_as_plain_python_on_request(package: Path) -> None:
 def test_compiling_leaves_the_setting_of_others_alone() -> None:
     before = numba.config.CACHE_DIR
 
-    @compiling.kernel
+    @kernels.kernel
     def unused(x: float) -> float:
         return x
 

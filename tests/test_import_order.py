@@ -13,7 +13,7 @@ MOST_LINES = 500
 
 # One group per place in the flow of the data; a module imports from groups further up or from its own folder.
 ORDER = (
-    ("errors", "kernel_cache", "paper"),
+    ("errors", "paper"),
     ("disk",),
     ("checks", "compiling", "files", "output", "streams"),
     ("registry",),

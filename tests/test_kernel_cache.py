@@ -12,8 +12,9 @@ from pathlib import Path
 import numba
 import pytest
 
-from hedgerow import compiling, kernel_cache
-from hedgerow.compiling import kernel
+from hedgerow import compiling
+from hedgerow.compiling import cache as kernel_cache
+from hedgerow.compiling.kernels import kernel
 
 pytestmark = [
     pytest.mark.slow,
@@ -21,7 +22,7 @@ pytestmark = [
 ]
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions of other systems differ")
 
-TINY = "from hedgerow.compiling import kernel\n\n\n@kernel\ndef double(x):\n    return x + x\n"
+TINY = "from hedgerow.compiling.kernels import kernel\n\n\n@kernel\ndef double(x):\n    return x + x\n"
 CALL = "from tiny import double; print(double(2.0), len(double.stats.cache_hits))"
 
 
@@ -57,7 +58,7 @@ def call(tmp_path: Path, code: str = CALL, before: str = "", **environment: str)
     """Run `code` in a fresh interpreter with nothing but these settings; its temporary files go to `tmp`."""
     (tmp_path / "tiny.py").write_text(TINY)
     (tmp_path / "tmp").mkdir(exist_ok=True)
-    sources = Path(compiling.__file__).parents[1]
+    sources = Path(compiling.__file__).parents[1].parent
     settings = {"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
     settings |= {"PYTHONPATH": f"{tmp_path}{os.pathsep}{sources}", **environment}
     command = [sys.executable, "-c", f"{before}\n{code}"]

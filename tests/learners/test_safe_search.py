@@ -38,7 +38,7 @@ def make_rule(thresholds: list[float], delta: float = 0.05, **changes: float) ->
         dual_loss=np.zeros(m),
         draws=np.zeros(0, dtype=np.int64),
     )
-    return rule._replace(**changes)
+    return rule.replace(**changes)
 
 
 def run_until_stop(rule: SearchRule, search: Search, costs: np.ndarray, most: int) -> int:

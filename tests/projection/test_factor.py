@@ -117,7 +117,7 @@ def test_a_tiny_curvature_keeps_its_digits(seed: int) -> None:
     layout = case.problem.layout
     constant = np.random.default_rng(seed).uniform(0.5, 1.0, layout.steps)
     layer_of_row = layout.layer_of_state[np.arange(layout.num_rows) // layout.num_actions]
-    case.kernel = case.kernel._replace(costs=constant[layer_of_row][:, None] + e * case.kernel.costs)
+    case.kernel = case.kernel.replace(costs=constant[layer_of_row][:, None] + e * case.kernel.costs)
     gradient(case.index, case.kernel, case.ws)  # the point stays as it is: only the costs are others
     found, subtracted = curvature(case)
     scale = np.abs(exact).max()

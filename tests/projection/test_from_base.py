@@ -36,7 +36,7 @@ class Iterate:
         log_w = self.kernel.log_weight.copy()
         recover(self.index, self.kernel, self.ws, self.policy, log_w, np.zeros(2))
         conditional = np.maximum(self.ws.p, 1e-250)
-        self.kernel = self.kernel._replace(log_weight=log_w, conditional=conditional, log_conditional=np.zeros(0))
+        self.kernel = self.kernel.replace(log_weight=log_w, conditional=conditional, log_conditional=np.zeros(0))
         return outcome
 
     def change(self) -> IntArray:
@@ -51,7 +51,7 @@ class Iterate:
             center = lower[row] + room * (1.0 - lower[row].sum()) / max(room.sum(), 1e-300)  # sums to 1
             lower[row] += 0.1 * (center - lower[row])
             upper[row] -= 0.1 * (upper[row] - center)
-        self.kernel = kernel._replace(lower=lower, upper=upper, log_weight=log_weight)
+        self.kernel = kernel.replace(lower=lower, upper=upper, log_weight=log_weight)
         return rows
 
     def as_problem(self) -> ProjectionProblem:

@@ -15,7 +15,7 @@ import pytest
 from numba.core.runtime import _nrt_python, rtsys
 from projection_cases import random_dual_point, random_problem
 
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.robust import least_cost, robust_scratch, row_mass_of_least_cost
 from hedgerow.projection.direction import newton_direction
 from hedgerow.projection.dual import evaluate, gradient
@@ -121,7 +121,7 @@ def test_a_whole_projection_allocates_nothing(problem: ProjectionProblem) -> Non
 def test_nor_does_the_projection_of_a_learner_who_keeps_no_logarithms(seed: int) -> None:
     problem = random_problem(seed)
     index, kernel_problem = problem.kernel_arguments()
-    without_logs = kernel_problem._replace(log_conditional=np.zeros(0))
+    without_logs = kernel_problem.replace(log_conditional=np.zeros(0))
     ws = make_workspace(problem.layout, problem.num_constraints)
     v, theta = random_dual_point(1, problem)
     arguments = (index, without_logs, v, theta, ws, 1e-10, np.inf, 60)

@@ -354,7 +354,7 @@ def test_what_the_workspace_was_used_for_before_does_not_show(seed: int) -> None
         workspace = make_workspace(problem.layout, problem.num_constraints)
         if used:
             rng = np.random.default_rng(seed)
-            other = kernel_problem._replace(log_weight=rng.normal(size=problem.layout.num_rows))
+            other = kernel_problem.replace(log_weight=rng.normal(size=problem.layout.num_rows))
             v, theta = np.zeros(problem.layout.num_states), np.zeros(problem.num_constraints)
             maximise_dual(index, other, v, theta, workspace, settings.tol, np.inf, 60)
             workspace.bound[:] = rng.integers(-1, 2, problem.layout.num_triples)

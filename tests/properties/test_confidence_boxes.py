@@ -34,7 +34,7 @@ def drawn_counts(layout: hr.Layout, rng: Generator, most: int) -> Counts:
 
 def times(counts: Counts, factor: int) -> Counts:
     """The same frequencies from `factor` times the data."""
-    return counts._replace(
+    return counts.replace(
         num_visits=factor * counts.num_visits,
         num_moves=factor * counts.num_moves,
         cost_sums=float(factor) * counts.cost_sums,

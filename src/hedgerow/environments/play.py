@@ -13,7 +13,8 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.checks import FloatArray, IntArray, seed_number
-from hedgerow.compiling import kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import kernel
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, DeterministicCosts, EmpiricalCosts
 from hedgerow.model.index import Index
@@ -23,7 +24,7 @@ BERNOULLI, DETERMINISTIC, BETA, EMPIRICAL, OTHER = 0, 1, 2, 3, 4
 KINDS = {BernoulliCosts: BERNOULLI, DeterministicCosts: DETERMINISTIC, BetaCosts: BETA, EmpiricalCosts: EMPIRICAL}
 
 
-class KernelWorld(NamedTuple):
+class KernelWorld(Bundle):
     """A CMDP as kernels take it. Arrays over rows are (num_rows, m) here: an episode reads them row by row."""
 
     transitions: FloatArray

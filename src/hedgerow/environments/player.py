@@ -34,7 +34,7 @@ class Player:
         self._policy[:] = policy.probabilities  # compiled code exists once, for arrays that can be written to
         world, all_costs = self._world, None
         if self._full or world.cost_kind == OTHER:
-            world = world._replace(cost_kind=OTHER)
+            world = world.replace(cost_kind=OTHER)
         play(
             self._index, world, self._policy, streams.actions, streams.environment, streams.costs,
             rows, self._triples, costs,

@@ -8,13 +8,13 @@ that say it episode by episode and compiled loops go through the same kernels, s
 
 from __future__ import annotations
 
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray, frozen
-from hedgerow.compiling import copy_into, inlined_kernel, kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.environments.play import KernelWorld
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
@@ -27,7 +27,7 @@ UNSAFE = 2  # episodes whose mixture violated a constraint
 NUM_TALLIES = 3
 
 
-class Scores(NamedTuple):
+class Scores(Bundle):
     """Running sums of a run; kernels modify them."""
 
     tallies: IntArray
@@ -50,7 +50,7 @@ class Scores(NamedTuple):
     """(num_states,)"""
 
 
-class Curves(NamedTuple):
+class Curves(Bundle):
     """The sums at the checkpoints, C of them."""
 
     marks: IntArray
@@ -156,7 +156,7 @@ def forward(
                     reach[successor[j]] += mass * transitions[j]
 
 
-@inlined_kernel
+@kernel
 def add_scores(world: KernelWorld, loss: FloatArray, scores: Scores) -> bool:
     """Add the episode whose q_t is in `occupancy`, with the loss (num_rows,); returns whether it is unsafe."""
     q, losses, tallies = scores.occupancy, scores.losses, scores.tallies

@@ -16,13 +16,12 @@ Only rows that an episode visited change: `refresh_rows` is the update, `refresh
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, IntArray, float_array, whole_number, within
-from hedgerow.compiling import kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.counts import Counts
 from hedgerow.estimates.radii import RadiusRule, cost_radius, epsilon, transition_terms
 from hedgerow.model.index import Index
@@ -31,7 +30,7 @@ from hedgerow.model.layout import Layout
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 
 
-class Boxes(NamedTuple):
+class Boxes(Bundle):
     """Bounds of the transitions and of the mean costs, kept up to date by the kernels below."""
 
     lower: FloatArray
@@ -46,7 +45,7 @@ class Boxes(NamedTuple):
     """(num_rows,): the cost radius"""
 
 
-class BoxRule(NamedTuple):
+class BoxRule(Bundle):
     """How boxes follow from counts."""
 
     radii: RadiusRule

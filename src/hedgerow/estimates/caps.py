@@ -16,7 +16,7 @@ one pass for every state.
 from __future__ import annotations
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.columns import Columns, sort_by_key
 from hedgerow.model.index import Index
 

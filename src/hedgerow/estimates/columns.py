@@ -20,13 +20,12 @@ numbers; the successors of a single row are never sorted. In a sparse support th
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
@@ -35,7 +34,7 @@ Positions = NDArray[np.uint64]
 ONE = np.uint64(1)
 
 
-class Columns(NamedTuple):
+class Columns(Bundle):
     """The boxes of one policy by successor, and the buffers of a backward pass. Allocated once per layout.
 
     A *slot* is a row with pi(a|x) > 0; slots are numbered like rows.

@@ -10,17 +10,16 @@ visits one pair per layer: L rows change, nothing else is touched.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray, whole_number
-from hedgerow.compiling import kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
 
-class Counts(NamedTuple):
+class Counts(Bundle):
     """The sufficient statistics of a learner."""
 
     num_visits: IntArray

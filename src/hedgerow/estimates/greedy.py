@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 
 
 @kernel

@@ -11,7 +11,7 @@ backward pass per constraint takes the place of one per state.
 from __future__ import annotations
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.columns import Columns, Positions, average_actions, fill_layer, sort_above
 from hedgerow.model.index import Index
 

@@ -25,12 +25,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, log1p, sqrt
-from typing import NamedTuple
 
 import numpy as np
 
 from hedgerow.checks import positive_share, whole_number
-from hedgerow.compiling import kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
 
@@ -38,7 +38,7 @@ PAPER, TIGHT, ANYTIME = 0, 1, 2
 KINDS = {"paper": PAPER, "tight": TIGHT, "anytime": ANYTIME}
 
 
-class RadiusRule(NamedTuple):
+class RadiusRule(Bundle):
     """The radii as kernels take them."""
 
     kind: int

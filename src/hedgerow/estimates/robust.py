@@ -8,18 +8,17 @@ cost of any occupancy that is consistent with the boxes (extended value iteratio
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.greedy import fill_row, sort_states
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
 
-class RobustScratch(NamedTuple):
+class RobustScratch(Bundle):
     """Buffers of the robust kernels, allocated once per layout."""
 
     values: FloatArray

@@ -18,7 +18,7 @@ The step of the pass is in `columns.py`. `load_columns` there is the only part t
 from __future__ import annotations
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.caps import fill_caps, fill_to_caps
 from hedgerow.estimates.columns import Columns, average_actions, fill_layer, sort_above
 from hedgerow.model.index import Index

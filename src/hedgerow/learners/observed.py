@@ -205,8 +205,7 @@ class Observed:
             transitions=found.transitions,
         )
         seen._added = found.added
-        for own, kept in zip(seen._counts, found.counts, strict=True):
-            own[...] = kept
+        seen._counts.take(found.counts)
         seen._visits_then = found.visits_then
         refresh_all(seen._index, seen._counts, seen._rule, seen._boxes)
         return seen

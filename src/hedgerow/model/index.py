@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.compiling.bundles import Bundle
 from hedgerow.model.layout import Layout
 
 
-class Index(NamedTuple):
+class Index(Bundle):
     """The arrays of a `Layout`, under the same names. The number of steps L is len(state_start) - 2."""
 
     row_start: NDArray[np.int64]

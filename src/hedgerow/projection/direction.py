@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.dual import KernelProblem
 from hedgerow.projection.factor import factor, solve_backward, solve_forward
@@ -25,14 +25,14 @@ CANCELLED = 1e-4
 """A curvature this much smaller than the corner that it was subtracted from is computed again without subtraction."""
 
 
-@inlined_kernel
+@kernel
 def newton_direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> float:
     """Write step_v and step_theta at the point of the last `evaluate` and `gradient`; return the slope along them."""
     build_system(index, problem, theta, ws)
     return direction(index, problem, theta, ws)
 
 
-@inlined_kernel
+@kernel
 def build_system(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> None:
     """Factor the Newton system of the point of the last `evaluate` and `gradient`; it may serve nearby points too."""
     count = 0
@@ -49,13 +49,13 @@ def build_system(index: Index, problem: KernelProblem, theta: FloatArray, ws: Wo
         _reduce(index, problem, count, ws)
 
 
-@inlined_kernel
+@kernel
 def moves(problem: KernelProblem, theta: FloatArray, ws: Workspace, i: int) -> bool:
     """Whether multiplier i can change to first order: it is positive, or its constraint is violated."""
     return bool(theta[i] > -problem.absorbed[i] or ws.gradient_theta[i] > 0.0)
 
 
-@inlined_kernel
+@kernel
 def direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> float:
     """The direction of the last `gradient` by the system that was built last, and the slope along it.
 
@@ -93,7 +93,7 @@ def direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Works
     return slope
 
 
-@inlined_kernel
+@kernel
 def _reduce(index: Index, problem: KernelProblem, count: int, ws: Workspace) -> None:
     """S into `schur`, which holds the corner on entry; borders are U^{-T} B."""
     cancelled = False

@@ -11,13 +11,12 @@ g = v(x_0) - theta^T alpha - L + sum wt. Row weights live in the log domain, con
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import copy_into, inlined_kernel, kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.elementary import exponentials, logarithms
 from hedgerow.projection.rows import (
@@ -33,7 +32,7 @@ from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import FAINT, Workspace
 
 
-class KernelProblem(NamedTuple):
+class KernelProblem(Bundle):
     """Problem (PROJ) as the kernels see it: the base is wt(x,a) pt(x'|x,a)."""
 
     log_weight: FloatArray
@@ -59,7 +58,7 @@ SMALLEST_WEIGHT = 1e-290
 """Below this a product of a conditional and exp(-v) may lose digits, and the row is redone in the log domain."""
 
 
-@inlined_kernel
+@kernel
 def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, ws: Workspace) -> float:
     """g(v, theta) - sum wt after renormalising `v` (modified); writes p, bound, num_bound, w, masses, log_m of `ws`.
 
@@ -90,7 +89,7 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
     return dual_value(num_layers, v, theta, problem.thresholds)
 
 
-@inlined_kernel
+@kernel
 def evaluate_base(index: Index, problem: KernelProblem, rows: IntArray, v: FloatArray, ws: Workspace) -> float:
     """`evaluate` at theta = 0 and v = 0 (modified), where all rows but `rows` have their base within their boxes.
 
@@ -155,7 +154,7 @@ def _solve_at_base(
     return float(h)
 
 
-@inlined_kernel
+@kernel
 def dual_value(num_layers: int, v: FloatArray, theta: FloatArray, thresholds: FloatArray) -> float:
     """g - sum wt when every layer has mass 1."""
     value = v[0] - float(num_layers)
@@ -164,7 +163,7 @@ def dual_value(num_layers: int, v: FloatArray, theta: FloatArray, thresholds: Fl
     return float(value)
 
 
-@inlined_kernel
+@kernel
 def _find_masses(index: Index, ws: Workspace) -> None:
     """The masses of the states, and their logarithms log_m, from w and log_w of all rows."""
     masses, log_m, w, log_w = ws.masses, ws.log_m, ws.w, ws.log_w
@@ -195,13 +194,13 @@ def log_sum(values: FloatArray, first: int, last: int) -> float:
     return float(largest + np.log(total))
 
 
-@inlined_kernel
+@kernel
 def is_full(row_start: IntArray, first_row: int, last_row: int, width: int) -> bool:
     """Whether each of these rows leads to all `width` states of the next layer, in order."""
     return bool(row_start[last_row] - row_start[first_row] == (last_row - first_row) * width)
 
 
-@inlined_kernel
+@kernel
 def solve_layer(
     row_start: IntArray,
     successor: NDArray[np.int32],
@@ -313,7 +312,7 @@ def _least(values: FloatArray) -> float:
     return min(min(a, b), min(c, d))
 
 
-@inlined_kernel
+@kernel
 def _normalise_layer(index: Index, k: int, ws: Workspace) -> None:
     """w of layer k with mass 1; remembers the log of the mass that it had."""
     first, last = index.state_start[k] * index.num_actions, index.state_start[k + 1] * index.num_actions
@@ -334,7 +333,7 @@ def _normalise_layer(index: Index, k: int, ws: Workspace) -> None:
         log_w[r] -= log_mass
 
 
-@inlined_kernel
+@kernel
 def gradient(index: Index, problem: KernelProblem, ws: Workspace) -> None:
     """Flows and gradient at the point of the last `evaluate`; leaves sum_a w p per pair of states in `flow`."""
     _flow_pass(

@@ -19,7 +19,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from hedgerow.checks import FloatArray
-from hedgerow.compiling import inlined_kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.projection.lanes import LANES, PLAIN, Lanes, ir
 
 SMALLEST_EXPONENT = -708.0
@@ -95,14 +95,14 @@ _exponentials = _plainly(np.exp) if PLAIN else _in_place(_exponential, 0.0)
 _logarithms = _plainly(np.log) if PLAIN else _in_place(_logarithm, 1.0)
 
 
-@inlined_kernel
+@kernel
 def exponentials(values: FloatArray, first: int, last: int) -> None:
     """values[first:last] <- e^values."""
     for i in range(first, last, LANES):
         _exponentials(values, np.uint64(i), np.uint64(min(LANES, last - i)))
 
 
-@inlined_kernel
+@kernel
 def logarithms(values: FloatArray, first: int, last: int) -> None:
     """values[first:last] <- ln values, for normal positive numbers; of others, anything."""
     for i in range(first, last, LANES):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import Workspace
@@ -23,7 +23,7 @@ from hedgerow.projection.workspace import Workspace
 LEAST_RATIO = 1.0 / 16.0
 
 
-@inlined_kernel
+@kernel
 def factor(index: Index, ws: Workspace) -> None:
     """Overwrite `diagonal` by the Cholesky factors U_k and `coupling` by W_k = U_k^{-T} (sum_a w p)."""
     _factor_pass(
@@ -53,7 +53,7 @@ def _factor_pass(
             )
 
 
-@inlined_kernel
+@kernel
 def _cholesky(matrix: FloatArray, start: int, n: int, inflow: FloatArray, outflow: FloatArray, first: int) -> None:
     """U^T U = matrix[start:] (n, n), upper triangle, in place, with the pivots bounded below."""
     for i in range(n):
@@ -71,7 +71,7 @@ def _cholesky(matrix: FloatArray, start: int, n: int, inflow: FloatArray, outflo
                 add_multiple(matrix, start + r * n + r, -entry, matrix, start + i * n + r, n - r)
 
 
-@inlined_kernel
+@kernel
 def _couple(
     diagonal: FloatArray, start: int, n: int, coupling: FloatArray, block: int, width: int, next_start: int
 ) -> None:
@@ -91,7 +91,7 @@ def _couple(
                 add_multiple(diagonal, next_start + r * width + r, -entry, coupling, block + i * width + r, width - r)
 
 
-@inlined_kernel
+@kernel
 def solve_forward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
     """rhs <- U^{-T} rhs over all layers; the blocks O are -coupling, hence the sign."""
     _forward_pass(index.state_start, ws.diagonal, ws.diagonal_start, ws.coupling, ws.coupling_start, rhs)
@@ -119,7 +119,7 @@ def _forward_pass(
                 add_multiple(rhs, after, value, coupling, coupling_start[k] + i * width, width)
 
 
-@inlined_kernel
+@kernel
 def solve_backward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
     """rhs <- U^{-1} rhs over all layers."""
     _backward_pass(index.state_start, ws.diagonal, ws.diagonal_start, ws.coupling, ws.coupling_start, rhs)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 
 TINY = 1e-12
 """Smaller entries of the tableau, all of whose numbers are about 1, are rounding."""

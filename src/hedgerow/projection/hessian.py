@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.dual import KernelProblem, is_full
 from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import Workspace
 
 
-@inlined_kernel
+@kernel
 def assemble(index: Index, problem: KernelProblem, num_candidates: int, ws: Workspace) -> None:
     """Write `diagonal` (upper triangles), `coupling`, `border` (rows of the candidates) and `schur` (the corner)."""
     _assemble_pass(
@@ -114,7 +114,7 @@ def _couple_sparse(
                 coupling[row + successor[j]] += w[r] * p[j]
 
 
-@inlined_kernel
+@kernel
 def _correct_layer(
     row_start: IntArray,
     successor: NDArray[np.int32],
@@ -167,7 +167,7 @@ def _correct_layer(
                     diagonal[row + successor[start + np.uint64(j)] - first] += share * scratch[chosen + j]
 
 
-@inlined_kernel
+@kernel
 def _border_of_layer(
     row_start: IntArray,
     successor: NDArray[np.int32],

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import CertificateError
 from hedgerow.estimates.robust import RobustScratch, least_cost, robust_scratch, row_mass_of_least_cost
 from hedgerow.model.index import Index, index_of
@@ -37,7 +38,7 @@ class LeastViolation(NamedTuple):
     rounds: int
 
 
-class CuttingPlanes(NamedTuple):
+class CuttingPlanes(Bundle):
     """Where the search for s* is, and its buffers. Allocated once per layout and number of constraints."""
 
     theta: FloatArray

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.dual import ONE, KernelProblem, dual_value, is_full, solve_layer
 from hedgerow.projection.elementary import exponentials, logarithms
@@ -21,7 +21,7 @@ LONGEST = 30.0
 """The most by which the Newton direction may change ln of a mass in one step."""
 
 
-@inlined_kernel
+@kernel
 def evaluate_masses(
     index: Index, problem: KernelProblem, log_m: FloatArray, theta: FloatArray, v: FloatArray, ws: Workspace
 ) -> float:
@@ -74,7 +74,7 @@ def _masses_pass(
         _share_masses(num_actions, first, last, log_m, masses, v, scaled, log_w, factor, w)
 
 
-@inlined_kernel
+@kernel
 def _normalise_masses(log_m: FloatArray, first: int, last: int, masses: FloatArray) -> None:
     """Shift log_m[first:last] so that its exponentials, `masses`, sum to 1."""
     begin, end = np.uint64(first), np.uint64(last)
@@ -93,7 +93,7 @@ def _normalise_masses(log_m: FloatArray, first: int, last: int, masses: FloatArr
         masses[x] /= total
 
 
-@inlined_kernel
+@kernel
 def _share_masses(
     num_actions: int,
     first: int,
@@ -140,7 +140,7 @@ def _share_masses(
         v[x] = log_m[x] - largest[x] - v[x]
 
 
-@inlined_kernel
+@kernel
 def mass_direction(index: Index, problem: KernelProblem, ws: Workspace) -> None:
     """How ln m changes along (step_v, step_theta): step_v(x) - sum_a pi(a|x) [ p . step_v + c^T step_theta ]."""
     step_m, step_v, inflow, outflow, log_m = ws.step_m, ws.step_v, ws.inflow, ws.outflow, ws.log_m

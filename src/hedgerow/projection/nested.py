@@ -102,7 +102,7 @@ def _solve_inner(
     none = np.zeros(0)
     iterations = 0
     for _ in range(4):
-        without = problem._replace(costs=np.zeros((layout.num_rows, 0)), thresholds=none, absorbed=none)
+        without = problem.replace(costs=np.zeros((layout.num_rows, 0)), thresholds=none, absorbed=none)
         move = np.zeros_like(v)
         outcome = maximise_dual(
             index_of(layout), without, move, none.copy(), free, settings.tol * 0.1, np.inf, INNER_ITERATIONS

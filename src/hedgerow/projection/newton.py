@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.direction import build_system, direction, moves
 from hedgerow.projection.dual import KernelProblem, evaluate, evaluate_base, gradient
@@ -88,7 +88,7 @@ def maximise_from_base(
     return _climb(index, problem, v, theta, value, ws, tol, suspect_theta, suspect_iterations)
 
 
-@inlined_kernel
+@kernel
 def _climb(
     index: Index,
     problem: KernelProblem,
@@ -138,7 +138,7 @@ def _climb(
         gradient(index, problem, ws)
 
 
-@inlined_kernel
+@kernel
 def _is_good_enough(
     problem: KernelProblem,
     theta: FloatArray,
@@ -171,7 +171,7 @@ def _is_good_enough(
     return True
 
 
-@inlined_kernel
+@kernel
 def _start(
     index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, start_value: float, ws: Workspace
 ) -> float:
@@ -192,7 +192,7 @@ def _start(
     return value
 
 
-@inlined_kernel
+@kernel
 def _search(
     index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, before: float, slope: float, ws: Workspace
 ) -> float:
@@ -219,7 +219,7 @@ def _search(
     return -np.inf
 
 
-@inlined_kernel
+@kernel
 def _residuals(problem: KernelProblem, theta: FloatArray, ws: Workspace) -> tuple[float, float, float]:
     flow = 0.0
     for x in range(len(ws.gradient_v)):

@@ -107,7 +107,7 @@ def recentred(layout: Layout, problem: KernelProblem, v: FloatArray, theta: Floa
     """
     log_total, log_conditional = _split(layout, problem.log_conditional - v[layout.successor])
     state = np.arange(layout.num_rows) // layout.num_actions
-    return problem._replace(
+    return problem.replace(
         log_weight=problem.log_weight + v[state] + log_total - problem.costs @ theta,
         conditional=np.exp(log_conditional),
         log_conditional=log_conditional,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.dual import KernelProblem
 from hedgerow.projection.elementary import logarithms

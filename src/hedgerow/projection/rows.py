@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.projection.lanes import LANES
 from hedgerow.projection.row_vectors import TIE, clip, held_value, weigh
 
@@ -50,7 +50,7 @@ def count_bounds(row_start: IntArray, bound: NDArray[np.int8], num_bound: IntArr
             num_bound[r] += int(bound[j] != 0)
 
 
-@inlined_kernel
+@kernel
 def settle_row(
     base: FloatArray,
     scaled: FloatArray,
@@ -99,7 +99,7 @@ def settle_row(
     return -1.0, 0.0, 0
 
 
-@inlined_kernel
+@kernel
 def settle_full_row(
     base: FloatArray,
     scaled: FloatArray,
@@ -135,7 +135,7 @@ def settle_full_row(
     return -1.0, 0.0, 0
 
 
-@inlined_kernel
+@kernel
 def bound_value(
     base: FloatArray,
     lower: FloatArray,
@@ -228,7 +228,7 @@ def find_bounds(
     return scale, num_bound
 
 
-@inlined_kernel
+@kernel
 def clip_row(
     base: FloatArray,
     lower: FloatArray,

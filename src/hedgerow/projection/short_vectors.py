@@ -16,7 +16,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from hedgerow.checks import FloatArray
-from hedgerow.compiling import inlined_kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.projection.lanes import PLAIN, ir
 
 TWO, FOUR = np.uint64(2), np.uint64(4)
@@ -56,7 +56,7 @@ def _adding(width: int) -> Callable[[FloatArray, np.uint64, float, FloatArray, n
 _add_two, _add_four = _adding(2), _adding(4)
 
 
-@inlined_kernel
+@kernel
 def add_multiple(target: FloatArray, to: int, factor: float, source: FloatArray, at: int, count: int) -> None:
     """target[to : to + count] += factor * source[at : at + count]; contiguous, and the two must not overlap."""
     t, s, left = np.uint64(to), np.uint64(at), count

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling.bundles import Bundle
 from hedgerow.model.layout import Layout
 
 FAINT = 1e-250
@@ -16,7 +15,7 @@ NO_SYSTEM = -1
 """In place of the number of candidates."""
 
 
-class Workspace(NamedTuple):
+class Workspace(Bundle):
     """Kernel state. n_k = |X_k|; `diagonal` and `coupling` hold one matrix per layer, flat, one after the other."""
 
     # The point at which the dual was evaluated last

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling.bundles import Bundle
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.columns import Columns, make_columns
 from hedgerow.learners.mirror.safe_search import SearchRule, no_search
@@ -31,7 +30,7 @@ MOST_CUTS = 64
 """How many rounds the search for the least violation may take in one episode; about ten are needed."""
 
 
-class Rule(NamedTuple):
+class Rule(Bundle):
     """What stays the same from the first episode to the last."""
 
     box: BoxRule
@@ -49,7 +48,7 @@ class Rule(NamedTuple):
     literal_sigma: bool
 
 
-class Baseline(NamedTuple):
+class Baseline(Bundle):
     """Policies whose uniform mixture is known to be safe: S-OPS has one, CV-OPS many, learners without mixing none."""
 
     policies: FloatArray
@@ -62,7 +61,7 @@ class Baseline(NamedTuple):
     """The constraints that can be violated at all, alpha_i < L"""
 
 
-class Trace(NamedTuple):
+class Trace(Bundle):
     """What the last episode meant for the estimates, pair by pair of its path."""
 
     visited: IntArray
@@ -81,7 +80,7 @@ class Trace(NamedTuple):
     """(L,): what the search of CV-OPS takes as losses"""
 
 
-class Buffers(NamedTuple):
+class Buffers(Bundle):
     """Nothing outlives an episode but `columns`, `reach` and the costs of `problem`, which follow from the state."""
 
     problem: KernelProblem
@@ -105,12 +104,12 @@ class Buffers(NamedTuple):
     trace: Trace
 
 
-class Core(NamedTuple):
+class Core(Bundle):
     """All of it. Compiled calls copy a bundle and count its references, about a microsecond for this one: kernels that
     run in every episode take the few parts that they need.
     """
 
-    index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    index: Index
     rule: Rule
     state: State
     baseline: Baseline
@@ -140,7 +139,7 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
         problem=problem,
         planes=make_cutting_planes(layout, len(binding), MOST_CUTS, state.certificate),
         # Newton's method remembers active bounds and its last system, which decide the last bits: they are state.
-        newton=make_workspace(layout, len(binding))._replace(bound=state.bound, **state.system._asdict()),
+        newton=make_workspace(layout, len(binding)).replace(bound=state.bound, **state.system.as_dict()),
         v=np.zeros(layout.num_states),
         costs=np.zeros(len(binding)),
         columns=make_columns(layout),

@@ -149,14 +149,12 @@ class CVOPS(MirrorLearner):
     def _next_phase(self) -> None:
         old = self.core.state
         kept = min(int(old.search.facts[T_BAR]), len(old.search.policies))
-        core = self._second_core(old.search._replace(policies=old.search.policies[:kept].copy()))
+        core = self._second_core(old.search.replace(policies=old.search.policies[:kept].copy()))
         core.state.numbers[list(CARRIED)] = old.numbers[list(CARRIED)]
         if self.settings.phase2_stats == "keep":
             # Copied, because the scores of the last episode still look at the first phase.
-            for own, seen in zip(core.state.counts, old.counts, strict=True):
-                own[...] = seen
-            for own, seen in zip(core.state.boxes, old.boxes, strict=True):
-                own[...] = seen
+            core.state.counts.take(old.counts)
+            core.state.boxes.take(old.boxes)
             refresh_all(core.index, core.state.counts, core.rule.box, core.state.boxes)
             core.state.epoch_visits[:] = core.state.counts.num_visits
         self._start(core)
@@ -252,10 +250,10 @@ class CVOPS(MirrorLearner):
     def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
         numbers, policies = arrays["numbers"], arrays["search.policies"]
         own, room = self.core.state.search, len(self.core.state.search.policies)
-        for name, array in own._asdict().items():
+        for name, array in own.as_dict().items():
             if name != "policies" and arrays[f"search.{name}"].shape != array.shape:
                 raise InvalidInput(f"state.search.{name} must have the shape {array.shape}")
-        given = Search(*(arrays[f"search.{name}"] for name in Search._fields))
+        given = Search(*(arrays[f"search.{name}"] for name in Search.fields))
         t_bar, over = end_of_search(given.facts), bool(numbers[PHASE_OVER])
         if over and t_bar != numbers[EPISODE]:
             raise InvalidInput(f"state.numbers: PHASE_OVER, but state.search.facts say t_bar = {t_bar}")
@@ -266,7 +264,7 @@ class CVOPS(MirrorLearner):
         check_policies(self.layout, "search.policies", policies)
         check_search(self.core.search, given, room, searched, over=t_bar > 0)
         if t_bar and not over:
-            self.core = self._second_core(given._replace(policies=policies.copy()))
+            self.core = self._second_core(given.replace(policies=policies.copy()))
             return
         own.policies[:kept] = policies
         arrays["search.policies"] = own.policies

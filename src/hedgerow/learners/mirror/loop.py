@@ -8,17 +8,16 @@ solver or a phase of the learner is over; the caller does what is needed and com
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import kernel
 from hedgerow.environments.play import KernelWorld, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, keep_mark
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.mixing import played_policy, toss
+from hedgerow.learners.mirror.mixing import toss
 from hedgerow.learners.mirror.notes import (
     Notes,
     note_close,
@@ -28,14 +27,14 @@ from hedgerow.learners.mirror.notes import (
     note_plan,
 )
 from hedgerow.learners.mirror.safe_search import keep_policy
-from hedgerow.learners.mirror.state import EPISODE, PHASE_OVER
+from hedgerow.learners.mirror.state import BRANCH, EPISODE, PHASE_OVER
 from hedgerow.learners.mirror.step import learn
 from hedgerow.learners.mirror.watch import Watch, occupy, watch_close, watch_learning, watch_plan
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
 
 
-class Path(NamedTuple):
+class Path(Bundle):
     """The buffers of one episode."""
 
     rows: IntArray
@@ -48,7 +47,7 @@ class Path(NamedTuple):
     """(L, m)"""
 
 
-class Losses(NamedTuple):
+class Losses(Bundle):
     """The losses of a block of episodes, or an adversary that pursues the learner (`adversaries/adaptive.py`)."""
 
     patterns: FloatArray
@@ -112,7 +111,7 @@ def run_block(
         watch_plan(core, world, scores, curves, watch)
         if notes is not None and len(notes.optimism) > 0:
             note_estimator(core, loss, scores, notes)
-        plays = played_policy(numbers, policy, baselines)
+        plays = policy if numbers[BRANCH] == 0 else baselines[numbers[BRANCH] - 1]
         play(index, world, plays, actions, environment, cost_stream, rows, triples, costs)
         if given.rate > 0.0:
             remember(given.rate, plays, given.average)
@@ -135,14 +134,14 @@ def run_block(
     return len(given.pattern), True
 
 
-@inlined_kernel
+@kernel
 def pursue(num_actions: int, average: FloatArray, loss: FloatArray) -> None:
     """The loss (num_rows,) of `Pursuit`: on the actions that the learner has favoured lately."""
     for r in range(len(loss)):
         loss[r] = min(1.0, 0.5 * num_actions * average[r])
 
 
-@inlined_kernel
+@kernel
 def remember(rate: float, plays: FloatArray, average: FloatArray) -> None:
     """What `Pursuit` remembers of the policies (num_rows,) played so far."""
     for r in range(len(plays)):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel, returning_kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
@@ -34,13 +34,6 @@ def toss(numbers: IntArray, reals: FloatArray, num_baselines: int, coin: Generat
             branch += min(int(coin.random() * num_baselines), num_baselines - 1)
     numbers[BRANCH] = branch
     numbers[PENDING] = 1
-
-
-@returning_kernel
-def played_policy(numbers: IntArray, own: FloatArray, baselines: FloatArray) -> FloatArray:
-    """The policy (num_rows,) of the plan that `toss` made."""
-    branch = numbers[BRANCH]
-    return own if branch == 0 else baselines[branch - 1]
 
 
 @kernel

@@ -13,12 +13,12 @@ A run that nobody asks for them pays nothing: the compiled loop is compiled once
 from __future__ import annotations
 
 from math import exp, sqrt
-from typing import NamedTuple
 
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import copy_into, kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import Scores, forward
 from hedgerow.estimates.columns import load_columns
@@ -43,7 +43,7 @@ COST_BREACHES, TRANSITION_BREACHES = 0, 1
 NUM_TALLIES = 2
 
 
-class Notes(NamedTuple):
+class Notes(Bundle):
     """Running sums; kernels modify them."""
 
     sums: FloatArray

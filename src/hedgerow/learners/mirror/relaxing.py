@@ -16,7 +16,7 @@ projection fails all the same (`rescue.py`) and shrinks back from there.
 
 from __future__ import annotations
 
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.state import ROOM, SLACK
 from hedgerow.projection.infeasibility import Bracket, cut_to

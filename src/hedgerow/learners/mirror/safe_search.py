@@ -26,13 +26,13 @@ average over K draws may be off: L sqrt(ln(2m/delta) / (2K)).
 from __future__ import annotations
 
 from math import inf, log, log1p, sqrt
-from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import copy_into, kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.learners.mirror.simplex_ogd import descend, first_point
 from hedgerow.model.layout import Layout
 
@@ -47,7 +47,7 @@ T_BAR = 3  # the number of episodes that it took, else 0
 NUM_FACTS = 4
 
 
-class Search(NamedTuple):
+class Search(Bundle):
     """What changes while searching; all arrays are empty for learners that do not search."""
 
     weights: FloatArray
@@ -60,7 +60,7 @@ class Search(NamedTuple):
     """(NUM_FACTS,)"""
 
 
-class SearchRule(NamedTuple):
+class SearchRule(Bundle):
     """What does not."""
 
     active: bool

@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 
 
 def step_constant(dimension: int, largest_entry: float) -> float:

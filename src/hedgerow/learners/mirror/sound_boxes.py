@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import Boxes, make_boxes, refresh_all
 from hedgerow.estimates.counts import Counts
@@ -45,7 +45,7 @@ def check_boxes(layout: Layout, core: Core, transitions: FloatArray | None) -> N
             _check_older_transitions(layout, core, then, triples)
         for name, old in (("cost_lower", changed), ("cost_upper", changed), ("lower", triples), ("upper", triples)):
             getattr(fresh, name)[old] = getattr(state.boxes, name)[old]
-    for name in Boxes._fields:
+    for name in Boxes.fields:
         _compare(name, getattr(state.boxes, name), getattr(fresh, name))
         getattr(state.boxes, name)[...] = getattr(fresh, name)
     _check_rows(layout, state.boxes)

@@ -10,12 +10,13 @@ Row weights are logarithms, with a floor of e^-600: a weight that reached 0 woul
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling.bundles import Bundle
 from hedgerow.estimates.boxes import Boxes, make_boxes
 from hedgerow.estimates.counts import Counts, make_counts
 from hedgerow.learners.mirror.safe_search import Search, make_search
@@ -56,7 +57,7 @@ PROJECTED, RELAXED, UNSOLVED = 0, 1, 2
 LOG_FLOOR = -600.0
 
 
-class System(NamedTuple):
+class System(Bundle):
     """The Newton system that the last projection built last: arrays of the workspace, see there."""
 
     diagonal: FloatArray
@@ -67,7 +68,7 @@ class System(NamedTuple):
     num_candidates: IntArray
 
 
-class State(NamedTuple):
+class State(Bundle):
     """The arrays; kernels modify them in place."""
 
     log_weight: FloatArray
@@ -119,7 +120,7 @@ def make_state(
         log_weight=np.zeros(layout.num_rows),
         conditional=np.zeros(layout.num_triples),
         bound=np.zeros(layout.num_triples, dtype=np.int8),
-        system=System(*(getattr(workspace, name) for name in System._fields)),
+        system=System(*(getattr(workspace, name) for name in System.fields)),
         policy=np.full(layout.num_rows, 1.0 / layout.num_actions),
         counts=make_counts(layout, num_constraints),
         boxes=make_boxes(layout, num_constraints, clip_costs=clip_costs, transitions=transitions),
@@ -138,9 +139,9 @@ def make_state(
 def flat_arrays(state: State) -> dict[str, NDArray[Any]]:
     """The arrays by name; those of bundles as `counts.num_visits` and so on. They are not copies."""
     arrays: dict[str, NDArray[Any]] = {}
-    for name, value in state._asdict().items():
+    for name, value in state.as_dict().items():
         if isinstance(value, System | Counts | Boxes | Search):
-            arrays |= {f"{name}.{part}": array for part, array in value._asdict().items()}
+            arrays |= {f"{name}.{part}": array for part, array in value.as_dict().items()}
         else:
             arrays[name] = value
     return arrays

@@ -20,7 +20,7 @@ from __future__ import annotations
 from math import exp, log, sqrt
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import inlined_kernel, kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.boxes import refresh_all, refresh_rows
 from hedgerow.estimates.columns import Columns, load_columns
 from hedgerow.estimates.counts import record
@@ -112,7 +112,7 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
     return code
 
 
-@inlined_kernel
+@kernel
 def _bound_visited(
     index: Index, columns: Columns, policy: FloatArray, log_weight: FloatArray, rows: IntArray, trace: Trace
 ) -> None:
@@ -125,7 +125,7 @@ def _bound_visited(
         trace.q_hat[k] = exp(log_weight[rows[k]])
 
 
-@inlined_kernel
+@kernel
 def _update_boxes(core: Core, rows: IntArray) -> None:
     """Bring the visited rows up to date, or with epochs all rows as soon as one of them has twice its visits."""
     counts, boxes, optimistic = core.state.counts, core.state.boxes, core.buffers.problem.costs
@@ -153,7 +153,7 @@ def _copy_optimistic(cost_lower: FloatArray, binding: IntArray, rows: IntArray, 
             optimistic[r, i] = cost_lower[r, binding[i]]
 
 
-@inlined_kernel
+@kernel
 def project_weights(core: Core, rows: IntArray) -> int:
     """Replace the weights, changed in `rows` since the last time, by their projection, and read off the policy.
 
@@ -186,7 +186,7 @@ def _copy_floored(source: FloatArray, floor: float, target: FloatArray) -> None:
         target[j] = max(source[j], floor)
 
 
-@inlined_kernel
+@kernel
 def settle(core: Core, status: int) -> None:
     """Complete an episode whose projection is in the state: bounds and mixing weight of the next one."""
     _copy_floored(core.state.log_weight, LOG_FLOOR, core.state.log_weight)

@@ -11,12 +11,12 @@ whose right-hand side adds up over restarts. The scores themselves are everybody
 from __future__ import annotations
 
 from math import exp, inf
-from typing import NamedTuple
 
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import copy_into, inlined_kernel, kernel
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import NEXT_MARK, PLAYED, Curves, Scores, forward
 from hedgerow.estimates.boxes import Boxes
@@ -71,7 +71,7 @@ BRANCH_NOW, CLEAN_NOW, STATUS_NOW = 4, 5, 6
 NUM_COUNTERS = 7
 
 
-class Watch(NamedTuple):
+class Watch(Bundle):
     """What was seen so far, and what of it is kept at the C checkpoints; kernels modify it."""
 
     sums: FloatArray
@@ -130,7 +130,7 @@ def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
     watch.sums[MIRROR_RESTARTS] += 1.0 / core.state.reals[ETA]
     watch_rows(core.index, core.state.boxes, world, core.buffers.all_rows, tallies, watch.outside)
     if not len(baseline.policies):
-        return watch._replace(baseline=np.zeros(0))
+        return watch.replace(baseline=np.zeros(0))
     mixture, occupancy = np.zeros(len(watch.outside)), np.zeros(len(watch.outside))
     reach = np.zeros(len(core.buffers.reach))
     for policy in baseline.policies:
@@ -141,10 +141,10 @@ def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
     watch.sums[FIRST_MIXING] = max(weights, default=0.0)
     # The true costs of a baseline that is told exactly may exceed what was told by rounding.
     tallies[FALSE_BASELINE] = int(np.any((world.mean_costs.T @ mixture - beta)[baseline.binding] > TOL_CLEAN))
-    return watch._replace(baseline=mixture)
+    return watch.replace(baseline=mixture)
 
 
-@inlined_kernel
+@kernel
 def occupy(core: Core, world: KernelWorld, scores: Scores, watch: Watch) -> None:
     """q_t of the mixture of the episode that is about to be played, into `scores.occupancy`."""
     q, lam = scores.occupancy, core.state.reals[MIXING]
@@ -154,7 +154,7 @@ def occupy(core: Core, world: KernelWorld, scores: Scores, watch: Watch) -> None
             q[r] = lam * watch.baseline[r] + (1.0 - lam) * q[r]
 
 
-@inlined_kernel
+@kernel
 def watch_plan(core: Core, world: KernelWorld, scores: Scores, curves: Curves, watch: Watch) -> None:
     """Look at the episode that is about to be played, after its scores have been added."""
     sums, tallies, lam = watch.sums, watch.tallies, core.state.reals[MIXING]
@@ -205,7 +205,7 @@ def _audit(core: Core, clean: bool, watch: Watch) -> None:
     sums[MIXING_SLACK] = min(sums[MIXING_SLACK], largest - state.reals[MIXING])
 
 
-@inlined_kernel
+@kernel
 def watch_learning(core: Core, world: KernelWorld, rows: IntArray, scores: Scores, watch: Watch) -> None:
     """Add what was learnt from the visited rows (n,); the projection may still be open."""
     trace, sums, tallies, numbers = core.buffers.trace, watch.sums, watch.tallies, core.state.numbers
@@ -254,7 +254,7 @@ def watch_rows(
         outside[r, 1] = outside_g
 
 
-@inlined_kernel
+@kernel
 def watch_close(core: Core, mark: int, watch: Watch) -> None:
     """After the projection: note a broken promise, and what to keep if the episode is the checkpoint `mark` >= 0."""
     tallies, numbers = watch.tallies, core.state.numbers

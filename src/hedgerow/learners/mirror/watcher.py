@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.adversaries.adaptive import Pursuit
 from hedgerow.adversaries.loss_blocks import LossBlock
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling import kernel
+from hedgerow.compiling.kernels import kernel
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import UNSAFE, Curves, Scores, keep_mark
 from hedgerow.errors import InvalidInput

@@ -92,6 +92,6 @@ class WrongCounts(SVOPS):
         core, counts = self.core, self.core.state.counts
         visits = np.full_like(counts.num_visits, self.episode)
         wrong = make_boxes(self.layout, self.view.num_constraints)
-        refresh_all(core.index, counts._replace(num_visits=visits), core.rule.box, wrong)
+        refresh_all(core.index, counts.replace(num_visits=visits), core.rule.box, wrong)
         load_columns(core.index, wrong.lower, wrong.upper, core.state.policy, core.buffers.columns)
         return plan

@@ -75,12 +75,12 @@ class WrongBox(SVOPS):
     def _first_core(self) -> Core:
         core = super()._first_core()
         self.wrong = wrong_boxes(self.layout)
-        problem = core.buffers.problem._replace(lower=self.wrong[0], upper=self.wrong[1])
-        return core._replace(buffers=core.buffers._replace(problem=problem))
+        problem = core.buffers.problem.replace(lower=self.wrong[0], upper=self.wrong[1])
+        return core.replace(buffers=core.buffers.replace(problem=problem))
 
     def _complete(self) -> None:
         state = self.core.state
         if state.numbers[OPEN]:
-            boxes = state.boxes._replace(lower=self.wrong[0], upper=self.wrong[1])
-            rescue(self.layout, self.core._replace(state=state._replace(boxes=boxes)))
+            boxes = state.boxes.replace(lower=self.wrong[0], upper=self.wrong[1])
+            rescue(self.layout, self.core.replace(state=state.replace(boxes=boxes)))
         super()._complete()

@@ -6,7 +6,7 @@ package that it imports, directly or not: a change in any of them is a new cache
 
 Kernels own no memory: they work on arrays of their caller, who keeps them alive. Numba's reference counting, which took
 more than half of a small projection, is therefore off (`_nrt=False`), and a kernel that allocates, be it the temporary
-of `a[:] = b` for two arrays, is refused by the compiler: "NRT required but not enabled". `returning_kernel` is for the
+of `a[:] = b` for two arrays, is refused by the compiler: "NRT required but not enabled". `kernel` is for the
 rare one whose result is an array.
 
 Set NUMBA_CACHE_DIR to move the cache, NUMBA_DISABLE_JIT=1 to run every kernel as plain Python.
@@ -19,16 +19,19 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
+from numba import config
 from numpy.typing import NDArray
 
-from hedgerow.kernel_cache import KernelCache
+import hedgerow.compiling.bundle_types  # noqa: F401  numba learns what bundles are
+from hedgerow.compiling import parts
+from hedgerow.compiling.cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 
 
 @cache
@@ -72,26 +75,17 @@ def cache_name(module: Path) -> str:
 
 def kernel(function: F) -> F:
     """Compile with caching, strict IEEE arithmetic and the GIL released; no allocation, no array as a result."""
-    return _compiled(function, inline="never", counting=False)
-
-
-def inlined_kernel(function: F) -> F:
-    """A kernel that becomes part of its callers: for pieces of a hot path that hand bundles of arrays to each other."""
-    return _compiled(function, inline="always", counting=False)
-
-
-def returning_kernel(function: F) -> F:
-    """A kernel that counts references, because it returns one of its arrays or a view of it."""
-    return _compiled(function, inline="never", counting=True)
-
-
-def _compiled(function: F, inline: Literal["never", "always"], counting: bool) -> F:
-    options: Any = {"inline": inline, "_nrt": counting}
-    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    if compiled is not function:  # else kernels run as plain Python
-        # What `cache=True` would do with a cache of numba's. The name is of now, when the sources were read.
-        compiled._cache = KernelCache(function, cache_name(Path(function.__code__.co_filename)))
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    compiled: Any = parts.Program(function) if parts.AVAILABLE else _plainly(function)
+    # What `cache=True` would do with a cache of numba's. The name is of now, when the sources were read.
+    compiled._cache = KernelCache(function, cache_name(Path(function.__code__.co_filename)))
     return cast(F, compiled)
+
+
+def _plainly(function: F) -> Any:
+    """By numba as it is, if it has changed too much for `parts.py`: each function by itself."""
+    return numba.njit(**{name: value for name, value in parts.OPTIONS.items() if name != "no_cfunc_wrapper"})(function)
 
 
 @kernel
