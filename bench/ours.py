@@ -20,7 +20,7 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.experiments.preflight import num_bytes
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
-from hedgerow.projection.dual import KernelProblem
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.newton import SOLVED, maximise_dual
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.repair import recover

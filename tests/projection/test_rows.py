@@ -1,12 +1,14 @@
 """The entropic projection of one row onto its box: the vector of the specification, and bisection."""
 
-from typing import NamedTuple
-
 import naive_projection as naive
 import numpy as np
 import pytest
 
+from hedgerow.model.index import index_of
+from hedgerow.model.layout import Layout
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.rows import bound_value, clip_row, clip_row_wide, find_bounds, settle_full_row, settle_row
+from hedgerow.projection.workspace import make_workspace
 
 TOL = 1e-12
 TOL_SUM = 1e-15
@@ -39,81 +41,90 @@ def random_row(seed: int, spread: float) -> tuple[np.ndarray, np.ndarray, np.nda
     return log_base, rng.normal(size=n), lower, upper
 
 
-class Row(NamedTuple):
-    """A row that starts at triple 2 and whose successors start at state 3, so that a forgotten offset shows."""
+class Row:
+    """Row 1 of the layers (1, 2, n, 1), which starts at triple 2 and leads to the states 3, 4, ..., so that a forgotten
+    offset shows; what does not belong to it is NaN, or a bound of 7.
+    """
 
-    log_base: np.ndarray
-    base: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    weights: np.ndarray
-    """base * exp(shift - v)"""
-    successor: np.ndarray
-    v: np.ndarray
-    shift: float
+    start, first = 2, 3
 
-    start = 2
+    def __init__(self, log_base: np.ndarray, v: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+        layout = Layout((1, 2, len(v), 1), 1)
+        self.stop, self.shift = self.start + len(v), float(v.min())
+        self.own = slice(self.start, self.stop)
+        self.index, self.ws = index_of(layout), make_workspace(layout, 0)
+        self.weights = np.exp(log_base + self.shift - v)
+        """base * exp(shift - v)"""
+        padded = []
+        for values in (np.exp(log_base), log_base, lower, upper):
+            padded.append(np.full(layout.num_triples, np.nan))
+            padded[-1][self.own] = values
+        nothing = np.zeros(0)
+        self.problem = KernelProblem(np.zeros(3), *padded, np.zeros((3, 0)), nothing, nothing)
+        self.v = np.full(layout.num_states, np.nan)
+        self.v[self.first : self.first + len(v)] = v
+        self.ws.scaled[:] = np.exp(self.shift - self.v)
+        self.ws.p[:] = np.nan
+        self.ws.bound[:] = 7
 
     @property
-    def stop(self) -> int:
-        return len(self.weights)
+    def bound(self) -> np.ndarray:
+        return self.ws.bound[self.own]
 
-    def box(self) -> tuple[np.ndarray, np.ndarray, int, int]:
-        return self.lower, self.upper, self.start, self.stop
+    @property
+    def p(self) -> np.ndarray:
+        return self.ws.p[self.own]
 
+    def settle(self, full: bool = False) -> tuple[float, float, int]:
+        """From the bounds that are there; writes p and bound."""
+        if full:
+            return settle_full_row(self.problem, self.start, self.first, self.stop - self.start, self.ws)
+        return settle_row(self.index, self.problem, 1, self.ws)
 
-def as_row(log_base: np.ndarray, v: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Row:
-    first, shift = 3, float(v.min())
-    pad = np.full(Row.start, np.nan)
-    arrays = (log_base, np.exp(log_base), lower, upper, np.exp(log_base + shift - v))
-    successor = np.concatenate((np.zeros(Row.start), first + np.arange(len(v)))).astype(np.int32)
-    padded = [np.concatenate((pad, array)) for array in arrays]
-    return Row(*padded, successor, np.concatenate((np.full(first, np.nan), v)), shift)
-
-
-def settle(row: Row, p: np.ndarray, bound: np.ndarray, full: bool = False) -> tuple[float, float, int]:
-    """`settle_row` or `settle_full_row` of the weights of `row`; writes p and bound."""
-    scaled = np.ones(len(row.v))
-    if full:
-        first, width = int(row.successor[row.start]), row.stop - row.start
-        return settle_full_row(row.weights, scaled, row.lower, row.upper, row.start, first, width, p, bound)
-    return settle_row(row.weights, scaled, row.successor, *row.box(), p, bound)
+    def find_bounds(self) -> tuple[float, int]:
+        self.p[:] = self.weights
+        found = find_bounds(self.problem, self.start, self.stop, self.ws)
+        np.testing.assert_array_equal(self.p, self.weights)
+        return found
 
 
 def clip(
     log_base: np.ndarray, v: np.ndarray, lower: np.ndarray, upper: np.ndarray, way: str
 ) -> tuple[float, int, np.ndarray, np.ndarray]:
     """(h, number at a bound, p, bound), by one of `WAYS`."""
-    row = as_row(log_base, v, lower, upper)
-    p, bound = row.weights.copy(), np.full(row.stop, 7, dtype=np.int8)
-    where = (row.start, row.stop, p, bound)
+    row = Row(log_base, v, lower, upper)
+    if way == "log domain, logs taken":
+        row.problem = row.problem.replace(log_conditional=np.zeros(0))
+    h, count = _solved(row, way)
+    outside = np.ones(len(row.ws.p), dtype=bool)
+    outside[row.own] = False
+    assert np.isnan(row.ws.p[outside]).all()
+    assert set(row.ws.bound[outside]) == {7}
+    return h, count, row.p, row.bound
+
+
+def _solved(row: Row, way: str) -> tuple[float, int]:
     if way.startswith("log domain"):
-        logs = row.log_base if way == "log domain" else np.zeros(0)
-        h, count = clip_row_wide(row.base, logs, row.lower, row.upper, row.successor, row.v, *where)
-    else:
-        if way.startswith("settled"):  # from no bounds, and from scratch if that does not settle: as `evaluate` does
-            bound[row.start :] = 0
-            full = way == "settled by lanes"
-            scale, rest, count = settle(row, p, bound, full)
-            if scale > 0.0:
-                ratio, noted = np.full(row.stop, np.nan), np.zeros(row.stop, dtype=np.int8)
-                ratio[row.start :] = 0.0
-                box = (row.lower, row.upper, row.successor, row.v, row.start, row.stop)
-                held = (row.base, *box, full, p, bound, ratio, noted)
-                h = rest * (np.log(scale) + row.shift) + bound_value(*held)
-                assert rest * (np.log(scale) + row.shift) + bound_value(*held) == h  # logarithms are remembered
-                np.testing.assert_array_equal(noted[row.start :], bound[row.start :])
-                noted[row.start :], ratio[row.start :] = -bound[row.start :], 7.0  # those of the other side are no use
-                assert rest * (np.log(scale) + row.shift) + bound_value(*held) == h
-                return h, count, p[row.start :], bound[row.start :]
-            p[row.start :] = row.weights[row.start :]
-        if way == "from scratch" or scale < 0.0:
-            scale, count = find_bounds(row.lower, row.upper, *where)
-        np.testing.assert_array_equal(p, row.weights)
-        h = clip_row(row.base, row.lower, row.upper, row.successor, row.v, row.shift, scale, *where)
-    assert np.isnan(p[: row.start]).all()
-    assert set(bound[: row.start]) == {7}
-    return h, count, p[row.start :], bound[row.start :]
+        return clip_row_wide(row.index, row.problem, row.v, 1, row.ws)
+    if way.startswith("settled"):  # from no bounds, and from scratch if that does not settle: as `evaluate` does
+        row.bound[:] = 0
+        full = way == "settled by lanes"
+        scale, rest, count = row.settle(full)
+        if scale > 0.0:
+            return rest * (np.log(scale) + row.shift) + _held_value(row, full), count
+    scale, count = row.find_bounds()
+    return clip_row(row.index, row.problem, row.v, 1, row.shift, scale, row.ws), count
+
+
+def _held_value(row: Row, full: bool) -> float:
+    """`bound_value`, which remembers logarithms, but not those of the other side."""
+    ratio, noted = row.ws.log_ratio, row.ws.noted
+    value = bound_value(row.index, row.problem, row.v, 1, full, row.ws)
+    assert bound_value(row.index, row.problem, row.v, 1, full, row.ws) == value
+    np.testing.assert_array_equal(noted[row.own], row.bound)
+    noted[row.own], ratio[row.own] = -row.bound, 7.0
+    assert bound_value(row.index, row.problem, row.v, 1, full, row.ws) == value
+    return value
 
 
 @every_way
@@ -211,11 +222,10 @@ def test_adding_a_constant_to_v_moves_h_and_nothing_else(way: str) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_the_scale_and_the_bounds_from_scratch_are_those_of_bisection(seed: int) -> None:
     log_base, v, lower, upper = random_row(seed, spread=8.0)
-    row = as_row(log_base, v, lower, upper)
-    bound = np.full(row.stop, 7, dtype=np.int8)
-    scale, count = find_bounds(*row.box(), row.weights, bound)
+    row = Row(log_base, v, lower, upper)
+    scale, count = row.find_bounds()
     p, mu, _ = naive.entropic_box(log_base, v, lower, upper)
-    side = bound[row.start :]
+    side = row.bound
     assert count == np.count_nonzero(side)
     if KINDS[seed % len(KINDS)] in ("wide", "narrow"):  # elsewhere a bound may be met by rounding only
         np.testing.assert_array_equal(side, (p == upper).astype(int) - (p == lower).astype(int))
@@ -226,39 +236,40 @@ def test_the_scale_and_the_bounds_from_scratch_are_those_of_bisection(seed: int)
 @pytest.mark.parametrize("seed", range(100))
 def test_whatever_the_last_bounds_were_settling_is_right_or_admits_defeat(seed: int) -> None:
     log_base, v, lower, upper = random_row(seed, spread=8.0)
-    row = as_row(log_base, v, lower, upper)
+    row = Row(log_base, v, lower, upper)
     rng = np.random.default_rng(seed)
     p_twin, _, _ = naive.entropic_box(log_base, v, lower, upper)
     for _ in range(20):
-        bound = np.concatenate((np.full(row.start, 7), rng.integers(-1, 2, size=len(v)))).astype(np.int8)
-        written = row.weights.copy()
-        scale, _, count = settle(row, written, bound)
+        row.bound[:] = rng.integers(-1, 2, size=len(v))
+        scale, _, count = row.settle()
         if scale < 0.0:
             assert (scale, count) == (-1.0, 0)
             continue
-        side = bound[row.start :]
-        p = np.where(side > 0, upper, np.where(side < 0, lower, scale * row.weights[row.start :]))
+        side = row.bound
+        weights = row.problem.conditional[row.own] * row.ws.scaled[row.first : row.first + len(v)]
+        p = np.where(side > 0, upper, np.where(side < 0, lower, scale * weights))
         np.testing.assert_allclose(p, p_twin, atol=TOL)
-        np.testing.assert_array_equal(p, written[row.start :])
+        np.testing.assert_array_equal(p, row.p)
         assert count == np.count_nonzero(side)
 
 
 def test_rows_settle_often_enough() -> None:
     """Otherwise the test above would check nothing, and every step would pay twice."""
-    rows = [as_row(*random_row(seed, spread=8.0)) for seed in range(300) if KINDS[seed % len(KINDS)] == "wide"]
-    scales = [settle(row, row.weights.copy(), np.zeros(row.stop, dtype=np.int8))[0] for row in rows]
+    rows = [Row(*random_row(seed, spread=8.0)) for seed in range(300) if KINDS[seed % len(KINDS)] == "wide"]
+    for row in rows:
+        row.bound[:] = 0
+    scales = [row.settle()[0] for row in rows]
     assert np.mean(np.array(scales) > 0.0) > 0.7
 
 
 @pytest.mark.parametrize("seed", [seed for seed in range(60) if KINDS[seed % len(KINDS)] in ("wide", "narrow")])
 def test_the_right_bounds_settle_at_once_and_stay(seed: int) -> None:
-    row = as_row(*random_row(seed, spread=8.0))
-    bound = np.zeros(row.stop, dtype=np.int8)
-    scale, count = find_bounds(*row.box(), row.weights, bound)
+    row = Row(*random_row(seed, spread=8.0))
+    scale, count = row.find_bounds()
     if count == row.stop - row.start:
         pytest.skip("nothing is free: there is no scale to settle")
-    kept = bound.copy()
-    again, _, count_again = settle(row, row.weights.copy(), bound)
+    kept = row.bound.copy()
+    again, _, count_again = row.settle()
     assert again == pytest.approx(scale, rel=1e-13)
     assert count_again == count
-    np.testing.assert_array_equal(bound, kept)
+    np.testing.assert_array_equal(row.bound, kept)

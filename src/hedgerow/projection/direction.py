@@ -12,9 +12,9 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
-from hedgerow.projection.dual import KernelProblem
 from hedgerow.projection.factor import factor, solve_backward, solve_forward
 from hedgerow.projection.hessian import assemble
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.workspace import Workspace
 
 RIDGE = 1e-13

@@ -12,50 +12,24 @@ g = v(x_0) - theta^T alpha - L + sum wt. Row weights live in the log domain, con
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.elementary import exponentials, logarithms
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.rows import (
+    SMALLEST_WEIGHT,
     bound_value,
-    clip_row,
-    clip_row_wide,
-    find_bounds,
     guess_bounds,
     settle_full_row,
     settle_row,
+    solve_row,
 )
 from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import FAINT, Workspace
 
-
-class KernelProblem(Bundle):
-    """Problem (PROJ) as the kernels see it: the base is wt(x,a) pt(x'|x,a)."""
-
-    log_weight: FloatArray
-    """(num_rows,): ln wt"""
-    conditional: FloatArray
-    """(num_triples,): pt, each row sums to 1"""
-    log_conditional: FloatArray
-    """(num_triples,): ln pt, for rows that span more than floating point; or empty if all pt are normal numbers"""
-    lower: FloatArray
-    """(num_triples,)"""
-    upper: FloatArray
-    """(num_triples,)"""
-    costs: FloatArray
-    """(num_rows, m)"""
-    thresholds: FloatArray
-    """(m,)"""
-    absorbed: FloatArray
-    """(m,): multipliers that the base contains already; theta counts from there, so theta >= -absorbed"""
-
-
 ONE = np.uint64(1)
-SMALLEST_WEIGHT = 1e-290
-"""Below this a product of a conditional and exp(-v) may lose digits, and the row is redone in the log domain."""
 
 
 @kernel
@@ -67,15 +41,9 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
     num_layers = len(index.state_start) - 2
     ws.least_base[0] = _least(problem.conditional)
     ws.noted[:] = 0
-    guess_bounds(problem.conditional, problem.lower, problem.upper, 0, len(ws.bound), ws.bound)
+    guess_bounds(problem, 0, len(ws.bound), ws)
     for k in range(num_layers):
-        solve_layer(
-            index.row_start, index.successor, index.num_actions,
-            index.state_start[k], index.state_start[k + 1], index.state_start[k + 2],
-            problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper,
-            problem.costs, v, theta, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_ratio, ws.noted,
-            ws.log_w, ws.factor, ws.least_base[0],
-        )  # fmt: skip
+        solve_layer(index, problem, v, theta, k, ws)
         for x in range(index.state_start[k], index.state_start[k + 1]):
             for r in range(x * index.num_actions, (x + 1) * index.num_actions):
                 ws.log_w[r] += v[x] + np.log(ws.factor[r])
@@ -86,7 +54,7 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
         for x in range(index.state_start[k], index.state_start[k + 1]):
             v[x] += shift
     _find_masses(index, ws)
-    return dual_value(num_layers, v, theta, problem.thresholds)
+    return dual_value(problem, v, theta, num_layers)
 
 
 @kernel
@@ -96,19 +64,15 @@ def evaluate_base(index: Index, problem: KernelProblem, rows: IntArray, v: Float
     Those have p = pt and h = 0, and the bounds of `ws.bound` and `ws.num_bound`: a learner's base is its last
     projection, which was changed in the rows that an episode visited.
     """
-    base, log_weight, p, log_w, scaled = problem.conditional, problem.log_weight, ws.p, ws.log_w, ws.scaled
-    ws.least_base[0] = _least(base)
+    ws.least_base[0] = _least(problem.conditional)
     ws.noted[:] = 0
-    copy_into(base, p)
-    copy_into(log_weight, log_w)
+    copy_into(problem.conditional, ws.p)
+    copy_into(problem.log_weight, ws.log_w)
     for x in range(len(v)):
-        scaled[x] = 1.0
+        ws.scaled[x] = 1.0
         v[x] = 0.0
     for r in rows:
-        log_w[r] -= _solve_at_base(
-            index.successor, base, problem.log_conditional, problem.lower, problem.upper, v, scaled, r,
-            index.row_start[r], index.row_start[r + 1], p, ws.bound, ws.num_bound,
-        )  # fmt: skip
+        ws.log_w[r] -= _solve_at_base(index, problem, v, r, ws)
     num_layers = len(index.state_start) - 2
     for k in range(num_layers):
         _normalise_layer(index, k, ws)
@@ -122,44 +86,31 @@ def evaluate_base(index: Index, problem: KernelProblem, rows: IntArray, v: Float
 
 
 @kernel
-def _solve_at_base(
-    successor: NDArray[np.int32],
-    base: FloatArray,
-    log_base: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    v: FloatArray,
-    scaled: FloatArray,
-    row: int,
-    start: int,
-    stop: int,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-    num_bound: IntArray,
-) -> float:
+def _solve_at_base(index: Index, problem: KernelProblem, v: FloatArray, row: int, ws: Workspace) -> float:
     """h of a row at v = 0, whose bounds are guessed from its base."""
+    start, stop, p = index.row_start[row], index.row_start[row + 1], ws.p
     if stop - start == 1:
         p[start] = 1.0
         return 0.0
-    guess_bounds(base, lower, upper, start, stop, bound)
-    scale, rest, count = settle_row(base, scaled, successor, lower, upper, start, stop, p, bound)
+    guess_bounds(problem, start, stop, ws)
+    scale, rest, count = settle_row(index, problem, row, ws)
     if scale < 0.0:
-        h, num_bound[row] = _solve_row(successor, base, log_base, lower, upper, v, scaled, 0.0, start, stop, p, bound)
+        h, ws.num_bound[row] = solve_row(index, problem, v, row, 0.0, ws)
         return float(h)
-    num_bound[row] = count
+    ws.num_bound[row] = count
     h = rest * np.log(scale)
     for j in range(start, stop):
-        if bound[j] != 0 and p[j] > 0.0:
-            h += p[j] * np.log(p[j] / base[j])
+        if ws.bound[j] != 0 and p[j] > 0.0:
+            h += p[j] * np.log(p[j] / problem.conditional[j])
     return float(h)
 
 
 @kernel
-def dual_value(num_layers: int, v: FloatArray, theta: FloatArray, thresholds: FloatArray) -> float:
+def dual_value(problem: KernelProblem, v: FloatArray, theta: FloatArray, num_layers: int) -> float:
     """g - sum wt when every layer has mass 1."""
     value = v[0] - float(num_layers)
     for i in range(len(theta)):
-        value -= theta[i] * thresholds[i]
+        value -= theta[i] * problem.thresholds[i]
     return float(value)
 
 
@@ -195,41 +146,21 @@ def log_sum(values: FloatArray, first: int, last: int) -> float:
 
 
 @kernel
-def is_full(row_start: IntArray, first_row: int, last_row: int, width: int) -> bool:
-    """Whether each of these rows leads to all `width` states of the next layer, in order."""
-    return bool(row_start[last_row] - row_start[first_row] == (last_row - first_row) * width)
+def is_full(index: Index, k: int) -> bool:
+    """Whether each row of layer k leads to all states of the next layer, in order."""
+    first_row, last_row = index.state_start[k] * index.num_actions, index.state_start[k + 1] * index.num_actions
+    width = index.state_start[k + 2] - index.state_start[k + 1]
+    return bool(index.row_start[last_row] - index.row_start[first_row] == (last_row - first_row) * width)
 
 
 @kernel
-def solve_layer(
-    row_start: IntArray,
-    successor: NDArray[np.int32],
-    num_actions: int,
-    here: int,
-    first: int,
-    last: int,
-    log_weight: FloatArray,
-    base: FloatArray,
-    log_base: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    costs: FloatArray,
-    v: FloatArray,
-    theta: FloatArray,
-    scaled: FloatArray,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-    num_bound: IntArray,
-    log_ratio: FloatArray,
-    noted: NDArray[np.int8],
-    log_w: FloatArray,
-    factor: FloatArray,
-    least_base: float,
-) -> None:
-    """p and w = factor exp(log_w), without its v, of the rows of the states here..first-1, which lead to first..last-1.
+def solve_layer(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, k: int, ws: Workspace) -> None:
+    """p and w = factor exp(log_w), without its v, of the rows of layer k, which depend on v of the layer after it.
 
     Of rows without active bounds e^-h is known, and h would cost a logarithm.
     """
+    here, first, last = index.state_start[k], index.state_start[k + 1], index.state_start[k + 2]
+    row_start, scaled, costs, num_bound = index.row_start, ws.scaled, problem.costs, ws.num_bound
     lowest, highest = v[first], v[first]
     for y in range(np.uint64(first + 1), np.uint64(last)):
         lowest, highest = min(lowest, v[y]), max(highest, v[y])
@@ -237,66 +168,35 @@ def solve_layer(
         scaled[y] = lowest - v[y]
     exponentials(scaled, first, last)
     width = last - first
-    ordinary = least_base * np.exp(lowest - highest) >= SMALLEST_WEIGHT
-    for r in range(np.uint64(here * num_actions), np.uint64(first * num_actions)):
+    ordinary = ws.least_base[0] * np.exp(lowest - highest) >= SMALLEST_WEIGHT
+    for r in range(np.uint64(here * index.num_actions), np.uint64(first * index.num_actions)):
         start, stop = row_start[r], row_start[r + ONE]
         whole = 1.0
         if stop - start == 1:
-            p[start] = 1.0
-            h = v[successor[start]]
+            ws.p[start] = 1.0
+            h = v[index.successor[start]]
         else:
             scale = -1.0
             if ordinary:
                 full = stop - start == width
                 if full:
-                    scale, rest, count = settle_full_row(base, scaled, lower, upper, start, first, width, p, bound)
+                    scale, rest, count = settle_full_row(problem, start, first, width, ws)
                 else:
-                    scale, rest, count = settle_row(base, scaled, successor, lower, upper, start, stop, p, bound)
+                    scale, rest, count = settle_row(index, problem, np.int64(r), ws)
                 if count > 0:
-                    h = rest * (np.log(scale) + lowest) + bound_value(
-                        base, lower, upper, successor, v, start, stop, full, p, bound, log_ratio, noted
-                    )
+                    h = rest * (np.log(scale) + lowest) + bound_value(index, problem, v, np.int64(r), full, ws)
                 else:  # e^-h is known without a logarithm
                     h = lowest
                     whole = 1.0 / scale
                 num_bound[r] = count
             if scale < 0.0:
                 whole = 1.0
-                h, num_bound[r] = _solve_row(
-                    successor, base, log_base, lower, upper, v, scaled, lowest, start, stop, p, bound
-                )
-        total = log_weight[r] - h
+                h, num_bound[r] = solve_row(index, problem, v, np.int64(r), lowest, ws)
+        total = problem.log_weight[r] - h
         for i in range(len(theta)):
             total -= theta[i] * costs[r, i]
-        log_w[r] = total
-        factor[r] = whole
-
-
-@kernel
-def _solve_row(
-    successor: NDArray[np.int32],
-    base: FloatArray,
-    log_base: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    v: FloatArray,
-    scaled: FloatArray,
-    lowest: float,
-    start: int,
-    stop: int,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-) -> tuple[float, int]:
-    """h and the number at a bound of a row that does not settle, or whose weights may be beyond floating point."""
-    smallest = 1.0
-    for j in range(start, stop):
-        p[j] = base[j] * scaled[successor[j]]
-        smallest = min(smallest, p[j])
-    if not smallest >= SMALLEST_WEIGHT:
-        return clip_row_wide(base, log_base, lower, upper, successor, v, start, stop, p, bound)
-    scale, count = find_bounds(lower, upper, start, stop, p, bound)
-    h = clip_row(base, lower, upper, successor, v, lowest, scale, start, stop, p, bound)
-    return h, count
+        ws.log_w[r] = total
+        ws.factor[r] = whole
 
 
 @kernel
@@ -336,41 +236,21 @@ def _normalise_layer(index: Index, k: int, ws: Workspace) -> None:
 @kernel
 def gradient(index: Index, problem: KernelProblem, ws: Workspace) -> None:
     """Flows and gradient at the point of the last `evaluate`; leaves sum_a w p per pair of states in `flow`."""
-    _flow_pass(
-        index.row_start, index.successor, index.state_start, index.num_actions, problem.costs, problem.thresholds,
-        ws.w, ws.p, ws.inflow, ws.outflow, ws.flow, ws.coupling_start, ws.gradient_v, ws.gradient_theta,
+    row_start, successor, state_start, num_actions = (
+        index.row_start, index.successor, index.state_start, index.num_actions,
     )  # fmt: skip
-
-
-@kernel
-def _flow_pass(
-    row_start: IntArray,
-    successor: NDArray[np.int32],
-    state_start: IntArray,
-    num_actions: int,
-    costs: FloatArray,
-    thresholds: FloatArray,
-    w: FloatArray,
-    p: FloatArray,
-    inflow: FloatArray,
-    outflow: FloatArray,
-    flow: FloatArray,
-    flow_start: IntArray,
-    gradient_v: FloatArray,
-    gradient_theta: FloatArray,
-) -> None:
-    """The work of `gradient`, on plain arrays."""
+    w, p, inflow, flow, gradient_theta = ws.w, ws.p, ws.inflow, ws.flow, ws.gradient_theta
     num_layers, m = len(state_start) - 2, len(gradient_theta)
     inflow[:] = 0.0
     inflow[0] = 1.0
     for i in range(m):
-        gradient_theta[i] = -thresholds[i]
+        gradient_theta[i] = -problem.thresholds[i]
     for k in range(num_layers):
         here, first, width = state_start[k], state_start[k + 1], state_start[k + 2] - state_start[k + 1]
         is_inner = k < num_layers - 1
-        full = is_inner and is_full(row_start, here * num_actions, first * num_actions, width)
+        full = is_inner and is_full(index, k)
         for x in range(here, first):
-            block = flow_start[k] + (x - here) * width
+            block = ws.coupling_start[k] + (x - here) * width
             if full:
                 for j in range(np.uint64(block), np.uint64(block + width)):
                     flow[j] = 0.0
@@ -378,14 +258,14 @@ def _flow_pass(
             for r in range(x * num_actions, (x + 1) * num_actions):
                 total += w[r]
                 for i in range(m):
-                    gradient_theta[i] += w[r] * costs[r, i]
+                    gradient_theta[i] += w[r] * problem.costs[r, i]
                 if full:
                     add_multiple(flow, block, w[r], p, row_start[r], width)
                 elif is_inner:
                     for j in range(np.uint64(row_start[r]), np.uint64(row_start[r + 1])):
                         inflow[np.uint64(successor[j])] += w[r] * p[j]
-            outflow[x] = total
+            ws.outflow[x] = total
             if full:
                 add_multiple(inflow, first, 1.0, flow, block, width)
     for x in range(state_start[num_layers]):
-        gradient_v[x] = inflow[x] - outflow[x]
+        ws.gradient_v[x] = inflow[x] - ws.outflow[x]

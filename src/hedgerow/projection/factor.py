@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.checks import FloatArray, IntArray
+from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.short_vectors import add_multiple
@@ -26,40 +26,22 @@ LEAST_RATIO = 1.0 / 16.0
 @kernel
 def factor(index: Index, ws: Workspace) -> None:
     """Overwrite `diagonal` by the Cholesky factors U_k and `coupling` by W_k = U_k^{-T} (sum_a w p)."""
-    _factor_pass(
-        index.state_start, ws.inflow, ws.outflow, ws.diagonal, ws.diagonal_start, ws.coupling, ws.coupling_start
-    )
-
-
-@kernel
-def _factor_pass(
-    state_start: IntArray,
-    inflow: FloatArray,
-    outflow: FloatArray,
-    diagonal: FloatArray,
-    diagonal_start: IntArray,
-    coupling: FloatArray,
-    coupling_start: IntArray,
-) -> None:
-    """The work of `factor`, on plain arrays."""
-    num_layers = len(state_start) - 2
+    num_layers = len(index.state_start) - 2
     for k in range(num_layers):
-        first, after = state_start[k], state_start[k + 1]
-        _cholesky(diagonal, diagonal_start[k], after - first, inflow, outflow, first)
+        _cholesky(index, k, ws)
         if k < num_layers - 1:
-            width = state_start[k + 2] - after
-            _couple(
-                diagonal, diagonal_start[k], after - first, coupling, coupling_start[k], width, diagonal_start[k + 1]
-            )
+            _couple(index, k, ws)
 
 
 @kernel
-def _cholesky(matrix: FloatArray, start: int, n: int, inflow: FloatArray, outflow: FloatArray, first: int) -> None:
-    """U^T U = matrix[start:] (n, n), upper triangle, in place, with the pivots bounded below."""
+def _cholesky(index: Index, k: int, ws: Workspace) -> None:
+    """U^T U = block k of `diagonal` (n, n), upper triangle, in place, with the pivots bounded below."""
+    matrix, start, first = ws.diagonal, ws.diagonal_start[k], index.state_start[k]
+    n = index.state_start[k + 1] - first
     for i in range(n):
         row = np.uint64(start + i * n)
         x = first + i
-        pivot = max(matrix[row + np.uint64(i)], outflow[x], LEAST_RATIO * inflow[x], 1e-300)
+        pivot = max(matrix[row + np.uint64(i)], ws.outflow[x], LEAST_RATIO * ws.inflow[x], 1e-300)
         root = np.sqrt(pivot)
         matrix[row + np.uint64(i)] = root
         inverse = 1.0 / root
@@ -72,10 +54,11 @@ def _cholesky(matrix: FloatArray, start: int, n: int, inflow: FloatArray, outflo
 
 
 @kernel
-def _couple(
-    diagonal: FloatArray, start: int, n: int, coupling: FloatArray, block: int, width: int, next_start: int
-) -> None:
-    """W = U^{-T} coupling in place, then the next diagonal block minus W^T W."""
+def _couple(index: Index, k: int, ws: Workspace) -> None:
+    """W = U^{-T} coupling of layer k in place, then the next block of `diagonal` minus W^T W."""
+    diagonal, start, next_start = ws.diagonal, ws.diagonal_start[k], ws.diagonal_start[k + 1]
+    coupling, block, after = ws.coupling, ws.coupling_start[k], index.state_start[k + 1]
+    n, width = after - index.state_start[k], index.state_start[k + 2] - after
     for i in range(n):
         row = np.uint64(block + i * width)
         for r in range(i):
@@ -94,46 +77,24 @@ def _couple(
 @kernel
 def solve_forward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
     """rhs <- U^{-T} rhs over all layers; the blocks O are -coupling, hence the sign."""
-    _forward_pass(index.state_start, ws.diagonal, ws.diagonal_start, ws.coupling, ws.coupling_start, rhs)
-
-
-@kernel
-def _forward_pass(
-    state_start: IntArray,
-    diagonal: FloatArray,
-    diagonal_start: IntArray,
-    coupling: FloatArray,
-    coupling_start: IntArray,
-    rhs: FloatArray,
-) -> None:
+    state_start, diagonal, coupling = index.state_start, ws.diagonal, ws.coupling
     num_layers = len(state_start) - 2
     for k in range(num_layers):
         first, after = state_start[k], state_start[k + 1]
         n, width = after - first, state_start[k + 2] - after
         for i in range(n):
-            row = diagonal_start[k] + i * n
+            row = ws.diagonal_start[k] + i * n
             value = rhs[first + i] / diagonal[row + i]
             rhs[first + i] = value
             add_multiple(rhs, first + i + 1, -value, diagonal, row + i + 1, n - i - 1)
             if k < num_layers - 1:
-                add_multiple(rhs, after, value, coupling, coupling_start[k] + i * width, width)
+                add_multiple(rhs, after, value, coupling, ws.coupling_start[k] + i * width, width)
 
 
 @kernel
 def solve_backward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
     """rhs <- U^{-1} rhs over all layers."""
-    _backward_pass(index.state_start, ws.diagonal, ws.diagonal_start, ws.coupling, ws.coupling_start, rhs)
-
-
-@kernel
-def _backward_pass(
-    state_start: IntArray,
-    diagonal: FloatArray,
-    diagonal_start: IntArray,
-    coupling: FloatArray,
-    coupling_start: IntArray,
-    rhs: FloatArray,
-) -> None:
+    state_start, diagonal, coupling = index.state_start, ws.diagonal, ws.coupling
     num_layers = len(state_start) - 2
     for k in range(num_layers - 1, -1, -1):
         first, after = state_start[k], state_start[k + 1]
@@ -141,10 +102,10 @@ def _backward_pass(
         for i in range(n - 1, -1, -1):
             value = rhs[first + i]
             if k < num_layers - 1:
-                source, there = np.uint64(coupling_start[k] + i * width), np.uint64(after)
+                source, there = np.uint64(ws.coupling_start[k] + i * width), np.uint64(after)
                 for j in range(np.uint64(width)):
                     value += coupling[source + j] * rhs[there + j]
-            row, here = np.uint64(diagonal_start[k] + i * n), np.uint64(first)
+            row, here = np.uint64(ws.diagonal_start[k] + i * n), np.uint64(first)
             for j in range(np.uint64(i + 1), np.uint64(n)):
                 value -= diagonal[row + j] * rhs[here + j]
             rhs[first + i] = value / diagonal[row + np.uint64(i)]

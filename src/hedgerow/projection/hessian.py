@@ -11,12 +11,11 @@ w [ p p^T - p_F p_F^T / sum_F p - diag(p_bound) ].
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
-from hedgerow.projection.dual import KernelProblem, is_full
+from hedgerow.projection.dual import is_full
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import Workspace
 
@@ -24,120 +23,65 @@ from hedgerow.projection.workspace import Workspace
 @kernel
 def assemble(index: Index, problem: KernelProblem, num_candidates: int, ws: Workspace) -> None:
     """Write `diagonal` (upper triangles), `coupling`, `border` (rows of the candidates) and `schur` (the corner)."""
-    _assemble_pass(
-        index.row_start, index.successor, index.state_start, index.num_actions, problem.costs, num_candidates,
-        ws.candidate, ws.w, ws.p, ws.bound, ws.num_bound, ws.row_scratch, ws.held, ws.inflow, ws.outflow, ws.diagonal,
-        ws.diagonal_start, ws.flow, ws.coupling, ws.coupling_start, ws.border, ws.schur,
-    )  # fmt: skip
-
-
-@kernel
-def _assemble_pass(
-    row_start: IntArray,
-    successor: NDArray[np.int32],
-    state_start: IntArray,
-    num_actions: int,
-    costs: FloatArray,
-    num_candidates: int,
-    candidate: IntArray,
-    w: FloatArray,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-    num_bound: IntArray,
-    scratch: FloatArray,
-    held: FloatArray,
-    inflow: FloatArray,
-    outflow: FloatArray,
-    diagonal: FloatArray,
-    diagonal_start: IntArray,
-    flow: FloatArray,
-    coupling: FloatArray,
-    coupling_start: IntArray,
-    border: FloatArray,
-    schur: FloatArray,
-) -> None:
-    """The work of `assemble`, on plain arrays."""
+    state_start, diagonal, inflow, outflow, held = index.state_start, ws.diagonal, ws.inflow, ws.outflow, ws.held
     num_layers = len(state_start) - 2
     for i in range(num_candidates):
         for x in range(state_start[num_layers] + 1):
-            border[i, x] = 0.0
+            ws.border[i, x] = 0.0
         for j in range(i + 1):
-            schur[i, j] = 0.0
+            ws.schur[i, j] = 0.0
+    diagonal[0] = outflow[0]
     for k in range(num_layers):
-        here, first, last = state_start[k], state_start[k + 1], state_start[k + 2]
-        if k == 0:
-            diagonal[0] = outflow[0]
+        first, last = state_start[k + 1], state_start[k + 2]
         if k < num_layers - 1:
-            width, block = last - first, diagonal_start[k + 1]
+            width, block = last - first, ws.diagonal_start[k + 1]
             for j in range(width * width):
                 diagonal[block + j] = 0.0
             for x in range(first, last):
                 held[x] = 0.0
-            _correct_layer(
-                row_start, successor, here * num_actions, first * num_actions, first, last,
-                w, p, bound, num_bound, scratch, held, diagonal, block,
-            )  # fmt: skip
+            _correct_layer(index, k, ws)
             for x in range(width):
                 diagonal[block + x * width + x] += outflow[first + x] + (inflow[first + x] - held[first + x])
-            if is_full(row_start, here * num_actions, first * num_actions, width):
-                for j in range(coupling_start[k], coupling_start[k + 1]):
-                    coupling[j] = flow[j]
+            if is_full(index, k):
+                for j in range(ws.coupling_start[k], ws.coupling_start[k + 1]):
+                    ws.coupling[j] = ws.flow[j]
             else:
-                _couple_sparse(row_start, successor, num_actions, here, first, width, w, p, coupling, coupling_start[k])
+                _couple_sparse(index, k, ws)
         for i in range(num_candidates):
-            _border_of_layer(
-                row_start, successor, num_actions, here, first, last, k < num_layers - 1,
-                costs, candidate, i, w, p, border, schur,
-            )  # fmt: skip
+            _border_of_layer(index, problem, k, i, ws)
 
 
 @kernel
-def _couple_sparse(
-    row_start: IntArray,
-    successor: NDArray[np.int32],
-    num_actions: int,
-    here: int,
-    first: int,
-    width: int,
-    w: FloatArray,
-    p: FloatArray,
-    coupling: FloatArray,
-    block: int,
-) -> None:
-    """sum_a w p of the states here..first-1, of which each row leads to some successors only."""
+def _couple_sparse(index: Index, k: int, ws: Workspace) -> None:
+    """sum_a w p of the states of layer k, of which each row leads to some successors only."""
+    row_start, successor, w, p, coupling = index.row_start, index.successor, ws.w, ws.p, ws.coupling
+    here, first, width = (
+        index.state_start[k],
+        index.state_start[k + 1],
+        index.state_start[k + 2] - index.state_start[k + 1],
+    )
+    block = ws.coupling_start[k]
     for j in range(block, block + (first - here) * width):
         coupling[j] = 0.0
     for x in range(here, first):
         row = block + (x - here) * width - first
-        for r in range(x * num_actions, (x + 1) * num_actions):
+        for r in range(x * index.num_actions, (x + 1) * index.num_actions):
             for j in range(row_start[r], row_start[r + 1]):
                 coupling[row + successor[j]] += w[r] * p[j]
 
 
 @kernel
-def _correct_layer(
-    row_start: IntArray,
-    successor: NDArray[np.int32],
-    first_row: int,
-    last_row: int,
-    first: int,
-    last: int,
-    w: FloatArray,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-    num_bound: IntArray,
-    scratch: FloatArray,
-    held: FloatArray,
-    diagonal: FloatArray,
-    block: int,
-) -> None:
-    """Add w [ p p^T - p_F p_F^T / sum_F p ] of the rows at a bound to the upper triangle of a block.
+def _correct_layer(index: Index, k: int, ws: Workspace) -> None:
+    """Add w [ p p^T - p_F p_F^T / sum_F p ] of the rows at a bound of layer k to the upper triangle of the next block.
 
     w p_bound goes to `held`. It belongs on the diagonal, but a number that was just written alone is slow to be read as
     part of a vector.
     """
-    width = last - first
-    for r in range(first_row, last_row):
+    row_start, successor, diagonal, scratch = index.row_start, index.successor, ws.diagonal, ws.row_scratch
+    w, p, bound, num_bound, held = ws.w, ws.p, ws.bound, ws.num_bound, ws.held
+    first, block = index.state_start[k + 1], ws.diagonal_start[k + 1]
+    width = index.state_start[k + 2] - first
+    for r in range(index.state_start[k] * index.num_actions, first * index.num_actions):
         if num_bound[r] == 0:
             continue
         start, count, weight = np.uint64(row_start[r]), row_start[r + 1] - row_start[r], w[r]
@@ -168,34 +112,22 @@ def _correct_layer(
 
 
 @kernel
-def _border_of_layer(
-    row_start: IntArray,
-    successor: NDArray[np.int32],
-    num_actions: int,
-    here: int,
-    first: int,
-    last: int,
-    is_inner: bool,
-    costs: FloatArray,
-    candidate: IntArray,
-    i: int,
-    w: FloatArray,
-    p: FloatArray,
-    border: FloatArray,
-    schur: FloatArray,
-) -> None:
-    """What the rows of the states here..first-1 add to column i of the border and of the corner."""
+def _border_of_layer(index: Index, problem: KernelProblem, k: int, i: int, ws: Workspace) -> None:
+    """What the rows of layer k add to column i of the border and of the corner."""
+    row_start, costs, candidate, border, schur = index.row_start, problem.costs, ws.candidate, ws.border, ws.schur
+    here, first, last = index.state_start[k], index.state_start[k + 1], index.state_start[k + 2]
+    is_inner = k < len(index.state_start) - 3
     width, constraint = last - first, candidate[i]
     for x in range(here, first):
-        for r in range(x * num_actions, (x + 1) * num_actions):
-            mass = w[r] * costs[r, constraint]
+        for r in range(x * index.num_actions, (x + 1) * index.num_actions):
+            mass = ws.w[r] * costs[r, constraint]
             border[i, x] -= mass
             for j in range(i + 1):
                 schur[i, j] += mass * costs[r, candidate[j]]
             if is_inner and mass != 0.0:
                 start, stop = row_start[r], row_start[r + 1]
                 if stop - start == width:
-                    add_multiple(border[i], first, mass, p, start, width)
+                    add_multiple(border[i], first, mass, ws.p, start, width)
                 else:
                     for j in range(start, stop):
-                        border[i, successor[j]] += mass * p[j]
+                        border[i, index.successor[j]] += mass * ws.p[j]

@@ -8,13 +8,13 @@ Masses are the better coordinates for long steps: v follows theta by itself, how
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray, IntArray
+from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
-from hedgerow.projection.dual import ONE, KernelProblem, dual_value, is_full, solve_layer
+from hedgerow.projection.dual import ONE, dual_value, is_full, solve_layer
 from hedgerow.projection.elementary import exponentials, logarithms
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.workspace import FAINT, Workspace
 
 LONGEST = 30.0
@@ -26,52 +26,12 @@ def evaluate_masses(
     index: Index, problem: KernelProblem, log_m: FloatArray, theta: FloatArray, v: FloatArray, ws: Workspace
 ) -> float:
     """g - sum wt at the point whose states carry the masses exp(log_m), normalised per layer (modified); writes `v`."""
-    _masses_pass(
-        index.row_start, index.successor, index.state_start, index.num_actions,
-        problem.log_weight, problem.conditional, problem.log_conditional, problem.lower, problem.upper, problem.costs,
-        log_m, theta, v, ws.scaled, ws.p, ws.bound, ws.num_bound, ws.log_ratio, ws.noted, ws.log_w, ws.factor,
-        ws.w, ws.masses, ws.least_base[0],
-    )  # fmt: skip
-    return dual_value(len(index.state_start) - 2, v, theta, problem.thresholds)
-
-
-@kernel
-def _masses_pass(
-    row_start: IntArray,
-    successor: NDArray[np.int32],
-    state_start: IntArray,
-    num_actions: int,
-    log_weight: FloatArray,
-    base: FloatArray,
-    log_base: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    costs: FloatArray,
-    log_m: FloatArray,
-    theta: FloatArray,
-    v: FloatArray,
-    scaled: FloatArray,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-    num_bound: IntArray,
-    log_ratio: FloatArray,
-    noted: NDArray[np.int8],
-    log_w: FloatArray,
-    factor: FloatArray,
-    w: FloatArray,
-    masses: FloatArray,
-    least_base: float,
-) -> None:
-    """The pass of `evaluate_masses`, on plain arrays: a bundle read in an inner loop costs more than the loop."""
-    for k in range(len(state_start) - 3, -1, -1):
-        first, last = state_start[k], state_start[k + 1]
-        _normalise_masses(log_m, first, last, masses)
-        solve_layer(
-            row_start, successor, num_actions, first, last, state_start[k + 2],
-            log_weight, base, log_base, lower, upper, costs, v, theta, scaled, p, bound, num_bound, log_ratio, noted,
-            log_w, factor, least_base,
-        )  # fmt: skip
-        _share_masses(num_actions, first, last, log_m, masses, v, scaled, log_w, factor, w)
+    num_layers = len(index.state_start) - 2
+    for k in range(num_layers - 1, -1, -1):
+        _normalise_masses(log_m, index.state_start[k], index.state_start[k + 1], ws.masses)
+        solve_layer(index, problem, v, theta, k, ws)
+        _share_masses(index, log_m, v, k, ws)
+    return dual_value(problem, v, theta, num_layers)
 
 
 @kernel
@@ -94,22 +54,10 @@ def _normalise_masses(log_m: FloatArray, first: int, last: int, masses: FloatArr
 
 
 @kernel
-def _share_masses(
-    num_actions: int,
-    first: int,
-    last: int,
-    log_m: FloatArray,
-    masses: FloatArray,
-    v: FloatArray,
-    largest: FloatArray,
-    log_w: FloatArray,
-    factor: FloatArray,
-    w: FloatArray,
-) -> None:
-    """w and v of the states first..last-1 from their masses and the relative weights factor exp(log_w) of their rows.
-
-    `largest` is scratch.
-    """
+def _share_masses(index: Index, log_m: FloatArray, v: FloatArray, k: int, ws: Workspace) -> None:
+    """w and v of the states of layer k from their masses and the relative weights factor exp(log_w) of their rows."""
+    first, last, num_actions = index.state_start[k], index.state_start[k + 1], index.num_actions
+    masses, log_w, factor, w, largest = ws.masses, ws.log_w, ws.factor, ws.w, ws.scaled  # the last is free by now
     actions, begin_layer = np.uint64(num_actions), np.uint64(first * num_actions)
     begin = begin_layer
     for x in range(np.uint64(first), np.uint64(last)):
@@ -144,10 +92,7 @@ def _share_masses(
 def mass_direction(index: Index, problem: KernelProblem, ws: Workspace) -> None:
     """How ln m changes along (step_v, step_theta): step_v(x) - sum_a pi(a|x) [ p . step_v + c^T step_theta ]."""
     step_m, step_v, inflow, outflow, log_m = ws.step_m, ws.step_v, ws.inflow, ws.outflow, ws.log_m
-    _change_pass(
-        index.row_start, index.successor, index.state_start, index.num_actions, problem.costs, ws.w, ws.p, ws.flow,
-        ws.coupling_start, step_v, ws.step_theta, step_m,
-    )  # fmt: skip
+    _change(index, problem, ws)
     for x in range(np.uint64(index.state_start[len(index.state_start) - 2])):
         step = step_v[x] - step_m[x] / outflow[x] if outflow[x] > 0.0 else 0.0
         step = min(max(step, -LONGEST), LONGEST)
@@ -160,27 +105,16 @@ def mass_direction(index: Index, problem: KernelProblem, ws: Workspace) -> None:
 
 
 @kernel
-def _change_pass(
-    row_start: IntArray,
-    successor: NDArray[np.int32],
-    state_start: IntArray,
-    num_actions: int,
-    costs: FloatArray,
-    w: FloatArray,
-    p: FloatArray,
-    flow: FloatArray,
-    flow_start: IntArray,
-    step_v: FloatArray,
-    step_theta: FloatArray,
-    change: FloatArray,
-) -> None:
-    """change(x) = sum_a w [ p . step_v + c^T step_theta ]; step_v(x_L) is 0."""
-    num_layers, actions, begin = len(state_start) - 2, np.uint64(num_actions), np.uint64(0)
+def _change(index: Index, problem: KernelProblem, ws: Workspace) -> None:
+    """step_m(x) = sum_a w [ p . step_v + c^T step_theta ]; step_v(x_L) is 0."""
+    state_start, row_start, successor = index.state_start, index.row_start, index.successor
+    w, p, flow, step_v, step_theta = ws.w, ws.p, ws.flow, ws.step_v, ws.step_theta
+    num_layers, actions, begin = len(state_start) - 2, np.uint64(index.num_actions), np.uint64(0)
     for k in range(num_layers):
         here, first, width = state_start[k], state_start[k + 1], state_start[k + 2] - state_start[k + 1]
         is_inner = k < num_layers - 1
-        full = is_full(row_start, here * num_actions, first * num_actions, width)
-        source, there = np.uint64(flow_start[k]), np.uint64(first)
+        full = is_full(index, k)
+        source, there = np.uint64(ws.coupling_start[k]), np.uint64(first)
         for x in range(np.uint64(here), np.uint64(first)):
             total = 0.0
             if is_inner and full:
@@ -197,7 +131,7 @@ def _change_pass(
                 if step_theta[i] != 0.0:
                     inner = 0.0
                     for r in range(begin, begin + actions):
-                        inner += w[r] * costs[r, i]
+                        inner += w[r] * problem.costs[r, i]
                     total += inner * step_theta[i]
-            change[x] = total
+            ws.step_m[x] = total
             begin += actions

@@ -19,7 +19,8 @@ from hedgerow.checks import FloatArray
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.direction import newton_direction
-from hedgerow.projection.dual import KernelProblem, evaluate, gradient
+from hedgerow.projection.dual import evaluate, gradient
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.newton import SOLVED, STALLED, Outcome, maximise_dual
 from hedgerow.projection.problem import ProjectionProblem, recentred
 from hedgerow.projection.result import ProjectionSettings

@@ -20,7 +20,8 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.direction import build_system, direction, moves
-from hedgerow.projection.dual import KernelProblem, evaluate, evaluate_base, gradient
+from hedgerow.projection.dual import evaluate, evaluate_base, gradient
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.masses import evaluate_masses, mass_direction
 from hedgerow.projection.workspace import NO_SYSTEM, Workspace
 

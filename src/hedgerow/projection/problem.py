@@ -17,7 +17,7 @@ from hedgerow.checks import FloatArray, float_array, within
 from hedgerow.errors import InvalidInput
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
-from hedgerow.projection.dual import KernelProblem
+from hedgerow.projection.kernel_problem import KernelProblem
 
 TOL_BOX = 1e-12
 LARGEST_COST = 1e6

@@ -11,8 +11,8 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
-from hedgerow.projection.dual import KernelProblem
 from hedgerow.projection.elementary import logarithms
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.workspace import FAINT, Workspace
 
 

@@ -19,22 +19,26 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
+from hedgerow.model.index import Index
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.lanes import LANES
 from hedgerow.projection.row_vectors import TIE, clip, held_value, weigh
+from hedgerow.projection.workspace import Workspace
 
 QUICKLY = 6
 """Rounds after which the settling of bounds is left to the method that cannot cycle."""
+SMALLEST_WEIGHT = 1e-290
+"""Below this a product of a conditional and exp(-v) may lose digits, and the row is redone in the log domain."""
 
 
 @kernel
-def guess_bounds(
-    base: FloatArray, lower: FloatArray, upper: FloatArray, start: int, stop: int, bound: NDArray[np.int8]
-) -> None:
+def guess_bounds(problem: KernelProblem, start: int, stop: int, ws: Workspace) -> None:
     """The bounds that the base is at or beyond, for the triples start..stop-1: what a solve starts from.
 
     The base of a learner is its last projection, so these are the bounds that were active there. They depend on nothing
     but the problem: a solve has the same result, bit by bit, whatever the workspace was used for before.
     """
+    base, lower, upper, bound = problem.conditional, problem.lower, problem.upper, ws.bound
     for j in range(np.uint64(start), np.uint64(stop)):
         at_upper = base[j] >= upper[j] * (1.0 - TIE)
         at_lower = (base[j] <= lower[j] * (1.0 + TIE)) & (not at_upper)
@@ -51,18 +55,8 @@ def count_bounds(row_start: IntArray, bound: NDArray[np.int8], num_bound: IntArr
 
 
 @kernel
-def settle_row(
-    base: FloatArray,
-    scaled: FloatArray,
-    successor: NDArray[np.int32],
-    lower: FloatArray,
-    upper: FloatArray,
-    start: int,
-    stop: int,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-) -> tuple[float, float, int]:
-    """Solve a row with weights base * scaled > 0, starting from the bounds in `bound`. Writes p and bound.
+def settle_row(index: Index, problem: KernelProblem, row: int, ws: Workspace) -> tuple[float, float, int]:
+    """Solve a row with weights base * scaled > 0, starting from the bounds in `ws.bound`. Writes p and bound.
 
     Returns the scale t, the mass of the free successors and the number at a bound; t = -1 if it does not settle soon.
 
@@ -70,7 +64,9 @@ def settle_row(
     with those, see which bounds that t implies, and repeat until they agree: Newton on the piecewise linear equation.
     Selections instead of branches: which side a successor is on is hard to predict. Hence everything is read first.
     """
-    begin, end = np.uint64(start), np.uint64(stop)
+    base, lower, upper, successor = problem.conditional, problem.lower, problem.upper, index.successor
+    scaled, p, bound = ws.scaled, ws.p, ws.bound
+    begin, end = np.uint64(index.row_start[row]), np.uint64(index.row_start[row + 1])
     for _ in range(QUICKLY):
         total = 0.0
         rest = 1.0
@@ -101,17 +97,10 @@ def settle_row(
 
 @kernel
 def settle_full_row(
-    base: FloatArray,
-    scaled: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    start: int,
-    first: int,
-    width: int,
-    p: FloatArray,
-    bound: NDArray[np.int8],
+    problem: KernelProblem, start: int, first: int, width: int, ws: Workspace
 ) -> tuple[float, float, int]:
-    """`settle_row` for a row that leads to all states first..first+width-1 of the next layer."""
+    """`settle_row` for a row of triples start.. that leads to all states first..first+width-1 of the next layer."""
+    base, lower, upper, scaled, p, bound = problem.conditional, problem.lower, problem.upper, ws.scaled, ws.p, ws.bound
     for _ in range(QUICKLY):
         total = 0.0
         rest = 1.0
@@ -136,24 +125,14 @@ def settle_full_row(
 
 
 @kernel
-def bound_value(
-    base: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    successor: NDArray[np.int32],
-    v: FloatArray,
-    start: int,
-    stop: int,
-    is_full: bool,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-    log_ratio: FloatArray,
-    noted: NDArray[np.int8],
-) -> float:
+def bound_value(index: Index, problem: KernelProblem, v: FloatArray, row: int, is_full: bool, ws: Workspace) -> float:
     """What the successors at a bound add to h: sum p (ln(p/pt) + v).
 
     A logarithm is taken once per base and side: log_ratio[j] belongs to the side noted[j].
     """
+    lower, upper, successor = problem.lower, problem.upper, index.successor
+    p, bound, noted, log_ratio = ws.p, ws.bound, ws.noted, ws.log_ratio
+    start, stop = index.row_start[row], index.row_start[row + 1]
     value = 0.0
     for _ in range(2):
         missing = 0
@@ -172,33 +151,44 @@ def bound_value(
                 value += term if side != 0 else 0.0
         if missing == 0:
             break
-        _take_logarithms(base, start, stop, p, bound, log_ratio, noted)
+        _take_logarithms(problem, start, stop, ws)
     return value
 
 
 @kernel
-def _take_logarithms(
-    base: FloatArray,
-    start: int,
-    stop: int,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-    log_ratio: FloatArray,
-    noted: NDArray[np.int8],
-) -> None:
+def _take_logarithms(problem: KernelProblem, start: int, stop: int, ws: Workspace) -> None:
     """Note ln(p/pt) of the successors at a bound that it is missing of."""
+    base, p, bound, noted = problem.conditional, ws.p, ws.bound, ws.noted
     for j in range(np.uint64(start), np.uint64(stop)):
         if bound[j] != 0 and bound[j] != noted[j]:
             # 0 ln 0 = 0; equal when a bound of the previous projection is still in force
-            log_ratio[j] = 0.0 if p[j] == base[j] or p[j] == 0.0 else np.log(p[j] / base[j])
+            ws.log_ratio[j] = 0.0 if p[j] == base[j] or p[j] == 0.0 else np.log(p[j] / base[j])
             noted[j] = bound[j]
 
 
 @kernel
-def find_bounds(
-    lower: FloatArray, upper: FloatArray, start: int, stop: int, p: FloatArray, bound: NDArray[np.int8]
+def solve_row(
+    index: Index, problem: KernelProblem, v: FloatArray, row: int, lowest: float, ws: Workspace
 ) -> tuple[float, int]:
+    """h and the number at a bound of a row that does not settle, or whose weights may be beyond floating point.
+
+    `scaled` holds exp(lowest - v).
+    """
+    start, stop, p = index.row_start[row], index.row_start[row + 1], ws.p
+    smallest = 1.0
+    for j in range(start, stop):
+        p[j] = problem.conditional[j] * ws.scaled[index.successor[j]]
+        smallest = min(smallest, p[j])
+    if not smallest >= SMALLEST_WEIGHT:
+        return clip_row_wide(index, problem, v, row, ws)
+    scale, count = find_bounds(problem, start, stop, ws)
+    return clip_row(index, problem, v, row, lowest, scale, ws), count
+
+
+@kernel
+def find_bounds(problem: KernelProblem, start: int, stop: int, ws: Workspace) -> tuple[float, int]:
     """The scale t and the number at a bound of a row with weights p = base * exp(shift - v) > 0. Writes bound."""
+    lower, upper, p, bound = problem.lower, problem.upper, ws.p, ws.bound
     for j in range(start, stop):
         bound[j] = 0
     rest = 1.0
@@ -230,32 +220,23 @@ def find_bounds(
 
 @kernel
 def clip_row(
-    base: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    successor: NDArray[np.int32],
-    v: FloatArray,
-    shift: float,
-    scale: float,
-    start: int,
-    stop: int,
-    p: FloatArray,
-    bound: NDArray[np.int8],
+    index: Index, problem: KernelProblem, v: FloatArray, row: int, shift: float, scale: float, ws: Workspace
 ) -> float:
-    """Turn the weights p into the solution for this scale and these bounds; return h.
+    """Turn the weights p into the solution for this scale and the bounds in `ws.bound`; return h.
 
     h = sum over free p (ln t + shift) + sum over bound p (ln(p/pt) + v).
     """
+    base, p, bound = problem.conditional, ws.p, ws.bound
     free_mass = 0.0
     h = 0.0
-    for j in range(start, stop):
+    for j in range(index.row_start[row], index.row_start[row + 1]):
         if bound[j] == 0:
             p[j] *= scale
             free_mass += p[j]
         else:
-            p[j] = upper[j] if bound[j] > 0 else lower[j]
+            p[j] = problem.upper[j] if bound[j] > 0 else problem.lower[j]
             if p[j] > 0.0:
-                h += p[j] * v[successor[j]]
+                h += p[j] * v[index.successor[j]]
                 if p[j] != base[j]:  # equal when a bound of the previous projection is still in force
                     h += p[j] * np.log(p[j] / base[j])
     if free_mass > 0.0:
@@ -264,22 +245,10 @@ def clip_row(
 
 
 @kernel
-def clip_row_wide(
-    base: FloatArray,
-    log_base: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    successor: NDArray[np.int32],
-    v: FloatArray,
-    start: int,
-    stop: int,
-    p: FloatArray,
-    bound: NDArray[np.int8],
-) -> tuple[float, int]:
-    """`clip_row` in the log domain, for rows whose weights span more than floating point does. Writes p, bound.
-
-    `log_base` may be empty, then the logs are taken here.
-    """
+def clip_row_wide(index: Index, problem: KernelProblem, v: FloatArray, row: int, ws: Workspace) -> tuple[float, int]:
+    """`clip_row` in the log domain, for rows whose weights span more than floating point does. Writes p, bound."""
+    lower, upper, p, bound = problem.lower, problem.upper, ws.p, ws.bound
+    start, stop = index.row_start[row], index.row_start[row + 1]
     for j in range(start, stop):
         bound[j] = 0
     rest = 1.0
@@ -289,11 +258,11 @@ def clip_row_wide(
         largest = -np.inf
         for j in range(start, stop):
             if bound[j] == 0:
-                largest = max(largest, _exponent(base, log_base, v, successor, j))
+                largest = max(largest, _exponent(index, problem, v, j))
         total = 0.0
         for j in range(start, stop):
             if bound[j] == 0:
-                p[j] = np.exp(_exponent(base, log_base, v, successor, j) - largest)
+                p[j] = np.exp(_exponent(index, problem, v, j) - largest)
                 total += p[j]
         log_scale = np.log(max(rest, 0.0) / total) - largest
         above = 0.0
@@ -319,14 +288,13 @@ def clip_row_wide(
             if bound[j] == 0:
                 h += p[j] * log_scale
             else:
-                h += p[j] * (np.log(p[j]) - _exponent(base, log_base, v, successor, j))
+                h += p[j] * (np.log(p[j]) - _exponent(index, problem, v, j))
     return h, num_bound
 
 
 @kernel
-def _exponent(
-    base: FloatArray, log_base: FloatArray, v: FloatArray, successor: NDArray[np.int32], triple: int
-) -> float:
-    """ln pt - v of one triple."""
-    log_weight = log_base[triple] if len(log_base) > 0 else np.log(base[triple])
-    return float(log_weight - v[successor[triple]])
+def _exponent(index: Index, problem: KernelProblem, v: FloatArray, triple: int) -> float:
+    """ln pt - v of one triple; the logarithm is taken here if the problem has none."""
+    logs = problem.log_conditional
+    log_weight = logs[triple] if len(logs) > 0 else np.log(problem.conditional[triple])
+    return float(log_weight - v[index.successor[triple]])

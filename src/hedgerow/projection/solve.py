@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, float_array, within
 from hedgerow.model.index import index_of
-from hedgerow.projection.dual import KernelProblem
 from hedgerow.projection.infeasibility import LeastViolation, least_violation
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.nested import maximise_nested
 from hedgerow.projection.newton import SOLVED, Outcome, maximise_dual
 from hedgerow.projection.problem import ProjectionProblem

@@ -12,8 +12,8 @@ from hedgerow.learners.mirror.safe_search import SearchRule, no_search
 from hedgerow.learners.mirror.state import State
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
-from hedgerow.projection.dual import KernelProblem
 from hedgerow.projection.infeasibility import CuttingPlanes, make_cutting_planes
+from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.workspace import Workspace, make_workspace
 
 MIXTURE, REALISED, DISCARD = 0, 1, 2
