@@ -7,17 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
-
 from bench import manifest
 from hedgerow import output
 
@@ -35,13 +24,6 @@ def mention_load(out: output.Screen) -> None:
         out.line(f"The machine is busy (load {load:.1f} on {cores} cores): run again when it is quiet.")
 
 
-class _Rate(ProgressColumn):
-    """Steps per second, as the bar measures them."""
-
-    def render(self, task: Task) -> Text:
-        return Text("" if task.speed is None else f"{task.speed:.1f}/s", style="progress.data.speed")
-
-
 @contextmanager
 def progress(title: str, total: int, forecast: bool = False) -> Iterator[Advance]:
     """A bar in a terminal, plain lines elsewhere; with the rate and the time left if many alike steps allow it."""
@@ -49,9 +31,7 @@ def progress(title: str, total: int, forecast: bool = False) -> Iterator[Advance
     if not own.is_terminal:
         yield _plain(title, total, forecast)
         return
-    columns: list[ProgressColumn] = [output.name_column(), BarColumn(), MofNCompleteColumn()]
-    columns += [_Rate(), TimeRemainingColumn()] if forecast else [TimeElapsedColumn()]
-    with Progress(*columns, console=own.rich, transient=True) as bar:
+    with output.make_progress(own) as bar:
         task = bar.add_task(title, total=total)
 
         def advance(what: str) -> None:

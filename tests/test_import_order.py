@@ -14,8 +14,8 @@ MOST_LINES = 500
 # One group per place in the flow of the data; a module imports from groups further up or from its own folder.
 ORDER = (
     ("errors", "paper"),
-    ("disk",),
-    ("checks", "compiling", "files", "output", "streams"),
+    ("disk", "output"),
+    ("checks", "compiling", "files", "streams"),
     ("registry",),
     ("model",),
     ("planning",),

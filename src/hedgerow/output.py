@@ -15,17 +15,21 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 from unicodedata import category
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import ProgressColumn
+    from rich.progress import Progress
 
 PLAIN_WIDTH = 140
 """Columns of output that does not go to a terminal."""
+REFRESH = 0.2
+"""Seconds between two looks of a notebook at a bar."""
 NARROWEST_TEXT = 16
 """Columns that a text in a table may always ask for; longer words are broken if there is no room for them."""
 
@@ -168,9 +172,96 @@ def _shared(least: Sequence[int], wanted: Sequence[int], room: int) -> list[int]
     return widths
 
 
-def name_column() -> ProgressColumn:
-    """The description of a task in a progress display: no markup, wrapped where it is too long."""
-    from rich.progress import ProgressColumn, Task
+# Progress ------------------------------------------------------------------------------------------------------------
+
+
+_bars: list[str] = []
+"""The labels of the bars on display."""
+
+
+@contextmanager
+def progress_bar(label: str, total: float, shown: bool = True) -> Iterator[Callable[[float], None]]:
+    """A function that takes how much of `total` is done: it moves a bar where there is a terminal or a notebook.
+
+    The bar appears when it is first moved, and a second one at the same time does not appear at all.
+    """
+    if shown and sys.stderr is not None and sys.stderr.isatty():
+        bar: Any = _TerminalBar(label, total)
+    elif shown and in_notebook():
+        bar = _NotebookBar(label, total)
+    else:
+        yield lambda done: None
+        return
+
+    def move(done: float) -> None:
+        if not _bars:
+            _bars.append(label)
+            bar.start()
+        if _bars == [label]:
+            bar.move(done)
+
+    try:
+        yield move
+    finally:
+        if _bars == [label]:
+            _bars.clear()
+            bar.stop()
+
+
+def in_notebook() -> bool:
+    """Whether a notebook shows what is displayed."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+class _TerminalBar:
+    def __init__(self, label: str, total: float) -> None:
+        self.label, self.total = label, total
+
+    def start(self) -> None:
+        self.bar = make_progress(Screen(error=True))
+        self.task = self.bar.add_task(self.label, total=self.total)
+        self.bar.start()
+
+    def move(self, done: float) -> None:
+        self.bar.update(self.task, completed=done)
+
+    def stop(self) -> None:
+        self.bar.stop()
+
+
+class _NotebookBar:
+    """Needs nothing but the page: no widgets."""
+
+    def __init__(self, label: str, total: float) -> None:
+        self.label, self.total, self.begun, self.shown = label, total, time.monotonic(), 0.0
+
+    def start(self) -> None:
+        from IPython.display import display
+
+        self.handle = display(self._content(0.0), raw=True, display_id=True)
+
+    def move(self, done: float) -> None:
+        if time.monotonic() - self.shown >= REFRESH:
+            self.shown = time.monotonic()
+            self.handle.update(self._content(done), raw=True)
+
+    def stop(self) -> None:
+        self.handle.update({"text/plain": "", "text/html": ""}, raw=True)
+
+    def _content(self, done: float) -> dict[str, str]:
+        from html import escape
+
+        left = (time.monotonic() - self.begun) * (self.total - done) / done if done > 0.0 else 0.0
+        words = f"{visible(self.label)}: {100.0 * done / self.total:.0f} %"
+        words += f", {left:.0f} s left" if left >= 1.0 else ""
+        bar = f'<progress value="{done}" max="{self.total}"></progress> {escape(words)}'
+        return {"text/plain": words, "text/html": bar}
+
+
+def make_progress(screen: Screen) -> Progress:
+    """A progress display: the name of each task without markup, a bar, the share, the rate, and the time left."""
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
     from rich.table import Column
     from rich.text import Text
 
@@ -178,4 +269,11 @@ def name_column() -> ProgressColumn:
         def render(self, task: Task) -> Text:
             return Text(visible(task.description), overflow="fold", no_wrap=False)
 
-    return Name(table_column=Column(overflow="fold", ratio=1))
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            # Of episodes; what is measured in seconds has no rate worth telling.
+            return Text(f"{task.speed:,.0f}/s" if task.speed and task.speed > 10.0 else "", style="progress.data.speed")
+
+    name, share = Name(table_column=Column(overflow="fold", ratio=1)), TextColumn("{task.percentage:>3.0f} %")
+    columns = (name, BarColumn(bar_width=12), share, Rate(), TimeRemainingColumn())
+    return Progress(*columns, console=screen.rich, transient=True)

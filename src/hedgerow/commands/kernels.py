@@ -7,38 +7,94 @@ place of its own, with inputs as small as possible.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from hedgerow.commands.terminal import Quiet, one_thread
 from hedgerow.output import say
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hedgerow.model.cmdp import CMDP
 
 EPISODES = 3
 
 
-def compile_kernels(quiet: Quiet = False) -> None:
-    """Compile all kernels now: a minute or two, once; the first run then starts at once."""
+class Stage(StrEnum):
+    """What can be compiled by itself."""
+
+    PROJECTION = "projection"
+    BLOCKS = "blocks"
+    STEPS = "steps"
+
+
+def compile_kernels(
+    quiet: Quiet = False,
+    only: Annotated[
+        Stage | None,
+        typer.Option(help="The projection, simulations in blocks, or plan and observe step by step; by default all."),
+    ] = None,
+    native: Annotated[
+        bool, typer.Option("--native", help="Compile for this processor, even if compiled code came with the package.")
+    ] = False,
+    where: Annotated[bool, typer.Option("--where", help="Say where compiled code is, and compile nothing.")] = False,
+    clean: Annotated[bool, typer.Option("--clean", help="Remove what was compiled, and compile nothing.")] = False,
+) -> None:
+    """Compile all kernels now: half a minute, once; the first run then starts at once."""
     one_thread()
+    if where or clean:
+        (_clean if clean else _tell)()
+        return
+    from hedgerow.compiling import shipped
+    from hedgerow.experiments.warming import compiled_together
+
     begun = time.perf_counter()
-    for name, work in stages():
-        if not quiet:
-            say(f"compiling {name} ...")
-        work()
+    if native:
+        shipped.ignore()
+    with compiled_together(alone=only is not None, shown=not quiet):
+        for stage, work in STAGES.items():
+            if only in (None, stage):
+                work(_world())
     if not quiet:
-        say(f"compiled and cached in {time.perf_counter() - begun:.0f} s")
+        say(f"compiled, or loaded, in {time.perf_counter() - begun:.0f} s; hedgerow compile --where tells where it is")
 
 
-def stages() -> Iterator[tuple[str, Callable[[], None]]]:
-    """What to call, with a name for people."""
+def _clean() -> None:
+    from hedgerow.compiling import cache
+
+    folder = cache.root()
+    num_files, size = _content(folder)
+    cache.remove_all()
+    say(f"removed {num_files} files, {size / 1e6:.1f} MB, from {folder}")
+
+
+def _tell() -> None:
+    from hedgerow.compiling import cache, shipped
+
+    num_files, size = _content(cache.root())
+    say(f"compiled on this machine: {cache.root()}, {num_files} files, {size / 1e6:.1f} MB")
+    if not shipped.FOLDER.is_dir():
+        say("compiled code came not with this package")
+        return
+    num_files, size = _content(shipped.FOLDER)
+    used = "used where the first has nothing" if shipped.is_usable() else "not for this processor"
+    say(f"came with the package: {shipped.FOLDER}, {num_files} files, {size / 1e6:.1f} MB, {used}")
+
+
+def _content(folder: Path | None) -> tuple[int, int]:
+    """The number of files below a folder, and their bytes."""
+    found = [] if folder is None else [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
+    return len(found), sum(found)
+
+
+def _world() -> CMDP:
     from hedgerow import catalogue
 
-    world = catalogue.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=1).cmdp
-    yield "the projection", lambda: _project(world)
-    yield "the learners, step by step", lambda: _simulate(world, step_wise=True)
-    yield "the learners, in blocks of episodes", lambda: _simulate(world, step_wise=False)
+    return catalogue.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=1).cmdp
 
 
 def _project(world: CMDP) -> None:
@@ -69,3 +125,11 @@ def _simulate(world: CMDP, step_wise: bool) -> None:
     for name in learners.builtin:
         learner = parts.build_learner(parts.complete_learner({"name": name}), world, EPISODES, 0.1, 0)
         simulate(world, silent, learner, progress=False, step_wise=step_wise)
+
+
+STAGES: dict[Stage, Callable[[CMDP], None]] = {
+    Stage.BLOCKS: lambda world: _simulate(world, step_wise=False),
+    Stage.STEPS: lambda world: _simulate(world, step_wise=True),
+    Stage.PROJECTION: _project,
+}
+"""In this order: the projection comes last, because a companion compiles it meanwhile."""

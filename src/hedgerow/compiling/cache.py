@@ -6,6 +6,7 @@ permission to write, kernels go to a private temporary folder that is removed wh
 starts find it through HEDGEROW_PRIVATE_CACHE. All of this is decided when a kernel is first called, once per process.
 
 Files are numba's, with a checksum after each: one that is cut short, damaged or foreign is compiled and written again.
+What is not there may have come with the package (`shipped.py`).
 Folders that nothing has used for KEPT_DAYS are removed when something new is compiled.
 """
 
@@ -28,6 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+
+from hedgerow.compiling import shipped
 
 KEPT_DAYS = 30
 INHERITED = "HEDGEROW_PRIVATE_CACHE"
@@ -139,6 +142,14 @@ def remove_unused(parent: Path) -> None:
                 shutil.rmtree(leaving, ignore_errors=True)
 
 
+def remove_all() -> None:
+    """Remove all that was compiled; what processes have loaded goes on to work."""
+    parent = root()
+    for folder in parent.iterdir() if parent is not None else ():
+        if _OURS.fullmatch(folder.name) or folder.name.startswith("unused-"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 # What is in it -------------------------------------------------------------------------------------------------------
 
 
@@ -169,15 +180,32 @@ class KernelCache(FunctionCache):
         _make(folder)
         remove_unused(folder.parent)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all is kept of the function."""
+        places = [shipped.FOLDER / self._folder] if shipped.is_usable() else []
+        places += [Path(self.cache_path)] if self.cache_path is not None else []
+        return not any((place / f"{self._impl.filename_base}.nbi").is_file() for place in places)
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function, or None; whatever a file may do wrong, the answer is None."""
-        if not self._open():
-            return None
-        _note_use(Path(str(self.cache_path)))
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception:
-            return None
+        """The compiled function, for this processor or as it came with the package, or None.
+
+        Whatever a file may do wrong, the answer is None.
+        """
+        found = None
+        if self._open():
+            _note_use(Path(str(self.cache_path)))
+            with contextlib.suppress(Exception):
+                found = super().load_overload(sig, target_context)
+        if found is None and shipped.is_usable():
+            with contextlib.suppress(Exception):
+                found = self._load_shipped(sig, target_context)
+        return found
+
+    def _load_shipped(self, sig: Any, target_context: Any) -> Any:
+        files = _CheckedFiles(str(shipped.FOLDER / self._folder), self._impl.filename_base, source_stamp="")
+        data = files.load(shipped.key_of(self._index_key(sig, target_context.codegen())))
+        return None if data is None else self._impl.rebuild(target_context, data)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function; where that fails, say so and go on with it."""

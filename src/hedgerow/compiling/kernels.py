@@ -75,11 +75,24 @@ def cache_name(module: Path) -> str:
 
 def kernel(function: F) -> F:
     """Compile with caching, strict IEEE arithmetic and the GIL released; no allocation, no array as a result."""
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+    return _compiled(function, None)
+
+
+def shared_kernel(example: Any) -> Callable[[F], F]:
+    """A kernel that is compiled once for all that call it: for large ones. `example` is a value of its result."""
+    return lambda function: _compiled(function, example)
+
+
+def _compiled(function: F, example: Any) -> F:
+    if config.DISABLE_JIT:
         return function
-    compiled: Any = parts.Program(function) if parts.AVAILABLE else _plainly(function)
-    # What `cache=True` would do with a cache of numba's. The name is of now, when the sources were read.
-    compiled._cache = KernelCache(function, cache_name(Path(function.__code__.co_filename)))
+    folder = cache_name(Path(function.__code__.co_filename))  # the name is of now, when the sources were read
+    compiled: Any
+    if not parts.AVAILABLE:
+        compiled = _plainly(function)
+    else:
+        compiled = parts.Program(function) if example is None else parts.Shared(function, folder, example)
+    compiled._cache = KernelCache(function, folder)  # what `cache=True` would do with a cache of numba's
     return cast(F, compiled)
 
 

@@ -5,21 +5,31 @@ optimised and translated again: a function seven calls deep, seven times. Here a
 *part*: its LLVM module is neither optimised nor translated, only kept. A function that Python calls is a *program*: all
 parts that it needs are linked into it, each once, and LLVM then optimises the whole once and inlines as it sees fit.
 
-This extends six classes of numba, of which the names below are private or likely to move. If one of them is missing,
-`AVAILABLE` is False and `kernels.py` falls back to plain numba: the same bits, and three times the compilation time.
+A large function that several programs need is a *shared* program: they call it by its address, under a symbol that its
+sources determine. A program that is loaded from a file has the shared ones that it calls loaded, or compiled, first.
+
+This extends six classes of numba, and some of the names below are private or may move. If one is missing, `AVAILABLE`
+is False and `kernels.py` falls back to plain numba: the same bits, and three times the compilation time.
 """
 
 from __future__ import annotations
 
+import hashlib
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 try:
+    from llvmlite import binding as llvm
     from numba.core import types
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
+    from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, _LowerResult
     from numba.core.compiler_machinery import register_pass
+    from numba.core.funcdesc import ExternalFunctionDescriptor
     from numba.core.registry import CPUDispatcher
     from numba.core.typed_passes import NativeLowering
+    from numba.core.typing.templates import make_concrete_template
+    from numba.core.typing.typeof import typeof
 
     AVAILABLE = True
 except ImportError:  # pragma: no cover - another version of numba
@@ -36,6 +46,15 @@ OPTIONS: dict[str, Any] = {
 """How kernels are compiled: the GIL released, IEEE arithmetic, and no reference counting (see `kernels.py`)."""
 
 if AVAILABLE:
+
+    class _Flags(Flags):
+        """Options that are compared by what is set: numba looks each of them up, 10^5 times in a compilation."""
+
+        def __hash__(self) -> int:
+            return len(self._values)
+
+        def __eq__(self, other: object) -> bool:
+            return self._values == other._values if isinstance(other, _Flags) else super().__eq__(other)
 
     class _PartLibrary(JITCodeLibrary):
         """The module of a part: kept as it was lowered, to be linked into programs."""
@@ -68,6 +87,12 @@ if AVAILABLE:
             self._linking_libraries = list(needed)
             super().finalize()
 
+        def _finalize_final_module(self) -> None:
+            for order in self._reload_init:  # what this program calls must be there when it is loaded
+                if isinstance(order, partial) and order.func is _publish:
+                    order()
+            super()._finalize_final_module()
+
     @register_pass(mutates_CFG=True, analysis_only=False)
     class _PartLowering(NativeLowering):
         """Lower a function and leave it at that: a part has no machine code and cannot be called from Python."""
@@ -76,7 +101,7 @@ if AVAILABLE:
 
         def run_pass(self, state: Any) -> bool:
             state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-            state.flags.no_compile = True
+            state.flags.no_compile = state.flags.no_cpython_wrapper = True
             done: bool = super().run_pass(state)
             lowered = state["cr"]
             state.library._ensure_finalized()
@@ -115,7 +140,8 @@ if AVAILABLE:
         """A kernel as other kernels see it."""
 
         def __init__(self, function: Any) -> None:
-            super().__init__(function, {}, {**OPTIONS, "no_cpython_wrapper": True}, pipeline_class=_PartCompiler)
+            super().__init__(function, {}, OPTIONS, pipeline_class=_PartCompiler)
+            self._compiler._customize_flags = _Flags
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
             # A literal 0 and a number are one signature; else everything that is called with either is compiled twice.
@@ -123,17 +149,81 @@ if AVAILABLE:
             return super().get_call_template(wide, {name: types.unliteral(kind) for name, kind in kws.items()})
 
         def add_overload(self, cres: Any) -> None:
+            from hedgerow.compiling.announcing import PART, announcer
+
             self.overloads[tuple(cres.signature.args)] = cres
+            announcer.advance(PART)
 
     class Program(CPUDispatcher):
         """A kernel as Python sees it; kernels that call it take its part."""
 
         def __init__(self, function: Any) -> None:
             super().__init__(function, {}, OPTIONS, pipeline_class=_ProgramCompiler)
+            self._compiler._customize_flags = _Flags
+            self._compiler.compile = self._announced(self._compiler.compile)
             self.part = Part(function)
+
+        def _announced(self, compiled: Any) -> Any:
+            def announced(args: Any, return_type: Any) -> Any:
+                # Imported here: what this module imports is part of the name of every kernel's folder.
+                from hedgerow.compiling.announcing import announcer
+
+                with announcer.program(self):
+                    return compiled(args, return_type)
+
+            return announced
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
             return self.part.get_call_template(args, kws)
 
         def get_overload(self, sig: Any) -> Any:
             return self.part.get_overload(sig)
+
+    class Shared(Program):
+        """A program for kernels as well: they call it by its address."""
+
+        def __init__(self, function: Any, version: str, example: Any) -> None:
+            """`version` stands for the sources that the function depends on, `example` is a value of its result."""
+            super().__init__(function)
+            self.version, self.result = version, typeof(example)
+            self._stubs: dict[Any, object] = {}
+
+        def get_call_template(self, args: Any, kws: Any) -> Any:
+            """Known without compiling: whoever needs the address sees to that, as late as possible."""
+            signature = self.result(*map(types.unliteral, args))
+            template = make_concrete_template(f"Shared({self.py_func.__name__})", self.py_func.__name__, [signature])
+            return template, None, signature.args, kws
+
+        def get_overload(self, sig: Any) -> Any:
+            if sig not in self._stubs:
+                self._stubs[sig] = self._stub(sig)
+            return self._stubs[sig]
+
+        def _stub(self, args: Any) -> object:
+            """What callers link: a declaration, and the order to publish the address before they are loaded."""
+            function, key = self.py_func, object()
+            library = _PartLibrary(self.targetctx.codegen(), f"shared.{function.__qualname__}")
+            library.finalize()
+            library._reload_init.add(partial(_publish, function.__module__, function.__qualname__, args))
+            declaration = ExternalFunctionDescriptor(self._symbol(args), self.result, args)
+            self.targetctx.insert_user_function(key, declaration, [library])
+            return key
+
+        def _symbol(self, args: Any) -> str:
+            digest = hashlib.sha256(f"{self.version} {args}".encode()).hexdigest()[:16]
+            return f"hedgerow_{self.py_func.__qualname__}_{digest}"
+
+        def publish(self, args: Any) -> None:
+            """Make the compiled function known to the linker."""
+            from hedgerow.compiling import ahead
+
+            ahead.wait()
+            self.compile(args)
+            compiled = self.overloads[args]
+            address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+            if not address or compiled.signature.return_type != self.result:
+                raise TypeError(f"{self.py_func.__qualname__} returns {compiled.signature.return_type}: {address}")
+            llvm.add_symbol(self._symbol(args), address)
+
+    def _publish(module: str, name: str, args: Any) -> None:
+        getattr(import_module(module), name).publish(args)

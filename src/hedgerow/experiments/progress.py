@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.experiments.sweep import Listener
-from hedgerow.output import Screen, name_column, say
+from hedgerow.output import Screen, make_progress, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -56,7 +56,7 @@ class Lines(Listener):
         self.patience, self._spoken = patience, -patience
 
     def warm(self) -> None:
-        _say("preparing the compiled kernels (a minute or two on the first run, then cached)")
+        _say("preparing the compiled kernels")
 
     def damaged(self, reasons: Mapping[str, str]) -> None:
         _say(damage_line(reasons))
@@ -93,7 +93,7 @@ class Display(Listener):
         self._ended: set[str] = set()
 
     def warm(self) -> None:
-        self.screen.line("preparing the compiled kernels (a minute or two on the first run, then cached)")
+        self.screen.line("preparing the compiled kernels")
 
     def damaged(self, reasons: Mapping[str, str]) -> None:
         self.screen.line(damage_line(reasons))
@@ -102,7 +102,7 @@ class Display(Listener):
         self.cells, self.counts = cells, counts
         if num_skipped:
             self.screen.line(f"{num_skipped} of {num_skipped + len(cells)} cells are finished already")
-        self.bar = _make_bar(self.screen.rich)
+        self.bar = make_progress(self.screen)
         total = sum(cell.spec["episodes"] for cell in cells)
         self.all = self.bar.add_task(f"{len(cells)} cells", total=total)
         self.lines: dict[str, Any] = {}
@@ -149,21 +149,6 @@ class Display(Listener):
                     self.bar.update(self.lines[cell.id], completed=count)
         left = len(self.cells) - len(self._ended)
         self.bar.update(self.all, completed=done, description=f"{left} of {len(self.cells)} cells left")
-
-
-def _make_bar(to: Any) -> Progress:
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        """Episodes per second."""
-
-        def render(self, task: Task) -> Text:
-            return Text("" if not task.speed else f"{task.speed:,.0f}/s", style="progress.data.speed")
-
-    count = TextColumn("{task.percentage:>3.0f} %")
-    columns = (name_column(), BarColumn(bar_width=12), count, Rate(), TimeRemainingColumn())
-    return Progress(*columns, console=to, transient=True)
 
 
 def summary_line(cell: PlannedCell, outcome: CellOutcome) -> str:

@@ -26,6 +26,7 @@ from hedgerow.experiments.cells import PlannedCell, cells_of, experiment_data
 from hedgerow.experiments.plugins import Packer, record
 from hedgerow.experiments.schema import Experiment, parse
 from hedgerow.experiments.source import Source
+from hedgerow.experiments.warming import compiled_together
 from hedgerow.experiments.worker import CellOutcome, Task, own_version, perform
 from hedgerow.results import store
 from hedgerow.results.manifest import MANIFEST, read_manifest, update_manifest
@@ -256,8 +257,9 @@ def _warm(tasks: Sequence[Task]) -> None:
         (task.spec["learner"]["name"], task.spec["adversary"]["name"] == Pursuit.kind, "watch" in task.spec): task
         for task in tasks
     }
-    for task in samples.values():
-        perform(replace(task, spec={**task.spec, "episodes": WARM_EPISODES}, trace=False))
+    with compiled_together():
+        for task in samples.values():
+            perform(replace(task, spec={**task.spec, "episodes": WARM_EPISODES}, trace=False))
 
 
 def _cores() -> int:

@@ -169,7 +169,8 @@ def solve_layer(index: Index, problem: KernelProblem, v: FloatArray, theta: Floa
     exponentials(scaled, first, last)
     width = last - first
     ordinary = ws.least_base[0] * np.exp(lowest - highest) >= SMALLEST_WEIGHT
-    for r in range(np.uint64(here * index.num_actions), np.uint64(first * index.num_actions)):
+    for row in range(here * index.num_actions, first * index.num_actions):
+        r = np.uint64(row)
         start, stop = row_start[r], row_start[r + ONE]
         whole = 1.0
         if stop - start == 1:
@@ -182,16 +183,16 @@ def solve_layer(index: Index, problem: KernelProblem, v: FloatArray, theta: Floa
                 if full:
                     scale, rest, count = settle_full_row(problem, start, first, width, ws)
                 else:
-                    scale, rest, count = settle_row(index, problem, np.int64(r), ws)
+                    scale, rest, count = settle_row(index, problem, row, ws)
                 if count > 0:
-                    h = rest * (np.log(scale) + lowest) + bound_value(index, problem, v, np.int64(r), full, ws)
+                    h = rest * (np.log(scale) + lowest) + bound_value(index, problem, v, row, full, ws)
                 else:  # e^-h is known without a logarithm
                     h = lowest
                     whole = 1.0 / scale
                 num_bound[r] = count
             if scale < 0.0:
                 whole = 1.0
-                h, num_bound[r] = solve_row(index, problem, v, np.int64(r), lowest, ws)
+                h, num_bound[r] = solve_row(index, problem, v, row, lowest, ws)
         total = problem.log_weight[r] - h
         for i in range(len(theta)):
             total -= theta[i] * costs[r, i]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.kernels import kernel
+from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.model.index import Index
 from hedgerow.projection.direction import build_system, direction, moves
 from hedgerow.projection.dual import evaluate, evaluate_base, gradient
@@ -63,7 +63,7 @@ def maximise_dual(
     """Improve (v, theta), both modified, until the residuals are <= tol; `ws` then holds p and w of the solution."""
     ws.num_candidates[0] = NO_SYSTEM
     value = evaluate(index, problem, v, theta, ws)
-    return _climb(index, problem, v, theta, value, ws, tol, suspect_theta, suspect_iterations)
+    return climb(index, problem, v, theta, value, ws, tol, suspect_theta, suspect_iterations)
 
 
 @kernel
@@ -86,11 +86,11 @@ def maximise_from_base(
     for i in range(len(theta)):
         theta[i] = 0.0
     value = evaluate_base(index, problem, rows, v, ws)
-    return _climb(index, problem, v, theta, value, ws, tol, suspect_theta, suspect_iterations)
+    return climb(index, problem, v, theta, value, ws, tol, suspect_theta, suspect_iterations)
 
 
-@kernel
-def _climb(
+@shared_kernel(Outcome(SOLVED, 0, 0.0, 0.0, 0.0, 0.0))
+def climb(
     index: Index,
     problem: KernelProblem,
     v: FloatArray,

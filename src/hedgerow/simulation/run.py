@@ -29,6 +29,7 @@ from hedgerow.learners.protocol import Learner, Plan, check_note_names, feedback
 from hedgerow.learners.watching import Compiled, Nobody, Watched, Watcher
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.policy import Policy
+from hedgerow.output import progress_bar
 from hedgerow.simulation.arguments import (
     adversary_of,
     check_match,
@@ -43,8 +44,10 @@ from hedgerow.simulation.referee import Exact, Sampled
 
 BLOCK_NUMBERS = 2**20
 """The largest number of losses that a block holds: 8 MB."""
-MOST_EPISODES = 10_000
-"""Of a block: how often progress is shown, and how soon an interrupt is heard."""
+FEWEST_EPISODES, MOST_EPISODES = 250, 10_000
+"""Of a block: how often progress is shown, and how soon an interrupt is heard. A run begins with few, and doubles them
+while they take less than SOON seconds."""
+SOON = 0.2
 
 
 def simulate(
@@ -165,13 +168,15 @@ class Simulation:
         own_turn(self.learner, lambda: self._finish(progress))
 
     def _finish(self, progress: bool) -> None:
-        from hedgerow.simulation.progress import progress_bar
-
         total = self.last - self.first
-        with progress_bar(total, shown=progress) as bar:
+        count = FEWEST_EPISODES
+        with progress_bar("episodes", total, shown=progress) as bar:
             while self.done < total:
-                self._advance(min(MOST_EPISODES, total - self.done))
+                begun = time.perf_counter()
+                self._advance(min(count, total - self.done))
                 bar(self.done)
+                if time.perf_counter() - begun < SOON:
+                    count = min(2 * count, MOST_EPISODES)
 
     def advance(self, count: int) -> None:
         """Run `count` more episodes, at most up to the end."""

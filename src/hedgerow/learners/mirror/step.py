@@ -20,7 +20,7 @@ from __future__ import annotations
 from math import exp, log, sqrt
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.kernels import kernel
+from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.estimates.boxes import refresh_all, refresh_rows
 from hedgerow.estimates.columns import Columns, load_columns
 from hedgerow.estimates.counts import record
@@ -70,7 +70,7 @@ from hedgerow.projection.workspace import NO_SYSTEM
 SMALLEST_CONDITIONAL = exp(LOG_FLOOR)
 
 
-@kernel
+@shared_kernel(SOLVED)
 def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, costs: FloatArray) -> int:
     """Learn from an episode: its rows and triples (L,), losses (L,) and costs (L, m); returns how PROJ ended."""
     numbers, reals, log_weight, trace = core.state.numbers, core.state.reals, core.state.log_weight, core.buffers.trace

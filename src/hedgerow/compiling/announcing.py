@@ -1,0 +1,107 @@
+"""While something compiles, say so: what it is, about how long it takes, and how far it is.
+
+One line on stderr, and a bar where there is a terminal or a notebook, for whatever takes more than two seconds. What a
+compilation consists of is known beforehand: the kernels that a kernel names, and those that these name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from hedgerow.compiling import cache
+from hedgerow.output import progress_bar, say
+
+PART, LINK = 0.1, 0.03
+"""Seconds that a part takes, and each part once more in every program that it is linked into."""
+WORTH_A_LINE = 2.0
+"""Seconds"""
+
+
+class Announcer:
+    """What is being compiled in this process; numba compiles one thing at a time."""
+
+    def __init__(self) -> None:
+        self.depth, self.done = 0, 0.0
+        self.move: Callable[[float], None] = lambda done: None
+        self.owned = False
+
+    @contextmanager
+    def whole(self, what: str, seconds: float, shown: bool) -> Iterator[None]:
+        """One line and one bar for all that is compiled meanwhile."""
+        self.owned, self.done = True, 0.0
+        try:
+            if shown:
+                _say(what, seconds)
+            with progress_bar(f"compiling {what}", seconds, shown) as self.move:
+                yield
+        finally:
+            self.owned, self.move = False, lambda done: None
+
+    @contextmanager
+    def program(self, kernel: Any) -> Iterator[None]:
+        with ExitStack() as stack:
+            if self.depth == 0 and not self.owned:
+                seconds = seconds_ahead([kernel])
+                self.done = 0.0
+                shown = seconds >= WORTH_A_LINE
+                name = kernel.py_func.__name__
+                if shown:
+                    _say(name, seconds)
+                self.move = stack.enter_context(progress_bar(f"compiling {name}", seconds, shown))
+            self.depth += 1
+            try:
+                yield
+            finally:
+                self.depth -= 1
+            self.advance(LINK * len(parts_of(kernel)))
+
+    def advance(self, seconds: float) -> None:
+        self.done += seconds
+        self.move(self.done)
+
+
+def _say(what: str, seconds: float) -> None:
+    folder = cache.root()
+    kept = f", kept in {folder}" if folder is not None else ""
+    say(f"hedgerow: compiling {what}, about {seconds:.0f} s (once{kept})", error=True)
+
+
+def seconds_ahead(kernels: list[Any]) -> float:
+    """About how long these programs take to compile, with what they share counted once."""
+    programs: dict[Any, dict[Any, None]] = {}
+    pending = list(kernels)
+    while pending:
+        kernel = pending.pop()
+        if kernel not in programs and not kernel.overloads:
+            programs[kernel] = parts_of(kernel)
+            pending += [called for part in programs[kernel] for called in callees(part) if is_shared(called)]
+    new = {part: None for found in programs.values() for part in found if not part.part.overloads}
+    return PART * len(new) + LINK * sum(len(found) for found in programs.values())
+
+
+def parts_of(kernel: Any) -> dict[Any, None]:
+    """The kernel and all that are linked into its program."""
+    found: dict[Any, None] = {}
+    pending = [kernel]
+    while pending:
+        part = pending.pop()
+        if part not in found:
+            found[part] = None
+            pending += [called for called in callees(part) if not is_shared(called)]
+    return found
+
+
+def callees(kernel: Any) -> list[Any]:
+    """The kernels that a kernel names."""
+    function = kernel.py_func
+    named = (function.__globals__.get(name) for name in function.__code__.co_names)
+    return [value for value in named if hasattr(value, "part")]
+
+
+def is_shared(kernel: Any) -> bool:
+    return hasattr(kernel, "publish")
+
+
+announcer = Announcer()
