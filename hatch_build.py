@@ -33,7 +33,9 @@ class CompiledKernels(BuildHookInterface):  # type: ignore[misc]
         if self.target_name != "wheel" or version == "editable" or not os.environ.get(SWITCH):
             return
         self.folder = Path(tempfile.mkdtemp(prefix="hedgerow-kernels-"))
-        settings = os.environ | TARGET | {"NUMBA_CACHE_DIR": str(self.folder), "PYTHONPATH": str(Path(self.root, "src"))}
+        settings = (
+            os.environ | TARGET | {"NUMBA_CACHE_DIR": str(self.folder), "PYTHONPATH": str(Path(self.root, "src"))}
+        )
         settings.pop("HEDGEROW_PRIVATE_CACHE", None)
         subprocess.run([sys.executable, "-m", "hedgerow", "compile", "--native"], env=settings, check=True)
         build_data["force_include"][str(self.folder / "hedgerow")] = "hedgerow/compiled"

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from hedgerow.planning import offline
     from hedgerow.projection.certificate import Certificate, certify
     from hedgerow.projection.problem import ProjectionProblem
+    from hedgerow.projection.projector import Projector
     from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
     from hedgerow.projection.solve import project
     from hedgerow.registry import costs, worlds
@@ -87,6 +88,7 @@ __all__ = [
     "ProjectionResult",
     "ProjectionSettings",
     "ProjectionStatus",
+    "Projector",
     "Run",
     "SafePolicy",
     "Statistics",
@@ -158,6 +160,7 @@ _HOME = {
     "hedgerow.importers.unroll": ("unroll",),
     "hedgerow.projection.certificate": ("Certificate", "certify"),
     "hedgerow.projection.problem": ("ProjectionProblem",),
+    "hedgerow.projection.projector": ("Projector",),
     "hedgerow.projection.result": ("ProjectionResult", "ProjectionSettings", "ProjectionStatus"),
     "hedgerow.projection.solve": ("project",),
     "hedgerow.registry": ("costs", "worlds"),

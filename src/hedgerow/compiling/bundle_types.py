@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -59,17 +60,30 @@ def _num_words(kind: Any) -> int:
 
 def _type_of(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        # Writable, whatever it is: one signature for frozen arrays and others.
-        return types.Array(_NUMBERS[value.dtype], value.ndim, "C")
+        return _array_type(value.dtype, value.ndim)
     if isinstance(value, Bundle):
         kind = value.__dict__.get("_type")
         if kind is None:
-            fields = tuple((name, _type_of(getattr(value, name))) for name in value.fields)
-            kind = value.__dict__["_type"] = BundleType(type(value).__name__, fields)
+            kind = _bundle_type(type(value), tuple([_type_of(getattr(value, name)) for name in value.fields]))
+            value.__dict__["_type"] = kind
         return kind
-    if isinstance(value, Record):
-        return RecordType(type(value).__name__, value.fields, _NUMBERS[np.dtype(value.kind)])
-    return types.boolean if isinstance(value, bool | np.bool_) else _SCALARS[type(value)]
+    return _record_type(type(value)) if isinstance(value, Record) else _SCALARS[type(value)]
+
+
+@cache
+def _array_type(number: np.dtype[Any], ndim: int) -> Any:
+    """Writable, whatever it is: one signature for frozen arrays and others."""
+    return types.Array(_NUMBERS[number], ndim, "C")
+
+
+@cache
+def _bundle_type(cls: type[Bundle], kinds: tuple[Any, ...]) -> BundleType:
+    return BundleType(cls.__name__, tuple(zip(cls.fields, kinds, strict=True)))
+
+
+@cache
+def _record_type(cls: type[Record]) -> RecordType:
+    return RecordType(cls.__name__, cls.fields, _NUMBERS[np.dtype(cls.kind)])
 
 
 _NUMBERS = {
@@ -79,7 +93,14 @@ _NUMBERS = {
     np.dtype(np.int32): types.int32,
     np.dtype(np.int8): types.int8,
 }
-_SCALARS = {float: types.float64, int: types.int64, np.float64: types.float64, np.int64: types.int64}
+_SCALARS = {
+    float: types.float64,
+    np.float64: types.float64,
+    int: types.int64,
+    np.int64: types.int64,
+    bool: types.boolean,
+    np.bool_: types.boolean,
+}
 
 
 @typeof_impl.register(Bundle)

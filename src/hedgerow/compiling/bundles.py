@@ -120,14 +120,14 @@ def words_of(bundle: Bundle) -> list[int]:
     words: list[int] = []
     for name in bundle.fields:
         value = getattr(bundle, name)
-        if isinstance(value, Bundle):
+        if isinstance(value, np.ndarray):
+            if not value.flags.c_contiguous:
+                raise TypeError(f"{name} of {type(bundle).__name__} must be a C-ordered array")
+            words += (value.__array_interface__["data"][0], *value.shape)
+        elif isinstance(value, Bundle):
             words += words_of(value)
         elif isinstance(value, Record):
             words.append(value._address)
-        elif isinstance(value, np.ndarray):
-            if not value.flags.c_contiguous:
-                raise TypeError(f"{name} of {type(bundle).__name__} must be a C-ordered array")
-            words += [value.__array_interface__["data"][0], *value.shape]
         elif isinstance(value, float):
             words.append(int(np.float64(value).view(np.int64)))
         elif isinstance(value, int | np.integer | np.bool_):

@@ -23,5 +23,9 @@ class Index(Bundle):
 
 
 def index_of(layout: Layout) -> Index:
-    """The bundle for `layout`; its arrays are the layout's own."""
-    return Index(layout.row_start, layout.successor, layout.state_start, layout.num_actions, layout.is_full)
+    """The bundle for `layout`, made once; its arrays are the layout's own."""
+    found = layout.__dict__.get("_index")
+    if found is None:
+        found = Index(layout.row_start, layout.successor, layout.state_start, layout.num_actions, layout.is_full)
+        layout.__dict__["_index"] = found
+    return found  # type: ignore[no-any-return]

@@ -6,6 +6,8 @@ their own workspace; this is the door for everybody else.
 
 from __future__ import annotations
 
+import threading
+import weakref
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, float_array, within
 from hedgerow.model.index import index_of
+from hedgerow.model.layout import Layout
 from hedgerow.projection.infeasibility import LeastViolation, least_violation
 from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.nested import maximise_nested
@@ -44,7 +47,7 @@ def project(
     if np.any(problem.cost_scales > 1.0):
         return _project_scaled(problem, settings, warm_start)
     index, kernel_problem = problem.kernel_arguments()
-    workspace = make_workspace(problem.layout, problem.num_constraints)
+    workspace = _workspace(problem.layout, problem.num_constraints)
     v, theta = _start(problem, warm_start)
     outcome = maximise_dual(
         index, kernel_problem, v, theta, workspace, settings.tol, settings.suspect_theta, settings.suspect_iterations
@@ -63,6 +66,22 @@ def project(
     outcome, kernel_problem = maximise_nested(relaxed, settings, v, theta, workspace)
     result = _result(relaxed, kernel_problem, workspace, v, theta, outcome)
     return replace(result, iterations=iterations + outcome.iterations, relaxation=relaxation)
+
+
+class _Kept(threading.local):
+    """The workspace of the last call in this thread: results do not depend on what it was used for before."""
+
+    workspace: tuple[weakref.ref[Layout], int, Workspace] | None = None
+
+
+_kept = _Kept()
+
+
+def _workspace(layout: Layout, num_constraints: int) -> Workspace:
+    last = _kept.workspace
+    if last is None or last[0]() is not layout or last[1] != num_constraints:
+        _kept.workspace = last = weakref.ref(layout), num_constraints, make_workspace(layout, num_constraints)
+    return last[2]
 
 
 def _project_scaled(
