@@ -13,10 +13,10 @@ from hedgerow import compiling
 from hedgerow.compiling import cache as kernel_cache
 from hedgerow.compiling import kernels
 
-CALLEE = "from probe.compiling import kernel\n\n\n@kernel\ndef inner(x):\n    return x + {number}\n"
+CALLEE = "from probe.compiling.kernels import kernel\n\n\n@kernel\ndef inner(x):\n    return x + {number}\n"
 CALLER = (
     "from probe.callee import inner\n"
-    "from probe.compiling import kernel\n\n\n"
+    "from probe.compiling.kernels import kernel\n\n\n"
     "@kernel\n"
     "def outer(x):\n    return inner(x)\n"
 )
@@ -24,18 +24,19 @@ CALLER = (
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package named `probe` with the real compiling.py, and a kernel that calls a kernel of another file."""
+    """A package named `probe` with the real kernels.py, and a kernel that calls a kernel of another file."""
     folder = tmp_path / "probe"
-    folder.mkdir()
+    (folder / "compiling").mkdir(parents=True)
     (folder / "__init__.py").touch()
-    (folder / "compiling.py").write_bytes(Path(compiling.__file__).read_bytes())
+    (folder / "compiling" / "__init__.py").touch()
+    (folder / "compiling" / "kernels.py").write_bytes(Path(kernels.__file__).read_bytes())
     (folder / "callee.py").write_text(CALLEE.format(number=1))
     (folder / "caller.py").write_text(CALLER)
     return folder
 
 
 def cache_of(package: Path) -> str:
-    spec = importlib.util.spec_from_file_location("probe_compiling", package / "compiling.py")
+    spec = importlib.util.spec_from_file_location("probe_compiling", package / "compiling" / "kernels.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -105,3 +106,85 @@ def test_compiling_leaves_the_setting_of_others_alone() -> None:
     after = numba.config.CACHE_DIR
     assert after == before
     assert unused.__name__ == "unused"
+
+
+# Parts, programs, and what programs share ----------------------------------------------------------------------------
+
+SHARED = """
+from hedgerow.compiling.kernels import kernel, shared_kernel
+
+
+@kernel
+def twice(x):
+    return 2.0 * x
+
+
+@shared_kernel(0.0)
+def large(x, times):
+    total = 0.0
+    for _ in range(times):
+        total += twice(x)
+    return total
+
+
+@kernel
+def first(x):
+    return large(x, 3) + twice(x)
+
+
+@kernel
+def second(x):
+    return large(x, 4)
+"""
+COUNT = "[(k.__name__, sum(k.stats.cache_hits.values()), sum(k.stats.cache_misses.values())) for k in (first, large)]"
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder with two programs that share a third one, and call a part."""
+    (tmp_path / "shared.py").write_text(SHARED)
+    return tmp_path / "shared.py"
+
+
+def run_programs(programs: Path, code: str, **environment: str) -> str:
+    cache = {"NUMBA_CACHE_DIR": str(programs.parent / "cache")}
+    return run(programs, f"from shared import first, second, large, twice; {code}", **cache, **environment)
+
+
+@pytest.mark.slow
+def test_a_shared_program_is_compiled_once_and_found_again_by_those_that_call_it(programs: Path) -> None:
+    code = f"print(first(1.5), second(1.0), {COUNT}, len(twice.part.overloads), len(twice.overloads))"
+    expected = "12.0 8.0 [('first', {}, {}), ('large', {}, {})] {} 0"
+    assert run_programs(programs, code) == expected.format(0, 1, 0, 1, 1)
+    assert run_programs(programs, code) == expected.format(1, 0, 1, 0, 0)
+    # Files of the shared one are lost: who calls it has it compiled again before it is loaded itself.
+    lost = [file for file in (programs.parent / "cache").rglob("*large*") if file.suffix == ".nbc"]
+    assert len(lost) == 1
+    lost[0].unlink()
+    assert run_programs(programs, code) == expected.format(1, 0, 0, 1, 1)
+
+
+@pytest.mark.slow
+def test_without_numbas_internals_kernels_are_compiled_plainly_to_the_same_result(programs: Path) -> None:
+    plain = "import numba.core.codegen as c; del c.JITCodeLibrary; "
+    code = "print(first(1.5), second(1.0), type(first).__name__)"
+    folder = {"NUMBA_CACHE_DIR": str(programs.parent / "cache")}
+    script = f"{plain}from shared import first, second; {code}"
+    assert run(programs, script, **folder) == "12.0 8.0 CPUDispatcher"
+    assert run(programs, f"from shared import first, second; {code}", **folder) == "12.0 8.0 Program"
+
+
+def test_a_literal_and_a_number_are_one_signature() -> None:
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+
+    @kernels.kernel
+    def add(x: float, k: int) -> float:
+        return x + k
+
+    @kernels.kernel
+    def call(x: float, k: int) -> float:
+        return add(x, 0) + add(x, k) + add(x, 1)
+
+    assert call(1.0, 2) == 6.0
+    assert len(add.part.overloads) == 1
