@@ -62,7 +62,7 @@ def _symbols(folder: Path) -> list[tuple[int, int, str]]:
             library, entry = compiled.library, compiled.fndesc.llvm_func_name
             try:
                 address, code = library.get_pointer_to_function(entry), library._get_compiled_object()
-            except RuntimeError:  # a kernel that only exists within others
+            except (RuntimeError, ValueError):  # a kernel that only exists within others
                 continue
             (folder / "kernel.o").write_bytes(code)
             listing = subprocess.run(

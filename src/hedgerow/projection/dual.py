@@ -26,7 +26,7 @@ from hedgerow.projection.rows import (
     settle_row,
     solve_row,
 )
-from hedgerow.projection.short_vectors import add_multiple
+from hedgerow.projection.short_vectors import add_multiple, weigh_rows
 from hedgerow.projection.workspace import FAINT, Workspace
 
 ONE = np.uint64(1)
@@ -240,33 +240,31 @@ def gradient(index: Index, problem: KernelProblem, ws: Workspace) -> None:
     row_start, successor, state_start, num_actions = (
         index.row_start, index.successor, index.state_start, index.num_actions,
     )  # fmt: skip
-    w, p, inflow, flow, gradient_theta = ws.w, ws.p, ws.inflow, ws.flow, ws.gradient_theta
-    num_layers, m = len(state_start) - 2, len(gradient_theta)
+    w, p, inflow, outflow, flow = ws.w, ws.p, ws.inflow, ws.outflow, ws.flow
+    num_layers = len(state_start) - 2
     inflow[:] = 0.0
     inflow[0] = 1.0
-    for i in range(m):
-        gradient_theta[i] = -problem.thresholds[i]
     for k in range(num_layers):
         here, first, width = state_start[k], state_start[k + 1], state_start[k + 2] - state_start[k + 1]
         is_inner = k < num_layers - 1
         full = is_inner and is_full(index, k)
         for x in range(here, first):
-            block = ws.coupling_start[k] + (x - here) * width
-            if full:
-                for j in range(np.uint64(block), np.uint64(block + width)):
-                    flow[j] = 0.0
-            total = 0.0
-            for r in range(x * num_actions, (x + 1) * num_actions):
+            row, total = x * num_actions, 0.0
+            for r in range(row, row + num_actions):
                 total += w[r]
-                for i in range(m):
-                    gradient_theta[i] += w[r] * problem.costs[r, i]
-                if full:
-                    add_multiple(flow, block, w[r], p, row_start[r], width)
-                elif is_inner:
+            outflow[x] = total
+            if full:
+                block = ws.coupling_start[k] + (x - here) * width
+                weigh_rows(flow, block, w, row, num_actions, p, row_start[row], width)
+                add_multiple(inflow, first, 1.0, flow, block, width)
+            elif is_inner:
+                for r in range(row, row + num_actions):
                     for j in range(np.uint64(row_start[r]), np.uint64(row_start[r + 1])):
                         inflow[np.uint64(successor[j])] += w[r] * p[j]
-            ws.outflow[x] = total
-            if full:
-                add_multiple(inflow, first, 1.0, flow, block, width)
     for x in range(state_start[num_layers]):
-        ws.gradient_v[x] = inflow[x] - ws.outflow[x]
+        ws.gradient_v[x] = inflow[x] - outflow[x]
+    for i in range(len(ws.gradient_theta)):
+        total = -problem.thresholds[i]
+        for r in range(np.uint64(len(w))):
+            total += w[r] * problem.costs[r, i]
+        ws.gradient_theta[i] = total

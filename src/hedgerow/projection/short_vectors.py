@@ -1,4 +1,4 @@
-"""Multiples of short vectors added to others, the innermost operation of assembly, factorisation and flows.
+"""Multiples of short vectors added to others, the innermost operations of assembly, factorisation and flows.
 
 A layer has 3 to 30 states. The compiler vectorises a plain loop for long vectors: a preamble that costs more than three
 additions, sixteen entries at a time, and what remains, here mostly all, one by one. So the vector operation is spelt
@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.projection.lanes import PLAIN, ir
+from hedgerow.projection.lanes import LANES, PLAIN, Lanes, ir
 
 TWO, FOUR = np.uint64(2), np.uint64(4)
 
@@ -72,3 +72,56 @@ def add_multiple(target: FloatArray, to: int, factor: float, source: FloatArray,
         left -= 2
     if left > 0:
         target[t] += factor * source[s]
+
+
+def _weigh_intrinsic() -> Any:
+    def typed(
+        context: Any, target: Any, to: Any, weights: Any, first: Any, num: Any, source: Any, at: Any, width: Any,
+        count: Any,
+    ) -> Any:  # fmt: skip
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            to, first, num, at, width, count = (arguments[i] for i in (1, 3, 4, 6, 7, 8))
+            lanes = Lanes(context, builder, signature, arguments, count)
+            total = cgutils.alloca_once_value(builder, lanes.constant(0.0))
+            weights = context.make_array(signature.args[2])(context, builder, arguments[2]).data
+            with cgutils.for_range(builder, num) as loop:
+                weight = builder.load(builder.gep(weights, [builder.add(first, loop.index)]))
+                row = lanes.load(5, builder.add(at, builder.mul(loop.index, width)), lanes.double)
+                product = builder.fmul(lanes.spread(weight, lanes.double), row)
+                builder.store(builder.fadd(builder.load(total), product), total)
+            lanes.store(builder.load(total), 0, to)
+            return context.get_dummy_value()
+
+        places = [types.uint64] * 3
+        return types.void(target, types.uint64, weights, *places[:2], source, *places), generate
+
+    return intrinsic(typed)
+
+
+def _weigh_plainly(
+    target: FloatArray, to: int, weights: FloatArray, first: int, num: int, source: FloatArray, at: int, width: int,
+    count: int,
+) -> None:  # fmt: skip
+    total = np.zeros(int(count))
+    for i in range(int(num)):
+        total += weights[int(first) + i] * source[int(at) + i * int(width) : int(at) + i * int(width) + int(count)]
+    target[int(to) : int(to) + int(count)] = total
+
+
+_weigh: Any = _weigh_plainly if PLAIN else _weigh_intrinsic()
+
+
+@kernel
+def weigh_rows(
+    target: FloatArray, to: int, weights: FloatArray, first: int, num: int, source: FloatArray, at: int, width: int
+) -> None:
+    """target[to : to + width] = sum over i < num of weights[first + i] * (the i-th row of `width` entries from `at`).
+
+    Sums are kept in registers while the rows go by, instead of being stored and loaded again for each.
+    """
+    for j in range(0, width, LANES):
+        count = np.uint64(min(LANES, width - j))
+        _weigh(
+            target, np.uint64(to + j), weights, np.uint64(first), np.uint64(num), source, np.uint64(at + j),
+            np.uint64(width), count,
+        )  # fmt: skip
