@@ -8,13 +8,14 @@ solver or a phase of the learner is over; the caller does what is needed and com
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
+
 from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.environments.play import KernelWorld, play
+from hedgerow.environments.play import KernelWorld, Path, Streams, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, keep_mark
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.mixing import toss
@@ -30,21 +31,15 @@ from hedgerow.learners.mirror.safe_search import keep_policy
 from hedgerow.learners.mirror.state import BRANCH, EPISODE, PHASE_OVER
 from hedgerow.learners.mirror.step import learn
 from hedgerow.learners.mirror.watch import Watch, occupy, watch_close, watch_learning, watch_plan
-from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
 
 
-class Path(Bundle):
-    """The buffers of one episode."""
+class Chance(NamedTuple):
+    """All chance of a run."""
 
-    rows: IntArray
-    """(L,)"""
-    triples: IntArray
-    """(L,)"""
-    losses: FloatArray
-    """(L,)"""
-    costs: FloatArray
-    """(L, m)"""
+    coin: Generator
+    """The learner's own"""
+    streams: Streams
 
 
 class Losses(Bundle):
@@ -62,16 +57,6 @@ class Losses(Bundle):
     """(num_rows,): the loss of the present episode under pursuit; empty without one"""
 
 
-def make_path(layout: Layout, num_constraints: int) -> Path:
-    steps = layout.steps
-    return Path(
-        rows=np.zeros(steps, dtype=np.int64),
-        triples=np.zeros(steps, dtype=np.int64),
-        losses=np.zeros(steps),
-        costs=np.zeros((steps, num_constraints)),
-    )
-
-
 @kernel
 def run_block(
     core: Core,
@@ -83,10 +68,7 @@ def run_block(
     path: Path,
     given: Losses,
     first: int,
-    coin: Generator,
-    actions: Generator,
-    environment: Generator,
-    cost_stream: Generator,
+    chance: Chance,
 ) -> tuple[int, bool]:
     """Run the episodes first, ... of a block of losses; without `notes` nothing of them is compiled.
 
@@ -101,9 +83,9 @@ def run_block(
         if given.rate > 0.0:
             loss = given.pursuit
             pursue(index.num_actions, given.average, loss)
-        toss(numbers, reals, len(baselines), coin)
+        toss(numbers, reals, len(baselines), chance.coin)
         if core.search.active:
-            keep_policy(core.state.search.policies, core.search.draws, policy, numbers[EPISODE] + 1, coin)
+            keep_policy(core.state.search.policies, core.search.draws, policy, numbers[EPISODE] + 1, chance.coin)
         occupy(core, world, scores, watch)
         add_scores(world, loss, scores)
         if notes is not None:
@@ -112,7 +94,7 @@ def run_block(
         if notes is not None and len(notes.optimism) > 0:
             note_estimator(core, loss, scores, notes)
         plays = policy if numbers[BRANCH] == 0 else baselines[numbers[BRANCH] - 1]
-        play(index, world, plays, actions, environment, cost_stream, rows, triples, costs)
+        play(index, world, plays, chance.streams, path)
         if given.rate > 0.0:
             remember(given.rate, plays, given.average)
         if notes is not None:

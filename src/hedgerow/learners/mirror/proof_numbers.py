@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray
-from hedgerow.environments.scores import NEXT_MARK
 from hedgerow.learners.mirror import notes as places
 from hedgerow.learners.mirror.notes import Notes
 from hedgerow.learners.mirror.regret_constants import primal_constant
@@ -78,7 +77,7 @@ def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) ->
 def _primal_ratio(watcher: MirrorWatcher, notes: Notes) -> float:
     """The largest (regret of the primal player) / sqrt(t ln t) at the checkpoints t >= 2 of the search."""
     cmdp, last, largest = watcher.stage.cmdp, getattr(watcher.learner, "t_bar", None) or inf, -inf
-    reached = int(watcher.stage.scores.tallies[NEXT_MARK])
+    reached = watcher.stage.scores.tallies.next_mark
     for mark, t in enumerate(watcher.stage.curves.marks[:reached].tolist()):
         if 2 <= t <= last:
             best = backward_induction(cmdp.layout, cmdp.transitions, notes.mark_primal[mark]).value

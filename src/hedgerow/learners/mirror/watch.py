@@ -18,7 +18,7 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.environments.play import KernelWorld
-from hedgerow.environments.scores import NEXT_MARK, PLAYED, Curves, Scores, forward
+from hedgerow.environments.scores import Curves, Scores, forward
 from hedgerow.estimates.boxes import Boxes
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import MIXTURE, Core
@@ -176,8 +176,8 @@ def watch_plan(core: Core, world: KernelWorld, scores: Scores, curves: Curves, w
         tallies[UNCLEAN] += 1
     elif unsafe and len(watch.baseline) > 0 and tallies[FALSE_BASELINE] == 0:
         tallies[REFUTED_SAFETY] += 1
-    mark = scores.tallies[NEXT_MARK]
-    if mark < len(curves.marks) and scores.tallies[PLAYED] == curves.marks[mark]:
+    mark = scores.tallies.next_mark
+    if mark < len(curves.marks) and scores.tallies.played == curves.marks[mark]:
         cost_bounds(core, watch.bounds)
 
 

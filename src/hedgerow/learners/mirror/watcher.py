@@ -13,11 +13,11 @@ from hedgerow.adversaries.adaptive import Pursuit
 from hedgerow.adversaries.loss_blocks import LossBlock
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.environments.play import KernelWorld
-from hedgerow.environments.scores import UNSAFE, Curves, Scores, keep_mark
+from hedgerow.environments.play import KernelWorld, make_path
+from hedgerow.environments.scores import Curves, Scores, keep_mark
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.loop import Losses, make_path, run_block
+from hedgerow.learners.mirror.loop import Chance, Losses, run_block
 from hedgerow.learners.mirror.notes import (
     Notes,
     make_notes,
@@ -162,12 +162,12 @@ class MirrorWatcher:
 
     def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
         """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
-        stage, streams, done, given = self.stage, self.stage.streams, 0, self._given(block, pursuit)
+        stage, done, given = self.stage, 0, self._given(block, pursuit)
+        chance = Chance(self.learner.coin, stage.streams)
         while done < len(given.pattern):
             core = self._core = self.learner.core
             done, self._closed = run_block(
-                core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done,
-                self.learner.coin, streams.actions, streams.environment, streams.costs,
+                core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done, chance
             )  # fmt: skip
             if not self._closed or core.state.numbers[PHASE_OVER]:
                 self._close(core)
@@ -201,7 +201,7 @@ class MirrorWatcher:
         scores, cmdp = self.stage.scores, self.stage.cmdp
         self.at_stop = AtStop(
             violation=float(np.max(scores.violation, initial=0.0)),
-            unsafe=int(scores.tallies[UNSAFE]),
+            unsafe=scores.tallies.unsafe,
             loss=float(scores.loss[0]),
             losses=scores.losses.copy(),
             margin=float(np.min(cmdp.thresholds - cmdp.mean_costs @ self.watch.baseline)),
