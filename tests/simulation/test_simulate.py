@@ -166,7 +166,7 @@ def test_scores_are_those_of_the_policies_played() -> None:
     table = adversary.block(world.layout, 0, 60).dense()
     loss, violation, cost = 0.0, np.zeros(2), np.zeros(2)
     for t in range(60):
-        lam = float(learner.core.state.reals[2])
+        lam = learner.core.state.reals.mixing
         own, base = evaluate(world, learner.policy, table[t]), evaluate(world, learner.baseline, table[t])
         loss += lam * base.loss + (1 - lam) * own.loss
         mixed = lam * base.costs + (1 - lam) * own.costs

@@ -28,7 +28,6 @@ from hedgerow.learners.mirror.notes import (
     note_plan,
 )
 from hedgerow.learners.mirror.safe_search import keep_policy
-from hedgerow.learners.mirror.state import BRANCH, EPISODE, PHASE_OVER
 from hedgerow.learners.mirror.step import learn
 from hedgerow.learners.mirror.watch import Watch, occupy, watch_close, watch_learning, watch_plan
 from hedgerow.projection.newton import SOLVED
@@ -75,17 +74,16 @@ def run_block(
     Returns how many of the block are done, and whether the last of them is closed: if its projection needs the slow
     solver, the learner has to `complete` it before it is closed. Also returns when a phase of the learner is over.
     """
-    index, numbers, reals, policy = core.index, core.state.numbers, core.state.reals, core.state.policy
+    index, numbers, policy, baselines = core.index, core.state.numbers, core.state.policy, core.baseline.policies
     rows, triples, losses, costs = path.rows, path.triples, path.losses, path.costs
-    baselines = core.baseline.policies
     for i in range(first, len(given.pattern)):
         loss = given.patterns[given.pattern[i]]
         if given.rate > 0.0:
             loss = given.pursuit
             pursue(index.num_actions, given.average, loss)
-        toss(numbers, reals, len(baselines), chance.coin)
+        toss(core, chance.coin)
         if core.search.active:
-            keep_policy(core.state.search.policies, core.search.draws, policy, numbers[EPISODE] + 1, chance.coin)
+            keep_policy(core.search, core.state.search, policy, numbers.episode + 1, chance.coin)
         occupy(core, world, scores, watch)
         add_scores(world, loss, scores)
         if notes is not None:
@@ -93,7 +91,7 @@ def run_block(
         watch_plan(core, world, scores, curves, watch)
         if notes is not None and len(notes.optimism) > 0:
             note_estimator(core, loss, scores, notes)
-        plays = policy if numbers[BRANCH] == 0 else baselines[numbers[BRANCH] - 1]
+        plays = policy if numbers.branch == 0 else baselines[numbers.branch - 1]
         play(index, world, plays, chance.streams, path)
         if given.rate > 0.0:
             remember(given.rate, plays, given.average)
@@ -111,7 +109,7 @@ def run_block(
         watch_close(core, mark, watch)
         if notes is not None:
             note_close(core, mark, notes)
-        if numbers[PHASE_OVER]:
+        if numbers.phase_over:
             return i + 1, True
     return len(given.pattern), True
 

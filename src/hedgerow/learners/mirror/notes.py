@@ -24,7 +24,6 @@ from hedgerow.environments.scores import Scores, forward
 from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.state import COST_RESIDUAL, EPISODE, MIXING
 from hedgerow.learners.mirror.watch import OUTSIDE_G, OUTSIDE_P, Watch
 from hedgerow.model.layout import Layout
 
@@ -98,7 +97,7 @@ def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> Non
         q_hat = exp(state.log_weight[r])
         width += abs(own[r] - q_hat)
         radii += 2.0 * state.boxes.xi[r] * q_hat
-    lam = state.reals[MIXING] if len(core.baseline.policies) > 0 else 0.0
+    lam = state.reals.mixing if len(core.baseline.policies) > 0 else 0.0
     sums[WIDTH] += width
     sums[WEIGHTED] += (1.0 - lam) * width
     sums[RADII] += radii
@@ -123,7 +122,7 @@ def note_estimator(core: Core, loss: FloatArray, scores: Scores, notes: Notes) -
     load_columns(core.index, state.boxes.lower, state.boxes.upper, state.policy, spare)
     reach_of_states(core.index, spare, spare.states, num_states - 1, notes.own_reach)
     if len(policies) > 0:
-        lam = state.reals[MIXING]
+        lam = state.reals.mixing
         load_columns(core.index, state.boxes.lower, state.boxes.upper, policies[0], spare)
         reach_of_states(core.index, spare, spare.states, num_states - 1, notes.baseline_reach)
     for r in range(len(notes.own)):
@@ -150,7 +149,7 @@ def note_episode(core: Core, costs: FloatArray, notes: Notes) -> None:
         notes.dual[i] += rule.thresholds[i] - c
         sums[DUAL] += phi[i] * (rule.thresholds[i] - c)
         best = min(best, notes.dual[i])
-    played = core.state.numbers[EPISODE] + 1
+    played = core.state.numbers.episode + 1
     sums[DUAL_RATIO] = max(sums[DUAL_RATIO], (sums[DUAL] - best) / sqrt(played))
 
 
@@ -164,7 +163,7 @@ def note_learning(core: Core, rows: IntArray, notes: Notes) -> None:
 @kernel
 def note_close(core: Core, mark: int, notes: Notes) -> None:
     """After the projection: its residual, and the sums if this was the checkpoint `mark` >= 0."""
-    notes.sums[RESIDUALS] += max(0.0, core.state.reals[COST_RESIDUAL])
+    notes.sums[RESIDUALS] += max(0.0, core.state.reals.cost_residual)
     if mark >= 0:
         copy_into(notes.sums, notes.mark_sums[mark])
         copy_into(notes.primal, notes.mark_primal[mark])

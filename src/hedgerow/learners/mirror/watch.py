@@ -23,20 +23,7 @@ from hedgerow.estimates.boxes import Boxes
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import MIXTURE, Core
 from hedgerow.learners.mirror.mixing import cost_bounds
-from hedgerow.learners.mirror.state import (
-    BRANCH,
-    COST_RESIDUAL,
-    EPOCHS,
-    ETA,
-    INFEASIBLE,
-    ITERATIONS,
-    LAST_STATUS,
-    MIXING,
-    PROJECTED,
-    RELAXED,
-    SEGMENT,
-    SUSPECT,
-)
+from hedgerow.learners.mirror.state import PROJECTED, RELAXED
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
@@ -124,10 +111,10 @@ def make_watch(
 def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
     """Go on with a learner that has (re)started: its baseline, its learning rate, its confidence sets."""
     tallies, baseline = watch.tallies, core.baseline
-    tallies[SEEN_EPOCHS] = core.state.numbers[EPOCHS]
-    tallies[SEEN_SEGMENT] = core.state.numbers[SEGMENT]
-    watch.sums[NOW_ETA] = core.state.reals[ETA]
-    watch.sums[MIRROR_RESTARTS] += 1.0 / core.state.reals[ETA]
+    tallies[SEEN_EPOCHS] = core.state.numbers.epochs
+    tallies[SEEN_SEGMENT] = core.state.numbers.segment
+    watch.sums[NOW_ETA] = core.state.reals.eta
+    watch.sums[MIRROR_RESTARTS] += 1.0 / core.state.reals.eta
     watch_rows(core.index, core.state.boxes, world, core.buffers.all_rows, tallies, watch.outside)
     if not len(baseline.policies):
         return watch.replace(baseline=np.zeros(0))
@@ -147,7 +134,7 @@ def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
 @kernel
 def occupy(core: Core, world: KernelWorld, scores: Scores, watch: Watch) -> None:
     """q_t of the mixture of the episode that is about to be played, into `scores.occupancy`."""
-    q, lam = scores.occupancy, core.state.reals[MIXING]
+    q, lam = scores.occupancy, core.state.reals.mixing
     forward(core.index, world.transitions, core.state.policy, scores.reach, q)
     if len(watch.baseline) > 0:
         for r in range(len(q)):
@@ -157,20 +144,20 @@ def occupy(core: Core, world: KernelWorld, scores: Scores, watch: Watch) -> None
 @kernel
 def watch_plan(core: Core, world: KernelWorld, scores: Scores, curves: Curves, watch: Watch) -> None:
     """Look at the episode that is about to be played, after its scores have been added."""
-    sums, tallies, lam = watch.sums, watch.tallies, core.state.reals[MIXING]
+    sums, tallies, lam = watch.sums, watch.tallies, core.state.reals.mixing
     clean = tallies[OUTSIDE_P] == 0 and tallies[OUTSIDE_G] == 0
     if len(watch.own) > 0:
         forward(core.index, world.transitions, core.state.policy, watch.upper_reach, watch.own)
         _audit(core, clean, watch)
     if len(watch.baseline) > 0:
         sums[MIXED] += lam
-        if core.state.numbers[LAST_STATUS] == PROJECTED:
+        if core.state.numbers.last_status == PROJECTED:
             sums[MIXING_OVER] = max(sums[MIXING_OVER], lam - sums[FIRST_MIXING])
     unsafe = False
     for i in range(len(scores.excess)):
         unsafe |= scores.excess[i] > 0.0
     sums[NOW_MIXING] = lam
-    tallies[NOW_BRANCH] = core.state.numbers[BRANCH]
+    tallies[NOW_BRANCH] = core.state.numbers.branch
     tallies[NOW_CLEAN] = 1 if clean else 0
     if not clean:
         tallies[UNCLEAN] += 1
@@ -196,13 +183,13 @@ def _audit(core: Core, clean: bool, watch: Watch) -> None:
         if watch.tallies[OUTSIDE_P] == 0:
             sums[LEAST_EXCESS] = min(sums[LEAST_EXCESS], u - q)
         width += abs(u - q) + abs(q - exp(state.log_weight[r])) + 2.0 * state.boxes.xi[r] * u
-    if not clean or len(watch.baseline) == 0 or state.numbers[LAST_STATUS] != PROJECTED:
+    if not clean or len(watch.baseline) == 0 or state.numbers.last_status != PROJECTED:
         return
     baseline, largest = core.baseline, 0.0
     for i in baseline.binding:
         margin = baseline.thresholds[i] - baseline.costs[i]
         largest = max(largest, width / margin if margin > 0.0 else inf)
-    sums[MIXING_SLACK] = min(sums[MIXING_SLACK], largest - state.reals[MIXING])
+    sums[MIXING_SLACK] = min(sums[MIXING_SLACK], largest - state.reals.mixing)
 
 
 @kernel
@@ -219,15 +206,15 @@ def watch_learning(core: Core, world: KernelWorld, rows: IntArray, scores: Score
         watch.estimates[rows[k]] += estimate
         if bounded:
             sums[LEAST_EXCESS] = min(sums[LEAST_EXCESS], trace.u[k] - scores.occupancy[rows[k]])
-    if numbers[SEGMENT] != tallies[SEEN_SEGMENT]:
+    if numbers.segment != tallies[SEEN_SEGMENT]:
         # A restart: mirror descent begins anew, with its own entropy term.
-        tallies[SEEN_SEGMENT] = numbers[SEGMENT]
-        sums[NOW_ETA] = core.state.reals[ETA]
-        sums[MIRROR_RESTARTS] += 1.0 / core.state.reals[ETA]
+        tallies[SEEN_SEGMENT] = numbers.segment
+        sums[NOW_ETA] = core.state.reals.eta
+        sums[MIRROR_RESTARTS] += 1.0 / core.state.reals.eta
     if not core.rule.epochs:
         watch_rows(core.index, core.state.boxes, world, rows, tallies, watch.outside)
-    elif numbers[EPOCHS] != tallies[SEEN_EPOCHS]:
-        tallies[SEEN_EPOCHS] = numbers[EPOCHS]
+    elif numbers.epochs != tallies[SEEN_EPOCHS]:
+        tallies[SEEN_EPOCHS] = numbers.epochs
         watch_rows(core.index, core.state.boxes, world, core.buffers.all_rows, tallies, watch.outside)
 
 
@@ -258,14 +245,14 @@ def watch_rows(
 def watch_close(core: Core, mark: int, watch: Watch) -> None:
     """After the projection: note a broken promise, and what to keep if the episode is the checkpoint `mark` >= 0."""
     tallies, numbers = watch.tallies, core.state.numbers
-    if numbers[LAST_STATUS] == RELAXED and tallies[OUTSIDE_P] == 0 and tallies[OUTSIDE_G] == 0:
+    if numbers.last_status == RELAXED and tallies[OUTSIDE_P] == 0 and tallies[OUTSIDE_G] == 0:
         tallies[REFUTED_FEASIBILITY] += 1
     if mark >= 0:
-        watch.sums[NOW_RESIDUAL] = core.state.reals[COST_RESIDUAL]
+        watch.sums[NOW_RESIDUAL] = core.state.reals.cost_residual
         copy_into(watch.sums, watch.mark_sums[mark])
         copy_into(watch.bounds, watch.mark_bounds[mark])
         counters = watch.mark_counters[mark]
-        counters[INFEASIBLE_SO_FAR], counters[SUSPECT_SO_FAR] = numbers[INFEASIBLE], numbers[SUSPECT]
-        counters[ITERATIONS_SO_FAR], counters[UNCLEAN_SO_FAR] = numbers[ITERATIONS], tallies[UNCLEAN]
+        counters[INFEASIBLE_SO_FAR], counters[SUSPECT_SO_FAR] = numbers.infeasible, numbers.suspect
+        counters[ITERATIONS_SO_FAR], counters[UNCLEAN_SO_FAR] = numbers.iterations, tallies[UNCLEAN]
         counters[BRANCH_NOW], counters[CLEAN_NOW] = tallies[NOW_BRANCH], tallies[NOW_CLEAN]
-        counters[STATUS_NOW] = numbers[LAST_STATUS]
+        counters[STATUS_NOW] = numbers.last_status

@@ -28,7 +28,6 @@ from hedgerow.learners.mirror.notes import (
     note_plan,
 )
 from hedgerow.learners.mirror.proof_numbers import proof_columns, proof_facts
-from hedgerow.learners.mirror.state import OPEN, PENDING, PHASE_OVER
 from hedgerow.learners.mirror.watch import (
     BRANCH_NOW,
     CLEAN_NOW,
@@ -119,13 +118,13 @@ class MirrorWatcher:
     def ready(self) -> None:
         """Refuse a learner with a plan that nobody has played; finish an episode that an interrupt left open."""
         numbers = self.learner.core.state.numbers
-        if numbers[PENDING]:  # compiled code would toss the coin of that episode again
+        if numbers.pending:  # compiled code would toss the coin of that episode again
             raise InvalidInput(
                 f"episode {self.learner.episode} of the learner is planned already; call observe with what happened "
                 "in it before it is simulated"
             )
-        if not self._closed or numbers[OPEN] or numbers[PHASE_OVER]:
-            self._closed = self._closed and not numbers[OPEN]
+        if not self._closed or numbers.open or numbers.phase_over:
+            self._closed = self._closed and not numbers.open
             self._close(self._core)
 
     def planned(self) -> None:
@@ -169,7 +168,7 @@ class MirrorWatcher:
             done, self._closed = run_block(
                 core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done, chance
             )  # fmt: skip
-            if not self._closed or core.state.numbers[PHASE_OVER]:
+            if not self._closed or core.state.numbers.phase_over:
                 self._close(core)
 
     def _given(self, block: LossBlock | int, pursuit: Pursuit | None) -> Losses:
