@@ -18,7 +18,6 @@ from hedgerow.learners.mirror.files import load
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
-from hedgerow.learners.mirror.watch import MIRROR_LINEAR
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import DeterministicCosts
 from hedgerow.model.layout import Layout
@@ -152,7 +151,7 @@ def test_the_mirror_descent_inequality_against_its_worst_comparator() -> None:
     simulation.finish()
     run, score = simulation.result(), simulation.watcher.watch
     least = offline.optimum(world, score.estimates / score.estimates.max()).value * score.estimates.max()
-    left = score.sums[MIRROR_LINEAR] - least
+    left = score.sums.mirror_linear - least
     assert run["mirror_left"] <= left <= run["mirror_right"]
     assert left > 0.2 * run["mirror_right"]
 

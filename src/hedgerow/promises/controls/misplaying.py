@@ -14,7 +14,6 @@ from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.safe_search import Search
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
-from hedgerow.learners.mirror.watch import FALSE_BASELINE
 from hedgerow.learners.mirror.watcher import MirrorWatcher
 from hedgerow.learners.watching import Stage
 from hedgerow.model.layout import Layout
@@ -50,7 +49,7 @@ class Believing(MirrorWatcher):
 
     def _follow(self, core: Core) -> None:
         super()._follow(core)
-        self.watch.tallies[FALSE_BASELINE] = 0
+        self.watch.tallies.false_baseline = 0
 
 
 WRONG = 0.9
