@@ -9,6 +9,7 @@ import pytest
 from learner_cases import draw_path, make_learner, random_world
 
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.mirror.core import Baseline
 from hedgerow.learners.mirror.mixing import literal_weight, safe_weight
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.state import flat_arrays
@@ -23,7 +24,7 @@ BOTH = np.arange(2)
 
 
 def weight(rule: Any, U: list[float], alpha: list[float], beta: list[float], horizon: float = 3.0) -> float:
-    return rule(BOTH[: len(U)], np.array(U), np.array(alpha), np.array(beta), horizon)
+    return rule(Baseline(np.zeros((0, 0)), np.array(beta), np.array(alpha), BOTH[: len(U)]), np.array(U), horizon)
 
 
 def test_the_printed_sigma_exceeds_one_where_the_repair_is_right() -> None:

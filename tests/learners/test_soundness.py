@@ -185,7 +185,7 @@ def test_boxes_of_an_older_epoch_are_bounded_by_all_that_it_can_have_counted(rad
         moves = np.concatenate((rng.multinomial(now, [0.6, 0.3, 0.1]), np.zeros(3, dtype=np.int64)))
         visits, before = np.array([now, 0, 0, 0]), np.array([then, 0, 0, 0])
         lower_most, upper_least = np.ones(6), np.zeros(6)
-        _older_bounds(index, rule.radii, visits, moves, before, lower_most, upper_least)
+        _older_bounds(index, rule.radii, Counts(visits, moves, np.zeros((4, 0))), before, lower_most, upper_least)
         most, least = np.zeros(3), np.ones(3)
         for older in product(range(then + 1), repeat=3):
             if sum(older) == then and all(m - (now - then) <= o <= m for o, m in zip(older, moves, strict=False)):

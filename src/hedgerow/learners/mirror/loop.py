@@ -80,7 +80,7 @@ def run_block(
         loss = given.patterns[given.pattern[i]]
         if given.rate > 0.0:
             loss = given.pursuit
-            pursue(index.num_actions, given.average, loss)
+            pursue(index.num_actions, given)
         toss(core, chance.coin)
         if core.search.active:
             keep_policy(core.search, core.state.search, policy, numbers.episode + 1, chance.coin)
@@ -94,7 +94,7 @@ def run_block(
         plays = policy if numbers.branch == 0 else baselines[numbers.branch - 1]
         play(index, world, plays, chance.streams, path)
         if given.rate > 0.0:
-            remember(given.rate, plays, given.average)
+            remember(given, plays)
         if notes is not None:
             note_episode(core, costs, notes)
         for k in range(len(rows)):
@@ -115,14 +115,14 @@ def run_block(
 
 
 @kernel
-def pursue(num_actions: int, average: FloatArray, loss: FloatArray) -> None:
+def pursue(num_actions: int, given: Losses) -> None:
     """The loss (num_rows,) of `Pursuit`: on the actions that the learner has favoured lately."""
-    for r in range(len(loss)):
-        loss[r] = min(1.0, 0.5 * num_actions * average[r])
+    for r in range(len(given.pursuit)):
+        given.pursuit[r] = min(1.0, 0.5 * num_actions * given.average[r])
 
 
 @kernel
-def remember(rate: float, plays: FloatArray, average: FloatArray) -> None:
+def remember(given: Losses, plays: FloatArray) -> None:
     """What `Pursuit` remembers of the policies (num_rows,) played so far."""
     for r in range(len(plays)):
-        average[r] = (1.0 - rate) * average[r] + rate * plays[r]
+        given.average[r] = (1.0 - given.rate) * given.average[r] + given.rate * plays[r]

@@ -18,7 +18,7 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
-from hedgerow.learners.mirror.core import DISCARD, REALISED, Core
+from hedgerow.learners.mirror.core import DISCARD, REALISED, Baseline, Core
 from hedgerow.learners.mirror.state import PROJECTED
 
 ROUND_UP = 1.0 + 1e-12
@@ -142,17 +142,17 @@ def mixing_weight(core: Core, status: int) -> float:
     """lambda for the next episode, rounded up; 1 after a projection without a solution."""
     if status != PROJECTED:
         return 1.0
-    baseline, bounds, steps = core.baseline, core.state.bounds, float(len(core.buffers.trace.u))
+    steps = float(len(core.buffers.trace.u))
     if core.rule.literal_sigma:
-        return literal_weight(baseline.binding, bounds, baseline.thresholds, baseline.costs, steps)
-    return safe_weight(baseline.binding, bounds, baseline.thresholds, baseline.costs, steps)
+        return literal_weight(core.baseline, core.state.bounds, steps)
+    return safe_weight(core.baseline, core.state.bounds, steps)
 
 
 @kernel
-def safe_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: FloatArray, steps: float) -> float:
-    """The smallest lambda that makes the mixture safe against all bounds, rounded up."""
-    lam = 0.0
-    for i in binding:
+def safe_weight(baseline: Baseline, bounds: FloatArray, steps: float) -> float:
+    """The smallest lambda that makes the mixture safe against all bounds (m,), rounded up."""
+    alpha, beta, lam = baseline.thresholds, baseline.costs, 0.0
+    for i in baseline.binding:
         U = min(bounds[i], steps)
         if alpha[i] < U:
             lam = max(lam, (U - alpha[i]) / (U - beta[i]))
@@ -160,15 +160,14 @@ def safe_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: 
 
 
 @kernel
-def literal_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: FloatArray, steps: float) -> float:
+def literal_weight(baseline: Baseline, bounds: FloatArray, steps: float) -> float:
     """sigma as printed: over all constraints as soon as one is in danger; cut to [0, 1]. A demonstration of D1."""
-    danger = False
-    for i in binding:
+    alpha, beta, lam, danger = baseline.thresholds, baseline.costs, 0.0, False
+    for i in baseline.binding:
         danger |= bounds[i] > alpha[i]
     if not danger:
         return 0.0
-    lam = 0.0
-    for i in binding:
+    for i in baseline.binding:
         U = min(bounds[i], steps)
         lam = max(lam, (U - alpha[i]) / (U - beta[i])) if beta[i] != U else 1.0
     return min(1.0, lam)

@@ -22,7 +22,7 @@ from math import exp, log, sqrt
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.boxes import refresh_all, refresh_rows
-from hedgerow.estimates.columns import Columns, load_columns
+from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.counts import record
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import (
@@ -33,13 +33,11 @@ from hedgerow.learners.mirror.core import (
     SUSPECT_ITERATIONS,
     SUSPECT_THETA,
     Core,
-    Trace,
 )
 from hedgerow.learners.mirror.mixing import bound_costs, bound_mixture, mixing_weight, watch_cached_bounds
 from hedgerow.learners.mirror.relaxing import follow_violation, meet
 from hedgerow.learners.mirror.safe_search import mix_costs, search_step
 from hedgerow.learners.mirror.state import LOG_FLOOR, PROJECTED, RELAXED
-from hedgerow.model.index import Index
 from hedgerow.projection.newton import SOLVED, maximise_from_base
 from hedgerow.projection.repair import recover
 from hedgerow.projection.rows import count_bounds
@@ -52,7 +50,7 @@ SMALLEST_CONDITIONAL = exp(LOG_FLOOR)
 def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, costs: FloatArray) -> int:
     """Learn from an episode: its rows and triples (L,), losses (L,) and costs (L, m); returns how PROJ ended."""
     numbers, reals, log_weight, trace = core.state.numbers, core.state.reals, core.state.log_weight, core.buffers.trace
-    _bound_visited(core.index, core.buffers.columns, core.state.policy, log_weight, rows, trace)
+    _bound_visited(core, rows)
     if len(core.baseline.policies) > 0:
         bound_mixture(core, rows)
     if core.search.active:
@@ -79,37 +77,35 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
     relaxed = reals.slack > 0.0
     if relaxed:
         _copy_floored(log_weight, RELAXED_FLOOR, log_weight)
-    while True:  # written once, because it is inlined
-        code = project_weights(core, core.buffers.all_rows if numbers.moved else rows)
-        if code == SOLVED or not relaxed or numbers.moved:
-            break
+    code = project_weights(core, core.buffers.all_rows if numbers.moved else rows)
+    if code != SOLVED and relaxed and not numbers.moved:
         numbers.moved = 1  # raised thresholds have a solution: once more, without what was kept of the last one
         core.state.system.num_candidates[0] = NO_SYSTEM
+        code = project_weights(core, core.buffers.all_rows)
     if code == SOLVED:
         settle(core, RELAXED if relaxed else PROJECTED)
     return code
 
 
 @kernel
-def _bound_visited(
-    index: Index, columns: Columns, policy: FloatArray, log_weight: FloatArray, rows: IntArray, trace: Trace
-) -> None:
+def _bound_visited(core: Core, rows: IntArray) -> None:
     """u and q_hat of the visited pairs under the learner's own policy, whose boxes are in `columns`."""
+    trace = core.buffers.trace
     for k in range(len(rows)):
-        trace.visited[k] = rows[k] // index.num_actions
-    reach_of_states(index, columns, trace.visited, len(rows), trace.reach)
+        trace.visited[k] = rows[k] // core.index.num_actions
+    reach_of_states(core.index, core.buffers.columns, trace.visited, len(rows), trace.reach)
     for k in range(len(rows)):
-        trace.u[k] = policy[rows[k]] * trace.reach[k]
-        trace.q_hat[k] = exp(log_weight[rows[k]])
+        trace.u[k] = core.state.policy[rows[k]] * trace.reach[k]
+        trace.q_hat[k] = exp(core.state.log_weight[rows[k]])
 
 
 @kernel
 def _update_boxes(core: Core, rows: IntArray) -> None:
     """Bring the visited rows up to date, or with epochs all rows as soon as one of them has twice its visits."""
-    counts, boxes, optimistic = core.state.counts, core.state.boxes, core.buffers.problem.costs
+    counts, boxes = core.state.counts, core.state.boxes
     if not core.rule.epochs:
         refresh_rows(core.index, counts, core.rule.box, rows, boxes)
-        _copy_optimistic(boxes.cost_lower, core.baseline.binding, rows, optimistic)
+        _copy_optimistic(core, rows)
         return
     doubled = False
     for k in range(len(rows)):
@@ -120,15 +116,16 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
         core.state.numbers.epochs += 1
         core.state.numbers.moved = 1
         refresh_all(core.index, counts, core.rule.box, boxes)
-        _copy_optimistic(boxes.cost_lower, core.baseline.binding, core.buffers.all_rows, optimistic)
+        _copy_optimistic(core, core.buffers.all_rows)
 
 
 @kernel
-def _copy_optimistic(cost_lower: FloatArray, binding: IntArray, rows: IntArray, optimistic: FloatArray) -> None:
+def _copy_optimistic(core: Core, rows: IntArray) -> None:
     """LCB of the constraints that bind, as the projection takes them."""
+    binding = core.baseline.binding
     for r in rows:
         for i in range(len(binding)):
-            optimistic[r, i] = cost_lower[r, binding[i]]
+            core.buffers.problem.costs[r, i] = core.state.boxes.cost_lower[r, binding[i]]
 
 
 @kernel
@@ -185,7 +182,7 @@ def prepare(core: Core) -> None:
     """Rebuild all that follows from the state: after a start, and after a file was read."""
     boxes = core.state.boxes
     meet(core, core.state.reals.slack)
-    _copy_optimistic(boxes.cost_lower, core.baseline.binding, core.buffers.all_rows, core.buffers.problem.costs)
+    _copy_optimistic(core, core.buffers.all_rows)
     count_bounds(core.index.row_start, core.state.bound, core.buffers.newton.num_bound)
     load_columns(core.index, boxes.lower, boxes.upper, core.state.policy, core.buffers.columns)
     if len(core.baseline.policies) > 0:
