@@ -105,21 +105,30 @@ def make_world(cmdp: CMDP) -> KernelWorld:
 
 
 @kernel
-def play(index: Index, world: KernelWorld, policy: FloatArray, streams: Streams, path: Path) -> None:
+def play(
+    index: Index,
+    world: KernelWorld,
+    policy: FloatArray,
+    actions: Generator,
+    environment: Generator,
+    costs: Generator,
+    path: Path,
+) -> None:
     """Play `policy` (num_rows,) for an episode; writes all of its path but the losses."""
+    # Streams come one by one: a tuple of generators takes numba 10 microseconds to look at.
     matrix = 0
     if world.cost_kind == EMPIRICAL:
-        draw = streams.costs.random()
+        draw = costs.random()
         while world.cumulative[matrix] <= draw:
             matrix += 1
     x = 0
     for k in range(len(path.rows)):
-        r = _draw(policy, x * index.num_actions, (x + 1) * index.num_actions, streams.actions.random())
-        j = _draw(world.transitions, index.row_start[r], index.row_start[r + 1], streams.environment.random())
+        r = _draw(policy, x * index.num_actions, (x + 1) * index.num_actions, actions.random())
+        j = _draw(world.transitions, index.row_start[r], index.row_start[r + 1], environment.random())
         path.rows[k] = r
         path.triples[k] = j
         for i in range(path.costs.shape[1]):
-            path.costs[k, i] = _draw_cost(world, r, i, matrix, streams.costs)
+            path.costs[k, i] = _draw_cost(world, r, i, matrix, costs)
         x = index.successor[j]
 
 

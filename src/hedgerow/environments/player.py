@@ -34,7 +34,7 @@ class Player:
         world, all_costs = self._world, None
         if self._full or world.cost_kind == OTHER:
             world = world.replace(cost_kind=OTHER)
-        play(self._index, world, self._policy, self._streams, self._path)
+        play(self._index, world, self._policy, *self._streams, self._path)
         if world.cost_kind == OTHER:
             all_costs = self._sampled()
             costs = all_costs[rows]

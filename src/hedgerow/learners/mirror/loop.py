@@ -15,7 +15,7 @@ from numpy.random import Generator
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.environments.play import KernelWorld, Path, Streams, play
+from hedgerow.environments.play import KernelWorld, Path, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, keep_mark
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.mixing import toss
@@ -34,11 +34,12 @@ from hedgerow.projection.newton import SOLVED
 
 
 class Chance(NamedTuple):
-    """All chance of a run."""
+    """All chance of a run: the learner's coin, and the streams of the world."""
 
     coin: Generator
-    """The learner's own"""
-    streams: Streams
+    actions: Generator
+    environment: Generator
+    costs: Generator
 
 
 class Losses(Bundle):
@@ -92,7 +93,7 @@ def run_block(
         if notes is not None and len(notes.optimism) > 0:
             note_estimator(core, loss, scores, notes)
         plays = policy if numbers.branch == 0 else baselines[numbers.branch - 1]
-        play(index, world, plays, chance.streams, path)
+        play(index, world, plays, chance.actions, chance.environment, chance.costs, path)
         if given.rate > 0.0:
             remember(given, plays)
         if notes is not None:

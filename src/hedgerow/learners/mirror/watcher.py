@@ -136,7 +136,7 @@ class MirrorWatcher:
     def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
         """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
         stage, done, given = self.stage, 0, self._given(block, pursuit)
-        chance = Chance(self.learner.coin, stage.streams)
+        chance = Chance(self.learner.coin, *stage.streams)
         while done < len(given.pattern):
             core = self._core = self.learner.core
             done, self._closed = run_block(
