@@ -14,7 +14,6 @@ from hedgerow.checks import FloatArray
 from hedgerow.estimates.boxes import refresh_all
 from hedgerow.experiments.preflight import num_bytes
 from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.state import MOVED
 from hedgerow.learners.mirror.step import prepare
 from hedgerow.model.cmdp import CMDP
 
@@ -62,5 +61,5 @@ def tell(learner: MirrorLearner, world: CMDP, visits: int) -> None:
     counts.num_moves[:] = moves
     counts.cost_sums[:] = visits * world.mean_costs.T
     refresh_all(learner.core.index, counts, learner.core.rule.box, learner.core.state.boxes)
-    learner.core.state.numbers[MOVED] = 1  # all boxes are new
+    learner.core.state.numbers.moved = 1  # all boxes are new
     prepare(learner.core)

@@ -144,5 +144,5 @@ def test_ours_times_batches_and_counts_its_memory() -> None:
     assert unsolved == 0
     assert seconds > 0.0
     assert steps == pytest.approx(np.mean([project(problem).iterations for problem in problems]))
-    arrays = [*solver.workspace, *solver.buffers]
+    arrays = [*solver.workspace.as_dict().values(), *solver.buffers]
     assert solver.num_bytes == sum(array.size * array.itemsize for array in arrays)

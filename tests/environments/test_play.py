@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from learner_cases import random_world, with_costs
 
-from hedgerow.environments.play import make_streams, make_world, play
+from hedgerow.environments.play import make_path, make_streams, make_world, play
 from hedgerow.environments.player import Player
 from hedgerow.environments.protocol import Environment
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror.loop import make_path
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import CostDistribution, EmpiricalCosts
 from hedgerow.model.index import index_of
@@ -27,7 +26,7 @@ def played(world: CMDP, policy: np.ndarray, episodes: int, seed: int = 0) -> tup
     episode = make_path(world.layout, world.num_constraints)
     rows, triples, costs = [], [], []
     for _ in range(episodes):
-        play(index, bundle, policy.copy(), *streams, episode.rows, episode.triples, episode.costs)
+        play(index, bundle, policy.copy(), *streams, episode)
         rows.append(episode.rows.copy())
         triples.append(episode.triples.copy())
         costs.append(episode.costs.copy())

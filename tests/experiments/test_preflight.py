@@ -10,7 +10,9 @@ import pytest
 from scipy.optimize import linprog
 
 import hedgerow as hr
+from hedgerow.environments.scores import make_scores
 from hedgerow.experiments import preflight
+from hedgerow.model.layout import Layout
 from hedgerow.planning.linear_programs import flow_matrix
 
 
@@ -143,3 +145,4 @@ def test_a_learner_that_refuses_says_why() -> None:
 
 def test_bytes_of_a_tree() -> None:
     assert preflight.num_bytes((np.zeros(3), (np.zeros(2, np.int32), 5), "x")) == 32
+    assert preflight.num_bytes(make_scores(Layout((1, 1), 1), 0)) == 8 * (1 + 1 + 1 + 2 + 3)  # a bundle with a record

@@ -162,12 +162,12 @@ def test_one_draw_for_ever_may_violate_where_the_mixture_does_not() -> None:
 def next_branch(learner: CVOPS) -> int:
     """Which baseline policy the next episode that is left to the baseline plays."""
     while True:
-        learner.core.state.numbers[1] = 0  # forget the last plan
+        learner.core.state.numbers.pending = 0  # forget the last plan
         if learner.episode == learner.episodes:
-            learner.core.state.numbers[0] -= 1
+            learner.core.state.numbers.episode -= 1
         if learner.plan().branch == "baseline":
-            return int(learner.core.state.numbers[2])
-        learner.core.state.reals[2] = 0.9
+            return learner.core.state.numbers.branch
+        learner.core.state.reals.mixing = 0.9
 
 
 def test_costs_one_by_one_are_never_above_those_by_the_margin() -> None:

@@ -14,7 +14,7 @@ from hedgerow.learners.mirror import rescue
 from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.files import copied
 from hedgerow.learners.mirror.relaxing import LEAST_ROOM, SHARE
-from hedgerow.learners.mirror.state import LAST_STATUS, PROJECTED, RELAXED, ROOM, SLACK, flat_arrays
+from hedgerow.learners.mirror.state import PROJECTED, RELAXED, flat_arrays
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.projection.newton import SUSPECT
@@ -53,12 +53,12 @@ def test_thresholds_are_raised_by_the_least_violation_and_a_little_room(m: int) 
         simulation.advance(100)
         least, reals = least_violation(learner), learner.core.state.reals
         assert least > 0.01
-        assert learner.core.state.numbers[LAST_STATUS] == RELAXED
-        assert least < reals[SLACK] <= least + reals[ROOM]
-        assert LEAST_ROOM <= reals[ROOM] <= 4.0 * max(LEAST_ROOM, SHARE * reals[SLACK])
+        assert learner.core.state.numbers.last_status == RELAXED
+        assert least < reals.slack <= least + reals.room
+        assert LEAST_ROOM <= reals.room <= 4.0 * max(LEAST_ROOM, SHARE * reals.slack)
         occupancy = np.exp(learner.core.state.log_weight)
         excess = learner.core.buffers.problem.costs.T @ occupancy - world.thresholds
-        assert np.max(excess) <= reals[SLACK] + 1e-9
+        assert np.max(excess) <= reals.slack + 1e-9
         assert learner.core.state.certificate.sum() == pytest.approx(1.0, abs=1e-12)
     # Compiled code has done nearly all of it by itself.
     assert learner.diagnostics["infeasible"] > 1_500
@@ -86,9 +86,9 @@ def test_thresholds_are_met_again_as_soon_as_they_can_be() -> None:
             costs = np.full((2, 1), 0.9 if t < 300 else 0.0)
             learner.observe(draw_path(world, learner.plan().policy, rng), rng.random(2), costs)
             if t == 299:
-                assert learner.core.state.numbers[LAST_STATUS] == RELAXED
-    assert learner.core.state.numbers[LAST_STATUS] == PROJECTED
-    assert learner.core.state.reals[SLACK] == 0.0
+                assert learner.core.state.numbers.last_status == RELAXED
+    assert learner.core.state.numbers.last_status == PROJECTED
+    assert learner.core.state.reals.slack == 0.0
     assert learner.core.buffers.problem.thresholds.tolist() == [0.3]
 
 
@@ -106,7 +106,7 @@ def test_compiled_step_wise_and_continued_from_a_copy_are_the_same(m: int) -> No
                 if way == "copied":
                     learner = copied(learner)
                     simulation.learner = simulation.watcher.learner = learner
-        assert learner.core.state.reals[SLACK] > 0.0
+        assert learner.core.state.reals.slack > 0.0
         states.append({name: array.tolist() for name, array in flat_arrays(learner.core.state).items()})
     assert states[0] == states[1]
     assert states[0] == states[2]
@@ -138,4 +138,4 @@ def test_a_projection_that_fails_at_every_room_ends_all_the_same(m: int, monkeyp
     monkeypatch.setattr(rescue, "project_weights", lambda core, rows: SUSPECT)
     rescue.rescue(learner.layout, learner.core)
     np.testing.assert_allclose(learner.policy.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)
-    assert learner.core.state.numbers[LAST_STATUS] == (RELAXED if m else PROJECTED)
+    assert learner.core.state.numbers.last_status == (RELAXED if m else PROJECTED)

@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hedgerow.learners.mirror import safe_search as places
 from hedgerow.learners.mirror.regret_constants import primal_constant, segment_bounds
-from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy, make_search, mix_costs, search_step
+from hedgerow.learners.mirror.safe_search import (
+    LITERAL,
+    PRACTICAL,
+    Search,
+    SearchRule,
+    keep_policy,
+    make_search,
+    mix_costs,
+    search_step,
+)
 from hedgerow.learners.mirror.simplex_ogd import (
     descend,
     first_point,
@@ -25,7 +33,7 @@ def make_rule(thresholds: list[float], delta: float = 0.05, **changes: float) ->
     m, L = len(thresholds), float(LAYOUT.steps)
     rule = SearchRule(
         active=True,
-        kind=places.PRACTICAL,
+        kind=PRACTICAL,
         scale=0.0,
         primal_constant=0.0,
         dual_constant=regret_constant(m, L),
@@ -54,10 +62,10 @@ def test_the_practical_rule_stops_where_the_specification_says(margin: float, ex
     search = make_search(LAYOUT, 1, 10**6 // 8)
     costs = np.full((3, 1), (1.5 - margin) / 3)
     assert run_until_stop(make_rule([1.5]), search, costs, 50_000) == expected
-    assert search.facts[places.T_BAR] == expected
-    assert search.facts[places.MARGIN] == pytest.approx(margin)
-    assert search.facts[places.RHO_HAT] == pytest.approx(search.facts[places.MARGIN] - search.facts[places.RADIUS])
-    assert search.facts[places.RHO_HAT] >= margin / 2
+    assert search.facts.t_bar == expected
+    assert search.facts.margin == pytest.approx(margin)
+    assert search.facts.rho_hat == pytest.approx(search.facts.margin - search.facts.radius)
+    assert search.facts.rho_hat >= margin / 2
 
 
 def test_the_rules_by_hand() -> None:
@@ -72,12 +80,12 @@ def test_the_rules_by_hand() -> None:
     for needed, changes in [
         (2 * radius, {}),
         (half, {"scale": 0.5, "primal_constant": C_P}),
-        (printed, {"kind": places.LITERAL, "primal_constant": C_P}),
+        (printed, {"kind": LITERAL, "primal_constant": C_P}),
     ]:
         search = make_search(LAYOUT, m, 10**6)
         stopped = run_until_stop(make_rule([1.2, 1.6], **changes), search, costs, 100_000)
         assert stopped == t[np.flatnonzero(needed <= 0.7)[0]]
-    assert search.facts[places.RADIUS] == pytest.approx(2 * L * np.sqrt(2 * np.log(1 / delta) / stopped))
+    assert search.facts.radius == pytest.approx(2 * L * np.sqrt(2 * np.log(1 / delta) / stopped))
 
 
 def test_layer_zero_counts() -> None:
@@ -96,7 +104,7 @@ def test_layer_zero_counts() -> None:
         radius = 3 * np.sqrt(np.log(t * (t + 1) / 0.05) / (2 * t))
         if not stopped_literal and 0.4 - literal / t >= 2 * radius:
             stopped_literal = t
-    assert search.facts[places.MARGIN] == pytest.approx(-0.1, abs=0.02)
+    assert search.facts.margin == pytest.approx(-0.1, abs=0.02)
     assert stopped_literal > 0
 
 
@@ -110,20 +118,21 @@ def test_costs_of_earlier_episodes_and_one_threshold_an_episode() -> None:
     for t in range(1, 100):
         search_step(rule, search, t, costly)
     assert not search_step(rule, search, 100, cheap)
-    assert search.facts[places.MARGIN] == pytest.approx(1.0 - 99 * 2.7 / 100)
+    assert search.facts.margin == pytest.approx(1.0 - 99 * 2.7 / 100)
     as_printed = (1.0 * 100 - 100 * cheap.sum()) / 100
     assert as_printed == 1.0  # the margin would look perfect
     per_step = 1.0 - (99 * 2.7 / 100) / 3
-    assert per_step > 0.0 > search.facts[places.MARGIN]  # alpha / L outside the sum over layers forgets a factor L
+    assert per_step > 0.0 > search.facts.margin  # alpha / L outside the sum over layers forgets a factor L
 
 
 def test_losses_of_the_primal_player_are_never_negative() -> None:
     """D4: sum_i phi_i g_i in [0, 1]; the printed sum_i phi_i (g_i - alpha_i / L) is below 0 where costs are small."""
     rng = np.random.default_rng(1)
     thresholds = np.array([1.2, 2.1])
+    rule, search = make_rule([1.2, 2.1]), make_search(LAYOUT, 2, 0)
     for _ in range(50):
         weights, costs, mixed = rng.dirichlet([1.0, 1.0]), rng.random((3, 2)) ** 3, np.zeros(3)
-        mix_costs(weights, np.arange(2), costs, mixed)
+        mix_costs(rule, search.replace(weights=weights), costs, mixed)
         np.testing.assert_allclose(mixed, costs @ weights)
         assert mixed.min() >= 0.0
         assert mixed.max() <= 1.0
@@ -166,7 +175,7 @@ def test_nothing_is_found_where_nothing_is_safe() -> None:
                     stopped = t
                     break
             assert (stopped > 0) == stops
-            assert search.facts[places.RHO_HAT] <= true_margin
+            assert search.facts.rho_hat <= true_margin
 
 
 # The dual player ------------------------------------------------------------------------------------------------------
@@ -227,21 +236,21 @@ def test_the_theory_constant_of_the_specification() -> None:
 
 
 def test_all_policies_are_kept_while_there_is_room() -> None:
-    policies, draws, coin = np.zeros((5, 3)), np.zeros(5, dtype=np.int64), np.random.default_rng(6)
+    rule, search, coin = make_rule([1.5]), make_search(LAYOUT, 1, 5), np.random.default_rng(6)
     for t in range(1, 6):
-        keep_policy(policies, draws, np.full(3, float(t)), t, coin)
-    np.testing.assert_array_equal(policies[:, 0], [1, 2, 3, 4, 5])
+        keep_policy(rule, search, np.full(LAYOUT.num_rows, float(t)), t, coin)
+    np.testing.assert_array_equal(search.policies[:, 0], [1, 2, 3, 4, 5])
 
 
 def test_beyond_the_room_places_are_independent_uniform_draws() -> None:
     """5 places, 12 policies, 4000 times: every policy is as likely in every place, and places are independent."""
     coin, room, last, times = np.random.default_rng(7), 5, 12, 4_000
-    seen, draws = np.zeros((times, room), dtype=int), np.zeros(room, dtype=np.int64)
+    rule, search = make_rule([1.5]).replace(draws=np.zeros(room, dtype=np.int64)), make_search(LAYOUT, 1, room)
+    seen = np.zeros((times, room), dtype=int)
     for i in range(times):
-        policies = np.zeros((room, 1))
         for t in range(1, last + 1):
-            keep_policy(policies, draws, np.array([float(t)]), t, coin)
-        seen[i] = policies[:, 0]
+            keep_policy(rule, search, np.full(LAYOUT.num_rows, float(t)), t, coin)
+        seen[i] = search.policies[:, 0]
     assert stats.chisquare(np.bincount(seen.ravel(), minlength=last + 1)[1:]).pvalue > 1e-3
     # The number of times that one policy is held is binomial: the mark of independent draws with replacement.
     held = np.bincount((seen == 3).sum(axis=1), minlength=room + 1)[:4]
@@ -257,4 +266,4 @@ def test_the_radius_grows_by_what_the_draws_may_be_off() -> None:
         search_step(rule, room, t, costs)
         search_step(rule, exact, t, costs)
         extra = 3 * np.sqrt(np.log(2 / 0.05) / 200) if t > 100 else 0.0
-        assert room.facts[places.RADIUS] == pytest.approx(exact.facts[places.RADIUS] + extra)
+        assert room.facts.radius == pytest.approx(exact.facts.radius + extra)

@@ -9,9 +9,10 @@ import pytest
 from learner_cases import draw_path, make_learner, random_world
 
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.mirror.core import Baseline
 from hedgerow.learners.mirror.mixing import literal_weight, safe_weight
 from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.state import BRANCH, MIXING, flat_arrays
+from hedgerow.learners.mirror.state import flat_arrays
 from hedgerow.learners.mirror.step import prepare
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
@@ -23,7 +24,7 @@ BOTH = np.arange(2)
 
 
 def weight(rule: Any, U: list[float], alpha: list[float], beta: list[float], horizon: float = 3.0) -> float:
-    return rule(BOTH[: len(U)], np.array(U), np.array(alpha), np.array(beta), horizon)
+    return rule(Baseline(np.zeros((0, 0)), np.array(beta), np.array(alpha), BOTH[: len(U)]), np.array(U), horizon)
 
 
 def test_the_printed_sigma_exceeds_one_where_the_repair_is_right() -> None:
@@ -85,7 +86,7 @@ def test_estimators_under_a_mixture(kind: str) -> None:
     for _ in range(60):
         plan = learner.plan()
         rows = draw_path(world, plan.policy, rng)
-        lam, branch = float(learner.core.state.reals[MIXING]), int(learner.core.state.numbers[BRANCH])
+        lam, branch = learner.core.state.reals.mixing, learner.core.state.numbers.branch
         own, base, trivial = learner.policy, learner.baseline, learner.core.state.counts.num_visits.max() < 40
         learner.observe(rows, np.ones(3), np.zeros((3, 2)))
         trace, branches = learner.core.buffers.trace, branches | {branch}
@@ -124,7 +125,7 @@ def test_bounds_cover_the_true_costs_and_joint_ones_are_no_larger(joint: bool) -
         assert np.all(learner.core.state.bounds >= own - 1e-12)
         rows = draw_path(world, plan.policy, rng)
         learner.observe(rows, rng.random(3), (rng.random((3, 2)) < world.mean_costs[:, rows].T).astype(float))
-    assert learner.core.state.reals[MIXING] <= learner.first_mixing + 1e-9
+    assert learner.core.state.reals.mixing <= learner.first_mixing + 1e-9
     other = make_learner("s-ops", world, 3_000, confidence_scale=0.3, joint_cost=not joint)
     mine, theirs = flat_arrays(learner.core.state), flat_arrays(other.core.state)
     for name, array in mine.items():

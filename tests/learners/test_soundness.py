@@ -15,14 +15,13 @@ from hedgerow.errors import FileFormatError
 from hedgerow.estimates.boxes import BoxRule, make_boxes, refresh_all
 from hedgerow.estimates.counts import Counts
 from hedgerow.estimates.radii import Radii
-from hedgerow.learners.mirror import state as places
 from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.files import FILE_KIND, FILE_VERSION, NUM_OLD_REALS, OLD_VERSION, from_bytes, to_bytes
-from hedgerow.learners.mirror.safe_search import MARGIN, RHO_HAT, T_BAR
+from hedgerow.learners.mirror.safe_search import Facts
 from hedgerow.learners.mirror.sound_boxes import _older_bounds
 from hedgerow.learners.mirror.soundness import RANGES
-from hedgerow.learners.mirror.state import flat_arrays
+from hedgerow.learners.mirror.state import Numbers, Reals, flat_arrays
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
@@ -31,6 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarni
 
 PLAIN = random_world(3)
 SPARSE = random_world(7, (1, 3, 3, 1), 2, sparse=True)
+RECORDS = {"numbers": Numbers, "reals": Reals, "search.facts": Facts}
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
 
 
@@ -56,8 +56,11 @@ def changed(blob: bytes, change: Change) -> bytes:
 
 
 def entry(name: str, place: Any, value: float) -> Change:
+    """Of an array, or by the name of its field."""
+    where = RECORDS[name].place(place) if isinstance(place, str) else place
+
     def change(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        arrays[f"state.{name}"][place] = value
+        arrays[f"state.{name}"][where] = value
 
     return change
 
@@ -72,10 +75,10 @@ def array(name: str, value: Callable[[np.ndarray], np.ndarray]) -> Change:
 
 SENSELESS: list[tuple[str, Change, str]] = [
     # Files like these loaded, and their ledger said "holds".
-    ("s-ops", entry("reals", places.MIXING, -1.0), r"state.reals is -1.0 at \(2,\)"),
-    ("s-ops", entry("reals", places.MIXING, 1.5), "MIXING is 1.5"),
-    ("s-ops", entry("reals", places.MIXING, 0.1234), "MIXING is 0.1234; the bounds make it"),
-    ("sv-ops", entry("reals", places.MIXING, 0.5), "MIXING is 0.5, but there is no baseline"),
+    ("s-ops", entry("reals", "mixing", -1.0), r"state.reals is -1.0 at \(2,\)"),
+    ("s-ops", entry("reals", "mixing", 1.5), "reals: mixing is 1.5"),
+    ("s-ops", entry("reals", "mixing", 0.1234), "reals: mixing is 0.1234; the bounds make it"),
+    ("sv-ops", entry("reals", "mixing", 0.5), "reals: mixing is 0.5, but there is no baseline"),
     ("sv-ops", entry("counts.num_visits", 2, -1), r"state.counts.num_visits is -1 at \(2,\)"),
     ("sv-ops", entry("counts.num_visits", 2, 2**62), "state.counts.num_visits is 4611686018427387904"),
     ("sv-ops", entry("counts.num_visits", 2, 30), "state.counts.num_visits of layer 1 sum to"),
@@ -89,20 +92,20 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("uob-reps", entry("boxes.xi", 0, 0.0), "state.boxes.xi is 0.0 at"),
     ("uob-reps", entry("epoch_visits", 0, 10**6), "state.epoch_visits .* exceed counts.num_visits"),
     ("uob-reps", entry("epoch_visits", slice(None), 0), "have doubled, but the boxes were not rebuilt"),
-    ("sv-ops", entry("reals", places.ETA, 1.0), "ETA is .*1.0.*; the horizon makes it"),
-    ("sv-ops", entry("reals", places.GAMMA, 0.0), "GAMMA is"),
-    ("sv-ops", entry("numbers", places.EPISODE, 39), "state.counts.num_visits of layer 0 sum to 40"),
-    ("sv-ops", entry("numbers", places.EPISODE, 500), "built for 200 episodes and has played 500"),
-    ("sv-ops", entry("numbers", places.PENDING, 7), "PENDING is 7"),
-    ("sv-ops", entry("numbers", places.BRANCH, 1), "BRANCH is 1; there are 0 baselines"),
-    ("sv-ops", entry("numbers", places.LAST_STATUS, 3), "LAST_STATUS is 3"),
-    ("sv-ops", entry("numbers", places.LAST_STATUS, 1), "LAST_STATUS without an INFEASIBLE one"),
-    ("sv-ops", entry("numbers", places.SEGMENT, 2), "SEGMENT is 2, not 0"),
-    ("cv-ops", entry("numbers", places.SEGMENT, 2), "SEGMENT is 2, not 5"),
-    ("sv-ops", entry("numbers", places.STALE, 0), "STALE is 0, but no bounds are cached"),
-    ("sv-ops", entry("numbers", places.PHASE_OVER, 1), "PHASE_OVER, but there is no search"),
-    ("sv-ops", entry("numbers", places.EPOCHS, 3), "3 EPOCHS in 40 episodes"),
-    ("sv-ops", entry("numbers", places.FAILED, 3), "FAILED exceeds SUSPECT"),
+    ("sv-ops", entry("reals", "eta", 1.0), "reals: eta is .*1.0.*; the horizon makes it"),
+    ("sv-ops", entry("reals", "gamma", 0.0), "reals: gamma is"),
+    ("sv-ops", entry("numbers", "episode", 39), "state.counts.num_visits of layer 0 sum to 40"),
+    ("sv-ops", entry("numbers", "episode", 500), "built for 200 episodes and has played 500"),
+    ("sv-ops", entry("numbers", "pending", 7), "numbers: pending is 7"),
+    ("sv-ops", entry("numbers", "branch", 1), "numbers: branch is 1; there are 0 baselines"),
+    ("sv-ops", entry("numbers", "last_status", 3), "numbers: last_status is 3"),
+    ("sv-ops", entry("numbers", "last_status", 1), "numbers: last_status without an infeasible one"),
+    ("sv-ops", entry("numbers", "segment", 2), "numbers: segment is 2, not 0"),
+    ("cv-ops", entry("numbers", "segment", 2), "numbers: segment is 2, not 5"),
+    ("sv-ops", entry("numbers", "stale", 0), "numbers: stale is 0, but no bounds are cached"),
+    ("sv-ops", entry("numbers", "phase_over", 1), "numbers: phase_over, but there is no search"),
+    ("sv-ops", entry("numbers", "epochs", 3), "numbers: 3 epochs in 40 episodes"),
+    ("sv-ops", entry("numbers", "failed", 3), "numbers: failed exceeds suspect"),
     ("sv-ops", entry("log_weight", 0, -30.0), "state.log_weight of layer 0, state 0, action 0 is not what policy"),
     ("sv-ops", entry("log_weight", 0, 1.0), "state.log_weight is 1.0"),
     ("sv-ops", entry("conditional", 0, 0.0), "state.conditional is 0.0"),
@@ -113,23 +116,23 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("s-ops", entry("bounds", 0, 0.0), "state.bounds are not the cost bounds of the policy"),
     ("sv-ops", array("view.thresholds", lambda a: a - 9.0), "the threshold is"),
     ("sv-ops", array("view.thresholds", lambda a: a.astype(np.float32)), "view.thresholds .* float64"),
-    ("tight", array("view.thresholds", lambda a: 0.01 * a), "violates the optimistic constraints|COST_RESIDUAL"),
+    ("tight", array("view.thresholds", lambda a: 0.01 * a), "violates the optimistic constraints|reals: cost_residual"),
     ("sv-ops", array("view.layer_sizes", lambda a: a.astype(">i8")), "view.layer_sizes"),
     ("sv-ops", array("state.numbers", lambda a: a.astype(np.int32)), "state.numbers must be int64, not int32"),
     ("sv-ops", array("state.policy", lambda a: a.astype(">f8")), "state.policy must be float64, not >f8"),
     ("s-ops", array("argument.baseline", lambda a: a.astype(np.float32)), "argument.baseline must be float64"),
     ("s-ops", array("argument.allow_no_margin", lambda a: a + 0.5), "argument.allow_no_margin"),
     ("cv-ops", array("argument.memory_budget", lambda a: a - 2**29), "memory_budget is"),
-    ("cv-ops", entry("search.facts", MARGIN, 2.0), "state.search.facts are .* the summed costs make them"),
-    ("cv-ops", entry("search.facts", T_BAR, 20.0), "state.search"),
-    ("cv-ops", entry("search.facts", T_BAR, 2.5), "t_bar is 2.5, not a number of episodes"),
+    ("cv-ops", entry("search.facts", "margin", 2.0), "state.search.facts are .* the summed costs make them"),
+    ("cv-ops", entry("search.facts", "t_bar", 20.0), "state.search"),
+    ("cv-ops", entry("search.facts", "t_bar", 2.5), "t_bar is 2.5, not a number of episodes"),
     ("cv-ops", entry("search.cost_sums", 0, 1e6), "state.search.cost_sums must lie in"),
     ("cv-ops", entry("search.weights", 0, 0.9), "state.search.weights must be positive and sum to 1"),
     ("cv-ops", entry("search.policies", (3, 0), 0.9), "state.search.policies: policy 3 .* does not sum to 1"),
-    ("found", entry("search.facts", RHO_HAT, 1e9), "state.search.facts are .* the summed costs make them"),
+    ("found", entry("search.facts", "rho_hat", 1e9), "state.search.facts are .* the summed costs make them"),
     ("found", entry("search.cost_sums", slice(None), 0.0), "state.search"),
-    ("found", entry("numbers", places.EPISODE, 1), "the search took"),
-    ("sv-ops", meta_entry("delta", 0.5), "state.boxes|ETA"),
+    ("found", entry("numbers", "episode", 1), "the search took"),
+    ("sv-ops", meta_entry("delta", 0.5), "state.boxes|reals: eta"),
     ("sv-ops", meta_entry("seed", 6), "coin"),
     ("sv-ops", meta_entry("episodes", 20), "built for 20 episodes and has played 40|state.boxes"),
     ("sv-ops", meta_entry("comment", "hello"), r"unexpected metadata \['comment'\]"),
@@ -142,10 +145,10 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("sv-ops", lambda meta, arrays: meta["coin"].update(has_uint32=1), "coin: has_uint32 is wrong"),
     ("sv-ops", lambda meta, arrays: meta["settings"].update(sigma="literal"), "a switch that SVOPS does not have"),
     ("sv-ops", lambda meta, arrays: arrays.update(other=np.zeros(3)), "unexpected array 'other'"),
-    ("sv-ops", entry("reals", places.SLACK, 1.0), "SLACK is 1.0, but the last projection had a solution"),
-    ("sv-ops", entry("reals", places.ROOM, -1.0), "state.reals is -1.0"),
+    ("sv-ops", entry("reals", "slack", 1.0), "reals: slack is 1.0, but the last projection had a solution"),
+    ("sv-ops", entry("reals", "room", -1.0), "state.reals is -1.0"),
     ("sv-ops", entry("certificate", slice(None), 0.9), "state.certificate does not sum to 1"),
-    ("raised", entry("reals", places.SLACK, 1e-9), "state.log_weight violates the optimistic constraints"),
+    ("raised", entry("reals", "slack", 1e-9), "state.log_weight violates the optimistic constraints"),
 ]
 
 
@@ -156,7 +159,7 @@ def blobs() -> dict[str, bytes]:
         learners["tight"] = after(40, "sv-ops", confidence_scale=0.02)
         learners["raised"] = after(40, "sv-ops", PLAIN.with_thresholds([0.1, 0.1]), confidence_scale=0.02)
         found = after(60, "cv-ops", confidence_scale=0.02)
-    assert learners["raised"].core.state.reals[places.SLACK] > 0.0
+    assert learners["raised"].core.state.reals.slack > 0.0
     assert isinstance(found, CVOPS)
     assert found.phase == 2
     return {name: to_bytes(learner) for name, learner in {**learners, "found": found}.items()}
@@ -182,7 +185,7 @@ def test_boxes_of_an_older_epoch_are_bounded_by_all_that_it_can_have_counted(rad
         moves = np.concatenate((rng.multinomial(now, [0.6, 0.3, 0.1]), np.zeros(3, dtype=np.int64)))
         visits, before = np.array([now, 0, 0, 0]), np.array([then, 0, 0, 0])
         lower_most, upper_least = np.ones(6), np.zeros(6)
-        _older_bounds(index, rule.radii, visits, moves, before, lower_most, upper_least)
+        _older_bounds(index, rule.radii, Counts(visits, moves, np.zeros((4, 0))), before, lower_most, upper_least)
         most, least = np.zeros(3), np.ones(3)
         for older in product(range(then + 1), repeat=3):
             if sum(older) == then and all(m - (now - then) <= o <= m for o, m in zip(older, moves, strict=False)):
@@ -307,8 +310,7 @@ def test_a_learner_that_was_interrupted_is_saved_as_it_is(kind: str, monkeypatch
             learner.plan()
             observe(learner, PLAIN, rng)
     monkeypatch.undo()
-    flag = places.PHASE_OVER if name == "_next_phase" else places.OPEN
-    assert learner.core.state.numbers[flag] == 1
+    assert getattr(learner.core.state.numbers, "phase_over" if name == "_next_phase" else "open") == 1
     twin = from_bytes(to_bytes(learner))
     for one in (learner, twin):
         one.plan()

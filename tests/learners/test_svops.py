@@ -9,7 +9,7 @@ import pytest
 from learner_cases import draw_path, make_learner, random_world
 from naive_svops import NaiveSVOPS
 
-from hedgerow.learners.mirror.state import LAST_STATUS, MIXING, PROJECTED, RELAXED
+from hedgerow.learners.mirror.state import PROJECTED, RELAXED
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import DeterministicCosts
@@ -87,7 +87,7 @@ def test_iterates_are_occupancies_within_boxes_and_optimistic_costs(preset: str)
     for t in range(400):
         rows = draw_path(world, learner.plan().policy, rng)
         learner.observe(rows, rng.random(3), (rng.random((3, 2)) < world.mean_costs[:, rows].T).astype(float))
-        if t % 20 == 0 and learner.core.state.numbers[LAST_STATUS] == PROJECTED:
+        if t % 20 == 0 and learner.core.state.numbers.last_status == PROJECTED:
             q = occupancy_of(learner)
             found = residuals(layout, q)
             assert max(found.negativity, found.mass, found.flow) <= 1e-12
@@ -143,7 +143,7 @@ def test_an_impossible_projection_is_relaxed_counted_and_survived() -> None:
     for _ in range(100):
         learner.observe(draw_path(world, learner.plan().policy, rng), rng.random(2), np.full((2, 1), 0.9))
         np.testing.assert_allclose(learner.policy.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)
-    assert learner.core.state.numbers[LAST_STATUS] == RELAXED
+    assert learner.core.state.numbers.last_status == RELAXED
     assert 50 < learner.diagnostics["infeasible"] <= 100
     assert learner.diagnostics["failed"] == 0
 
@@ -161,5 +161,5 @@ def test_learning_finds_the_cheap_action() -> None:
 
 def test_svops_never_mixes() -> None:
     learner = make_learner("sv-ops", random_world(9))
-    assert learner.core.state.reals[MIXING] == 0.0
+    assert learner.core.state.reals.mixing == 0.0
     assert learner.plan().branch == "own"

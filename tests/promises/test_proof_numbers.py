@@ -89,7 +89,7 @@ def test_columns_are_the_sums_that_they_claim_to_be() -> None:
     sums = {"width": 0.0, "weighted_width": 0.0, "radii": 0.0}
     for t in range(cell.spec["episodes"]):
         own, q_hat = own_occupancy(cmdp, learner), np.exp(learner.core.state.log_weight)
-        lam, width = float(learner.core.state.reals[2]), float(np.abs(own - q_hat).sum())
+        lam, width = learner.core.state.reals.mixing, float(np.abs(own - q_hat).sum())
         sums["width"] += width
         sums["weighted_width"] += (1 - lam) * width
         sums["radii"] += 2 * float(learner.core.state.boxes.xi @ q_hat)

@@ -18,7 +18,6 @@ from hedgerow.learners.mirror.files import load
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
-from hedgerow.learners.mirror.watch import MIRROR_LINEAR
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import DeterministicCosts
 from hedgerow.model.layout import Layout
@@ -152,7 +151,7 @@ def test_the_mirror_descent_inequality_against_its_worst_comparator() -> None:
     simulation.finish()
     run, score = simulation.result(), simulation.watcher.watch
     least = offline.optimum(world, score.estimates / score.estimates.max()).value * score.estimates.max()
-    left = score.sums[MIRROR_LINEAR] - least
+    left = score.sums.mirror_linear - least
     assert run["mirror_left"] <= left <= run["mirror_right"]
     assert left > 0.2 * run["mirror_right"]
 
@@ -166,7 +165,7 @@ def test_scores_are_those_of_the_policies_played() -> None:
     table = adversary.block(world.layout, 0, 60).dense()
     loss, violation, cost = 0.0, np.zeros(2), np.zeros(2)
     for t in range(60):
-        lam = float(learner.core.state.reals[2])
+        lam = learner.core.state.reals.mixing
         own, base = evaluate(world, learner.policy, table[t]), evaluate(world, learner.baseline, table[t])
         loss += lam * base.loss + (1 - lam) * own.loss
         mixed = lam * base.costs + (1 - lam) * own.costs

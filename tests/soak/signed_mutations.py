@@ -158,7 +158,7 @@ def _after_some_episodes(learner: Learner, situation: Situation) -> str:
     for _ in range(EPISODES):
         if learner.episodes is not None and learner.episode >= learner.episodes:
             break
-        if learner.core.state.numbers[1] == 0:
+        if learner.core.state.numbers.pending == 0:
             learner.plan()
         observe(learner, world, rng)
     wrong = problems(learner)

@@ -13,7 +13,6 @@ import numpy as np
 
 from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.state import COST_RESIDUAL, ETA, GAMMA, LAST_STATUS, MIXING, OPEN, SEGMENT
 
 CLOSE = 1e-6
 
@@ -23,7 +22,7 @@ def problems(learner: Learner) -> list[str]:
     state = learner.core.state
     found = [name for name, array in learner.state_arrays().items() if not np.all(np.isfinite(array))]
     found += [*_counts(learner), *_boxes(learner), *_rates(learner), *_search(learner)]
-    if not state.numbers[OPEN]:
+    if not state.numbers.open:
         found += [*_iterate(learner), *_mixing(learner)]
     policy = state.policy.reshape(-1, learner.layout.num_actions)
     if np.any(policy < 0.0) or np.any(np.abs(policy.sum(axis=1) - 1.0) > CLOSE):
@@ -115,13 +114,13 @@ def _rates(learner: Learner) -> list[str]:
     searching = isinstance(learner, CVOPS) and learner.phase == 1
     d, T = learner.delta, float(max(1, (learner.episodes or 1) - began))
     if searching or learner.settings.horizon == "doubling":
-        j = int(learner.core.state.numbers[SEGMENT])
+        j = learner.core.state.numbers.segment
         d, T = d / ((j + 1.0) * (j + 2.0)), 2.0**j
         if not 2**j - 1 <= learner.episode - began <= 2 ** (j + 1) - 2:
             return ["segment"]
     pairs = layout.num_states * layout.num_actions
     rate = np.sqrt(layout.steps * log(layout.steps * pairs / d) / (T * pairs))
-    return [] if np.allclose([reals[ETA], reals[GAMMA]], rate, rtol=CLOSE) else ["rates"]
+    return [] if np.allclose([reals.eta, reals.gamma], rate, rtol=CLOSE) else ["rates"]
 
 
 def _occupancy(learner: Learner) -> np.ndarray:
@@ -144,9 +143,9 @@ def _iterate(learner: Learner) -> list[str]:
     boxes = state.boxes
     if np.any(state.conditional < boxes.lower - 1e-5) or np.any(state.conditional > boxes.upper + 1e-5):
         found.append("conditional")
-    if learner.constrained and state.numbers[LAST_STATUS] == 0 and len(state.multipliers):
+    if learner.constrained and state.numbers.last_status == 0 and len(state.multipliers):
         excess = boxes.cost_lower.T @ w - learner.view.thresholds
-        if np.any(excess > state.reals[COST_RESIDUAL] + 1e-5) or state.reals[COST_RESIDUAL] > 1e-2:
+        if np.any(excess > state.reals.cost_residual + 1e-5) or state.reals.cost_residual > 1e-2:
             found.append("optimistic costs")
     return found
 
@@ -154,7 +153,7 @@ def _iterate(learner: Learner) -> list[str]:
 def _mixing(learner: Learner) -> list[str]:
     """The mixture respects the thresholds, whatever transitions of the boxes are the true ones; here those of q_hat."""
     core, L = learner.core, float(learner.layout.steps)
-    lam = float(core.state.reals[MIXING])
+    lam = core.state.reals.mixing
     if not 0.0 <= lam <= 1.0:
         return ["mixing"]
     if not len(core.baseline.policies):

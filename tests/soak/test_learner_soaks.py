@@ -13,8 +13,6 @@ from learner_files import situations
 from signed_mutations import judge
 from sound_learner import problems
 
-from hedgerow.learners.mirror.state import BRANCH, MIXING
-
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")]
 
 HERE = Path(__file__).resolve().parent
@@ -33,12 +31,12 @@ def test_the_twin_of_the_checks_sees_what_is_wrong() -> None:
         case = next(case for case in situations() if case.name == "s-ops")
         learner = case.learner()
         assert problems(learner) == []
-        learner.core.state.reals[MIXING] = -1.0
+        learner.core.state.reals.mixing = -1.0
         learner.core.state.counts.num_visits[0] += 1
         learner.core.state.boxes.xi[0] = 0.0
         found = problems(learner)
     assert {"mixing", "visits of layer 0", "xi of row 0"} <= set(found)
-    assert learner.core.state.numbers[BRANCH] >= 0
+    assert learner.core.state.numbers.branch >= 0
 
 
 def test_threads_on_shared_learners_neither_crash_nor_tear_files() -> None:

@@ -97,7 +97,7 @@ def save(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
 
 
 def step_or_finish(learner: Learner, world: CMDP, rng: Generator) -> None:
-    if not learner.core.state.numbers[1]:
+    if not learner.core.state.numbers.pending:
         learner.plan()
     observe(learner, world, rng)
 

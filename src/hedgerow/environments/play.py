@@ -18,6 +18,7 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, DeterministicCosts, EmpiricalCosts
 from hedgerow.model.index import Index
+from hedgerow.model.layout import Layout
 
 BERNOULLI, DETERMINISTIC, BETA, EMPIRICAL, OTHER = 0, 1, 2, 3, 4
 """Kinds of costs; those of other classes are drawn by their own `sample`, outside of compiled code."""
@@ -49,6 +50,29 @@ class Streams(NamedTuple):
     actions: Generator
     environment: Generator
     costs: Generator
+
+
+class Path(Bundle):
+    """The buffers of one episode."""
+
+    rows: IntArray
+    """(L,)"""
+    triples: IntArray
+    """(L,)"""
+    losses: FloatArray
+    """(L,)"""
+    costs: FloatArray
+    """(L, m)"""
+
+
+def make_path(layout: Layout, num_constraints: int) -> Path:
+    steps = layout.steps
+    return Path(
+        rows=np.zeros(steps, dtype=np.int64),
+        triples=np.zeros(steps, dtype=np.int64),
+        losses=np.zeros(steps),
+        costs=np.zeros((steps, num_constraints)),
+    )
 
 
 def make_streams(seed: int) -> Streams:
@@ -87,25 +111,24 @@ def play(
     policy: FloatArray,
     actions: Generator,
     environment: Generator,
-    cost_stream: Generator,
-    rows: IntArray,
-    triples: IntArray,
-    costs: FloatArray,
+    costs: Generator,
+    path: Path,
 ) -> None:
-    """Play `policy` (num_rows,) for an episode; writes its rows (L,), triples (L,) and the costs (L, m) of the rows."""
+    """Play `policy` (num_rows,) for an episode; writes all of its path but the losses."""
+    # Streams come one by one: a tuple of generators takes numba 10 microseconds to look at.
     matrix = 0
     if world.cost_kind == EMPIRICAL:
-        draw = cost_stream.random()
+        draw = costs.random()
         while world.cumulative[matrix] <= draw:
             matrix += 1
     x = 0
-    for k in range(len(rows)):
+    for k in range(len(path.rows)):
         r = _draw(policy, x * index.num_actions, (x + 1) * index.num_actions, actions.random())
         j = _draw(world.transitions, index.row_start[r], index.row_start[r + 1], environment.random())
-        rows[k] = r
-        triples[k] = j
-        for i in range(costs.shape[1]):
-            costs[k, i] = _draw_cost(world, r, i, matrix, cost_stream)
+        path.rows[k] = r
+        path.triples[k] = j
+        for i in range(path.costs.shape[1]):
+            path.costs[k, i] = _draw_cost(world, r, i, matrix, costs)
         x = index.successor[j]
 
 

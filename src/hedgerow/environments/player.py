@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, float_array, within
-from hedgerow.environments.play import OTHER, KernelWorld, Streams, make_world, play
+from hedgerow.environments.play import OTHER, KernelWorld, Streams, make_path, make_world, play
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
 from hedgerow.model.index import index_of
@@ -24,28 +24,24 @@ class Player:
 
     def __init__(self, cmdp: CMDP, world: KernelWorld, streams: Streams, *, full: bool = False) -> None:
         self._cmdp, self._world, self._streams, self._full = cmdp, world, streams, full
-        self._index, steps, m = index_of(cmdp.layout), cmdp.layout.steps, cmdp.num_constraints
-        self._rows, self._triples = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
-        self._costs, self._policy = np.zeros((steps, m)), np.zeros(cmdp.layout.num_rows)
+        self._index, self._path = index_of(cmdp.layout), make_path(cmdp.layout, cmdp.num_constraints)
+        self._policy = np.zeros(cmdp.layout.num_rows)
 
     def play(self, policy: Policy, loss: FloatArray) -> Episode:
         """An episode under the loss (num_rows,); with full feedback it tells the losses and costs of all pairs."""
-        streams, rows, costs = self._streams, self._rows, self._costs
+        rows, triples, costs = self._path.rows, self._path.triples, self._path.costs
         self._policy[:] = policy.probabilities  # compiled code exists once, for arrays that can be written to
         world, all_costs = self._world, None
         if self._full or world.cost_kind == OTHER:
             world = world.replace(cost_kind=OTHER)
-        play(
-            self._index, world, self._policy, streams.actions, streams.environment, streams.costs,
-            rows, self._triples, costs,
-        )  # fmt: skip
+        play(self._index, world, self._policy, *self._streams, self._path)
         if world.cost_kind == OTHER:
             all_costs = self._sampled()
             costs = all_costs[rows]
         layout = self._cmdp.layout
         if not self._full:
-            return Episode.trusted(layout, rows, self._triples, loss[rows], costs)
-        return Episode.trusted(layout, rows, self._triples, loss[rows], costs, loss, all_costs)
+            return Episode.trusted(layout, rows, triples, loss[rows], costs)
+        return Episode.trusted(layout, rows, triples, loss[rows], costs, loss, all_costs)
 
     def _sampled(self) -> FloatArray:
         """G_t (num_rows, m), checked: the class that draws it may be anybody's."""

@@ -13,25 +13,29 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray, frozen
-from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.environments.play import KernelWorld
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Mixture, Policy, UniformMixture
 
-# Places in `tallies`.
-PLAYED = 0  # episodes of this run
-NEXT_MARK = 1  # which checkpoint comes next
-UNSAFE = 2  # episodes whose mixture violated a constraint
-NUM_TALLIES = 3
+
+class Tallies(Record):
+    """Counters of a run."""
+
+    played: int
+    """Episodes of this run"""
+    next_mark: int
+    """Which checkpoint comes next"""
+    unsafe: int
+    """Episodes whose mixture violated a constraint"""
 
 
 class Scores(Bundle):
     """Running sums of a run; kernels modify them."""
 
-    tallies: IntArray
-    """(NUM_TALLIES,)"""
+    tallies: Tallies
     loss: FloatArray
     """(1,): sum_t l_t^T q_t"""
     costs: FloatArray
@@ -75,7 +79,7 @@ def make_scores(layout: Layout, num_constraints: int) -> Scores:
     """Nothing played yet."""
     m, rows = num_constraints, layout.num_rows
     return Scores(
-        tallies=np.zeros(NUM_TALLIES, dtype=np.int64),
+        tallies=Tallies(),
         loss=np.zeros(1),
         costs=np.zeros(m),
         violation=np.zeros(m),
@@ -159,7 +163,7 @@ def forward(
 @kernel
 def add_scores(world: KernelWorld, loss: FloatArray, scores: Scores) -> bool:
     """Add the episode whose q_t is in `occupancy`, with the loss (num_rows,); returns whether it is unsafe."""
-    q, losses, tallies = scores.occupancy, scores.losses, scores.tallies
+    q, losses = scores.occupancy, scores.losses
     expected = 0.0
     for r in range(len(q)):
         expected += loss[r] * q[r]
@@ -176,31 +180,25 @@ def add_scores(world: KernelWorld, loss: FloatArray, scores: Scores) -> bool:
         scores.violation[i] += max(excess, 0.0)
         scores.worst[i] = max(scores.worst[i], excess)
         unsafe |= excess > 0.0
-    tallies[PLAYED] += 1
+    scores.tallies.played += 1
     if unsafe:
-        tallies[UNSAFE] += 1
+        scores.tallies.unsafe += 1
     return unsafe
-
-
-@kernel
-def add_episode(world: KernelWorld, loss: FloatArray, scores: Scores) -> bool:
-    """`add_scores`, for callers that are not compiled."""
-    return add_scores(world, loss, scores)
 
 
 @kernel
 def keep_mark(scores: Scores, curves: Curves) -> int:
     """After an episode: copy the sums if it is a checkpoint; returns which one, -1 if none."""
     tallies = scores.tallies
-    mark = tallies[NEXT_MARK]
-    if mark >= len(curves.marks) or tallies[PLAYED] != curves.marks[mark]:
+    mark = tallies.next_mark
+    if mark >= len(curves.marks) or tallies.played != curves.marks[mark]:
         return -1
     curves.loss[mark] = scores.loss[0]
-    curves.unsafe[mark] = tallies[UNSAFE]
+    curves.unsafe[mark] = tallies.unsafe
     copy_into(scores.costs, curves.costs[mark])
     copy_into(scores.violation, curves.violation[mark])
     copy_into(scores.worst, curves.worst[mark])
     copy_into(scores.excess, curves.excess[mark])
     copy_into(scores.losses, curves.losses[mark])
-    tallies[NEXT_MARK] += 1
-    return int(mark)
+    tallies.next_mark += 1
+    return mark

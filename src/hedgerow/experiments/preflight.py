@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.adversaries import losses
+from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.errors import HedgerowError
 from hedgerow.estimates.radii import KINDS, Radii, RadiusRule, cost_radius, num_uncertain_triples, transition_radius
 from hedgerow.experiments import parts
@@ -222,10 +223,13 @@ def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]
 
 
 def num_bytes(value: Any) -> int:
-    """Of all arrays in a tree of tuples."""
-    if isinstance(value, np.ndarray):
-        return int(value.nbytes)
-    return sum(map(num_bytes, value)) if isinstance(value, tuple) else 0
+    """Of all arrays in a tree of tuples, bundles and records."""
+    if isinstance(value, Bundle):
+        value = tuple(value.as_dict().values())
+    if isinstance(value, tuple):
+        return sum(map(num_bytes, value))
+    array = value.values if isinstance(value, Record) else value
+    return int(array.nbytes) if isinstance(array, np.ndarray) else 0
 
 
 def process_bytes() -> int | None:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray, did_you_mean, frozen
 from hedgerow.environments.protocol import Environment
-from hedgerow.environments.scores import NEXT_MARK
 from hedgerow.errors import InfeasibleError, InvalidInput
 from hedgerow.learners.protocol import Learner
 from hedgerow.model.cmdp import CMDP
@@ -138,7 +137,7 @@ class Run:
 def make_run(simulation: Simulation) -> Run:
     """The scores of the checkpoints that were reached; the comparator is the optimum of the mean loss so far."""
     scores, curves = simulation.referee.scores, simulation.referee.curves
-    reached = int(scores.tallies[NEXT_MARK])
+    reached = scores.tallies.next_mark
     optimum, comparator = _comparator(simulation.world, scores.losses / max(1, simulation.done))
     notes = simulation.columns(reached)
     return Run(

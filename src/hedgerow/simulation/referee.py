@@ -17,15 +17,7 @@ from hedgerow.checks import FloatArray, IntArray, kind_of
 from hedgerow.environments.play import OTHER, make_streams, make_world
 from hedgerow.environments.player import Player
 from hedgerow.environments.protocol import Environment
-from hedgerow.environments.scores import (
-    NEXT_MARK,
-    PLAYED,
-    Occupancies,
-    add_episode,
-    keep_mark,
-    make_curves,
-    make_scores,
-)
+from hedgerow.environments.scores import Occupancies, add_scores, keep_mark, make_curves, make_scores
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.protocol import Plan
 from hedgerow.learners.watching import Stage
@@ -52,14 +44,14 @@ class Exact:
         """Score a plan, before it is played, under the loss (num_rows,)."""
         self._loss[:] = loss
         self.scores.occupancy[:] = self._occupancies.of(plan.mixture)
-        add_episode(self.stage.world, self._loss, self.scores)
+        add_scores(self.stage.world, self._loss, self.scores)
 
     def play(self, plan: Plan, loss: FloatArray) -> Episode:
         return self._player.play(plan.policy, loss)
 
     def keep(self) -> int:
         """After an episode: which checkpoint it is, -1 if none."""
-        return int(keep_mark(self.scores, self.curves))
+        return keep_mark(self.scores, self.curves)
 
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:
         return {}
@@ -82,7 +74,7 @@ class Sampled:
         self._kept = np.zeros((len(marks), 1 + m))
 
     def add(self, plan: Plan, loss: FloatArray | None) -> None:
-        self.scores.tallies[PLAYED] += 1
+        self.scores.tallies.played += 1
 
     def play(self, plan: Plan, loss: FloatArray | None) -> Episode:
         episode = self._environment.play(plan.policy, self._rng)
@@ -93,11 +85,11 @@ class Sampled:
 
     def keep(self) -> int:
         tallies = self.scores.tallies
-        mark = int(tallies[NEXT_MARK])
-        if mark >= len(self.curves.marks) or tallies[PLAYED] != self.curves.marks[mark]:
+        mark = tallies.next_mark
+        if mark >= len(self.curves.marks) or tallies.played != self.curves.marks[mark]:
             return -1
         self._kept[mark] = self._observed
-        tallies[NEXT_MARK] += 1
+        tallies.next_mark += 1
         return mark
 
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:

@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 
 from hedgerow.adversaries.adaptive import AdaptiveLosses, Pursuit
 from hedgerow.checks import FloatArray, kind_of, num_episodes, seed_number, whole_number
-from hedgerow.environments.scores import PLAYED
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.protocol import Learner, Plan, check_note_names, feedback_of
 from hedgerow.learners.watching import Compiled, Nobody, Watched, Watcher
@@ -151,7 +150,7 @@ class Simulation:
     @property
     def done(self) -> int:
         """Episodes of this run so far."""
-        return int(self.referee.scores.tallies[PLAYED]) if hasattr(self, "referee") else 0
+        return self.referee.scores.tallies.played if hasattr(self, "referee") else 0
 
     def run(self, progress: bool = False) -> Run:
         """Run to the end and score, as one operation on the learner."""

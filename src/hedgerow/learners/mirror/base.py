@@ -32,24 +32,7 @@ from hedgerow.learners.mirror.plans import Baselines, MirrorPlan
 from hedgerow.learners.mirror.rescue import project_now, rescue
 from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy
 from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_settings, names_of
-from hedgerow.learners.mirror.state import (
-    BRANCH,
-    EPISODE,
-    ETA,
-    FAILED,
-    GAMMA,
-    INFEASIBLE,
-    ITERATIONS,
-    MIXING,
-    OPEN,
-    PENDING,
-    PHASE_OVER,
-    SEGMENT_END,
-    STALE,
-    SUSPECT,
-    flat_arrays,
-    make_state,
-)
+from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import learn, prepare, set_rates, uniform_weights
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.model.cmdp import View, checked_transitions
@@ -153,14 +136,14 @@ class MirrorLearner(ABC):
             layout, m, len(baseline.binding), settings.clip_costs, self.transitions,
             num_baselines=num_baselines, search=search,
         )  # fmt: skip
-        state.numbers[STALE] = 1  # nothing is cached yet
+        state.numbers.stale = 1  # nothing is cached yet
         return make_core(layout, rule, state, baseline, search_rule)
 
     def _start(self, core: Core) -> None:
         """Rates, uniform weights and the first policy, from the episode that the state is at."""
-        done = int(core.state.numbers[EPISODE])
+        done = core.state.numbers.episode
         if core.rule.doubling:
-            core.state.numbers[SEGMENT_END] = done + 1
+            core.state.numbers.segment_end = done + 1
             set_rates(core, 1.0, core.rule.log_inverse_delta + log(2.0))
         else:
             set_rates(core, float(max(1, (self.episodes or 1) - done)), core.rule.log_inverse_delta)
@@ -174,14 +157,14 @@ class MirrorLearner(ABC):
     @exclusive
     def plan(self) -> MirrorPlan:
         """The policy of the next episode. Each plan must be followed by one `observe`."""
-        if self.core.state.numbers[PENDING]:
+        if self.core.state.numbers.pending:
             raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
         self.check_horizon(1)
         self._complete()
         state = self.core.state
-        toss(state.numbers, state.reals, len(self.core.baseline.policies), self.coin)
+        toss(self.core, self.coin)
         if self.core.search.active:
-            keep_policy(state.search.policies, self.core.search.draws, state.policy, self.episode + 1, self.coin)
+            keep_policy(self.core.search, state.search, state.policy, self.episode + 1, self.coin)
         return self._current_plan()
 
     @exclusive
@@ -191,11 +174,11 @@ class MirrorLearner(ABC):
 
     def _current_plan(self) -> MirrorPlan:
         state = self.core.state
-        if not state.numbers[PENDING]:
+        if not state.numbers.pending:
             raise InvalidInput("no episode is planned; call plan first")
         if self._baselines.source is not self.core.baseline:  # a new phase
             self._baselines = Baselines(self.layout, self.core.baseline)
-        lam, branch = float(state.reals[MIXING]), int(state.numbers[BRANCH])
+        lam, branch = state.reals.mixing, state.numbers.branch
         return self._baselines.plan(self.episode, state.policy, lam, branch, frozen(self._cost_bounds()))
 
     @exclusive
@@ -206,7 +189,7 @@ class MirrorLearner(ABC):
         which somebody else chose an action, the confidence sets learn; its losses say nothing about the plan and are
         left out.
         """
-        if not self.core.state.numbers[PENDING]:
+        if not self.core.state.numbers.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
         if not isinstance(episode, Episode):
             if losses is None:
@@ -246,9 +229,9 @@ class MirrorLearner(ABC):
         self._complete()
 
     def _complete(self) -> None:
-        if self.core.state.numbers[OPEN]:
+        if self.core.state.numbers.open:
             rescue(self.layout, self.core)
-        if self.core.state.numbers[PHASE_OVER]:
+        if self.core.state.numbers.phase_over:
             self._next_phase()
 
     def _next_phase(self) -> None:
@@ -284,7 +267,7 @@ class MirrorLearner(ABC):
     @property
     def episode(self) -> int:
         """How many episodes were observed."""
-        return int(self.core.state.numbers[EPISODE])
+        return self.core.state.numbers.episode
 
     @property
     def begun(self) -> int:
@@ -305,23 +288,22 @@ class MirrorLearner(ABC):
 
     def played_array(self) -> FloatArray:
         """The policy of the last plan as the array of the state that kernels use: not for writing."""
-        branch = int(self.core.state.numbers[BRANCH])
+        branch = self.core.state.numbers.branch
         return self.core.baseline.policies[branch - 1] if branch else self.core.state.policy
 
     @property
     def eta(self) -> float:
-        return float(self.core.state.reals[ETA])
+        return self.core.state.reals.eta
 
     @property
     def gamma(self) -> float:
-        return float(self.core.state.reals[GAMMA])
+        return self.core.state.reals.gamma
 
     @property
     def diagnostics(self) -> dict[str, int]:
         """Counters of the projections so far: infeasible, suspect (solved the slow way), failed, Newton steps."""
         numbers = self.core.state.numbers
-        places = {"infeasible": INFEASIBLE, "suspect": SUSPECT, "failed": FAILED, "iterations": ITERATIONS}
-        return {name: int(numbers[place]) for name, place in places.items()}
+        return {name: getattr(numbers, name) for name in ("infeasible", "suspect", "failed", "iterations")}
 
     @abstractmethod
     def guarantees(self) -> Ledger:

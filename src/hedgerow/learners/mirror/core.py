@@ -105,9 +105,7 @@ class Buffers(Bundle):
 
 
 class Core(Bundle):
-    """All of it. Compiled calls copy a bundle and count its references, about a microsecond for this one: kernels that
-    run in every episode take the few parts that they need.
-    """
+    """All of it."""
 
     index: Index
     rule: Rule

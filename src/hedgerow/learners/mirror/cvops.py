@@ -34,17 +34,7 @@ from hedgerow.learners.mirror.promised import (
     regret_statement,
 )
 from hedgerow.learners.mirror.regret_constants import primal_constant
-from hedgerow.learners.mirror.safe_search import (
-    LITERAL,
-    MARGIN,
-    PRACTICAL,
-    RADIUS,
-    RHO_HAT,
-    T_BAR,
-    Search,
-    SearchRule,
-    make_search,
-)
+from hedgerow.learners.mirror.safe_search import LITERAL, PRACTICAL, Facts, Search, SearchRule, make_search
 from hedgerow.learners.mirror.settings import (
     Preset,
     SearchSwitches,
@@ -56,24 +46,13 @@ from hedgerow.learners.mirror.settings import (
 from hedgerow.learners.mirror.simplex_ogd import regret_constant, step_constant
 from hedgerow.learners.mirror.sops import largest_mixing
 from hedgerow.learners.mirror.sound_search import check_policies, check_search, end_of_search
-from hedgerow.learners.mirror.state import (
-    BRANCH,
-    EPISODE,
-    EPOCHS,
-    FAILED,
-    INFEASIBLE,
-    ITERATIONS,
-    PENDING,
-    PHASE_OVER,
-    SUSPECT,
-    flat_arrays,
-)
+from hedgerow.learners.mirror.state import Numbers, flat_arrays
 from hedgerow.learners.ownership import exclusive
 from hedgerow.model.cmdp import View
 from hedgerow.paper import cite
 
 MEMORY_BUDGET = 256 * 2**20
-CARRIED = (EPISODE, BRANCH, INFEASIBLE, SUSPECT, FAILED, ITERATIONS, EPOCHS)
+CARRIED = ("episode", "branch", "infeasible", "suspect", "failed", "iterations", "epochs")
 """The numbers that go on from phase to phase."""
 PRIMAL_EVENTS = 9
 """Of the primal player: its regret bound fails with probability 9 delta."""
@@ -148,9 +127,10 @@ class CVOPS(MirrorLearner):
 
     def _next_phase(self) -> None:
         old = self.core.state
-        kept = min(int(old.search.facts[T_BAR]), len(old.search.policies))
+        kept = min(int(old.search.facts.t_bar), len(old.search.policies))
         core = self._second_core(old.search.replace(policies=old.search.policies[:kept].copy()))
-        core.state.numbers[list(CARRIED)] = old.numbers[list(CARRIED)]
+        for name in CARRIED:
+            setattr(core.state.numbers, name, getattr(old.numbers, name))
         if self.settings.phase2_stats == "keep":
             # Copied, because the scores of the last episode still look at the first phase.
             core.state.counts.take(old.counts)
@@ -169,9 +149,9 @@ class CVOPS(MirrorLearner):
         facts, alpha, L = search.facts, self.view.thresholds, float(self.layout.steps)
         binding = alpha < L
         beta: FloatArray = np.full(len(alpha), L)  # where nothing can be violated nothing is claimed
-        beta[binding] = alpha[binding] - facts[RHO_HAT]
+        beta[binding] = alpha[binding] - facts.rho_hat
         if self.settings.baseline_bound == "each":
-            beta[binding] = np.minimum(beta[binding], search.cost_sums / facts[T_BAR] + facts[RADIUS])
+            beta[binding] = np.minimum(beta[binding], search.cost_sums / facts.t_bar + facts.radius)
         # Below 0 only if the truth left its radius; larger is the safe side.
         return np.maximum(beta, 0.0)
 
@@ -189,25 +169,25 @@ class CVOPS(MirrorLearner):
     @property
     def t_bar(self) -> int | None:
         """How many episodes phase 1 took; None while it lasts."""
-        return int(self._facts[T_BAR]) if self.phase == 2 else None
+        return int(self._facts.t_bar) if self.phase == 2 else None
 
     @property
     def rho_hat(self) -> float | None:
         """The margin that the found mixture surely leaves to every threshold; None while phase 1 lasts."""
-        return float(self._facts[RHO_HAT]) if self.phase == 2 else None
+        return self._facts.rho_hat if self.phase == 2 else None
 
     @property
     def margin(self) -> float:
         """min_i (alpha_i - mean cost): of all policies of phase 1 together, as observed so far."""
-        return float(self._facts[MARGIN])
+        return self._facts.margin
 
     @property
     def radius(self) -> float:
         """How far `margin` may be off, at present or when phase 1 ended."""
-        return float(self._facts[RADIUS])
+        return self._facts.radius
 
     @property
-    def _facts(self) -> FloatArray:
+    def _facts(self) -> Facts:
         return self.core.state.search.facts
 
     @property
@@ -243,22 +223,22 @@ class CVOPS(MirrorLearner):
         """Without the places for policies that are still empty."""
         arrays = flat_arrays(self.core.state)
         if self.phase == 1:
-            seen = self.episode + int(self.core.state.numbers[PENDING])
+            seen = self.episode + self.core.state.numbers.pending
             arrays["search.policies"] = arrays["search.policies"][:seen]
         return arrays
 
     def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
-        numbers, policies = arrays["numbers"], arrays["search.policies"]
+        numbers, policies = Numbers(arrays["numbers"]), arrays["search.policies"]
         own, room = self.core.state.search, len(self.core.state.search.policies)
-        for name, array in own.as_dict().items():
+        for name, array in flat_arrays(own).items():
             if name != "policies" and arrays[f"search.{name}"].shape != array.shape:
                 raise InvalidInput(f"state.search.{name} must have the shape {array.shape}")
-        given = Search(*(arrays[f"search.{name}"] for name in Search.fields))
-        t_bar, over = end_of_search(given.facts), bool(numbers[PHASE_OVER])
-        if over and t_bar != numbers[EPISODE]:
-            raise InvalidInput(f"state.numbers: PHASE_OVER, but state.search.facts say t_bar = {t_bar}")
-        searched = t_bar or int(numbers[EPISODE])
-        kept = min(room, searched + (0 if t_bar else int(numbers[PENDING])))
+        given = Search(arrays["search.weights"], arrays["search.cost_sums"], policies, Facts(arrays["search.facts"]))
+        t_bar, over = end_of_search(given.facts), bool(numbers.phase_over)
+        if over and t_bar != numbers.episode:
+            raise InvalidInput(f"state.numbers: phase_over, but state.search.facts say t_bar = {t_bar}")
+        searched = t_bar or numbers.episode
+        kept = min(room, searched + (0 if t_bar else numbers.pending))
         if policies.shape != (kept, self.layout.num_rows):
             raise InvalidInput(f"state.search.policies has shape {policies.shape}, not {(kept, self.layout.num_rows)}")
         check_policies(self.layout, "search.policies", policies)

@@ -19,7 +19,7 @@ from hedgerow.learners.mirror import settings as switches
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_numbers import restored_coin
 from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
-from hedgerow.learners.mirror.state import NUM_REALS, flat_arrays
+from hedgerow.learners.mirror.state import Reals, flat_arrays
 from hedgerow.learners.ownership import in_turn
 from hedgerow.learners.view_files import META, view_arrays, view_from, view_meta
 from hedgerow.model.cmdp import UNFIT
@@ -143,7 +143,7 @@ def _upgraded(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {
         **arrays,
         "state.certificate": np.full(theta.shape, 1.0 / max(1, theta.size)),
-        "state.reals": np.append(reals, np.zeros(NUM_REALS - NUM_OLD_REALS)),
+        "state.reals": np.append(reals, np.zeros(len(Reals.fields) - NUM_OLD_REALS)),
     }
 
 

@@ -8,13 +8,14 @@ solver or a phase of the learner is over; the caller does what is needed and com
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
+
 from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.environments.play import KernelWorld, play
+from hedgerow.environments.play import KernelWorld, Path, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, keep_mark
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.mixing import toss
@@ -27,24 +28,18 @@ from hedgerow.learners.mirror.notes import (
     note_plan,
 )
 from hedgerow.learners.mirror.safe_search import keep_policy
-from hedgerow.learners.mirror.state import BRANCH, EPISODE, PHASE_OVER
 from hedgerow.learners.mirror.step import learn
 from hedgerow.learners.mirror.watch import Watch, occupy, watch_close, watch_learning, watch_plan
-from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
 
 
-class Path(Bundle):
-    """The buffers of one episode."""
+class Chance(NamedTuple):
+    """All chance of a run: the learner's coin, and the streams of the world."""
 
-    rows: IntArray
-    """(L,)"""
-    triples: IntArray
-    """(L,)"""
-    losses: FloatArray
-    """(L,)"""
-    costs: FloatArray
-    """(L, m)"""
+    coin: Generator
+    actions: Generator
+    environment: Generator
+    costs: Generator
 
 
 class Losses(Bundle):
@@ -62,16 +57,6 @@ class Losses(Bundle):
     """(num_rows,): the loss of the present episode under pursuit; empty without one"""
 
 
-def make_path(layout: Layout, num_constraints: int) -> Path:
-    steps = layout.steps
-    return Path(
-        rows=np.zeros(steps, dtype=np.int64),
-        triples=np.zeros(steps, dtype=np.int64),
-        losses=np.zeros(steps),
-        costs=np.zeros((steps, num_constraints)),
-    )
-
-
 @kernel
 def run_block(
     core: Core,
@@ -83,27 +68,23 @@ def run_block(
     path: Path,
     given: Losses,
     first: int,
-    coin: Generator,
-    actions: Generator,
-    environment: Generator,
-    cost_stream: Generator,
+    chance: Chance,
 ) -> tuple[int, bool]:
     """Run the episodes first, ... of a block of losses; without `notes` nothing of them is compiled.
 
     Returns how many of the block are done, and whether the last of them is closed: if its projection needs the slow
     solver, the learner has to `complete` it before it is closed. Also returns when a phase of the learner is over.
     """
-    index, numbers, reals, policy = core.index, core.state.numbers, core.state.reals, core.state.policy
+    index, numbers, policy, baselines = core.index, core.state.numbers, core.state.policy, core.baseline.policies
     rows, triples, losses, costs = path.rows, path.triples, path.losses, path.costs
-    baselines = core.baseline.policies
     for i in range(first, len(given.pattern)):
         loss = given.patterns[given.pattern[i]]
         if given.rate > 0.0:
             loss = given.pursuit
-            pursue(index.num_actions, given.average, loss)
-        toss(numbers, reals, len(baselines), coin)
+            pursue(index.num_actions, given)
+        toss(core, chance.coin)
         if core.search.active:
-            keep_policy(core.state.search.policies, core.search.draws, policy, numbers[EPISODE] + 1, coin)
+            keep_policy(core.search, core.state.search, policy, numbers.episode + 1, chance.coin)
         occupy(core, world, scores, watch)
         add_scores(world, loss, scores)
         if notes is not None:
@@ -111,10 +92,10 @@ def run_block(
         watch_plan(core, world, scores, curves, watch)
         if notes is not None and len(notes.optimism) > 0:
             note_estimator(core, loss, scores, notes)
-        plays = policy if numbers[BRANCH] == 0 else baselines[numbers[BRANCH] - 1]
-        play(index, world, plays, actions, environment, cost_stream, rows, triples, costs)
+        plays = policy if numbers.branch == 0 else baselines[numbers.branch - 1]
+        play(index, world, plays, chance.actions, chance.environment, chance.costs, path)
         if given.rate > 0.0:
-            remember(given.rate, plays, given.average)
+            remember(given, plays)
         if notes is not None:
             note_episode(core, costs, notes)
         for k in range(len(rows)):
@@ -129,20 +110,20 @@ def run_block(
         watch_close(core, mark, watch)
         if notes is not None:
             note_close(core, mark, notes)
-        if numbers[PHASE_OVER]:
+        if numbers.phase_over:
             return i + 1, True
     return len(given.pattern), True
 
 
 @kernel
-def pursue(num_actions: int, average: FloatArray, loss: FloatArray) -> None:
+def pursue(num_actions: int, given: Losses) -> None:
     """The loss (num_rows,) of `Pursuit`: on the actions that the learner has favoured lately."""
-    for r in range(len(loss)):
-        loss[r] = min(1.0, 0.5 * num_actions * average[r])
+    for r in range(len(given.pursuit)):
+        given.pursuit[r] = min(1.0, 0.5 * num_actions * given.average[r])
 
 
 @kernel
-def remember(rate: float, plays: FloatArray, average: FloatArray) -> None:
+def remember(given: Losses, plays: FloatArray) -> None:
     """What `Pursuit` remembers of the policies (num_rows,) played so far."""
     for r in range(len(plays)):
-        average[r] = (1.0 - rate) * average[r] + rate * plays[r]
+        given.average[r] = (1.0 - given.rate) * given.average[r] + given.rate * plays[r]

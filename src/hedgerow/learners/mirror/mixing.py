@@ -18,22 +18,22 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
-from hedgerow.learners.mirror.core import DISCARD, REALISED, Core
-from hedgerow.learners.mirror.state import BRANCH, MIXING, PENDING, PROJECTED, STALE
+from hedgerow.learners.mirror.core import DISCARD, REALISED, Baseline, Core
+from hedgerow.learners.mirror.state import PROJECTED
 
 ROUND_UP = 1.0 + 1e-12
 
 
 @kernel
-def toss(numbers: IntArray, reals: FloatArray, num_baselines: int, coin: Generator) -> None:
+def toss(core: Core, coin: Generator) -> None:
     """Begin an episode: one coin decides which policy plays all of it, 0 for the own one, j + 1 for a baseline."""
-    branch = 0
-    if num_baselines > 0 and coin.random() < reals[MIXING]:
+    state, num_baselines, branch = core.state, len(core.baseline.policies), 0
+    if num_baselines > 0 and coin.random() < state.reals.mixing:
         branch = 1
         if num_baselines > 1:
             branch += min(int(coin.random() * num_baselines), num_baselines - 1)
-    numbers[BRANCH] = branch
-    numbers[PENDING] = 1
+    state.numbers.branch = branch
+    state.numbers.pending = 1
 
 
 @kernel
@@ -42,8 +42,8 @@ def bound_mixture(core: Core, rows: IntArray) -> None:
 
     A mixture has no worst transitions of its own (departure D6): its bound is the average of the bounds of its parts.
     """
-    trace, lam, kind = core.buffers.trace, core.state.reals[MIXING], core.rule.mixture_bound
-    branch = core.state.numbers[BRANCH]
+    trace, lam, kind = core.buffers.trace, core.state.reals.mixing, core.rule.mixture_bound
+    branch = core.state.numbers.branch
     if kind == DISCARD:
         for k in range(len(rows)):
             trace.u[k] *= 1.0 - lam
@@ -56,7 +56,7 @@ def bound_mixture(core: Core, rows: IntArray) -> None:
         if len(core.baseline.policies) == 1:
             bound_baselines(core, rows, 0, 1)
         else:
-            if core.state.numbers[STALE]:
+            if core.state.numbers.stale:
                 refresh_cached_bounds(core)
             for k in range(len(rows)):
                 trace.baseline_u[k] = core.state.baseline_u[rows[k]]
@@ -93,15 +93,16 @@ def refresh_cached_bounds(core: Core) -> None:
             u[r] += policies[j, r] * reach[r // core.index.num_actions] / len(policies)
     for r in range(len(u)):
         core.state.baseline_visits[r] = core.state.counts.num_visits[r]
-    core.state.numbers[STALE] = 0
+    core.state.numbers.stale = 0
 
 
 @kernel
-def watch_cached_bounds(num_visits: IntArray, seen: IntArray, rows: IntArray, numbers: IntArray) -> None:
+def watch_cached_bounds(core: Core, rows: IntArray) -> None:
     """Note whether some visited row has twice the visits that the cached bounds were made with."""
+    state = core.state
     for r in rows:
-        if num_visits[r] >= max(1, 2 * seen[r]):
-            numbers[STALE] = 1
+        if state.counts.num_visits[r] >= max(1, 2 * state.baseline_visits[r]):
+            state.numbers.stale = 1
 
 
 @kernel
@@ -126,7 +127,7 @@ def cost_bounds(core: Core, bounds: FloatArray) -> None:
     """Upper bounds (m,) of the expected costs of the next episode before its coin, at most L each: of the mixture if
     there is a baseline, else the joint robust cost of the policy.
     """
-    steps, lam, beta = float(len(core.buffers.trace.u)), core.state.reals[MIXING], core.baseline.costs
+    steps, lam, beta = float(len(core.buffers.trace.u)), core.state.reals.mixing, core.baseline.costs
     if len(core.baseline.policies) == 0:
         joint_costs_of_columns(core.index, core.buffers.columns, core.state.boxes.cost_upper, bounds)
         for i in range(len(bounds)):
@@ -141,17 +142,17 @@ def mixing_weight(core: Core, status: int) -> float:
     """lambda for the next episode, rounded up; 1 after a projection without a solution."""
     if status != PROJECTED:
         return 1.0
-    baseline, bounds, steps = core.baseline, core.state.bounds, float(len(core.buffers.trace.u))
+    steps = float(len(core.buffers.trace.u))
     if core.rule.literal_sigma:
-        return literal_weight(baseline.binding, bounds, baseline.thresholds, baseline.costs, steps)
-    return safe_weight(baseline.binding, bounds, baseline.thresholds, baseline.costs, steps)
+        return literal_weight(core.baseline, core.state.bounds, steps)
+    return safe_weight(core.baseline, core.state.bounds, steps)
 
 
 @kernel
-def safe_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: FloatArray, steps: float) -> float:
-    """The smallest lambda that makes the mixture safe against all bounds, rounded up."""
-    lam = 0.0
-    for i in binding:
+def safe_weight(baseline: Baseline, bounds: FloatArray, steps: float) -> float:
+    """The smallest lambda that makes the mixture safe against all bounds (m,), rounded up."""
+    alpha, beta, lam = baseline.thresholds, baseline.costs, 0.0
+    for i in baseline.binding:
         U = min(bounds[i], steps)
         if alpha[i] < U:
             lam = max(lam, (U - alpha[i]) / (U - beta[i]))
@@ -159,15 +160,14 @@ def safe_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: 
 
 
 @kernel
-def literal_weight(binding: IntArray, bounds: FloatArray, alpha: FloatArray, beta: FloatArray, steps: float) -> float:
+def literal_weight(baseline: Baseline, bounds: FloatArray, steps: float) -> float:
     """sigma as printed: over all constraints as soon as one is in danger; cut to [0, 1]. A demonstration of D1."""
-    danger = False
-    for i in binding:
+    alpha, beta, lam, danger = baseline.thresholds, baseline.costs, 0.0, False
+    for i in baseline.binding:
         danger |= bounds[i] > alpha[i]
     if not danger:
         return 0.0
-    lam = 0.0
-    for i in binding:
+    for i in baseline.binding:
         U = min(bounds[i], steps)
         lam = max(lam, (U - alpha[i]) / (U - beta[i])) if beta[i] != U else 1.0
     return min(1.0, lam)

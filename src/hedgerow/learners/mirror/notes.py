@@ -17,39 +17,52 @@ from math import exp, sqrt
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import Scores, forward
 from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.state import COST_RESIDUAL, EPISODE, MIXING
-from hedgerow.learners.mirror.watch import OUTSIDE_G, OUTSIDE_P, Watch
+from hedgerow.learners.mirror.watch import Watch
 from hedgerow.model.layout import Layout
 
-# Places in `sums`.
-WIDTH = 0  # sum_t |q - q_hat|_1
-WEIGHTED = 1  # sum_t (1 - lambda) |q - q_hat|_1
-RADII = 2  # 2 sum_t xi^T q_hat
-RESIDUALS = 3  # sum_t of the cost residuals of PROJ
-PRIMAL = 4  # sum_t (sum_i phi_i g_i)^T q_t while CV-OPS searches
-DUAL = 5  # sum_t phi^T loss of its dual player
-DUAL_RATIO = 6  # max_t of (regret of the dual player) / sqrt(t)
-UPPER = 7  # sum_t (1 - lambda) |u_hat - q|_1, if the estimator is watched
-NUM_SUMS = 8
-# Places in `tallies`.
-COST_BREACHES, TRANSITION_BREACHES = 0, 1
-NUM_TALLIES = 2
+
+class NoteSums(Record):
+    """Real numbers that notes keep."""
+
+    width: float
+    """sum_t |q - q_hat|_1"""
+    weighted: float
+    """sum_t (1 - lambda) |q - q_hat|_1"""
+    radii: float
+    """2 sum_t xi^T q_hat"""
+    residuals: float
+    """sum_t of the cost residuals of PROJ"""
+    primal: float
+    """sum_t (sum_i phi_i g_i)^T q_t while CV-OPS searches"""
+    dual: float
+    """sum_t phi^T loss of its dual player"""
+    dual_ratio: float
+    """max_t of (regret of the dual player) / sqrt(t)"""
+    upper: float
+    """sum_t (1 - lambda) |u_hat - q|_1, if the estimator is watched"""
+
+
+class NoteTallies(Record):
+    """Episodes that began with the truth outside its confidence set."""
+
+    cost_breaches: int
+    """A mean cost"""
+    transition_breaches: int
+    """A transition row"""
 
 
 class Notes(Bundle):
     """Running sums; kernels modify them."""
 
-    sums: FloatArray
-    """(NUM_SUMS,)"""
-    tallies: IntArray
-    """(NUM_TALLIES,): episodes that began with a mean cost, a transition row, outside its confidence set"""
+    sums: NoteSums
+    tallies: NoteTallies
     own: FloatArray
     """(num_rows,): q of the learner's own policy in the present episode"""
     reach: FloatArray
@@ -65,7 +78,7 @@ class Notes(Bundle):
     dual: FloatArray
     """(m,): sum_t of the losses of the dual player; of the constraints that bind"""
     mark_sums: FloatArray
-    """(C, NUM_SUMS): at the checkpoints"""
+    """(C, fields of `sums`): at the checkpoints"""
     mark_primal: FloatArray
     """(C, num_rows)"""
 
@@ -74,8 +87,8 @@ def make_notes(layout: Layout, num_constraints: int, num_marks: int, *, estimato
     """Nothing seen yet."""
     rows, states = layout.num_rows, layout.num_states
     return Notes(
-        sums=np.zeros(NUM_SUMS),
-        tallies=np.zeros(NUM_TALLIES, dtype=np.int64),
+        sums=NoteSums(),
+        tallies=NoteTallies(),
         own=np.zeros(rows),
         reach=np.zeros(states),
         own_reach=np.zeros(states),
@@ -83,7 +96,7 @@ def make_notes(layout: Layout, num_constraints: int, num_marks: int, *, estimato
         optimism=np.zeros(rows if estimator else 0),
         primal=np.zeros(rows),
         dual=np.zeros(num_constraints),
-        mark_sums=np.zeros((num_marks, NUM_SUMS)),
+        mark_sums=np.zeros((num_marks, len(NoteSums.fields))),
         mark_primal=np.zeros((num_marks, rows)),
     )
 
@@ -98,12 +111,12 @@ def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> Non
         q_hat = exp(state.log_weight[r])
         width += abs(own[r] - q_hat)
         radii += 2.0 * state.boxes.xi[r] * q_hat
-    lam = state.reals[MIXING] if len(core.baseline.policies) > 0 else 0.0
-    sums[WIDTH] += width
-    sums[WEIGHTED] += (1.0 - lam) * width
-    sums[RADII] += radii
-    notes.tallies[COST_BREACHES] += 1 if watch.tallies[OUTSIDE_G] > 0 else 0
-    notes.tallies[TRANSITION_BREACHES] += 1 if watch.tallies[OUTSIDE_P] > 0 else 0
+    lam = state.reals.mixing if len(core.baseline.policies) > 0 else 0.0
+    sums.width += width
+    sums.weighted += (1.0 - lam) * width
+    sums.radii += radii
+    notes.tallies.cost_breaches += 1 if watch.tallies.outside_g > 0 else 0
+    notes.tallies.transition_breaches += 1 if watch.tallies.outside_p > 0 else 0
     if core.search.active:
         phi, binding = state.search.weights, core.search.binding
         for r in range(len(own)):
@@ -111,7 +124,7 @@ def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> Non
             for i in range(len(binding)):
                 mixed += phi[i] * world.mean_costs[r, binding[i]]
             notes.primal[r] += mixed
-            sums[PRIMAL] += mixed * own[r]
+            sums.primal += mixed * own[r]
 
 
 @kernel
@@ -123,13 +136,13 @@ def note_estimator(core: Core, loss: FloatArray, scores: Scores, notes: Notes) -
     load_columns(core.index, state.boxes.lower, state.boxes.upper, state.policy, spare)
     reach_of_states(core.index, spare, spare.states, num_states - 1, notes.own_reach)
     if len(policies) > 0:
-        lam = state.reals[MIXING]
+        lam = state.reals.mixing
         load_columns(core.index, state.boxes.lower, state.boxes.upper, policies[0], spare)
         reach_of_states(core.index, spare, spare.states, num_states - 1, notes.baseline_reach)
     for r in range(len(notes.own)):
         x = r // core.index.num_actions
         u_hat = state.policy[r] * notes.own_reach[x]
-        notes.sums[UPPER] += (1.0 - lam) * abs(u_hat - notes.own[r])
+        notes.sums.upper += (1.0 - lam) * abs(u_hat - notes.own[r])
         u = (1.0 - lam) * u_hat
         if lam > 0.0:
             u += lam * policies[0, r] * notes.baseline_reach[x]
@@ -148,10 +161,10 @@ def note_episode(core: Core, costs: FloatArray, notes: Notes) -> None:
         for k in range(len(costs)):
             c += costs[k, rule.binding[i]]
         notes.dual[i] += rule.thresholds[i] - c
-        sums[DUAL] += phi[i] * (rule.thresholds[i] - c)
+        sums.dual += phi[i] * (rule.thresholds[i] - c)
         best = min(best, notes.dual[i])
-    played = core.state.numbers[EPISODE] + 1
-    sums[DUAL_RATIO] = max(sums[DUAL_RATIO], (sums[DUAL] - best) / sqrt(played))
+    played = core.state.numbers.episode + 1
+    sums.dual_ratio = max(sums.dual_ratio, (sums.dual - best) / sqrt(played))
 
 
 @kernel
@@ -164,7 +177,7 @@ def note_learning(core: Core, rows: IntArray, notes: Notes) -> None:
 @kernel
 def note_close(core: Core, mark: int, notes: Notes) -> None:
     """After the projection: its residual, and the sums if this was the checkpoint `mark` >= 0."""
-    notes.sums[RESIDUALS] += max(0.0, core.state.reals[COST_RESIDUAL])
+    notes.sums.residuals += max(0.0, core.state.reals.cost_residual)
     if mark >= 0:
-        copy_into(notes.sums, notes.mark_sums[mark])
+        copy_into(notes.sums.values, notes.mark_sums[mark])
         copy_into(notes.primal, notes.mark_primal[mark])

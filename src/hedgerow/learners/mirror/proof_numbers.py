@@ -12,29 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray
-from hedgerow.environments.scores import NEXT_MARK
-from hedgerow.learners.mirror import notes as places
-from hedgerow.learners.mirror.notes import Notes
+from hedgerow.learners.mirror.notes import Notes, NoteSums
 from hedgerow.learners.mirror.regret_constants import primal_constant
 from hedgerow.learners.mirror.simplex_ogd import regret_constant
-from hedgerow.learners.mirror.watch import FALSE_BASELINE, FIRST_MIXING
 from hedgerow.planning.induction import backward_induction
 
 if TYPE_CHECKING:
     from hedgerow.learners.mirror.watcher import MirrorWatcher
 
 COLUMNS = {
-    "width": places.WIDTH,  # sum |q - q_hat|_1 of the learner's own policy and its iterate
-    "weighted_width": places.WEIGHTED,  # sum (1 - lambda) |q - q_hat|_1
-    "weighted_upper": places.UPPER,  # sum (1 - lambda) |u_hat - q|_1; NaN unless the estimator is watched
-    "radii": places.RADII,  # 2 sum xi^T q_hat
-    "residuals": places.RESIDUALS,  # sum of the cost residuals of the projections
+    "width": "width",  # sum |q - q_hat|_1 of the learner's own policy and its iterate
+    "weighted_width": "weighted",  # sum (1 - lambda) |q - q_hat|_1
+    "weighted_upper": "upper",  # sum (1 - lambda) |u_hat - q|_1; NaN unless the estimator is watched
+    "radii": "radii",  # 2 sum xi^T q_hat
+    "residuals": "residuals",  # sum of the cost residuals of the projections
 }
 
 
 def proof_columns(notes: Notes, reached: int) -> dict[str, NDArray[Any]]:
     """Sums so far at the first `reached` checkpoints (reached,)."""
-    columns = {name: notes.mark_sums[:reached, place] for name, place in COLUMNS.items()}
+    columns = {name: notes.mark_sums[:reached, NoteSums.place(field)] for name, field in COLUMNS.items()}
     return columns if len(notes.optimism) else {**columns, "weighted_upper": np.full(reached, nan)}
 
 
@@ -57,10 +54,10 @@ def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) ->
     return {
         "steps": layout.steps,
         "log_argument": float(pairs * max(1, learner.view.num_constraints)) / learner.delta,
-        "cost_breaches": int(notes.tallies[places.COST_BREACHES]),
-        "transition_breaches": int(notes.tallies[places.TRANSITION_BREACHES]),
-        "honest_baseline": int(len(watch.baseline) > 0 and not watch.tallies[FALSE_BASELINE]),
-        "first_mixing": float(watch.sums[FIRST_MIXING]),
+        "cost_breaches": notes.tallies.cost_breaches,
+        "transition_breaches": notes.tallies.transition_breaches,
+        "honest_baseline": int(len(watch.baseline) > 0 and not watch.tallies.false_baseline),
+        "first_mixing": watch.sums.first_mixing,
         "optimism": float(np.max(notes.optimism)) if len(notes.optimism) else nan,
         "optimism_bound": log(pairs / learner.delta) / (2.0 * learner.gamma),
         "searched": int(searched),
@@ -70,7 +67,7 @@ def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) ->
         "regret_at_stop": stop.loss - float(stop.losses @ comparator) if stop else nan,
         "primal_ratio": _primal_ratio(watcher, notes) if searched else nan,
         "primal_bound": primal_constant(layout, learner.delta) if searched else nan,
-        "dual_ratio": float(notes.sums[places.DUAL_RATIO]) if searched else nan,
+        "dual_ratio": notes.sums.dual_ratio if searched else nan,
         "dual_bound": regret_constant(binding, float(layout.steps)) if searched else nan,
     }
 
@@ -78,9 +75,9 @@ def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) ->
 def _primal_ratio(watcher: MirrorWatcher, notes: Notes) -> float:
     """The largest (regret of the primal player) / sqrt(t ln t) at the checkpoints t >= 2 of the search."""
     cmdp, last, largest = watcher.stage.cmdp, getattr(watcher.learner, "t_bar", None) or inf, -inf
-    reached = int(watcher.stage.scores.tallies[NEXT_MARK])
+    reached = watcher.stage.scores.tallies.next_mark
     for mark, t in enumerate(watcher.stage.curves.marks[:reached].tolist()):
         if 2 <= t <= last:
             best = backward_induction(cmdp.layout, cmdp.transitions, notes.mark_primal[mark]).value
-            largest = max(largest, (float(notes.mark_sums[mark, places.PRIMAL]) - best) / sqrt(t * log(t)))
+            largest = max(largest, (float(notes.mark_sums[mark, NoteSums.place("primal")]) - best) / sqrt(t * log(t)))
     return largest

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from hedgerow.compiling.kernels import kernel
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.state import ROOM, SLACK
 from hedgerow.projection.infeasibility import Bracket, cut_to
 
 LEAST_ROOM = 1e-3
@@ -34,11 +33,11 @@ TOL_INFEASIBLE = 4e-10
 def follow_violation(core: Core) -> None:
     """Choose the slack for the present sets, if the last projection had no solution without it."""
     reals = core.state.reals
-    if reals[SLACK] == 0.0:
+    if reals.slack == 0.0:
         return
-    slack = reals[SLACK]
-    room = max(least_room(slack), SHRINKING * reals[ROOM])
-    reals[ROOM] = room
+    slack = reals.slack
+    room = max(least_room(slack), SHRINKING * reals.room)
+    reals.room = room
     meet(core, 0.0)
     found = bracket_violation(core, 0.125 * room)
     if found.lower <= TOL_INFEASIBLE < found.upper:
@@ -69,6 +68,6 @@ def bracket_violation(core: Core, gap: float) -> Bracket:
 def meet(core: Core, slack: float) -> None:
     """Let the projection meet thresholds + slack from now on."""
     baseline, thresholds = core.baseline, core.buffers.problem.thresholds
-    core.state.reals[SLACK] = slack
+    core.state.reals.slack = slack
     for i in range(len(thresholds)):
         thresholds[i] = baseline.thresholds[baseline.binding[i]] + slack

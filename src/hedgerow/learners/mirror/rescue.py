@@ -16,22 +16,7 @@ import numpy as np
 from hedgerow.errors import InfeasibleWarning
 from hedgerow.learners.mirror.core import SUSPECT_ITERATIONS, SUSPECT_THETA, Core
 from hedgerow.learners.mirror.relaxing import LEAST_ROOM, TOL_INFEASIBLE, bracket_violation, least_room, meet
-from hedgerow.learners.mirror.state import (
-    COST_RESIDUAL,
-    EPISODE,
-    FAILED,
-    INFEASIBLE,
-    ITERATIONS,
-    LAST_ITERATIONS,
-    LOG_FLOOR,
-    MOVED,
-    PROJECTED,
-    RELAXED,
-    ROOM,
-    SLACK,
-    SUSPECT,
-    UNSOLVED,
-)
+from hedgerow.learners.mirror.state import LOG_FLOOR, PROJECTED, RELAXED, UNSOLVED
 from hedgerow.learners.mirror.step import project_weights, settle
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
@@ -56,32 +41,32 @@ def project_now(layout: Layout, core: Core) -> None:
 
 def rescue(layout: Layout, core: Core) -> None:
     """Finish an episode that `learn` left with a code other than SOLVED."""
-    core.state.numbers[SUSPECT] += 1
-    first = core.state.numbers[INFEASIBLE] == 0
+    core.state.numbers.suspect += 1
+    first = core.state.numbers.infeasible == 0
     meet(core, 0.0)
     violation = bracket_violation(core, 0.0).lower if len(core.baseline.binding) else -np.inf
     if violation > TOL_INFEASIBLE:
-        _relax(layout, core, violation, max(core.state.reals[ROOM], least_room(violation)), RELAXED)
+        _relax(layout, core, violation, max(core.state.reals.room, least_room(violation)), RELAXED)
         if first:
             _warn(core, violation)
     elif not _solve_slowly(layout, core, MOST_ITERATIONS, PROJECTED):
-        core.state.numbers[FAILED] += 1
+        core.state.numbers.failed += 1
         _relax(layout, core, max(violation, 0.0), LEAST_ROOM, UNSOLVED)
-        core.state.reals[COST_RESIDUAL] += core.state.reals[SLACK]
+        core.state.reals.cost_residual += core.state.reals.slack
         meet(core, 0.0)
 
 
 def _relax(layout: Layout, core: Core, violation: float, room: float, status: int) -> None:
     """Raise the thresholds until the projection is found: at the latest when they do not bind any more."""
     while len(core.baseline.binding) and violation + 0.5 * room < layout.steps:
-        core.state.reals[ROOM] = room
+        core.state.reals.room = room
         meet(core, violation + 0.5 * room)
         core.state.system.num_candidates[0] = NO_SYSTEM  # it belongs to the attempt that failed
         if project_weights(core, core.buffers.all_rows) == SOLVED:
             settle(core, status)
             return
         room *= WIDENING
-    core.state.reals[ROOM] = room
+    core.state.reals.room = room
     meet(core, violation + 0.5 * room)
     _solve_slowly(layout, core, ProjectionSettings().max_iterations, status, at_any_rate=True)
 
@@ -96,19 +81,19 @@ def _solve_slowly(layout: Layout, core: Core, most: int, status: int, *, at_any_
         max_iterations=most,
     )
     result = project(_problem(layout, core), settings)
-    numbers[ITERATIONS] += result.iterations
-    numbers[LAST_ITERATIONS] += result.iterations
+    numbers.iterations += result.iterations
+    numbers.last_iterations += result.iterations
     if not (result.solved or at_any_rate):
         return False
     _adopt(layout, core, result)
-    state.reals[COST_RESIDUAL] = result.residuals.cost
+    state.reals.cost_residual = result.residuals.cost
     settle(core, status)
     return True
 
 
 def _warn(core: Core, violation: float) -> None:
     warnings.warn(
-        f"after {core.state.numbers[EPISODE]} episodes no policy meets the thresholds any more, whatever transitions "
+        f"after {core.state.numbers.episode} episodes no policy meets the thresholds any more, whatever transitions "
         f"and costs the confidence sets allow: some cost exceeds its threshold by {violation:.3g} or more. The "
         "learner goes on with raised thresholds, and `diagnostics` counts such episodes; are the thresholds right?",
         InfeasibleWarning,
@@ -133,5 +118,5 @@ def _adopt(layout: Layout, core: Core, result: ProjectionResult) -> None:
     state.conditional[:] = np.exp(np.maximum(log_q - log_w[layout.row_of_triple], LOG_FLOOR))
     state.policy[:] = result.policy
     state.multipliers[:] = result.theta
-    state.numbers[MOVED] = 1
+    state.numbers.moved = 1
     state.system.num_candidates[0] = NO_SYSTEM  # it belongs to the attempt that failed

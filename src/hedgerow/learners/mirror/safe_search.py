@@ -31,7 +31,7 @@ import numpy as np
 from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.learners.mirror.simplex_ogd import descend, first_point
 from hedgerow.model.layout import Layout
@@ -39,16 +39,22 @@ from hedgerow.model.layout import Layout
 PRACTICAL, LITERAL = 0, 1
 EARLIEST_STOP = 2  # ln 1 = 0 would make the printed rule empty
 
-# Places in `facts`.
-MARGIN = 0  # m_t
-RADIUS = 1  # R_t
-RHO_HAT = 2  # once the search is over, else 0
-T_BAR = 3  # the number of episodes that it took, else 0
-NUM_FACTS = 4
+
+class Facts(Record):
+    """What a search has found so far."""
+
+    margin: float
+    """m_t"""
+    radius: float
+    """R_t"""
+    rho_hat: float
+    """Once the search is over, else 0"""
+    t_bar: float
+    """The number of episodes that it took, else 0"""
 
 
 class Search(Bundle):
-    """What changes while searching; all arrays are empty for learners that do not search."""
+    """What changes while searching; all arrays are empty, and all facts 0, for learners that do not search."""
 
     weights: FloatArray
     """phi, of the constraints that bind"""
@@ -56,8 +62,7 @@ class Search(Bundle):
     """sum_tau c_{tau,i} of the constraints that bind"""
     policies: FloatArray
     """(K, num_rows): the places for policies; the first min(t, K) are taken"""
-    facts: FloatArray
-    """(NUM_FACTS,)"""
+    facts: Facts
 
 
 class SearchRule(Bundle):
@@ -96,7 +101,7 @@ def make_search(layout: Layout, num_binding: int, capacity: int) -> Search:
         weights=first_point(num_binding),
         cost_sums=np.zeros(num_binding),
         policies=np.zeros((capacity, layout.num_rows)),
-        facts=np.zeros(NUM_FACTS if num_binding else 0),
+        facts=Facts(),
     )
 
 
@@ -109,12 +114,12 @@ def no_search() -> SearchRule:
 
 
 @kernel
-def mix_costs(weights: FloatArray, binding: IntArray, costs: FloatArray, mixed: FloatArray) -> None:
+def mix_costs(rule: SearchRule, search: Search, costs: FloatArray, mixed: FloatArray) -> None:
     """sum_i phi_i g_i of the pairs of a path, from their costs (L, m) into `mixed` (L,)."""
     for k in range(len(mixed)):
         total = 0.0
-        for i in range(len(binding)):
-            total += weights[i] * costs[k, binding[i]]
+        for i in range(len(rule.binding)):
+            total += search.weights[i] * costs[k, rule.binding[i]]
         mixed[k] = min(total, 1.0)  # the weights sum to 1 up to rounding
 
 
@@ -132,12 +137,12 @@ def search_step(rule: SearchRule, search: Search, episode: int, costs: FloatArra
     if len(search.weights) > 1:
         descend(search.weights, rule.dual_loss, episode, rule.dual_step)
     radius = stopping_radius(rule, len(search.policies), episode)
-    search.facts[MARGIN] = margin
-    search.facts[RADIUS] = radius
+    search.facts.margin = margin
+    search.facts.radius = radius
     if episode < EARLIEST_STOP or not margin >= needed_margin(rule, radius, episode):
         return False
-    search.facts[RHO_HAT] = margin - radius
-    search.facts[T_BAR] = episode
+    search.facts.rho_hat = margin - radius
+    search.facts.t_bar = episode
     return True
 
 
@@ -168,14 +173,14 @@ def needed_margin(rule: SearchRule, radius: float, episode: int) -> float:
 
 
 @kernel
-def keep_policy(policies: FloatArray, draws: IntArray, policy: FloatArray, episode: int, coin: Generator) -> None:
+def keep_policy(rule: SearchRule, search: Search, policy: FloatArray, episode: int, coin: Generator) -> None:
     """Keep the policy (num_rows,) of episode t = `episode` >= 1, or let it take some of the places by chance."""
-    capacity = len(policies)
+    policies, capacity = search.policies, len(search.policies)
     if episode <= capacity:
         copy_into(policy, policies[episode - 1])
         return
     if episode == capacity + 1:
-        _redraw(policies, draws, coin)
+        _redraw(policies, rule.draws, coin)
     # Places are taken independently with probability 1/t: jump from one to the next by a geometric number.
     scale = 1.0 / log1p(-1.0 / episode)
     place = _jump(scale, coin)

@@ -88,7 +88,7 @@ def _check_older_costs(
 def _check_older_transitions(layout: Layout, core: Core, then: IntArray, changed: NDArray[np.bool_]) -> None:
     counts, boxes = core.state.counts, core.state.boxes
     lower_most, upper_least = np.ones(layout.num_triples), np.zeros(layout.num_triples)
-    _older_bounds(core.index, core.rule.box.radii, counts.num_visits, counts.num_moves, then, lower_most, upper_least)
+    _older_bounds(core.index, core.rule.box.radii, counts, then, lower_most, upper_least)
     narrow = changed & ((boxes.lower > lower_most + TOLERANCE) | (boxes.upper < upper_least - TOLERANCE))
     if np.any(narrow):
         where = layout.describe_triple(int(np.flatnonzero(narrow)[0]))
@@ -97,15 +97,10 @@ def _check_older_transitions(layout: Layout, core: Core, then: IntArray, changed
 
 @kernel
 def _older_bounds(
-    index: Index,
-    radii: RadiusRule,
-    num_visits: IntArray,
-    num_moves: IntArray,
-    then: IntArray,
-    lower_most: FloatArray,
-    upper_least: FloatArray,
+    index: Index, radii: RadiusRule, counts: Counts, then: IntArray, lower_most: FloatArray, upper_least: FloatArray
 ) -> None:
     """The largest lo and the smallest hi of rows that were visited since their boxes were made, with N' = `then`."""
+    num_visits, num_moves = counts.num_visits, counts.num_moves
     for r in range(len(num_visits)):
         start, stop = index.row_start[r], index.row_start[r + 1]
         if num_visits[r] == then[r] or stop - start < 2:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror import state as places
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import RELAXED_FLOOR
 from hedgerow.learners.mirror.mixing import mixing_weight, refresh_cached_bounds
@@ -55,18 +54,18 @@ def check_iterate(learner: MirrorLearner) -> None:
     if np.any(off):
         row = layout.describe_row(int(np.flatnonzero(off)[0]))
         raise InvalidInput(f"state.log_weight of {row} is not what policy and conditionals give it")
-    slack, certificate = float(state.reals[places.SLACK]), state.certificate
-    relaxed = numbers[places.LAST_STATUS] == RELAXED
-    demand(slack == 0.0 or relaxed, f"state.reals: SLACK is {slack!r}, but the last projection had a solution")
+    slack, certificate = state.reals.slack, state.certificate
+    relaxed = numbers.last_status == RELAXED
+    demand(slack == 0.0 or relaxed, f"state.reals: slack is {slack!r}, but the last projection had a solution")
     demand(not certificate.size or abs(certificate.sum() - 1.0) <= LOOSE, "state.certificate does not sum to 1")
-    if numbers[places.LAST_STATUS] == PROJECTED or slack > 0.0:
+    if numbers.last_status == PROJECTED or slack > 0.0:
         binding = core.baseline.binding
         excess = np.max(boxes.cost_lower[:, binding].T @ w - core.baseline.thresholds[binding], initial=0.0)
-        residual = float(state.reals[places.COST_RESIDUAL])
+        residual = state.reals.cost_residual
         met = excess <= slack + residual + LOOSE
         demand(bool(met), "state.log_weight violates the optimistic constraints of a projection")
         allowed = LOOSE + core.rule.tol * layout.num_states * layout.steps
-        demand(residual <= allowed, f"state.reals: COST_RESIDUAL is {residual!r} after a projection")
+        demand(residual <= allowed, f"state.reals: cost_residual is {residual!r} after a projection")
 
 
 def _occupancy(layout: Layout, conditional: FloatArray, policy: FloatArray) -> FloatArray:
@@ -86,27 +85,27 @@ def check_mixing(learner: MirrorLearner, given: Mapping[str, NDArray[Any]], sett
     """U and lambda, which `prepare` and this compute anew; while an episode is open they are still those before it."""
     core, steps = learner.core, float(learner.layout.steps)
     reals, numbers, baselines = core.state.reals, core.state.numbers, len(core.baseline.policies)
-    lam, branch = float(reals[places.MIXING]), int(numbers[places.BRANCH])
+    lam, branch = reals.mixing, numbers.branch
     if not baselines:
-        demand(lam == 0.0, f"state.reals: MIXING is {lam!r}, but there is no baseline")
+        demand(lam == 0.0, f"state.reals: mixing is {lam!r}, but there is no baseline")
         demand(bool(np.all(given["bounds"] == steps)), "state.bounds are kept by learners with a baseline only")
         return
     if settled:
         apart = np.abs(given["bounds"] - core.state.bounds) > TOLERANCE * (1.0 + steps)
         demand(not np.any(apart), "state.bounds are not the cost bounds of the policy")
-        computed = mixing_weight(core, int(numbers[places.LAST_STATUS]))
-        demand(abs(lam - computed) <= TOLERANCE, f"state.reals: MIXING is {lam!r}; the bounds make it {computed!r}")
-        reals[places.MIXING] = computed
-    if numbers[places.PENDING]:
+        computed = mixing_weight(core, numbers.last_status)
+        demand(abs(lam - computed) <= TOLERANCE, f"state.reals: mixing is {lam!r}; the bounds make it {computed!r}")
+        reals.mixing = computed
+    if numbers.pending:
         possible = lam > 0.0 if branch else lam < 1.0
-        demand(possible, f"state.numbers: BRANCH is {branch} although MIXING is {lam!r}")
+        demand(possible, f"state.numbers: branch is {branch} although mixing is {lam!r}")
 
 
 def check_cached_bounds(learner: MirrorLearner) -> None:
     """u of many baselines, from boxes that may be older than the present ones."""
     core, layout = learner.core, learner.layout
     state = core.state
-    if state.numbers[places.STALE]:  # computed anew before they are used
+    if state.numbers.stale:  # computed anew before they are used
         return
     check_cached_visits(layout, state)
     u = state.baseline_u.copy()

@@ -11,17 +11,12 @@ from typing import Any
 from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror import state as places
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import MIXTURE
-from hedgerow.learners.mirror.state import RELAXED, UNSOLVED
+from hedgerow.learners.mirror.state import RELAXED, UNSOLVED, Reals
 from hedgerow.learners.mirror.step import set_rates
 
 TOLERANCE = 1e-9
-NUMBERS = (
-    "EPISODE", "PENDING", "INFEASIBLE", "SUSPECT", "FAILED", "ITERATIONS", "LAST_ITERATIONS", "LAST_STATUS", "SEGMENT",
-    "SEGMENT_END", "EPOCHS", "OPEN", "PHASE_OVER", "STALE",
-)  # fmt: skip
 
 
 def demand(condition: bool, otherwise: str) -> None:
@@ -31,50 +26,47 @@ def demand(condition: bool, otherwise: str) -> None:
 
 
 def check_numbers(learner: MirrorLearner) -> None:
-    core = learner.core
-    number = {name: int(core.state.numbers[getattr(places, name)]) for name in NUMBERS}
-    episode, pending, begun = number["EPISODE"], number["PENDING"], learner.begun
+    core, numbers = learner.core, learner.core.state.numbers
+    episode, pending, begun = numbers.episode, numbers.pending, learner.begun
     learner.check_horizon(pending)
     demand(begun <= episode, f"state.search.facts: the search took {begun} of {episode} episodes")
-    busy = pending + max(number["OPEN"], number["PHASE_OVER"])
-    demand(busy <= 1, "state.numbers: an episode is PENDING although the one before is not complete")
-    demand(not number["PHASE_OVER"] or core.search.active, "state.numbers: PHASE_OVER, but there is no search")
-    demand(number["OPEN"] == 0 or episode > begun, "state.numbers: OPEN before the first episode")
-    demand(number["FAILED"] <= number["SUSPECT"], "state.numbers: FAILED exceeds SUSPECT")
+    busy = pending + max(numbers.open, numbers.phase_over)
+    demand(busy <= 1, "state.numbers: an episode is pending although the one before is not complete")
+    demand(not numbers.phase_over or core.search.active, "state.numbers: phase_over, but there is no search")
+    demand(numbers.open == 0 or episode > begun, "state.numbers: open before the first episode")
+    demand(numbers.failed <= numbers.suspect, "state.numbers: failed exceeds suspect")
     # One projection for each episode, and one at the start of each phase.
-    demand(
-        number["INFEASIBLE"] <= episode + 2, f"state.numbers: {number['INFEASIBLE']} INFEASIBLE in {episode} episodes"
-    )
-    demand(number["LAST_ITERATIONS"] <= number["ITERATIONS"], "state.numbers: LAST_ITERATIONS exceeds ITERATIONS")
-    status = number["LAST_STATUS"]
-    demand(status != RELAXED or number["INFEASIBLE"] > 0, "state.numbers: LAST_STATUS without an INFEASIBLE one")
-    demand(status != UNSOLVED or number["FAILED"] > 0, "state.numbers: LAST_STATUS without a FAILED one")
+    demand(numbers.infeasible <= episode + 2, f"state.numbers: {numbers.infeasible} infeasible in {episode} episodes")
+    demand(numbers.last_iterations <= numbers.iterations, "state.numbers: last_iterations exceeds iterations")
+    status = numbers.last_status
+    demand(status != RELAXED or numbers.infeasible > 0, "state.numbers: last_status without an infeasible one")
+    demand(status != UNSOLVED or numbers.failed > 0, "state.numbers: last_status without a failed one")
     segment, end = 0, 0
     if core.rule.doubling:  # segment j has the episodes 2^j - 1, ..., 2^(j+1) - 2 of the phase
         segment = (episode - begun + 1).bit_length() - 1
         end = begun + 2 ** (segment + 1) - 1
-    demand(number["SEGMENT"] == segment, f"state.numbers: SEGMENT is {number['SEGMENT']}, not {segment}")
-    demand(number["SEGMENT_END"] == end, f"state.numbers: SEGMENT_END is {number['SEGMENT_END']}, not {end}")
+    demand(numbers.segment == segment, f"state.numbers: segment is {numbers.segment}, not {segment}")
+    demand(numbers.segment_end == end, f"state.numbers: segment_end is {numbers.segment_end}, not {end}")
     fewest, most = (min(1, episode), episode) if core.rule.epochs else (0, 0)
-    demand(fewest <= number["EPOCHS"] <= most, f"state.numbers: {number['EPOCHS']} EPOCHS in {episode} episodes")
+    demand(fewest <= numbers.epochs <= most, f"state.numbers: {numbers.epochs} epochs in {episode} episodes")
     cached = len(core.state.baseline_u) > 0 and core.rule.mixture_bound == MIXTURE
-    demand(cached or number["STALE"] == 1, "state.numbers: STALE is 0, but no bounds are cached")
+    demand(cached or numbers.stale == 1, "state.numbers: stale is 0, but no bounds are cached")
 
 
 def check_rates(learner: MirrorLearner) -> None:
     """eta and gamma of the segment, or of the whole phase."""
     core, reals = learner.core, learner.core.state.reals
-    given, rule = reals.copy(), learner.core.rule
+    given, rule = Reals(reals.values.copy()), learner.core.rule
     if rule.doubling:
-        j = int(core.state.numbers[places.SEGMENT])
+        j = core.state.numbers.segment
         set_rates(core, 2.0**j, rule.log_inverse_delta + log((j + 1.0) * (j + 2.0)))
     else:
         set_rates(core, float(max(1, (learner.episodes or 1) - learner.begun)), rule.log_inverse_delta)
-    for name, place in (("ETA", places.ETA), ("GAMMA", places.GAMMA)):
-        computed = float(reals[place])
-        close = abs(given[place] - computed) <= TOLERANCE * computed
-        demand(close, f"state.reals: {name} is {given[place]!r}; the horizon makes it {computed!r}")
-    reals[:] = given
+    for name in ("eta", "gamma"):
+        found, computed = getattr(given, name), getattr(reals, name)
+        close = abs(found - computed) <= TOLERANCE * computed
+        demand(close, f"state.reals: {name} is {found!r}; the horizon makes it {computed!r}")
+    reals.values[:] = given.values
 
 
 def restored_coin(learner: MirrorLearner, given: Any) -> None:

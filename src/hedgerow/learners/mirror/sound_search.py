@@ -12,10 +12,7 @@ from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.safe_search import (
     EARLIEST_STOP,
-    MARGIN,
-    RADIUS,
-    RHO_HAT,
-    T_BAR,
+    Facts,
     Search,
     SearchRule,
     needed_margin,
@@ -28,23 +25,23 @@ TOLERANCE = 1e-9
 
 def check_search(rule: SearchRule, search: Search, capacity: int, episode: int, over: bool) -> None:
     """Sums, weights and facts after `episode` episodes of the search; `over` says that it ended with the last one."""
-    t, facts = episode, search.facts
+    t, facts, expected = episode, search.facts, Facts()
     if np.any(search.cost_sums < 0.0) or np.any(search.cost_sums > t * rule.steps):
         raise InvalidInput(f"state.search.cost_sums must lie in [0, L] per episode; there were {t} episodes")
     if abs(float(search.weights.sum()) - 1.0) > TOLERANCE or np.any(search.weights < 0.0):
         raise InvalidInput("state.search.weights must be positive and sum to 1")
-    if t == 0:
-        expected = np.zeros_like(facts)
-    else:
+    if t > 0:
         margin = float(np.min(rule.thresholds - search.cost_sums / t))
         radius = stopping_radius(rule, capacity, t)
-        expected = _facts(margin, radius, t, over)
-        if over and (t < EARLIEST_STOP or margin < needed_margin(rule, radius, t) - TOLERANCE or margin <= radius):
-            raise InvalidInput(f"state.search: a margin of {margin!r} after {t} episodes does not end the search")
-    if np.any(np.abs(facts - expected) > TOLERANCE * (1.0 + np.abs(expected))):
+        expected.margin, expected.radius = margin, radius
+        if over:
+            expected.rho_hat, expected.t_bar = margin - radius, t
+            if t < EARLIEST_STOP or margin < needed_margin(rule, radius, t) - TOLERANCE or margin <= radius:
+                raise InvalidInput(f"state.search: a margin of {margin!r} after {t} episodes does not end the search")
+    if np.any(np.abs(facts.values - expected.values) > TOLERANCE * (1.0 + np.abs(expected.values))):
         raise InvalidInput(
-            f"state.search.facts are {facts.tolist()}; the summed costs make them {expected.tolist()} "
-            "(margin, radius, rho_hat, t_bar)"
+            f"state.search.facts are {facts.values.tolist()}; the summed costs make them {expected.values.tolist()} "
+            f"({', '.join(Facts.fields)})"
         )
 
 
@@ -64,17 +61,9 @@ def check_summed_costs(search: Search, seen: FloatArray, searching: bool) -> Non
         raise InvalidInput("state.search.cost_sums are not the sums of state.counts.cost_sums")
 
 
-def _facts(margin: float, radius: float, t: int, over: bool) -> FloatArray:
-    facts = np.zeros(4)
-    facts[MARGIN], facts[RADIUS] = margin, radius
-    if over:
-        facts[RHO_HAT], facts[T_BAR] = margin - radius, t
-    return facts
-
-
-def end_of_search(facts: FloatArray) -> int:
+def end_of_search(facts: Facts) -> int:
     """t_bar, as a whole number."""
-    t_bar = float(facts[T_BAR])
+    t_bar = facts.t_bar
     if t_bar != np.floor(t_bar) or not 0.0 <= t_bar < 2.0**53:
         raise InvalidInput(f"state.search.facts: t_bar is {t_bar!r}, not a number of episodes")
     return int(t_bar)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror import state as places
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_boxes import check_boxes
 from hedgerow.learners.mirror.sound_counts import check_counts, check_epochs
@@ -30,7 +29,7 @@ from hedgerow.learners.mirror.sound_iterate import (
 )
 from hedgerow.learners.mirror.sound_numbers import TOLERANCE, check_numbers, check_rates
 from hedgerow.learners.mirror.sound_search import check_policies, check_summed_costs
-from hedgerow.learners.mirror.state import PROJECTED, RELAXED, UNSOLVED
+from hedgerow.learners.mirror.state import PROJECTED, RELAXED, UNSOLVED, Numbers, Reals
 from hedgerow.learners.mirror.step import SMALLEST_CONDITIONAL, prepare
 from hedgerow.model.cmdp import View
 from hedgerow.projection.workspace import NO_SYSTEM
@@ -74,16 +73,16 @@ RANGES: Mapping[str, tuple[float, float]] = {
 """In which range the entries of each array of a state lie."""
 
 NUMBER_RANGES: Mapping[str, int] = {
-    "PENDING": 1,
-    "OPEN": 1,
-    "PHASE_OVER": 1,
-    "STALE": 1,
-    "MOVED": 1,
-    "LAST_STATUS": max(PROJECTED, RELAXED, UNSOLVED),
+    "pending": 1,
+    "open": 1,
+    "phase_over": 1,
+    "stale": 1,
+    "moved": 1,
+    "last_status": max(PROJECTED, RELAXED, UNSOLVED),
 }
 """The largest value of those numbers that do not count anything."""
 
-REAL_RANGES: Mapping[str, float] = {"MIXING": 1.0}
+REAL_RANGES: Mapping[str, float] = {"mixing": 1.0}
 
 
 def check_sizes(view: View, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -113,19 +112,19 @@ def check_ranges(arrays: Mapping[str, NDArray[Any]]) -> None:
             raise InvalidInput(
                 f"state.{name} is {array[place].item()!r} at {place}; it must lie in [{low:g}, {high:g}]"
             )
-    tables = (("numbers", NUMBER_RANGES), ("reals", REAL_RANGES))
-    for name, largest in tables:
-        for place_name, most in largest.items():
-            value = arrays[name][getattr(places, place_name)].item()
+    records = (("numbers", Numbers, NUMBER_RANGES), ("reals", Reals, REAL_RANGES))
+    for name, record, largest in records:
+        for field, most in largest.items():
+            value = arrays[name][record.place(field)].item()
             if value > most:
-                raise InvalidInput(f"state.{name}: {place_name} is {value!r}; it must lie in [0, {most:g}]")
+                raise InvalidInput(f"state.{name}: {field} is {value!r}; it must lie in [0, {most:g}]")
 
 
 def check_indices(arrays: Mapping[str, NDArray[Any]], num_baselines: int) -> None:
     """What compiled code looks up without asking."""
-    branch = int(arrays["numbers"][places.BRANCH])
+    branch = Numbers(arrays["numbers"]).branch
     if branch > num_baselines:
-        raise InvalidInput(f"state.numbers: BRANCH is {branch}; there are {num_baselines} baselines")
+        raise InvalidInput(f"state.numbers: branch is {branch}; there are {num_baselines} baselines")
     candidates, count = arrays["system.candidate"], int(arrays["system.num_candidates"][0])
     if count > candidates.size or np.any(candidates >= candidates.size):
         raise InvalidInput("state.system.candidate names a constraint that does not exist")
@@ -149,7 +148,7 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
     check_policies(layout, "policy", state.policy)
     check_rates(learner)
     check_conditionals(layout, state.conditional)
-    settled = not state.numbers[places.OPEN]
+    settled = not state.numbers.open
     if settled:
         check_iterate(learner)
     else:

@@ -16,45 +16,68 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.estimates.boxes import Boxes, make_boxes
 from hedgerow.estimates.counts import Counts, make_counts
 from hedgerow.learners.mirror.safe_search import Search, make_search
 from hedgerow.model.layout import Layout
 from hedgerow.projection.workspace import make_workspace
 
-# Places in `numbers`.
-EPISODE = 0  # episodes observed so far
-PENDING = 1  # 1 between plan and observe
-BRANCH = 2  # what that plan plays: 0 the learner's own policy, j + 1 the j-th baseline
-INFEASIBLE = 3  # projections without a solution so far
-SUSPECT = 4  # projections that needed the slow solver
-FAILED = 5  # of these, the ones that did not reach the tolerance
-ITERATIONS = 6  # Newton steps so far
-LAST_ITERATIONS = 7
-LAST_STATUS = 8  # of the last projection: how it ended, see below
-SEGMENT = 9  # of the doubling horizon: j
-SEGMENT_END = 10  # the episode after which it restarts
-EPOCHS = 11  # how often the boxes were rebuilt as a whole
-OPEN = 12  # 1 while the projection of the last episode is still to be found
-PHASE_OVER = 13  # 1 when the search of CV-OPS has found what it looked for
-STALE = 14  # 1 when the cached bounds of the baselines are to be computed anew
-MOVED = 15  # 1 when more than the visited rows may have left their boxes since the last projection
-NUM_NUMBERS = 16
-
-# Places in `reals`.
-ETA = 0
-GAMMA = 1
-MIXING = 2  # lambda, the probability of the baseline in the next episode
-COST_RESIDUAL = 3  # of the last projection, after the repair of its flow
-SLACK = 4  # by how much the thresholds are raised, because nothing meets them; else 0
-ROOM = 5  # how much of it is beyond the least violation, at most
-NUM_REALS = 6
-
-# Values of LAST_STATUS.
 PROJECTED, RELAXED, UNSOLVED = 0, 1, 2
-
+"""How a projection ended"""
 LOG_FLOOR = -600.0
+
+
+class Numbers(Record):
+    """Counters and flags of a learner."""
+
+    episode: int
+    """Episodes observed so far"""
+    pending: int
+    """1 between plan and observe"""
+    branch: int
+    """What that plan plays: 0 the learner's own policy, j + 1 the j-th baseline"""
+    infeasible: int
+    """Projections without a solution so far"""
+    suspect: int
+    """Projections that needed the slow solver"""
+    failed: int
+    """Of these, the ones that did not reach the tolerance"""
+    iterations: int
+    """Newton steps so far"""
+    last_iterations: int
+    """Those of the last projection"""
+    last_status: int
+    """PROJECTED, RELAXED or UNSOLVED"""
+    segment: int
+    """Of the doubling horizon: j"""
+    segment_end: int
+    """The episode after which it restarts"""
+    epochs: int
+    """How often the boxes were rebuilt as a whole"""
+    open: int
+    """1 while the projection of the last episode is still to be found"""
+    phase_over: int
+    """1 when the search of CV-OPS has found what it looked for"""
+    stale: int
+    """1 when the cached bounds of the baselines are to be computed anew"""
+    moved: int
+    """1 when more than the visited rows may have left their boxes since the last projection"""
+
+
+class Reals(Record):
+    """Real numbers of a learner."""
+
+    eta: float
+    gamma: float
+    mixing: float
+    """lambda, the probability of the baseline in the next episode"""
+    cost_residual: float
+    """Of the last projection, after the repair of its flow"""
+    slack: float
+    """By how much the thresholds are raised, because nothing meets them; else 0"""
+    room: float
+    """How much of it is beyond the least violation, at most"""
 
 
 class System(Bundle):
@@ -97,10 +120,8 @@ class State(Bundle):
     """(num_rows,): N at that time"""
     search: Search
     """Of CV-OPS; empty for other learners"""
-    numbers: IntArray
-    """(NUM_NUMBERS,)"""
-    reals: FloatArray
-    """(NUM_REALS,)"""
+    numbers: Numbers
+    reals: Reals
 
 
 def make_state(
@@ -131,17 +152,19 @@ def make_state(
         baseline_u=np.zeros(cached),
         baseline_visits=np.zeros(cached, dtype=np.int64),
         search=search if search is not None else make_search(layout, 0, 0),
-        numbers=np.zeros(NUM_NUMBERS, dtype=np.int64),
-        reals=np.zeros(NUM_REALS),
+        numbers=Numbers(),
+        reals=Reals(),
     )
 
 
-def flat_arrays(state: State) -> dict[str, NDArray[Any]]:
-    """The arrays by name; those of bundles as `counts.num_visits` and so on. They are not copies."""
+def flat_arrays(bundle: Bundle) -> dict[str, NDArray[Any]]:
+    """The arrays by name; those of bundles within as `counts.num_visits` and so on. They are not copies."""
     arrays: dict[str, NDArray[Any]] = {}
-    for name, value in state.as_dict().items():
-        if isinstance(value, System | Counts | Boxes | Search):
-            arrays |= {f"{name}.{part}": array for part, array in value.as_dict().items()}
+    for name, value in bundle.as_dict().items():
+        if isinstance(value, Bundle):
+            arrays |= {f"{name}.{part}": array for part, array in flat_arrays(value).items()}
         else:
-            arrays[name] = value
+            arrays[name] = value.values if isinstance(value, Record) else value
+    if isinstance(bundle, Search) and not len(bundle.weights):
+        arrays["facts"] = arrays["facts"][:0]  # files hold none of a search that there is not
     return arrays

@@ -22,7 +22,7 @@ from math import exp, log, sqrt
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.estimates.boxes import refresh_all, refresh_rows
-from hedgerow.estimates.columns import Columns, load_columns
+from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.counts import record
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import (
@@ -33,35 +33,11 @@ from hedgerow.learners.mirror.core import (
     SUSPECT_ITERATIONS,
     SUSPECT_THETA,
     Core,
-    Trace,
 )
 from hedgerow.learners.mirror.mixing import bound_costs, bound_mixture, mixing_weight, watch_cached_bounds
 from hedgerow.learners.mirror.relaxing import follow_violation, meet
 from hedgerow.learners.mirror.safe_search import mix_costs, search_step
-from hedgerow.learners.mirror.state import (
-    BRANCH,
-    COST_RESIDUAL,
-    EPISODE,
-    EPOCHS,
-    ETA,
-    GAMMA,
-    INFEASIBLE,
-    ITERATIONS,
-    LAST_ITERATIONS,
-    LAST_STATUS,
-    LOG_FLOOR,
-    MIXING,
-    MOVED,
-    OPEN,
-    PENDING,
-    PHASE_OVER,
-    PROJECTED,
-    RELAXED,
-    SEGMENT,
-    SEGMENT_END,
-    SLACK,
-)
-from hedgerow.model.index import Index
+from hedgerow.learners.mirror.state import LOG_FLOOR, PROJECTED, RELAXED
 from hedgerow.projection.newton import SOLVED, maximise_from_base
 from hedgerow.projection.repair import recover
 from hedgerow.projection.rows import count_bounds
@@ -74,64 +50,62 @@ SMALLEST_CONDITIONAL = exp(LOG_FLOOR)
 def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, costs: FloatArray) -> int:
     """Learn from an episode: its rows and triples (L,), losses (L,) and costs (L, m); returns how PROJ ended."""
     numbers, reals, log_weight, trace = core.state.numbers, core.state.reals, core.state.log_weight, core.buffers.trace
-    _bound_visited(core.index, core.buffers.columns, core.state.policy, log_weight, rows, trace)
+    _bound_visited(core, rows)
     if len(core.baseline.policies) > 0:
         bound_mixture(core, rows)
     if core.search.active:
-        mix_costs(core.state.search.weights, core.search.binding, costs, trace.fed)
+        mix_costs(core.search, core.state.search, costs, trace.fed)
         losses = trace.fed
     for k in range(len(rows)):
-        trace.estimate[k] = losses[k] / (trace.u[k] + reals[GAMMA])
-    if core.rule.mixture_bound == DISCARD and numbers[BRANCH] > 0:
+        trace.estimate[k] = losses[k] / (trace.u[k] + reals.gamma)
+    if core.rule.mixture_bound == DISCARD and numbers.branch > 0:
         trace.estimate[:] = 0.0
     record(core.state.counts, rows, triples, costs)
     if len(core.state.baseline_u) > 0:
-        watch_cached_bounds(core.state.counts.num_visits, core.state.baseline_visits, rows, numbers)
+        watch_cached_bounds(core, rows)
     _update_boxes(core, rows)
     for k in range(len(rows)):
-        log_weight[rows[k]] -= reals[ETA] * trace.estimate[k]
-    numbers[PENDING] = 0
-    numbers[EPISODE] += 1
-    numbers[OPEN] = 1
-    if core.search.active and search_step(core.search, core.state.search, numbers[EPISODE], costs):
-        numbers[PHASE_OVER] = 1
-    if core.rule.doubling and numbers[EPISODE] == numbers[SEGMENT_END]:
+        log_weight[rows[k]] -= reals.eta * trace.estimate[k]
+    numbers.pending = 0
+    numbers.episode += 1
+    numbers.open = 1
+    if core.search.active and search_step(core.search, core.state.search, numbers.episode, costs):
+        numbers.phase_over = 1
+    if core.rule.doubling and numbers.episode == numbers.segment_end:
         start_segment(core)
     follow_violation(core)
-    relaxed = reals[SLACK] > 0.0
+    relaxed = reals.slack > 0.0
     if relaxed:
         _copy_floored(log_weight, RELAXED_FLOOR, log_weight)
-    while True:  # written once, because it is inlined
-        code = project_weights(core, core.buffers.all_rows if numbers[MOVED] else rows)
-        if code == SOLVED or not relaxed or numbers[MOVED]:
-            break
-        numbers[MOVED] = 1  # raised thresholds have a solution: once more, without what was kept of the last one
+    code = project_weights(core, core.buffers.all_rows if numbers.moved else rows)
+    if code != SOLVED and relaxed and not numbers.moved:
+        numbers.moved = 1  # raised thresholds have a solution: once more, without what was kept of the last one
         core.state.system.num_candidates[0] = NO_SYSTEM
+        code = project_weights(core, core.buffers.all_rows)
     if code == SOLVED:
         settle(core, RELAXED if relaxed else PROJECTED)
     return code
 
 
 @kernel
-def _bound_visited(
-    index: Index, columns: Columns, policy: FloatArray, log_weight: FloatArray, rows: IntArray, trace: Trace
-) -> None:
+def _bound_visited(core: Core, rows: IntArray) -> None:
     """u and q_hat of the visited pairs under the learner's own policy, whose boxes are in `columns`."""
+    trace = core.buffers.trace
     for k in range(len(rows)):
-        trace.visited[k] = rows[k] // index.num_actions
-    reach_of_states(index, columns, trace.visited, len(rows), trace.reach)
+        trace.visited[k] = rows[k] // core.index.num_actions
+    reach_of_states(core.index, core.buffers.columns, trace.visited, len(rows), trace.reach)
     for k in range(len(rows)):
-        trace.u[k] = policy[rows[k]] * trace.reach[k]
-        trace.q_hat[k] = exp(log_weight[rows[k]])
+        trace.u[k] = core.state.policy[rows[k]] * trace.reach[k]
+        trace.q_hat[k] = exp(core.state.log_weight[rows[k]])
 
 
 @kernel
 def _update_boxes(core: Core, rows: IntArray) -> None:
     """Bring the visited rows up to date, or with epochs all rows as soon as one of them has twice its visits."""
-    counts, boxes, optimistic = core.state.counts, core.state.boxes, core.buffers.problem.costs
+    counts, boxes = core.state.counts, core.state.boxes
     if not core.rule.epochs:
         refresh_rows(core.index, counts, core.rule.box, rows, boxes)
-        _copy_optimistic(boxes.cost_lower, core.baseline.binding, rows, optimistic)
+        _copy_optimistic(core, rows)
         return
     doubled = False
     for k in range(len(rows)):
@@ -139,18 +113,19 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
     if doubled:
         for r in range(len(counts.num_visits)):
             core.state.epoch_visits[r] = counts.num_visits[r]
-        core.state.numbers[EPOCHS] += 1
-        core.state.numbers[MOVED] = 1
+        core.state.numbers.epochs += 1
+        core.state.numbers.moved = 1
         refresh_all(core.index, counts, core.rule.box, boxes)
-        _copy_optimistic(boxes.cost_lower, core.baseline.binding, core.buffers.all_rows, optimistic)
+        _copy_optimistic(core, core.buffers.all_rows)
 
 
 @kernel
-def _copy_optimistic(cost_lower: FloatArray, binding: IntArray, rows: IntArray, optimistic: FloatArray) -> None:
+def _copy_optimistic(core: Core, rows: IntArray) -> None:
     """LCB of the constraints that bind, as the projection takes them."""
+    binding = core.baseline.binding
     for r in rows:
         for i in range(len(binding)):
-            optimistic[r, i] = cost_lower[r, binding[i]]
+            core.buffers.problem.costs[r, i] = core.state.boxes.cost_lower[r, binding[i]]
 
 
 @kernel
@@ -162,21 +137,21 @@ def project_weights(core: Core, rows: IntArray) -> int:
     index, problem, newton = core.index, core.buffers.problem, core.buffers.newton
     theta, costs = core.state.multipliers, core.buffers.costs
     # The base is the last projection with L rows changed, so the multipliers are increments: it starts at 0.
-    raised = core.state.reals[SLACK] > 0.0
+    raised = core.state.reals.slack > 0.0
     outcome = maximise_from_base(
         index, problem, rows, core.buffers.v, theta, newton, core.rule.tol,
         RELAXED_THETA if raised else SUSPECT_THETA, RELAXED_ITERATIONS if raised else SUSPECT_ITERATIONS,
     )  # fmt: skip
-    core.state.numbers[ITERATIONS] += outcome.iterations
-    core.state.numbers[LAST_ITERATIONS] = outcome.iterations
+    core.state.numbers.iterations += outcome.iterations
+    core.state.numbers.last_iterations = outcome.iterations
     if outcome.code == SOLVED:
         recover(index, problem, newton, core.state.policy, core.state.log_weight, costs)
         residual = 0.0
         for i in range(len(costs)):
             residual = max(residual, costs[i] - problem.thresholds[i])
-        core.state.reals[COST_RESIDUAL] = residual
+        core.state.reals.cost_residual = residual
         _copy_floored(newton.p, SMALLEST_CONDITIONAL, core.state.conditional)  # no sum of a row notices 10^-261
-        core.state.numbers[MOVED] = 0
+        core.state.numbers.moved = 0
     return outcome.code
 
 
@@ -190,24 +165,24 @@ def _copy_floored(source: FloatArray, floor: float, target: FloatArray) -> None:
 def settle(core: Core, status: int) -> None:
     """Complete an episode whose projection is in the state: bounds and mixing weight of the next one."""
     _copy_floored(core.state.log_weight, LOG_FLOOR, core.state.log_weight)
-    core.state.numbers[LAST_STATUS] = status
-    core.state.numbers[OPEN] = 0
+    core.state.numbers.last_status = status
+    core.state.numbers.open = 0
     if status == RELAXED:
-        core.state.numbers[INFEASIBLE] += 1
+        core.state.numbers.infeasible += 1
     load_columns(
         core.index, core.state.boxes.lower, core.state.boxes.upper, core.state.policy, core.buffers.columns
     )  # fmt: skip
     if len(core.baseline.policies) > 0:
         bound_costs(core)
-        core.state.reals[MIXING] = mixing_weight(core, status)
+        core.state.reals.mixing = mixing_weight(core, status)
 
 
 @kernel
 def prepare(core: Core) -> None:
     """Rebuild all that follows from the state: after a start, and after a file was read."""
     boxes = core.state.boxes
-    meet(core, core.state.reals[SLACK])
-    _copy_optimistic(boxes.cost_lower, core.baseline.binding, core.buffers.all_rows, core.buffers.problem.costs)
+    meet(core, core.state.reals.slack)
+    _copy_optimistic(core, core.buffers.all_rows)
     count_bounds(core.index.row_start, core.state.bound, core.buffers.newton.num_bound)
     load_columns(core.index, boxes.lower, boxes.upper, core.state.policy, core.buffers.columns)
     if len(core.baseline.policies) > 0:
@@ -218,10 +193,10 @@ def prepare(core: Core) -> None:
 def start_segment(core: Core) -> None:
     """The next segment of the doubling horizon: T_j = 2^j, delta_j = delta / ((j+1)(j+2)), weights uniform again."""
     numbers = core.state.numbers
-    numbers[SEGMENT] += 1
-    j = numbers[SEGMENT]
+    numbers.segment += 1
+    j = numbers.segment
     length = 2.0**j
-    numbers[SEGMENT_END] = numbers[EPISODE] + 2**j
+    numbers.segment_end = numbers.episode + 2**j
     set_rates(core, length, core.rule.log_inverse_delta + log((j + 1.0) * (j + 2.0)))
     uniform_weights(core)
 
@@ -231,15 +206,15 @@ def set_rates(core: Core, episodes: float, log_inverse_delta: float) -> None:
     """eta = gamma = sqrt(L ln(L|X||A|/delta) / (T|X||A|))."""
     steps, pairs = len(core.buffers.trace.u), core.rule.pairs
     rate = sqrt(steps * (log(steps * pairs) + log_inverse_delta) / (episodes * pairs))
-    core.state.reals[ETA] = rate
-    core.state.reals[GAMMA] = rate
+    core.state.reals.eta = rate
+    core.state.reals.gamma = rate
 
 
 @kernel
 def uniform_weights(core: Core) -> None:
     """Equal weights for all triples of a layer, of sum 1; with full support the paper's q_hat_1, a valid flow."""
     index, state = core.index, core.state
-    state.numbers[MOVED] = 1
+    state.numbers.moved = 1
     for k in range(len(index.state_start) - 2):
         first, last = index.state_start[k] * index.num_actions, index.state_start[k + 1] * index.num_actions
         num_triples = index.row_start[last] - index.row_start[first]

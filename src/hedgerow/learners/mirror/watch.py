@@ -15,69 +15,88 @@ from math import exp, inf
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.environments.play import KernelWorld
-from hedgerow.environments.scores import NEXT_MARK, PLAYED, Curves, Scores, forward
-from hedgerow.estimates.boxes import Boxes
+from hedgerow.environments.scores import Curves, Scores, forward
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import MIXTURE, Core
 from hedgerow.learners.mirror.mixing import cost_bounds
-from hedgerow.learners.mirror.state import (
-    BRANCH,
-    COST_RESIDUAL,
-    EPOCHS,
-    ETA,
-    INFEASIBLE,
-    ITERATIONS,
-    LAST_STATUS,
-    MIXING,
-    PROJECTED,
-    RELAXED,
-    SEGMENT,
-    SUSPECT,
-)
-from hedgerow.model.index import Index
+from hedgerow.learners.mirror.state import PROJECTED, RELAXED
 from hedgerow.model.layout import Layout
 
 TOL_CLEAN = 1e-12
 
-# Places in `sums`.
-MIXED = 0  # sum_t lambda
-MIRROR_LINEAR = 1  # sum_t q_hat_t^T l_hat_t
-MIRROR_RESTARTS = 2  # sum over restarts of 1/eta
-MIRROR_SQUARE = 3  # sum_t eta q_hat_t^T l_hat_t^2
-LEAST_EXCESS = 4  # min of u - q_t on the visited pairs, and in an audit on all pairs under the learner's own policy
-NOW_MIXING = 5  # lambda of the present episode
-NOW_ETA = 6  # its learning rate
-NOW_RESIDUAL = 7  # of the projection that ended it
-FIRST_MIXING = 8  # lambda_0
-MIXING_OVER = 9  # max of lambda - lambda_0 after feasible projections
-MIXING_SLACK = 10  # min of (bound of Theorem regrethard's lemma) - lambda, in an audit
-NUM_SUMS = 11
-# Places in `tallies`.
-OUTSIDE_P, OUTSIDE_G = 0, 1  # rows whose truth is outside its confidence set at present
-UNCLEAN = 2  # episodes that began so
-REFUTED_FEASIBILITY = 3  # projections without a solution although the event was clean
-REFUTED_SAFETY = 4  # episodes with a baseline whose mixture violated a constraint although the event was clean
-SEEN_EPOCHS = 5
-SEEN_SEGMENT = 6
-FALSE_BASELINE = 7  # 1 if the baseline costs more than it was said to: then safety was not promised
-NOW_BRANCH, NOW_CLEAN = 8, 9  # of the present episode
-NUM_TALLIES = 10
-# Columns of the counters at checkpoints.
-INFEASIBLE_SO_FAR, SUSPECT_SO_FAR, ITERATIONS_SO_FAR, UNCLEAN_SO_FAR = 0, 1, 2, 3
-BRANCH_NOW, CLEAN_NOW, STATUS_NOW = 4, 5, 6
-NUM_COUNTERS = 7
+
+class WatchSums(Record):
+    """Real numbers that a watch keeps."""
+
+    mixed: float
+    """sum_t lambda"""
+    mirror_linear: float
+    """sum_t q_hat_t^T l_hat_t"""
+    mirror_restarts: float
+    """Sum over restarts of 1/eta"""
+    mirror_square: float
+    """sum_t eta q_hat_t^T l_hat_t^2"""
+    least_excess: float
+    """min of u - q_t on the visited pairs, and in an audit on all pairs under the learner's own policy"""
+    now_mixing: float
+    """lambda of the present episode"""
+    now_eta: float
+    """Its learning rate"""
+    now_residual: float
+    """Of the projection that ended it"""
+    first_mixing: float
+    """lambda_0"""
+    mixing_over: float
+    """max of lambda - lambda_0 after feasible projections"""
+    mixing_slack: float
+    """min of (bound of Theorem regrethard's lemma) - lambda, in an audit"""
+
+
+class WatchTallies(Record):
+    """Whole numbers that it keeps."""
+
+    outside_p: int
+    """Rows whose transitions are outside their confidence set at present"""
+    outside_g: int
+    """Rows whose mean costs are"""
+    refuted_feasibility: int
+    """Projections without a solution although the event was clean"""
+    refuted_safety: int
+    """Episodes with a baseline whose mixture violated a constraint although the event was clean"""
+    seen_epochs: int
+    seen_segment: int
+    false_baseline: int
+    """1 if the baseline costs more than it was said to: then safety was not promised"""
+
+
+class Counters(Record):
+    """What is kept of whole numbers at checkpoints: of the present episode, and so far."""
+
+    branch: int
+    """0 the own policy, j + 1 the j-th baseline"""
+    status: int
+    """Of the projection that ended it: 0 solved, 1 relaxed, 2 unsolved"""
+    clean_now: int
+    """1 if it began with the truth in all confidence sets"""
+    unclean: int
+    """Episodes that did not"""
+    infeasible: int
+    """Projections without a solution"""
+    suspect: int
+    """Those that needed the slow solver"""
+    iterations: int
+    """Newton steps"""
 
 
 class Watch(Bundle):
     """What was seen so far, and what of it is kept at the C checkpoints; kernels modify it."""
 
-    sums: FloatArray
-    """(NUM_SUMS,)"""
-    tallies: IntArray
-    """(NUM_TALLIES,)"""
+    sums: WatchSums
+    tallies: WatchTallies
+    counters: Counters
     bounds: FloatArray
     """(m,): the learner's upper bounds of its costs, computed for checkpoints"""
     estimates: FloatArray
@@ -91,11 +110,11 @@ class Watch(Bundle):
     outside: IntArray
     """(num_rows, 2): whether the transitions, and the costs, of a row are outside their confidence sets"""
     mark_sums: FloatArray
-    """(C, NUM_SUMS)"""
+    """(C, fields of `sums`)"""
     mark_bounds: FloatArray
     """(C, m)"""
     mark_counters: IntArray
-    """(C, NUM_COUNTERS)"""
+    """(C, fields of `counters`)"""
 
 
 def make_watch(
@@ -104,31 +123,32 @@ def make_watch(
     """Nothing seen yet. An audit also watches, in every episode, the bounds that concern all pairs."""
     m, rows = num_constraints, layout.num_rows
     watch = Watch(
-        sums=np.zeros(NUM_SUMS),
-        tallies=np.zeros(NUM_TALLIES, dtype=np.int64),
+        sums=WatchSums(),
+        tallies=WatchTallies(),
+        counters=Counters(),
         bounds=np.zeros(m),
         estimates=np.zeros(rows),
         baseline=np.zeros(0),
         own=np.zeros(rows if audit else 0),
         upper_reach=np.zeros(layout.num_states if audit else 0),
         outside=np.zeros((rows, 2), dtype=np.int64),
-        mark_sums=np.zeros((num_marks, NUM_SUMS)),
+        mark_sums=np.zeros((num_marks, len(WatchSums.fields))),
         mark_bounds=np.zeros((num_marks, m)),
-        mark_counters=np.zeros((num_marks, NUM_COUNTERS), dtype=np.int64),
+        mark_counters=np.zeros((num_marks, len(Counters.fields)), dtype=np.int64),
     )
-    watch.sums[LEAST_EXCESS] = watch.sums[MIXING_SLACK] = np.inf
-    watch.sums[MIXING_OVER] = -np.inf
+    watch.sums.least_excess = watch.sums.mixing_slack = np.inf
+    watch.sums.mixing_over = -np.inf
     return follow_core(watch, core, world)
 
 
 def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
     """Go on with a learner that has (re)started: its baseline, its learning rate, its confidence sets."""
     tallies, baseline = watch.tallies, core.baseline
-    tallies[SEEN_EPOCHS] = core.state.numbers[EPOCHS]
-    tallies[SEEN_SEGMENT] = core.state.numbers[SEGMENT]
-    watch.sums[NOW_ETA] = core.state.reals[ETA]
-    watch.sums[MIRROR_RESTARTS] += 1.0 / core.state.reals[ETA]
-    watch_rows(core.index, core.state.boxes, world, core.buffers.all_rows, tallies, watch.outside)
+    tallies.seen_epochs = core.state.numbers.epochs
+    tallies.seen_segment = core.state.numbers.segment
+    watch.sums.now_eta = core.state.reals.eta
+    watch.sums.mirror_restarts += 1.0 / core.state.reals.eta
+    watch_rows(core, world, core.buffers.all_rows, watch)
     if not len(baseline.policies):
         return watch.replace(baseline=np.zeros(0))
     mixture, occupancy = np.zeros(len(watch.outside)), np.zeros(len(watch.outside))
@@ -138,16 +158,16 @@ def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
         mixture += occupancy / len(baseline.policies)
     steps, alpha, beta = len(core.buffers.trace.u), baseline.thresholds, baseline.costs
     weights = [(steps - alpha[i]) / (steps - beta[i]) for i in baseline.binding]
-    watch.sums[FIRST_MIXING] = max(weights, default=0.0)
+    watch.sums.first_mixing = max(weights, default=0.0)
     # The true costs of a baseline that is told exactly may exceed what was told by rounding.
-    tallies[FALSE_BASELINE] = int(np.any((world.mean_costs.T @ mixture - beta)[baseline.binding] > TOL_CLEAN))
+    tallies.false_baseline = int(np.any((world.mean_costs.T @ mixture - beta)[baseline.binding] > TOL_CLEAN))
     return watch.replace(baseline=mixture)
 
 
 @kernel
 def occupy(core: Core, world: KernelWorld, scores: Scores, watch: Watch) -> None:
     """q_t of the mixture of the episode that is about to be played, into `scores.occupancy`."""
-    q, lam = scores.occupancy, core.state.reals[MIXING]
+    q, lam = scores.occupancy, core.state.reals.mixing
     forward(core.index, world.transitions, core.state.policy, scores.reach, q)
     if len(watch.baseline) > 0:
         for r in range(len(q)):
@@ -157,27 +177,27 @@ def occupy(core: Core, world: KernelWorld, scores: Scores, watch: Watch) -> None
 @kernel
 def watch_plan(core: Core, world: KernelWorld, scores: Scores, curves: Curves, watch: Watch) -> None:
     """Look at the episode that is about to be played, after its scores have been added."""
-    sums, tallies, lam = watch.sums, watch.tallies, core.state.reals[MIXING]
-    clean = tallies[OUTSIDE_P] == 0 and tallies[OUTSIDE_G] == 0
+    sums, tallies, counters, lam = watch.sums, watch.tallies, watch.counters, core.state.reals.mixing
+    clean = tallies.outside_p == 0 and tallies.outside_g == 0
     if len(watch.own) > 0:
         forward(core.index, world.transitions, core.state.policy, watch.upper_reach, watch.own)
         _audit(core, clean, watch)
     if len(watch.baseline) > 0:
-        sums[MIXED] += lam
-        if core.state.numbers[LAST_STATUS] == PROJECTED:
-            sums[MIXING_OVER] = max(sums[MIXING_OVER], lam - sums[FIRST_MIXING])
+        sums.mixed += lam
+        if core.state.numbers.last_status == PROJECTED:
+            sums.mixing_over = max(sums.mixing_over, lam - sums.first_mixing)
     unsafe = False
     for i in range(len(scores.excess)):
         unsafe |= scores.excess[i] > 0.0
-    sums[NOW_MIXING] = lam
-    tallies[NOW_BRANCH] = core.state.numbers[BRANCH]
-    tallies[NOW_CLEAN] = 1 if clean else 0
+    sums.now_mixing = lam
+    counters.branch = core.state.numbers.branch
+    counters.clean_now = 1 if clean else 0
     if not clean:
-        tallies[UNCLEAN] += 1
-    elif unsafe and len(watch.baseline) > 0 and tallies[FALSE_BASELINE] == 0:
-        tallies[REFUTED_SAFETY] += 1
-    mark = scores.tallies[NEXT_MARK]
-    if mark < len(curves.marks) and scores.tallies[PLAYED] == curves.marks[mark]:
+        counters.unclean += 1
+    elif unsafe and len(watch.baseline) > 0 and tallies.false_baseline == 0:
+        tallies.refuted_safety += 1
+    mark = scores.tallies.next_mark
+    if mark < len(curves.marks) and scores.tallies.played == curves.marks[mark]:
         cost_bounds(core, watch.bounds)
 
 
@@ -193,16 +213,16 @@ def _audit(core: Core, clean: bool, watch: Watch) -> None:
     width = 0.0
     for r in range(len(state.policy)):
         u, q = state.policy[r] * reach[r // core.index.num_actions], watch.own[r]
-        if watch.tallies[OUTSIDE_P] == 0:
-            sums[LEAST_EXCESS] = min(sums[LEAST_EXCESS], u - q)
+        if watch.tallies.outside_p == 0:
+            sums.least_excess = min(sums.least_excess, u - q)
         width += abs(u - q) + abs(q - exp(state.log_weight[r])) + 2.0 * state.boxes.xi[r] * u
-    if not clean or len(watch.baseline) == 0 or state.numbers[LAST_STATUS] != PROJECTED:
+    if not clean or len(watch.baseline) == 0 or state.numbers.last_status != PROJECTED:
         return
     baseline, largest = core.baseline, 0.0
     for i in baseline.binding:
         margin = baseline.thresholds[i] - baseline.costs[i]
         largest = max(largest, width / margin if margin > 0.0 else inf)
-    sums[MIXING_SLACK] = min(sums[MIXING_SLACK], largest - state.reals[MIXING])
+    sums.mixing_slack = min(sums.mixing_slack, largest - state.reals.mixing)
 
 
 @kernel
@@ -210,46 +230,43 @@ def watch_learning(core: Core, world: KernelWorld, rows: IntArray, scores: Score
     """Add what was learnt from the visited rows (n,); the projection may still be open."""
     trace, sums, tallies, numbers = core.buffers.trace, watch.sums, watch.tallies, core.state.numbers
     # u comes from the boxes before this episode, and so does the tally; cached bounds from still earlier ones.
-    bounded = tallies[OUTSIDE_P] == 0 and core.rule.mixture_bound == MIXTURE
-    bounded &= len(core.state.baseline_u) == 0 or tallies[UNCLEAN] == 0
+    bounded = tallies.outside_p == 0 and core.rule.mixture_bound == MIXTURE
+    bounded &= len(core.state.baseline_u) == 0 or watch.counters.unclean == 0
     for k in range(len(rows)):
         q_hat, estimate = trace.q_hat[k], trace.estimate[k]
-        sums[MIRROR_LINEAR] += q_hat * estimate
-        sums[MIRROR_SQUARE] += sums[NOW_ETA] * q_hat * estimate * estimate
+        sums.mirror_linear += q_hat * estimate
+        sums.mirror_square += sums.now_eta * q_hat * estimate * estimate
         watch.estimates[rows[k]] += estimate
         if bounded:
-            sums[LEAST_EXCESS] = min(sums[LEAST_EXCESS], trace.u[k] - scores.occupancy[rows[k]])
-    if numbers[SEGMENT] != tallies[SEEN_SEGMENT]:
+            sums.least_excess = min(sums.least_excess, trace.u[k] - scores.occupancy[rows[k]])
+    if numbers.segment != tallies.seen_segment:
         # A restart: mirror descent begins anew, with its own entropy term.
-        tallies[SEEN_SEGMENT] = numbers[SEGMENT]
-        sums[NOW_ETA] = core.state.reals[ETA]
-        sums[MIRROR_RESTARTS] += 1.0 / core.state.reals[ETA]
+        tallies.seen_segment = numbers.segment
+        sums.now_eta = core.state.reals.eta
+        sums.mirror_restarts += 1.0 / core.state.reals.eta
     if not core.rule.epochs:
-        watch_rows(core.index, core.state.boxes, world, rows, tallies, watch.outside)
-    elif numbers[EPOCHS] != tallies[SEEN_EPOCHS]:
-        tallies[SEEN_EPOCHS] = numbers[EPOCHS]
-        watch_rows(core.index, core.state.boxes, world, core.buffers.all_rows, tallies, watch.outside)
+        watch_rows(core, world, rows, watch)
+    elif numbers.epochs != tallies.seen_epochs:
+        tallies.seen_epochs = numbers.epochs
+        watch_rows(core, world, core.buffers.all_rows, watch)
 
 
 @kernel
-def watch_rows(
-    index: Index, boxes: Boxes, world: KernelWorld, rows: IntArray, tallies: IntArray, outside: IntArray
-) -> None:
+def watch_rows(core: Core, world: KernelWorld, rows: IntArray, watch: Watch) -> None:
     """Whether the truth of some rows is within their confidence sets now."""
-    lower, upper, row_start = boxes.lower, boxes.upper, index.row_start
-    cost_lower, cost_upper = boxes.cost_lower, boxes.cost_upper
+    boxes, row_start, outside = core.state.boxes, core.index.row_start, watch.outside
     for r in rows:
         outside_p = outside_g = 0
         for j in range(row_start[r], row_start[r + 1]):
             p = world.transitions[j]
-            if p < lower[j] - TOL_CLEAN or p > upper[j] + TOL_CLEAN:
+            if p < boxes.lower[j] - TOL_CLEAN or p > boxes.upper[j] + TOL_CLEAN:
                 outside_p = 1
         for i in range(world.mean_costs.shape[1]):
             g = world.mean_costs[r, i]
-            if g < cost_lower[r, i] - TOL_CLEAN or g > cost_upper[r, i] + TOL_CLEAN:
+            if g < boxes.cost_lower[r, i] - TOL_CLEAN or g > boxes.cost_upper[r, i] + TOL_CLEAN:
                 outside_g = 1
-        tallies[OUTSIDE_P] += outside_p - outside[r, 0]
-        tallies[OUTSIDE_G] += outside_g - outside[r, 1]
+        watch.tallies.outside_p += outside_p - outside[r, 0]
+        watch.tallies.outside_g += outside_g - outside[r, 1]
         outside[r, 0] = outside_p
         outside[r, 1] = outside_g
 
@@ -257,15 +274,13 @@ def watch_rows(
 @kernel
 def watch_close(core: Core, mark: int, watch: Watch) -> None:
     """After the projection: note a broken promise, and what to keep if the episode is the checkpoint `mark` >= 0."""
-    tallies, numbers = watch.tallies, core.state.numbers
-    if numbers[LAST_STATUS] == RELAXED and tallies[OUTSIDE_P] == 0 and tallies[OUTSIDE_G] == 0:
-        tallies[REFUTED_FEASIBILITY] += 1
+    tallies, counters, numbers = watch.tallies, watch.counters, core.state.numbers
+    if numbers.last_status == RELAXED and tallies.outside_p == 0 and tallies.outside_g == 0:
+        tallies.refuted_feasibility += 1
     if mark >= 0:
-        watch.sums[NOW_RESIDUAL] = core.state.reals[COST_RESIDUAL]
-        copy_into(watch.sums, watch.mark_sums[mark])
+        watch.sums.now_residual = core.state.reals.cost_residual
+        counters.status, counters.infeasible = numbers.last_status, numbers.infeasible
+        counters.suspect, counters.iterations = numbers.suspect, numbers.iterations
+        copy_into(watch.sums.values, watch.mark_sums[mark])
         copy_into(watch.bounds, watch.mark_bounds[mark])
-        counters = watch.mark_counters[mark]
-        counters[INFEASIBLE_SO_FAR], counters[SUSPECT_SO_FAR] = numbers[INFEASIBLE], numbers[SUSPECT]
-        counters[ITERATIONS_SO_FAR], counters[UNCLEAN_SO_FAR] = numbers[ITERATIONS], tallies[UNCLEAN]
-        counters[BRANCH_NOW], counters[CLEAN_NOW] = tallies[NOW_BRANCH], tallies[NOW_CLEAN]
-        counters[STATUS_NOW] = numbers[LAST_STATUS]
+        copy_into(counters.values, watch.mark_counters[mark])

@@ -13,11 +13,11 @@ from hedgerow.adversaries.adaptive import Pursuit
 from hedgerow.adversaries.loss_blocks import LossBlock
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.environments.play import KernelWorld
-from hedgerow.environments.scores import UNSAFE, Curves, Scores, keep_mark
+from hedgerow.environments.play import KernelWorld, make_path
+from hedgerow.environments.scores import Curves, Scores, keep_mark
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.loop import Losses, make_path, run_block
+from hedgerow.learners.mirror.loop import Chance, Losses, run_block
 from hedgerow.learners.mirror.notes import (
     Notes,
     make_notes,
@@ -28,27 +28,10 @@ from hedgerow.learners.mirror.notes import (
     note_plan,
 )
 from hedgerow.learners.mirror.proof_numbers import proof_columns, proof_facts
-from hedgerow.learners.mirror.state import OPEN, PENDING, PHASE_OVER
 from hedgerow.learners.mirror.watch import (
-    BRANCH_NOW,
-    CLEAN_NOW,
-    INFEASIBLE_SO_FAR,
-    ITERATIONS_SO_FAR,
-    LEAST_EXCESS,
-    MIRROR_LINEAR,
-    MIRROR_RESTARTS,
-    MIRROR_SQUARE,
-    MIXED,
-    MIXING_OVER,
-    MIXING_SLACK,
-    NOW_MIXING,
-    NOW_RESIDUAL,
-    REFUTED_FEASIBILITY,
-    REFUTED_SAFETY,
-    STATUS_NOW,
-    SUSPECT_SO_FAR,
-    UNCLEAN_SO_FAR,
+    Counters,
     Watch,
+    WatchSums,
     follow_core,
     make_watch,
     watch_close,
@@ -60,18 +43,8 @@ from hedgerow.learners.watching import Stage
 if TYPE_CHECKING:
     from hedgerow.learners.mirror.base import MirrorLearner
 
-COUNTERS = {
-    "branch": (BRANCH_NOW, np.int32),
-    "status": (STATUS_NOW, np.int32),
-    "clean_now": (CLEAN_NOW, np.bool_),
-    "unclean": (UNCLEAN_SO_FAR, np.int64),
-    "infeasible": (INFEASIBLE_SO_FAR, np.int64),
-    "suspect": (SUSPECT_SO_FAR, np.int64),
-    "iterations": (ITERATIONS_SO_FAR, np.int64),
-}
-"""Columns that are whole numbers: branch (0 the own policy, j + 1 the j-th baseline) and status (0 solved, 1 relaxed, 2
-unsolved) of the checkpoint's episode, whether it began with the truth in all confidence sets; and so far: episodes that
-did not, projections without a solution, those that needed the slow solver, Newton steps."""
+KINDS = {"branch": np.int32, "status": np.int32, "clean_now": np.bool_}
+"""Columns of counters that are not int64"""
 
 
 @dataclass(frozen=True)
@@ -119,13 +92,13 @@ class MirrorWatcher:
     def ready(self) -> None:
         """Refuse a learner with a plan that nobody has played; finish an episode that an interrupt left open."""
         numbers = self.learner.core.state.numbers
-        if numbers[PENDING]:  # compiled code would toss the coin of that episode again
+        if numbers.pending:  # compiled code would toss the coin of that episode again
             raise InvalidInput(
                 f"episode {self.learner.episode} of the learner is planned already; call observe with what happened "
                 "in it before it is simulated"
             )
-        if not self._closed or numbers[OPEN] or numbers[PHASE_OVER]:
-            self._closed = self._closed and not numbers[OPEN]
+        if not self._closed or numbers.open or numbers.phase_over:
+            self._closed = self._closed and not numbers.open
             self._close(self._core)
 
     def planned(self) -> None:
@@ -146,7 +119,7 @@ class MirrorWatcher:
         own[:] = rows
         if self.notes is not None and len(self.notes.optimism):
             note_learning(self._core, own, self.notes)
-        _learnt(self._core, self.stage.world, own, self.stage.scores, self.watch)
+        watch_learning(self._core, self.stage.world, own, self.stage.scores, self.watch)
         self._closed = False
         return True
 
@@ -162,14 +135,14 @@ class MirrorWatcher:
 
     def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
         """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
-        stage, streams, done, given = self.stage, self.stage.streams, 0, self._given(block, pursuit)
+        stage, done, given = self.stage, 0, self._given(block, pursuit)
+        chance = Chance(self.learner.coin, *stage.streams)
         while done < len(given.pattern):
             core = self._core = self.learner.core
             done, self._closed = run_block(
-                core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done,
-                self.learner.coin, streams.actions, streams.environment, streams.costs,
+                core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done, chance
             )  # fmt: skip
-            if not self._closed or core.state.numbers[PHASE_OVER]:
+            if not self._closed or core.state.numbers.phase_over:
                 self._close(core)
 
     def _given(self, block: LossBlock | int, pursuit: Pursuit | None) -> Losses:
@@ -201,7 +174,7 @@ class MirrorWatcher:
         scores, cmdp = self.stage.scores, self.stage.cmdp
         self.at_stop = AtStop(
             violation=float(np.max(scores.violation, initial=0.0)),
-            unsafe=int(scores.tallies[UNSAFE]),
+            unsafe=scores.tallies.unsafe,
             loss=float(scores.loss[0]),
             losses=scores.losses.copy(),
             margin=float(np.min(cmdp.thresholds - cmdp.mean_costs @ self.watch.baseline)),
@@ -211,15 +184,18 @@ class MirrorWatcher:
 
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:
         """The weight of the baseline in the checkpoint's episode and summed so far, the bounds of its costs, by how
-        much the projection after it misses a threshold, and `COUNTERS`; with notes those of `proof_columns`.
+        much the projection after it misses a threshold, and `Counters`; with notes those of `proof_columns`.
         """
         watch = self.watch
         sums, counters = watch.mark_sums[:reached], watch.mark_counters[:reached]
         return {
-            "mixing_weight": sums[:, NOW_MIXING],
-            "mixing_total": sums[:, MIXED],
-            "residual": sums[:, NOW_RESIDUAL],
-            **{name: counters[:, place].astype(kind) for name, (place, kind) in COUNTERS.items()},
+            "mixing_weight": sums[:, WatchSums.place("now_mixing")],
+            "mixing_total": sums[:, WatchSums.place("mixed")],
+            "residual": sums[:, WatchSums.place("now_residual")],
+            **{
+                name: column.astype(KINDS.get(name, np.int64))
+                for name, column in zip(Counters.fields, counters.T, strict=True)
+            },
             **{f"bound_{i}": watch.mark_bounds[:reached, i] for i in range(watch.mark_bounds.shape[1])},
             **(proof_columns(self.notes, reached) if self.notes is not None else {}),
         }
@@ -241,13 +217,13 @@ class MirrorWatcher:
         sums, tallies, layout = self.watch.sums, self.watch.tallies, self.learner.layout
         entropy = layout.steps * log(layout.num_states**2 * layout.num_actions)
         return {
-            "least_excess": float(sums[LEAST_EXCESS]),
-            "refuted_feasibility": int(tallies[REFUTED_FEASIBILITY]),
-            "refuted_safety": int(tallies[REFUTED_SAFETY]),
-            "mixing_over": float(sums[MIXING_OVER]),
-            "mixing_slack": float(sums[MIXING_SLACK]),
-            "mirror_left": float(sums[MIRROR_LINEAR] - self.watch.estimates @ comparator),
-            "mirror_right": float(entropy * sums[MIRROR_RESTARTS] + sums[MIRROR_SQUARE]),
+            "least_excess": sums.least_excess,
+            "refuted_feasibility": tallies.refuted_feasibility,
+            "refuted_safety": tallies.refuted_safety,
+            "mixing_over": sums.mixing_over,
+            "mixing_slack": sums.mixing_slack,
+            "mirror_left": float(sums.mirror_linear - self.watch.estimates @ comparator),
+            "mirror_right": entropy * sums.mirror_restarts + sums.mirror_square,
             "t_bar": getattr(self.learner, "t_bar", None),
             "rho_hat": getattr(self.learner, "rho_hat", None),
             **(proof_facts(self, self.notes, comparator) if self.notes is not None else {}),
@@ -259,11 +235,6 @@ def _planned(core: Core, world: KernelWorld, scores: Scores, curves: Curves, wat
     if notes is not None:
         note_plan(core, world, watch, notes)
     watch_plan(core, world, scores, curves, watch)
-
-
-@kernel
-def _learnt(core: Core, world: KernelWorld, rows: IntArray, scores: Scores, watch: Watch) -> None:
-    watch_learning(core, world, rows, scores, watch)
 
 
 @kernel

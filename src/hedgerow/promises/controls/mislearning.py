@@ -13,7 +13,6 @@ from hedgerow.estimates.columns import load_columns
 from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.plans import MirrorPlan
 from hedgerow.learners.mirror.rescue import project_now
-from hedgerow.learners.mirror.state import GAMMA
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.learners.mirror.uobreps import UOBREPS
 from hedgerow.model.episode import Episode
@@ -65,7 +64,7 @@ class TimidEstimator(SVOPS):
 
     def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
         super().observe(episode)
-        trace, gamma = self.core.buffers.trace, float(self.core.state.reals[GAMMA])
+        trace, gamma = self.core.buffers.trace, self.core.state.reals.gamma
         trace.estimate[:] = episode.losses / (0.1 * trace.u + gamma)
 
 

@@ -13,9 +13,7 @@ from hedgerow.learners.mirror.plans import MirrorPlan
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.safe_search import Search
 from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.state import BRANCH, MIXING, OPEN
 from hedgerow.learners.mirror.svops import SVOPS
-from hedgerow.learners.mirror.watch import FALSE_BASELINE
 from hedgerow.learners.mirror.watcher import MirrorWatcher
 from hedgerow.learners.watching import Stage
 from hedgerow.model.layout import Layout
@@ -27,9 +25,9 @@ class PerStep(SOPS):
 
     def plan(self) -> MirrorPlan:
         plan, state = super().plan(), self.core.state
-        lam = float(state.reals[MIXING])
+        lam = state.reals.mixing
         mixed = Policy.trusted(self.layout, lam * self.core.baseline.policies[0] + (1.0 - lam) * state.policy)
-        state.numbers[BRANCH] = 0  # the observed path must be possible under the learner's own policy
+        state.numbers.branch = 0  # the observed path must be possible under the learner's own policy
         return replace(plan, mixture=mixed, policy=mixed)
 
 
@@ -51,7 +49,7 @@ class Believing(MirrorWatcher):
 
     def _follow(self, core: Core) -> None:
         super()._follow(core)
-        self.watch.tallies[FALSE_BASELINE] = 0
+        self.watch.tallies.false_baseline = 0
 
 
 WRONG = 0.9
@@ -80,7 +78,7 @@ class WrongBox(SVOPS):
 
     def _complete(self) -> None:
         state = self.core.state
-        if state.numbers[OPEN]:
+        if state.numbers.open:
             boxes = state.boxes.replace(lower=self.wrong[0], upper=self.wrong[1])
             rescue(self.layout, self.core.replace(state=state.replace(boxes=boxes)))
         super()._complete()
