@@ -47,6 +47,27 @@ def _is_read_only(array: NDArray[Any]) -> bool:
     return memory is None or isinstance(memory, bytes)
 
 
+def taken(place: NDArray[Any], given: Any) -> bool:
+    """Whether `given`, an array or lists of plain numbers of the shape of `place`, could be copied into it as it is.
+
+    The numbers themselves are not looked at: for what is checked afterwards, in compiled code.
+    """
+    if type(given) is list and all(map(_is_plain, given)):
+        given = np.array(given)
+    allowed = "i" if place.dtype.kind == "i" else "fi"
+    if type(given) is not np.ndarray or given.shape != place.shape or given.dtype.kind not in allowed:
+        return False
+    if given.dtype.itemsize > place.dtype.itemsize:
+        return False
+    place[...] = given
+    return True
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    return kind is float or kind is int or (kind is list and all(type(number) in (int, float) for number in value))
+
+
 def unmasked(what: str, value: Any, *, depth: int = 64) -> Any:
     """`value` itself, unless some of its entries are masked: numpy would silently read what is under the mask.
 

@@ -135,7 +135,7 @@ def test_a_projection_that_fails_at_every_room_ends_all_the_same(m: int, monkeyp
     world = impossible_world(2) if m else random_world(3, (1, 3, 3, 1), m=0)
     learner = learner_for(world)
     Simulation(world, np.full(world.layout.num_rows, 0.5), learner).advance(500)
-    monkeypatch.setattr(rescue, "project_weights", lambda core, rows: SUSPECT)
+    monkeypatch.setattr(rescue, "project_all", lambda core, status: SUSPECT)
     rescue.rescue(learner.layout, learner.core)
     np.testing.assert_allclose(learner.policy.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)
     assert learner.core.state.numbers.last_status == (RELAXED if m else PROJECTED)

@@ -64,10 +64,12 @@ def _type_of(value: Any) -> Any:
     if isinstance(value, Bundle):
         kind = value.__dict__.get("_type")
         if kind is None:
-            kind = _bundle_type(type(value), tuple([_type_of(getattr(value, name)) for name in value.fields]))
+            cls: Any = type(value)
+            kind = _bundle_type(cls, tuple([_type_of(getattr(value, name)) for name in value.fields]))
             value.__dict__["_type"] = kind
         return kind
-    return _record_type(type(value)) if isinstance(value, Record) else _SCALARS[type(value)]
+    scalar: Any = type(value)
+    return _record_type(scalar) if isinstance(value, Record) else _SCALARS[scalar]
 
 
 @cache
@@ -77,12 +79,12 @@ def _array_type(number: np.dtype[Any], ndim: int) -> Any:
 
 
 @cache
-def _bundle_type(cls: type[Bundle], kinds: tuple[Any, ...]) -> BundleType:
+def _bundle_type(cls: Any, kinds: tuple[Any, ...]) -> BundleType:
     return BundleType(cls.__name__, tuple(zip(cls.fields, kinds, strict=True)))
 
 
 @cache
-def _record_type(cls: type[Record]) -> RecordType:
+def _record_type(cls: Any) -> RecordType:
     return RecordType(cls.__name__, cls.fields, _NUMBERS[np.dtype(cls.kind)])
 
 
@@ -105,8 +107,9 @@ _SCALARS = {
 
 @typeof_impl.register(Bundle)
 def _typeof_bundle(value: Bundle, context: Any) -> Any:
+    kind = _type_of(value)
     address_of(value)
-    return _type_of(value)
+    return kind
 
 
 @typeof_impl.register(Record)

@@ -96,6 +96,13 @@ def _compiled(function: F, example: Any) -> F:
     return cast(F, compiled)
 
 
+def as_python(function: F) -> F:
+    """A kernel as the Python function that it was written as: for a few lines that take a generator, which costs five
+    microseconds to hand over to compiled code.
+    """
+    return cast(F, getattr(function, "py_func", function))
+
+
 def _plainly(function: F) -> Any:
     """By numba as it is, if it has changed too much for `parts.py`: each function by itself."""
     return numba.njit(**{name: value for name, value in parts.OPTIONS.items() if name != "no_cfunc_wrapper"})(function)

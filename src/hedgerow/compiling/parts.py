@@ -35,6 +35,8 @@ try:
 except ImportError:  # pragma: no cover - another version of numba
     AVAILABLE = False
 
+from hedgerow.compiling.bundles import Bundle
+
 OPTIONS: dict[str, Any] = {
     "nopython": True,
     "nogil": True,
@@ -172,6 +174,12 @@ if AVAILABLE:
                     return compiled(args, return_type)
 
             return announced
+
+        def typeof_pyval(self, val: Any) -> Any:
+            """The type of an argument; a bundle knows its own, which saves more than a microsecond a call."""
+            if isinstance(val, Bundle) and "_address" in val.__dict__:
+                return val.__dict__["_type"]
+            return super().typeof_pyval(val)
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
             return self.part.get_call_template(args, kws)

@@ -28,4 +28,4 @@ def index_of(layout: Layout) -> Index:
     if found is None:
         found = Index(layout.row_start, layout.successor, layout.state_start, layout.num_actions, layout.is_full)
         layout.__dict__["_index"] = found
-    return found  # type: ignore[no-any-return]
+    return found

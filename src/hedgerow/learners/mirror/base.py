@@ -22,21 +22,24 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, frozen, kind_of, num_episodes, positive_share, seed_number
+from hedgerow.checks import FloatArray, frozen, kind_of, num_episodes, positive_share, seed_number, taken
+from hedgerow.compiling.kernels import as_python
+from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.learners.ledger import Budget, Ledger
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.mirror.mixing import cost_bounds, toss
 from hedgerow.learners.mirror.plans import Baselines, MirrorPlan
-from hedgerow.learners.mirror.rescue import project_now, rescue
+from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy
 from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_settings, names_of
 from hedgerow.learners.mirror.state import flat_arrays, make_state
-from hedgerow.learners.mirror.step import learn, prepare, set_rates, uniform_weights
+from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.model.cmdp import View, checked_transitions
 from hedgerow.model.episode import Episode
+from hedgerow.projection.newton import SOLVED
 
 if TYPE_CHECKING:
     from hedgerow.learners.mirror.watcher import MirrorWatcher
@@ -78,9 +81,7 @@ class MirrorLearner(ABC):
         self.coin = Generator(PCG64(SeedSequence(self.seed)))
         self.core = self._first_core()
         self._baselines = Baselines(self.layout, self.core.baseline)
-        steps, m = self.layout.steps, view.num_constraints
-        self._rows, self._triples = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
-        self._losses, self._costs = np.zeros(steps), np.zeros((steps, m))
+        self._path = make_path(self.layout, view.num_constraints)
         self._start(self.core)
 
     # Construction ----------------------------------------------------------------------------------------------------
@@ -142,15 +143,12 @@ class MirrorLearner(ABC):
     def _start(self, core: Core) -> None:
         """Rates, uniform weights and the first policy, from the episode that the state is at."""
         done = core.state.numbers.episode
+        episodes, log_inverse_delta = float(max(1, (self.episodes or 1) - done)), core.rule.log_inverse_delta
         if core.rule.doubling:
             core.state.numbers.segment_end = done + 1
-            set_rates(core, 1.0, core.rule.log_inverse_delta + log(2.0))
-        else:
-            set_rates(core, float(max(1, (self.episodes or 1) - done)), core.rule.log_inverse_delta)
-        uniform_weights(core)
-        prepare(core)
-        # With full support the uniform weights are a flow already and come back as they are, before anything is known.
-        project_now(self.layout, core)
+            episodes, log_inverse_delta = 1.0, log_inverse_delta + log(2.0)
+        if begin(core, episodes, log_inverse_delta) != SOLVED:
+            rescue(self.layout, core)
 
     # The loop --------------------------------------------------------------------------------------------------------
 
@@ -161,10 +159,10 @@ class MirrorLearner(ABC):
             raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
         self.check_horizon(1)
         self._complete()
-        state = self.core.state
-        toss(self.core, self.coin)
-        if self.core.search.active:
-            keep_policy(self.core.search, state.search, state.policy, self.episode + 1, self.coin)
+        core, state = self.core, self.core.state
+        as_python(toss)(core, self.coin)
+        if core.search.active:
+            as_python(keep_policy)(core.search, state.search, state.policy, self.episode + 1, self.coin)
         return self._current_plan()
 
     @exclusive
@@ -179,7 +177,7 @@ class MirrorLearner(ABC):
         if self._baselines.source is not self.core.baseline:  # a new phase
             self._baselines = Baselines(self.layout, self.core.baseline)
         lam, branch = state.reals.mixing, state.numbers.branch
-        return self._baselines.plan(self.episode, state.policy, lam, branch, frozen(self._cost_bounds()))
+        return self._baselines.plan(self.episode, state.policy, lam, branch, self._cost_bounds())
 
     @exclusive
     def observe(self, episode: Episode | Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
@@ -194,11 +192,22 @@ class MirrorLearner(ABC):
         if not isinstance(episode, Episode):
             if losses is None:
                 raise InvalidInput("the losses along the trajectory are missing: observe(path, losses, costs)")
-            episode = Episode(self.view, episode, losses, costs)
+            if self._take(episode, losses, costs) and learn_path(self.core, self._path) != REFUSED:
+                self._complete()
+                return
+            episode = Episode(self.view, episode, losses, costs)  # says what is wrong, or reads what is put otherwise
         elif losses is not None or costs is not None:
             raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
         self._learn(episode)
         self._complete()
+
+    def _take(self, rows: Any, losses: Any, costs: Any) -> bool:
+        """Copy a path of plain numbers into the buffers, without a look at them; False if it is anything else."""
+        own, m = self._path, self.view.num_constraints
+        if costs is None:
+            return m == 0 and taken(own.rows, rows) and taken(own.losses, losses)
+        column = own.costs[:, 0] if m == 1 and np.ndim(costs) == 1 else own.costs
+        return taken(own.rows, rows) and taken(own.losses, losses) and taken(column, costs)
 
     def _learn(self, episode: Episode) -> None:
         layout, count, m = self.layout, len(episode.rows), self.view.num_constraints
@@ -212,7 +221,8 @@ class MirrorLearner(ABC):
                 "this learner is still looking for a safe policy by the costs of its own plans: an episode that was "
                 "aborted or overridden says nothing about those"
             )
-        rows, triples, losses, costs = self._rows, self._triples, self._losses, self._costs
+        path = self._path
+        rows, triples, losses, costs = path.rows, path.triples, path.losses, path.costs
         if not episode.complete:
             rows, triples, losses, costs = rows[:count], triples[:count], losses[:count], costs[:count]
         # Copied, because compiled code exists once, for arrays that can be written to.
@@ -262,6 +272,7 @@ class MirrorLearner(ABC):
     def _cost_bounds(self) -> FloatArray:
         bounds = np.zeros(self.view.num_constraints)
         cost_bounds(self.core, bounds)
+        bounds.setflags(write=False)
         return bounds
 
     @property

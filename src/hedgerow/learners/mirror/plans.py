@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from hedgerow.checks import FloatArray
 from hedgerow.learners.mirror.core import Baseline
@@ -35,6 +36,7 @@ class Baselines:
 
     def __init__(self, layout: Layout, baseline: Baseline) -> None:
         self.source, self._layout = baseline, layout
+        self._bounds = [f"bound_{i}" for i in range(len(baseline.costs))]
         self._single = Policy.trusted(layout, baseline.policies[0]) if len(baseline.policies) == 1 else None
         self.mixture: Policy | Mixture | None = self._single
         if len(baseline.policies) > 1:
@@ -48,15 +50,18 @@ class Baselines:
         mixture: Policy | Mixture = mine
         if self.mixture is not None:
             mixture = Mixture.trusted((mixing_weight, self.mixture), (1.0 - mixing_weight, mine))
-        bounds = {f"bound_{i}": bound for i, bound in enumerate(cost_bounds.tolist())}
-        return MirrorPlan(
-            mixture,
-            mine if branch == 0 else self._chosen(branch - 1),
-            {"mixing_weight": mixing_weight, "branch": branch, **bounds},
+        notes = {"mixing_weight": mixing_weight, "branch": float(branch)}
+        notes.update(zip(self._bounds, cost_bounds.tolist(), strict=True))
+        plan = MirrorPlan.__new__(MirrorPlan)  # everything is known to be sound
+        plan.__dict__.update(
+            mixture=mixture,
+            policy=mine if branch == 0 else self._chosen(branch - 1),
+            notes=MappingProxyType(notes),
             episode=episode,
             branch=BASELINE if branch else OWN,
             cost_bounds=cost_bounds,
         )
+        return plan
 
     def _chosen(self, j: int) -> Policy:
         return self._single or Policy.trusted(self._layout, self.source.policies[j])

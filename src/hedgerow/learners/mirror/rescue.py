@@ -17,7 +17,7 @@ from hedgerow.errors import InfeasibleWarning
 from hedgerow.learners.mirror.core import SUSPECT_ITERATIONS, SUSPECT_THETA, Core
 from hedgerow.learners.mirror.relaxing import LEAST_ROOM, TOL_INFEASIBLE, bracket_violation, least_room, meet
 from hedgerow.learners.mirror.state import LOG_FLOOR, PROJECTED, RELAXED, UNSOLVED
-from hedgerow.learners.mirror.step import project_weights, settle
+from hedgerow.learners.mirror.step import project_all, settle
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
 from hedgerow.projection.problem import ProjectionProblem
@@ -33,9 +33,7 @@ WIDENING = 4.0
 
 def project_now(layout: Layout, core: Core) -> None:
     """Project the weights in the state, whatever it takes, and settle."""
-    if project_weights(core, core.buffers.all_rows) == SOLVED:
-        settle(core, PROJECTED)
-    else:
+    if project_all(core, PROJECTED) != SOLVED:
         rescue(layout, core)
 
 
@@ -62,8 +60,7 @@ def _relax(layout: Layout, core: Core, violation: float, room: float, status: in
         core.state.reals.room = room
         meet(core, violation + 0.5 * room)
         core.state.system.num_candidates[0] = NO_SYSTEM  # it belongs to the attempt that failed
-        if project_weights(core, core.buffers.all_rows) == SOLVED:
-            settle(core, status)
+        if project_all(core, status) == SOLVED:
             return
         room *= WIDENING
     core.state.reals.room = room

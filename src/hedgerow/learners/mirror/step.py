@@ -21,9 +21,10 @@ from math import exp, log, sqrt
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel, shared_kernel
+from hedgerow.environments.play import Path
 from hedgerow.estimates.boxes import refresh_all, refresh_rows
 from hedgerow.estimates.columns import load_columns
-from hedgerow.estimates.counts import record
+from hedgerow.estimates.counts import find_path, record
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import (
     DISCARD,
@@ -44,6 +45,7 @@ from hedgerow.projection.rows import count_bounds
 from hedgerow.projection.workspace import NO_SYSTEM
 
 SMALLEST_CONDITIONAL = exp(LOG_FLOOR)
+REFUSED = -1
 
 
 @shared_kernel(SOLVED)
@@ -85,6 +87,29 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
     if code == SOLVED:
         settle(core, RELAXED if relaxed else PROJECTED)
     return code
+
+
+@kernel
+def learn_path(core: Core, path: Path) -> int:
+    """`learn`, if the rows, losses and costs (L of each) are those of an episode that the plan may have led to.
+
+    Writes the triples. REFUSED: something is wrong, and nothing was changed.
+    """
+    return learn(core, path.rows, path.triples, path.losses, path.costs) if _is_possible(core, path) else REFUSED
+
+
+@kernel
+def _is_possible(core: Core, path: Path) -> bool:
+    index, branch, sound = core.index, core.state.numbers.branch, True
+    plays = core.state.policy if branch == 0 else core.baseline.policies[branch - 1]
+    for k in range(len(path.rows)):
+        first, last = index.state_start[k] * index.num_actions, index.state_start[k + 1] * index.num_actions
+        if not first <= path.rows[k] < last:
+            return False
+        sound &= plays[path.rows[k]] > 0.0 and 0.0 <= path.losses[k] <= 1.0
+        for i in range(path.costs.shape[1]):
+            sound &= 0.0 <= path.costs[k, i] <= 1.0  # not so for NaN
+    return sound and find_path(index, path.rows, path.triples) < 0
 
 
 @kernel
@@ -175,6 +200,27 @@ def settle(core: Core, status: int) -> None:
     if len(core.baseline.policies) > 0:
         bound_costs(core)
         core.state.reals.mixing = mixing_weight(core, status)
+
+
+@kernel
+def project_all(core: Core, status: int) -> int:
+    """Project the weights of all rows, and settle if that worked."""
+    code = project_weights(core, core.buffers.all_rows)
+    if code == SOLVED:
+        settle(core, status)
+    return code
+
+
+@kernel
+def begin(core: Core, episodes: float, log_inverse_delta: float) -> int:
+    """Rates for so many episodes, uniform weights and the first policy; returns how PROJ ended.
+
+    With full support the uniform weights are a flow already and come back as they are, before anything is known.
+    """
+    set_rates(core, episodes, log_inverse_delta)
+    uniform_weights(core)
+    prepare(core)
+    return project_all(core, PROJECTED)
 
 
 @kernel
