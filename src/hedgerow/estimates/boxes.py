@@ -23,6 +23,7 @@ from hedgerow.checks import FloatArray, IntArray, float_array, whole_number, wit
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.counts import Counts
+from hedgerow.estimates.positions import triples_of
 from hedgerow.estimates.radii import RadiusRule, cost_radius, epsilon, transition_terms
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
@@ -85,58 +86,32 @@ def refresh_all(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes) -> No
 
 
 @kernel
-def refresh_row(index: Index, counts: Counts, rule: BoxRule, row: int, boxes: Boxes) -> None:
-    """Bring one row of `boxes` up to date."""
-    _refresh(
-        row, index.row_start, counts.num_visits, counts.num_moves, counts.cost_sums, rule,
-        boxes.lower, boxes.upper, boxes.cost_lower, boxes.cost_upper, boxes.xi,
-    )  # fmt: skip
-
-
-@kernel
 def refresh_rows(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes) -> None:
     """Bring the given rows, those of the last episode, up to date."""
-    # Unpacked once: handing bundles on, row by row, would count the references of all their arrays each time.
-    row_start, num_visits, num_moves, cost_sums = index.row_start, counts.num_visits, counts.num_moves, counts.cost_sums
-    lower, upper, xi = boxes.lower, boxes.upper, boxes.xi
-    cost_lower, cost_upper = boxes.cost_lower, boxes.cost_upper
     for k in range(len(rows)):
-        _refresh(
-            rows[k], row_start, num_visits, num_moves, cost_sums, rule, lower, upper, cost_lower, cost_upper, xi
-        )  # fmt: skip
+        refresh_row(index, counts, rule, rows[k], boxes)
 
 
 @kernel
-def _refresh(
-    row: int,
-    row_start: IntArray,
-    num_visits: IntArray,
-    num_moves: IntArray,
-    cost_sums: FloatArray,
-    rule: BoxRule,
-    lower: FloatArray,
-    upper: FloatArray,
-    cost_lower: FloatArray,
-    cost_upper: FloatArray,
-    xi: FloatArray,
-) -> None:
-    """Costs and transitions of one row, from N, M and S."""
-    N = num_visits[row]
-    xi[row] = radius = cost_radius(rule.radii, N)
-    for i in range(cost_sums.shape[1]):
-        g_hat = cost_sums[row, i] / max(1, N)
-        cost_lower[row, i] = max(0.0, g_hat - radius) if rule.clip_costs else g_hat - radius
-        cost_upper[row, i] = min(1.0, g_hat + radius) if rule.clip_costs else g_hat + radius
-    start, stop = row_start[row], row_start[row + 1]
-    if stop - start > 1 and not rule.known_transitions:
-        _refresh_transitions(num_moves, N, rule.radii, start, stop, lower, upper)
+def refresh_row(index: Index, counts: Counts, rule: BoxRule, row: int, boxes: Boxes) -> None:
+    """Bring one row of `boxes` up to date."""
+    N = counts.num_visits[row]
+    boxes.xi[row] = radius = cost_radius(rule.radii, N)
+    for i in range(counts.cost_sums.shape[1]):
+        g_hat = counts.cost_sums[row, i] / max(1, N)
+        boxes.cost_lower[row, i] = max(0.0, g_hat - radius) if rule.clip_costs else g_hat - radius
+        boxes.cost_upper[row, i] = min(1.0, g_hat + radius) if rule.clip_costs else g_hat + radius
+    if not rule.known_transitions:
+        _refresh_transitions(index, counts, rule.radii, row, boxes)
 
 
 @kernel
-def _refresh_transitions(
-    num_moves: IntArray, num_visits: int, radii: RadiusRule, start: int, stop: int, lower: FloatArray, upper: FloatArray
-) -> None:
-    """The box of the triples start..stop-1 of one row with several successors."""
+def _refresh_transitions(index: Index, counts: Counts, radii: RadiusRule, row: int, boxes: Boxes) -> None:
+    """The box of one row, which never changes if there is a single successor."""
+    num_moves, lower, upper, num_visits = counts.num_moves, boxes.lower, boxes.upper, counts.num_visits[row]
+    start, stop = triples_of(index, row)
+    if stop - start == 1:
+        return
     if num_visits == 0:
         lower[start:stop] = 0.0
         upper[start:stop] = 1.0
@@ -160,7 +135,7 @@ def _refresh_transitions(
 
 
 @kernel
-def _make_room(start: int, stop: int, lower: FloatArray, upper: FloatArray) -> None:
+def _make_room(start: np.uint64, stop: np.uint64, lower: FloatArray, upper: FloatArray) -> None:
     """Undo what rounding may have done: sum lo > 1 or sum hi < 1, by a few units in the last place.
 
     The sums are rounded too: where they are as near to 1 as that, there is room to be made as well.

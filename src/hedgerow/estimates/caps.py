@@ -15,9 +15,11 @@ one pass for every state.
 
 from __future__ import annotations
 
-from hedgerow.checks import FloatArray, IntArray
+import numpy as np
+
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.columns import Columns, sort_by_key
+from hedgerow.estimates.columns import Columns
+from hedgerow.estimates.sorting import first_gap, sort_by_key
 from hedgerow.model.index import Index
 
 
@@ -32,7 +34,7 @@ def fill_caps(index: Index, columns: Columns, last_layer: int) -> None:
             count = 0
             for entry in range(columns.start[y], columns.stop[y]):
                 s = base + columns.slot[entry]
-                x = columns.row[s] // index.num_actions
+                x = np.uint64(columns.row[s] // index.num_actions)
                 if count == 0 or order[count - 1] != x:  # the entries of a column are sorted by state
                     order[count] = x
                     key[count] = 0.0
@@ -40,16 +42,16 @@ def fill_caps(index: Index, columns: Columns, last_layer: int) -> None:
                 key[count - 1] += columns.weight[s] * (
                     columns.lower[entry] + min(columns.width[entry], columns.rest[s])
                 )
-            sort_by_key(order, key, count)
-            caps[y] = min(fill_to_caps(caps, order, key, count, 0.0), 1.0)
+            sort_by_key(order, key, count, first_gap(count // 9))
+            caps[y] = min(fill_to_caps(columns, 0.0, count), 1.0)
 
 
 @kernel
-def fill_to_caps(caps: FloatArray, order: IntArray, key: FloatArray, count: int, phi: float) -> float:
-    """max { sum q f : q <= caps, sum q = 1 }, where f is `key` on order[:count], best first, and `phi` elsewhere."""
+def fill_to_caps(columns: Columns, phi: float, count: int) -> float:
+    """max { sum q f : q <= caps, sum q = 1 }, where f is `key` on order[:count], best first, and phi elsewhere."""
     total, left = phi, 1.0
     for i in range(count):
-        mass = min(caps[order[i]], left)
+        mass = min(columns.caps[columns.order[i]], left)
         left -= mass
-        total += mass * (key[i] - phi)
+        total += mass * (columns.key[i] - phi)
     return total

@@ -21,17 +21,14 @@ numbers; the successors of a single row are never sorted. In a sparse support th
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
+from hedgerow.estimates.positions import ONE, Positions, states_of, triples_of
+from hedgerow.estimates.sorting import first_gap, sort_by_key
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
-
-# Positions are unsigned: compiled code need not ask whether an index is negative, and the loops become vector code.
-Positions = NDArray[np.uint64]
-ONE = np.uint64(1)
 
 
 class Columns(Bundle):
@@ -64,7 +61,7 @@ class Columns(Bundle):
     """(rows of the largest layer,): mass that is left while columns are applied"""
     gain: FloatArray
     """(rows of the largest layer,): sum of (f - phi) p so far"""
-    order: IntArray
+    order: Positions
     """(size of the largest layer,): the states above phi, best first"""
     key: FloatArray
     """(size of the largest layer,): their values"""
@@ -91,7 +88,7 @@ def make_columns(layout: Layout) -> Columns:
         values=np.zeros(states),
         left=np.zeros(widest * layout.num_actions),
         gain=np.zeros(widest * layout.num_actions),
-        order=np.zeros(widest, dtype=np.int64),
+        order=np.zeros(widest, dtype=np.uint64),
         key=np.zeros(widest),
         states=np.arange(states, dtype=np.int64),
         caps=np.ones(states),
@@ -113,52 +110,74 @@ def load_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: Flo
                 if policy[r] > 0.0:
                     columns.row[num_slots] = r
                     columns.weight[num_slots] = policy[r]
-                    columns.rest[num_slots] = _load_row(
-                        lower, upper, index.successor, index.row_start[r], index.row_start[r + 1],
-                        num_slots - first_of_layer, stop, columns.slot, columns.lower, columns.width,
-                    )  # fmt: skip
+                    columns.rest[num_slots] = _load_row(index, lower, upper, r, num_slots - first_of_layer, columns)
                     num_slots += 1
     first_slot[len(first_slot) - 1] = num_slots
 
 
-# The kernels below take plain arrays: handing a bundle from one compiled function to the next counts the references of
-# all its arrays, which would take longer than the work on a small layer.
-
-
 @kernel
-def _load_row(
-    lower: FloatArray,
-    upper: FloatArray,
-    successor: NDArray[np.int32],
-    start: int,
-    stop: int,
-    slot: int,
-    column_stop: Positions,
-    column_slot: Positions,
-    column_lower: FloatArray,
-    column_width: FloatArray,
-) -> float:
-    """Append the triples start..stop-1 of one row to their columns; returns what their lower bounds leave of mass 1."""
+def _load_row(index: Index, lower: FloatArray, upper: FloatArray, row: int, slot: int, columns: Columns) -> float:
+    """Append the triples of one row to their columns; returns what their lower bounds leave of mass 1."""
     rest = 1.0
+    start, stop = triples_of(index, row)
     for j in range(start, stop):
-        y = successor[j]
-        entry = column_stop[y]
-        column_stop[y] = entry + ONE
-        column_slot[entry] = slot
-        column_lower[entry] = lower[j]
-        column_width[entry] = upper[j] - lower[j]
+        y = np.uint64(index.successor[j])
+        entry = columns.stop[y]
+        columns.stop[y] = entry + ONE
+        columns.slot[entry] = slot
+        columns.lower[entry] = lower[j]
+        columns.width[entry] = upper[j] - lower[j]
         rest -= lower[j]
     return max(rest, 0.0)
 
 
 @kernel
-def sort_above(values: FloatArray, first: int, last: int, order: IntArray, key: FloatArray) -> tuple[float, int]:
-    """phi = the least value of the states first..last-1, and how many lie above it: order[:count], best first.
+def step_back(index: Index, columns: Columns, k: int, phi: float, count: int) -> None:
+    """f of layer k into `values`, where f of layer k + 1 is `key` on order[:count], best first, and phi elsewhere."""
+    first_slot, left, gain = columns.first_slot, columns.left, columns.gain
+    first, last = states_of(index, k)
+    base = first_slot[first]
+    num_slots = first_slot[last] - base
+    for s in range(num_slots):
+        left[s] = columns.rest[base + s]
+        gain[s] = 0.0
+    for i in range(count):
+        _apply_column(columns, columns.order[i], columns.key[i] - phi, num_slots)
+    for x in range(first, last):
+        total = 0.0
+        for s in range(first_slot[x], first_slot[x + ONE]):
+            total += columns.weight[s] * (phi + gain[s - base])
+        columns.values[x] = total
 
-    Equal values keep the order of the states while a layer is small, else any.
+
+@kernel
+def _apply_column(columns: Columns, y: int, value: float, num_slots: np.uint64) -> None:
+    """Hand mass to successor y, which is worth `value`: gain += value p(y)."""
+    lower, width, left, gain = columns.lower, columns.width, columns.left, columns.gain
+    start, stop = columns.start[y], columns.stop[y]
+    if stop - start == num_slots:  # of all slots: entry start + s belongs to slot s
+        for s in range(num_slots):
+            more = min(width[start + s], left[s])
+            left[s] -= more
+            gain[s] += value * (lower[start + s] + more)
+    else:
+        for entry in range(start, stop):
+            s = columns.slot[entry]
+            more = min(width[entry], left[s])
+            left[s] -= more
+            gain[s] += value * (lower[entry] + more)
+
+
+@kernel
+def sort_above(index: Index, columns: Columns, k: int) -> tuple[float, int]:
+    """(phi, count) of layer k for the next step: phi = min f, and the states above it in order[:count], best first.
+
+    Equal values keep the order of the states while fewer than 18 lie above, else any.
     """
+    values, order, key = columns.values, columns.order, columns.key
+    first, last = states_of(index, k)
     phi = values[first]
-    for y in range(first + 1, last):
+    for y in range(first + ONE, last):
         phi = min(phi, values[y])
     count = 0
     for y in range(first, last):
@@ -166,99 +185,5 @@ def sort_above(values: FloatArray, first: int, last: int, order: IntArray, key: 
             order[count] = y
             key[count] = values[y]
             count += 1
-    sort_by_key(order, key, count)
+    sort_by_key(order, key, count, first_gap(count // 9))
     return phi, count
-
-
-@kernel
-def sort_by_key(order: IntArray, key: FloatArray, count: int) -> None:
-    """Sort order[:count] and key[:count] together, the largest key first."""
-    gap = 1  # shell sort; an insertion sort for fewer than 18 states
-    while gap < count // 9:
-        gap = 3 * gap + 1
-    while gap >= 1:
-        for i in range(gap, count):
-            state, value, j = order[i], key[i], i
-            while j >= gap and key[j - gap] < value:
-                order[j], key[j] = order[j - gap], key[j - gap]
-                j -= gap
-            order[j], key[j] = state, value
-        gap //= 3
-
-
-@kernel
-def fill_layer(
-    phi: float,
-    order: IntArray,
-    key: FloatArray,
-    count: int,
-    start: Positions,
-    stop: Positions,
-    slot: Positions,
-    lower: FloatArray,
-    width: FloatArray,
-    rest: FloatArray,
-    base: np.uint64,
-    num_slots: np.uint64,
-    left: FloatArray,
-    gain: FloatArray,
-) -> None:
-    """sum (f - phi) p of the best p of the slots base..base+num_slots-1, into `gain`; `left` is overwritten too."""
-    for s in range(num_slots):
-        left[s] = rest[base + s]
-        gain[s] = 0.0
-    for i in range(count):
-        y, value = order[i], key[i] - phi
-        if stop[y] - start[y] == num_slots:
-            _apply_column(value, lower, width, start[y], num_slots, left, gain)
-        else:
-            _apply_sparse_column(value, lower, width, slot, start[y], stop[y], left, gain)
-
-
-@kernel
-def _apply_column(
-    value: float,
-    lower: FloatArray,
-    width: FloatArray,
-    start: np.uint64,
-    num_slots: np.uint64,
-    left: FloatArray,
-    gain: FloatArray,
-) -> None:
-    """Hand mass to a successor of all slots: entry start + s belongs to slot s."""
-    for s in range(num_slots):
-        more = min(width[start + s], left[s])
-        left[s] -= more
-        gain[s] += value * (lower[start + s] + more)
-
-
-@kernel
-def _apply_sparse_column(
-    value: float,
-    lower: FloatArray,
-    width: FloatArray,
-    slot: Positions,
-    start: np.uint64,
-    stop: np.uint64,
-    left: FloatArray,
-    gain: FloatArray,
-) -> None:
-    """Hand mass to a successor of some slots."""
-    for entry in range(start, stop):
-        s = slot[entry]
-        more = min(width[entry], left[s])
-        left[s] -= more
-        gain[s] += value * (lower[entry] + more)
-
-
-@kernel
-def average_actions(
-    first: int, last: int, phi: float, first_slot: Positions, weight: FloatArray, gain: FloatArray, values: FloatArray
-) -> None:
-    """f(x) = sum_a pi(a|x) (phi + gain) for the states first..last-1 of one layer."""
-    base = first_slot[first]
-    for x in range(first, last):
-        total = 0.0
-        for s in range(first_slot[x], first_slot[x + 1]):
-            total += weight[s] * (phi + gain[s - base])
-        values[x] = total

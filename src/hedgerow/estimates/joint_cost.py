@@ -10,9 +10,10 @@ backward pass per constraint takes the place of one per state.
 
 from __future__ import annotations
 
-from hedgerow.checks import FloatArray, IntArray
+from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.columns import Columns, Positions, average_actions, fill_layer, sort_above
+from hedgerow.estimates.columns import Columns, sort_above, step_back
+from hedgerow.estimates.positions import ONE, states_of
 from hedgerow.model.index import Index
 
 
@@ -22,38 +23,16 @@ def joint_costs_of_columns(index: Index, columns: Columns, costs: FloatArray, bo
 
     `columns` hold the boxes and the policy: `load_columns` comes first.
     """
-    state_start, first_slot = index.state_start, columns.first_slot
-    values, order, key, left, gain = columns.values, columns.order, columns.key, columns.left, columns.gain
-    start, stop, slot, lower, width = columns.start, columns.stop, columns.slot, columns.lower, columns.width
-    weight, rest, row = columns.weight, columns.rest, columns.row
-    num_layers = len(state_start) - 2
+    first_slot, weight, values = columns.first_slot, columns.weight, columns.values
     for i in range(len(bounds)):
-        values[state_start[num_layers]] = 0.0
-        for k in range(num_layers - 1, -1, -1):
-            first, last = state_start[k], state_start[k + 1]
-            phi, count = sort_above(values, last, state_start[k + 2], order, key)
-            base = first_slot[first]
-            num_slots = first_slot[last] - base
-            fill_layer(phi, order, key, count, start, stop, slot, lower, width, rest, base, num_slots, left, gain)
-            average_actions(first, last, phi, first_slot, weight, gain, values)
-            _add_costs(first, last, first_slot, weight, row, costs, i, values)
-        bounds[i] = values[0]
-
-
-@kernel
-def _add_costs(
-    first: int,
-    last: int,
-    first_slot: Positions,
-    weight: FloatArray,
-    row: IntArray,
-    costs: FloatArray,
-    i: int,
-    values: FloatArray,
-) -> None:
-    """V(x) += sum_a pi(a|x) c_i(x,a) for the states first..last-1."""
-    for x in range(first, last):
-        total = 0.0
-        for s in range(first_slot[x], first_slot[x + 1]):
-            total += weight[s] * costs[row[s], i]
-        values[x] += total
+        phi, count = 0.0, 0  # V(x_L) = 0
+        for k in range(len(index.state_start) - 3, -1, -1):
+            step_back(index, columns, k, phi, count)
+            first, last = states_of(index, k)
+            for x in range(first, last):
+                cost = 0.0
+                for s in range(first_slot[x], first_slot[x + ONE]):
+                    cost += weight[s] * costs[columns.row[s], i]
+                values[x] += cost
+            phi, count = sort_above(index, columns, k)
+        bounds[i] = phi  # V(x_0): the only state of its layer

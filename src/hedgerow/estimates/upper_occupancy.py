@@ -20,7 +20,7 @@ from __future__ import annotations
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.caps import fill_caps, fill_to_caps
-from hedgerow.estimates.columns import Columns, average_actions, fill_layer, sort_above
+from hedgerow.estimates.columns import Columns, sort_above, step_back
 from hedgerow.model.index import Index
 
 WINDOW = 64
@@ -38,10 +38,7 @@ def reach_within(
     index: Index, columns: Columns, targets: IntArray, num_targets: int, window: int, reach: FloatArray
 ) -> None:
     """`reach_of_states` by passes through at most `window` >= 1 layers."""
-    state_start, first_slot = index.state_start, columns.first_slot
-    values, order, key, left, gain = columns.values, columns.order, columns.key, columns.left, columns.gain
-    start, stop, slot, lower, width = columns.start, columns.stop, columns.slot, columns.lower, columns.width
-    weight, rest = columns.weight, columns.rest
+    state_start = index.state_start
     if len(state_start) - 2 > window:
         fill_caps(index, columns, len(state_start) - 3 - window)
     k = 0
@@ -51,19 +48,12 @@ def reach_within(
             k = 0
         while target >= state_start[k + 1]:
             k += 1
-        for y in range(state_start[k], state_start[k + 1]):
-            values[y] = 0.0
-        values[target] = 1.0
+        # An indicator needs no sort: the target is above phi = 0, or alone in its layer and phi = 1.
+        columns.order[0], columns.key[0] = target, 1.0
+        phi, count = (0.0, 1) if state_start[k + 1] - state_start[k] > 1 else (1.0, 0)
         end = max(k - window, 0)
         for h in range(k - 1, end - 1, -1):
-            first, last = state_start[h], state_start[h + 1]
-            phi, count = sort_above(values, last, state_start[h + 2], order, key)
-            base = first_slot[first]
-            num_slots = first_slot[last] - base
-            fill_layer(phi, order, key, count, start, stop, slot, lower, width, rest, base, num_slots, left, gain)
-            average_actions(first, last, phi, first_slot, weight, gain, values)
-        bound = values[0]
-        if end > 0:
-            phi, count = sort_above(values, state_start[end], state_start[end + 1], order, key)
-            bound = fill_to_caps(columns.caps, order, key, count, phi)
-        reach[i] = min(bound, 1.0)
+            step_back(index, columns, h, phi, count)
+            phi, count = sort_above(index, columns, h)
+        # At x_0 nothing is above phi = f(x_0), and there is nothing to fill.
+        reach[i] = min(fill_to_caps(columns, phi, count), 1.0)
