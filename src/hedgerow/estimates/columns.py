@@ -51,6 +51,12 @@ class Columns(Bundle):
     """(num_states,): state x has the slots first_slot[x] : first_slot[x + 1]"""
     row: IntArray
     """(num_rows,): the row of each slot"""
+    slot_of: IntArray
+    """(num_rows,): the slot of each row; -1 if it has none"""
+    entry: Positions
+    """(num_triples,): where the triples of rows with a slot stand"""
+    kept: IntArray
+    """(1,): 1 while the entries are kept in step with the boxes, see `keep_columns`"""
     weight: FloatArray
     """(num_rows,): pi of each slot"""
     rest: FloatArray
@@ -83,6 +89,9 @@ def make_columns(layout: Layout) -> Columns:
         width=np.zeros(triples),
         first_slot=np.zeros(states, dtype=np.uint64),
         row=np.zeros(rows, dtype=np.int64),
+        slot_of=np.full(rows, -1, dtype=np.int64),
+        entry=np.zeros(triples, dtype=np.uint64),
+        kept=np.zeros(1, dtype=np.int64),
         weight=np.zeros(rows),
         rest=np.zeros(rows),
         values=np.zeros(states),
@@ -101,14 +110,16 @@ def load_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: Flo
     first_slot, stop = columns.first_slot, columns.stop
     for x in range(len(stop)):
         stop[x] = columns.start[x]
-    num_slots = 0
+    num_slots = columns.kept[0] = 0
     for k in range(len(index.state_start) - 2):
         first_of_layer = num_slots
         for x in range(index.state_start[k], index.state_start[k + 1]):
             first_slot[x] = num_slots
             for r in range(x * index.num_actions, (x + 1) * index.num_actions):
+                columns.slot_of[r] = -1
                 if policy[r] > 0.0:
                     columns.row[num_slots] = r
+                    columns.slot_of[r] = num_slots
                     columns.weight[num_slots] = policy[r]
                     columns.rest[num_slots] = _load_row(index, lower, upper, r, num_slots - first_of_layer, columns)
                     num_slots += 1
@@ -124,11 +135,47 @@ def _load_row(index: Index, lower: FloatArray, upper: FloatArray, row: int, slot
         y = np.uint64(index.successor[j])
         entry = columns.stop[y]
         columns.stop[y] = entry + ONE
+        columns.entry[j] = entry
         columns.slot[entry] = slot
         columns.lower[entry] = lower[j]
         columns.width[entry] = upper[j] - lower[j]
         rest -= lower[j]
     return max(rest, 0.0)
+
+
+@kernel
+def keep_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, columns: Columns) -> None:
+    """`load_columns` for a policy that plays mostly the same rows as before, in boxes of which few change: these are
+    handed to `update_columns` from now on.
+    """
+    same = columns.kept[0] == 1
+    for r in range(len(policy)):
+        same &= (policy[r] > 0.0) == (columns.slot_of[r] >= 0)
+    if not same:
+        load_columns(index, lower, upper, policy, columns)
+        columns.kept[0] = 1
+        return
+    for r in range(len(policy)):
+        if policy[r] > 0.0:
+            columns.weight[columns.slot_of[r]] = policy[r]
+
+
+@kernel
+def update_columns(index: Index, lower: FloatArray, upper: FloatArray, rows: IntArray, columns: Columns) -> None:
+    """Follow the boxes of some rows, if the columns are kept."""
+    if columns.kept[0] == 0:
+        return
+    for r in rows:
+        slot = columns.slot_of[r]
+        if slot >= 0:
+            rest = 1.0
+            start, stop = triples_of(index, r)
+            for j in range(start, stop):
+                entry = columns.entry[j]
+                columns.lower[entry] = lower[j]
+                columns.width[entry] = upper[j] - lower[j]
+                rest -= lower[j]
+            columns.rest[slot] = max(rest, 0.0)
 
 
 @kernel

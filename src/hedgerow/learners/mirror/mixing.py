@@ -15,7 +15,7 @@ from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.columns import load_columns
+from hedgerow.estimates.columns import keep_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import DISCARD, REALISED, Baseline, Core
@@ -70,7 +70,7 @@ def bound_baselines(core: Core, rows: IntArray, first: int, last: int) -> None:
     policies, columns, trace = core.baseline.policies, core.buffers.baseline_columns, core.buffers.trace
     trace.baseline_u[:] = 0.0
     for j in range(first, last):
-        load_columns(core.index, core.state.boxes.lower, core.state.boxes.upper, policies[j], columns)
+        keep_columns(core.index, core.state.boxes.lower, core.state.boxes.upper, policies[j], columns)
         reach_of_states(core.index, columns, trace.visited, len(rows), trace.reach)
         for k in range(len(rows)):
             trace.baseline_u[k] += policies[j, rows[k]] * trace.reach[k] / (last - first)
@@ -87,7 +87,7 @@ def refresh_cached_bounds(core: Core) -> None:
     boxes, reach = core.state.boxes, core.buffers.baseline_reach
     u[:] = 0.0
     for j in range(len(policies)):
-        load_columns(core.index, boxes.lower, boxes.upper, policies[j], columns)
+        keep_columns(core.index, boxes.lower, boxes.upper, policies[j], columns)
         reach_of_states(core.index, columns, columns.states, len(reach) - 1, reach)
         for r in range(len(u)):
             u[r] += policies[j, r] * reach[r // core.index.num_actions] / len(policies)

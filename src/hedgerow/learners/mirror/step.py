@@ -23,7 +23,7 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.environments.play import Path
 from hedgerow.estimates.boxes import refresh_all, refresh_rows
-from hedgerow.estimates.columns import load_columns
+from hedgerow.estimates.columns import keep_columns, load_columns, update_columns
 from hedgerow.estimates.counts import find_path, record
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import (
@@ -85,7 +85,9 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
         core.state.system.num_candidates[0] = NO_SYSTEM
         code = project_weights(core, core.buffers.all_rows)
     if code == SOLVED:
-        settle(core, RELAXED if relaxed else PROJECTED)
+        boxes = core.state.boxes
+        keep_columns(core.index, boxes.lower, boxes.upper, core.state.policy, core.buffers.columns)
+        _conclude(core, RELAXED if relaxed else PROJECTED)
     return code
 
 
@@ -131,6 +133,8 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
     if not core.rule.epochs:
         refresh_rows(core.index, counts, core.rule.box, rows, boxes)
         _copy_optimistic(core, rows)
+        update_columns(core.index, boxes.lower, boxes.upper, rows, core.buffers.columns)
+        update_columns(core.index, boxes.lower, boxes.upper, rows, core.buffers.baseline_columns)
         return
     doubled = False
     for k in range(len(rows)):
@@ -142,6 +146,7 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
         core.state.numbers.moved = 1
         refresh_all(core.index, counts, core.rule.box, boxes)
         _copy_optimistic(core, core.buffers.all_rows)
+        core.buffers.columns.kept[0] = core.buffers.baseline_columns.kept[0] = 0
 
 
 @kernel
@@ -189,14 +194,19 @@ def _copy_floored(source: FloatArray, floor: float, target: FloatArray) -> None:
 @kernel
 def settle(core: Core, status: int) -> None:
     """Complete an episode whose projection is in the state: bounds and mixing weight of the next one."""
+    boxes = core.state.boxes
+    load_columns(core.index, boxes.lower, boxes.upper, core.state.policy, core.buffers.columns)
+    _conclude(core, status)
+
+
+@kernel
+def _conclude(core: Core, status: int) -> None:
+    """`settle`, where the columns hold the policy already."""
     _copy_floored(core.state.log_weight, LOG_FLOOR, core.state.log_weight)
     core.state.numbers.last_status = status
     core.state.numbers.open = 0
     if status == RELAXED:
         core.state.numbers.infeasible += 1
-    load_columns(
-        core.index, core.state.boxes.lower, core.state.boxes.upper, core.state.policy, core.buffers.columns
-    )  # fmt: skip
     if len(core.baseline.policies) > 0:
         bound_costs(core)
         core.state.reals.mixing = mixing_weight(core, status)
