@@ -15,7 +15,7 @@ PIP     := $(RUN) -m pip install -qq --disable-pip-version-check -c constraints.
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.runtime  ## the learners side by side on a small world: a table and a page with the figures
+demo: $(VENV)/.package  ## the learners side by side on a small world: a table and a page with the figures
 	@$(VENV)/bin/hedgerow demo
 
 test: lint  ## ruff, mypy, pytest (warnings are errors) and `verify --quick`: what the CI runs
@@ -54,8 +54,8 @@ clean:  ## remove .venv, caches and build products
 	rm -rf $(VENV) .venv-system .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# One environment, three stamps: the contract of the catalogue does not wait for compiled kernels, the demo does not wait
-# for the developers' tools. The build backend is installed like any
+# One environment, two stamps: the demo does not wait for the developers' tools, and compiles what it needs itself; the
+# tests find all kernels compiled. The build backend is installed like any
 # other pinned package and used without an isolated environment, so that its version is pinned as well.
 
 $(RUN):
@@ -72,11 +72,8 @@ $(VENV)/.package: pyproject.toml constraints.txt | $(RUN)
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.runtime: $(VENV)/.package
-	@$(VENV)/bin/hedgerow compile
-	@touch $@
-
-$(VENV)/.dev: $(VENV)/.runtime
+$(VENV)/.dev: $(VENV)/.package
 	@echo "installing the developers' tools into $(VENV) (once)"
 	@$(PIP) --no-build-isolation -e '.[dev]'
+	@$(VENV)/bin/hedgerow compile
 	@touch $@

@@ -185,7 +185,7 @@ class KernelCache(FunctionCache):
         """Whether nothing at all is kept of the function."""
         places = [shipped.FOLDER / self._folder] if shipped.is_usable() else []
         places += [Path(self.cache_path)] if self.cache_path is not None else []
-        return not any((place / f"{self._impl.filename_base}.nbi").is_file() for place in places)
+        return not any(any(place.glob(f"{self._impl.filename_base}.*.nbc")) for place in places)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function, for this processor or as it came with the package, or None.

@@ -22,14 +22,16 @@ from typing import Any
 try:
     from llvmlite import binding as llvm
     from numba.core import types
+    from numba.core.cgutils import normalize_ir_text
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, _LowerResult
     from numba.core.compiler_machinery import register_pass
     from numba.core.funcdesc import ExternalFunctionDescriptor
     from numba.core.registry import CPUDispatcher
-    from numba.core.typed_passes import NativeLowering
+    from numba.core.typed_passes import NativeLowering, NopythonRewrites
     from numba.core.typing.templates import make_concrete_template
     from numba.core.typing.typeof import typeof
+    from numba.core.untyped_passes import InlineClosureLikes
 
     AVAILABLE = True
 except ImportError:  # pragma: no cover - another version of numba
@@ -61,9 +63,10 @@ if AVAILABLE:
     class _PartLibrary(JITCodeLibrary):
         """The module of a part: kept as it was lowered, to be linked into programs."""
 
-        def add_llvm_module(self, ll_module: Any) -> None:
-            ll_module.data_layout = self._codegen._data_layout
-            self._final_module.link_in(ll_module)
+        def add_ir_module(self, ir_module: Any) -> None:
+            module = llvm.parse_assembly(normalize_ir_text(str(ir_module)))  # verified within the programs
+            module.data_layout = self._codegen._data_layout
+            self._final_module.link_in(module)
 
         def finalize(self) -> None:
             for function in self._final_module.functions:
@@ -124,13 +127,18 @@ if AVAILABLE:
             done: bool = super().run_pass(state)
             return done
 
+    _NEEDLESS = (InlineClosureLikes, NopythonRewrites)
+    """Passes for closures and for expressions of whole arrays, of which kernels have none."""
+
     class _PartCompiler(CompilerBase):
         lowering: Any = _PartLowering
 
         def define_pipelines(self) -> list[Any]:
             manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
             manager.passes = [
-                (self.lowering, text) if step is NativeLowering else (step, text) for step, text in manager.passes
+                (self.lowering, text) if step is NativeLowering else (step, text)
+                for step, text in manager.passes
+                if step not in _NEEDLESS
             ]
             manager.finalize()
             return [manager]
@@ -225,7 +233,8 @@ if AVAILABLE:
             """Make the compiled function known to the linker."""
             from hedgerow.compiling import ahead
 
-            ahead.wait()
+            if args not in self.overloads:
+                ahead.wait(self.py_func.__name__, lambda: not self._cache.is_empty)
             self.compile(args)
             compiled = self.overloads[args]
             address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)

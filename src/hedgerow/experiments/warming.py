@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from hedgerow.learners.mirror.base import MirrorLearner
+    from hedgerow.model.cmdp import CMDP
 
 COMPANION = ("-m", "hedgerow", "compile", "--only", "projection", "--quiet")
 
@@ -27,6 +31,49 @@ def compiled_together(*, alone: bool = False, shown: bool = True) -> Iterator[No
     with announcer.whole("the kernels", seconds_ahead(programs), shown):
         if alone:
             yield
-        else:
-            with ahead.companion(COMPANION):
-                yield
+            return
+        with ahead.companion("project_weights", COMPANION):
+            _compile_loop()
+            yield
+
+
+def _compile_loop() -> None:
+    """Compile the loop of simulations from its outermost kernel inwards: what the companion compiles is innermost."""
+    from hedgerow.learners.mirror.watcher import MirrorWatcher
+    from hedgerow.simulation.run import Simulation
+
+    world = _world()
+    watcher = Simulation(world, [0.0], _patient(world)).watcher
+    if isinstance(watcher, MirrorWatcher):
+        watcher.compile()
+
+
+def compile_projection() -> None:
+    """Compile the projection of learners, which is shared by all that they do."""
+    from numba import config, typeof
+
+    from hedgerow.learners.mirror.step import project_weights
+
+    if not config.DISABLE_JIT:  # type: ignore[attr-defined]
+        core, program, kind = _patient(_world()).core, cast(Any, project_weights), cast(Any, typeof)
+        program.compile((kind(core), kind(core.buffers.all_rows)))
+
+
+def _world() -> CMDP:
+    from hedgerow.model.cmdp import CMDP
+    from hedgerow.model.costs import DeterministicCosts
+    from hedgerow.model.layout import Layout
+
+    return CMDP(Layout((1, 1), 1), [1.0], DeterministicCosts([[1.0]]), [0.5])
+
+
+def _patient(world: CMDP) -> MirrorLearner:
+    """A learner that calls no kernel when it is made."""
+    from hedgerow.learners.mirror.core import Core
+    from hedgerow.learners.mirror.svops import SVOPS
+
+    class Patient(SVOPS):
+        def _start(self, core: Core) -> None:
+            core.state.reals.eta = 1.0
+
+    return Patient(world.view(), 1, 0.1)

@@ -158,7 +158,7 @@ def _copy_optimistic(core: Core, rows: IntArray) -> None:
             core.buffers.problem.costs[r, i] = core.state.boxes.cost_lower[r, binding[i]]
 
 
-@kernel
+@shared_kernel(SOLVED)
 def project_weights(core: Core, rows: IntArray) -> int:
     """Replace the weights, changed in `rows` since the last time, by their projection, and read off the policy.
 

@@ -135,15 +135,25 @@ class MirrorWatcher:
 
     def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
         """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
-        stage, done, given = self.stage, 0, self._given(block, pursuit)
-        chance = Chance(self.learner.coin, *stage.streams)
+        done, given = 0, self._given(block, pursuit)
         while done < len(given.pattern):
             core = self._core = self.learner.core
-            done, self._closed = run_block(
-                core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done, chance
-            )  # fmt: skip
+            done, self._closed = self._run(given, done)
             if not self._closed or core.state.numbers.phase_over:
                 self._close(core)
+
+    def compile(self) -> None:
+        """Run no episode at all, so that the compiled loop is there."""
+        nothing = np.zeros(0)
+        self._run(Losses(np.zeros((1, 0)), np.zeros(0, dtype=np.int64), 0.0, nothing, nothing), 0)
+
+    def _run(self, given: Losses, done: int) -> tuple[int, bool]:
+        stage = self.stage
+        chance = Chance(self.learner.coin, *stage.streams)
+        return run_block(
+            self.learner.core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done,
+            chance,
+        )  # fmt: skip
 
     def _given(self, block: LossBlock | int, pursuit: Pursuit | None) -> Losses:
         nothing = np.zeros(0)
