@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow import cli, output
 from hedgerow.commands import check
+from hedgerow.compiling import cache
 from hedgerow.experiments import parts
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
@@ -382,11 +384,16 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 def test_compile_says_what_it_does() -> None:
-    printed = run("compile").splitlines()
-    assert [line.split(" ...")[0] for line in printed[:3]] == [
-        "compiling the projection",
-        "compiling the learners, step by step",
-        "compiling the learners, in blocks of episodes",
-    ]
-    assert printed[3].startswith("compiled and cached in ")
+    assert re.fullmatch(r"compiled, or loaded, in \d+ s; hedgerow compile --where tells where it is\n", run("compile"))
     assert run("compile", "--quiet") == ""
+    assert run("compile", "--quiet", "--only", "blocks") == ""
+
+
+def test_compiled_code_can_be_found_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "root", lambda: tmp_path)
+    (tmp_path / "step-0123456789abcdef").mkdir()
+    (tmp_path / "step-0123456789abcdef" / "step.learn.nbi").write_bytes(b"12345")
+    (tmp_path / "letters").mkdir()
+    assert run("compile", "--where").splitlines()[0] == f"compiled on this machine: {tmp_path}, 1 files, 0.0 MB"
+    assert run("compile", "--clean") == f"removed 1 files, 0.0 MB, from {tmp_path}\n"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["letters"]  # nobody else's

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import io
 import re
+import sys
+import types
 from pathlib import Path
 
 import pytest
 from rich.console import Console
-from rich.progress import Progress
 
 from hedgerow import output
-from hedgerow.output import Screen, Table, name_column, visible
+from hedgerow.output import Screen, Table, make_progress, progress_bar, visible
 
 SOURCES = Path(output.__file__).parent
 NAMES = {
@@ -67,10 +68,71 @@ def test_names_are_shown_and_never_obeyed(
 
 def test_names_in_a_progress_display() -> None:
     paper = io.StringIO()
-    to = Console(file=paper, width=100, force_terminal=True, color_system=None)
-    with Progress(name_column(), console=to) as bar:
+    screen = Screen()
+    screen.__dict__["rich"] = Console(file=paper, width=100, force_terminal=True, color_system=None)
+    with make_progress(screen) as bar:
         bar.add_task("sv [/x] \x1b[31m", total=1)
     assert r"sv [/x] \x1b[31m" in paper.getvalue()
+
+
+class Paper(io.StringIO):
+    """A terminal that keeps what is written."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_appears_when_it_is_moved_and_a_second_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    paper = Paper()
+    monkeypatch.setattr(sys, "stderr", paper)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    with progress_bar("episodes", 100) as move:
+        assert paper.getvalue() == ""
+        move(10)
+        with progress_bar("compiling", 5) as other:
+            other(1)
+        move(50)
+    assert "episodes" in paper.getvalue()
+    assert "compiling" not in paper.getvalue()
+    with progress_bar("later", 1, shown=False) as move:
+        move(1)
+    with progress_bar("again", 1) as move:
+        move(1)
+    assert "later" not in paper.getvalue()
+    assert "again" in paper.getvalue()
+
+
+def test_without_a_terminal_there_is_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar("episodes", 100) as move:
+        move(10)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_notebook_shows_a_bar_without_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict[str, str]] = []
+
+    class Handle:
+        def update(self, content: dict[str, str], raw: bool) -> None:
+            assert raw
+            shown.append(content)
+
+    def display(content: dict[str, str], raw: bool, display_id: bool) -> Handle:
+        shown.append(content)
+        return Handle()
+
+    class ZMQInteractiveShell:
+        pass
+
+    module, part = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    module.get_ipython, part.display = ZMQInteractiveShell, display
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    monkeypatch.setitem(sys.modules, "IPython.display", part)
+    with progress_bar("episodes <b>", 100) as move:
+        move(25)
+    assert "episodes <b>: 25 %" in shown[1]["text/plain"]
+    assert "&lt;b&gt;" in shown[1]["text/html"]
+    assert shown[-1] == {"text/plain": "", "text/html": ""}
 
 
 COLUMNS = ["name of the row", "parameters", *(f"number {i}" for i in range(12))]
@@ -153,7 +215,7 @@ def test_nobody_else_prints() -> None:
             "freeze.py": 1,
             "commands.py": 1,
             "tables.py": 1,
-            "kernel_cache.py": 1,
+            "cache.py": 1,
         }
         assert len(printing) <= allowed.get(file.name, 0), file  # a version, JSON, advice, and tools for developers
 

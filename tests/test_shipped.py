@@ -1,0 +1,103 @@
+"""Compiled code that comes with the package: used where the processor can, and nowhere else."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+from hedgerow import compiling
+from hedgerow.compiling import ahead, shipped
+
+ROOT = Path(__file__).resolve().parent.parent
+TINY = "from hedgerow.compiling.kernels import kernel\n\n\n@kernel\ndef double(x):\n    return x + x\n"
+CALL = "from tiny import double; print(double(2.0), len(double.stats.cache_hits))"
+intel = pytest.mark.skipif(
+    platform.machine().lower() not in ("x86_64", "amd64") or bool(numba.config.DISABLE_JIT),
+    reason="compiled code is shipped for x86-64",
+)
+
+
+def call(tmp_path: Path, code: str, **environment: str) -> str:
+    """What `code` prints in a fresh interpreter, where compiled code came with the package in the folder `shipped`."""
+    (tmp_path / "tiny.py").write_text(TINY)
+    folder = str(tmp_path / "shipped" / "hedgerow")
+    before = f"from pathlib import Path; from hedgerow.compiling import shipped; shipped.FOLDER = Path({folder!r})"
+    sources = Path(compiling.__file__).parents[2]
+    settings = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "HEDGEROW_"))}
+    settings |= {"PYTHONPATH": f"{tmp_path}{os.pathsep}{sources}", "NUMBA_CACHE_DIR": str(tmp_path / "own")}
+    command = [sys.executable, "-c", f"{before}; {code}"]
+    done = subprocess.run(command, env=settings | environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A folder whose `shipped` holds the kernel `double`, compiled for TARGET."""
+    assert call(tmp_path, CALL, NUMBA_CACHE_DIR=str(tmp_path / "shipped"), **shipped.SETTINGS) == "4.0 0"
+    return tmp_path
+
+
+@intel
+@pytest.mark.slow
+def test_what_came_with_the_package_is_not_compiled_again(package: Path) -> None:
+    assert call(package, CALL) == "4.0 1"
+    assert not (package / "own" / "hedgerow").is_dir() or not any((package / "own" / "hedgerow").iterdir())
+    # Compiled for this processor all the same, and preferred from then on.
+    assert call(package, f"shipped.ignore(); {CALL}") == "4.0 0"
+    assert any((package / "own" / "hedgerow").rglob("*.nbc"))
+    (package / "shipped").rename(package / "gone")
+    assert call(package, CALL) == "4.0 1"
+
+
+@intel
+@pytest.mark.slow
+def test_a_lesser_processor_another_source_and_damaged_files_find_nothing(package: Path) -> None:
+    lesser = "from llvmlite import binding as b; found = b.get_host_cpu_features(); found['fma'] = False"
+    assert (
+        call(package, f"{lesser}; b.get_host_cpu_features = lambda: found; {CALL}", NUMBA_CACHE_DIR=str(package / "a"))
+        == "4.0 0"
+    )
+    for file in (package / "shipped").rglob("*.nbc"):
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+    assert call(package, CALL, NUMBA_CACHE_DIR=str(package / "b")) == "4.0 0"
+
+
+def test_the_build_hook_compiles_for_the_same_processors() -> None:
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    assert hook.TARGET == shipped.SETTINGS
+    assert hook.TARGET["NUMBA_CPU_NAME"] == shipped.TARGET
+
+
+def test_nothing_came_with_the_sources() -> None:
+    assert not shipped.FOLDER.is_dir()
+    assert not shipped.is_usable()
+
+
+def test_a_companion_is_waited_for_while_it_works_and_ended_afterwards() -> None:
+    looked: list[int] = []
+
+    def is_there() -> bool:
+        looked.append(1)
+        return len(looked) > 3
+
+    with ahead.companion("climb", ["-c", "import time; time.sleep(60)"]):
+        ahead.wait("another", is_there)
+        assert looked == []
+        ahead.wait("climb", is_there)
+        assert len(looked) == 4
+    ahead.wait("climb", is_there)
+    assert len(looked) == 4
+    with ahead.companion("climb", ["-c", "raise SystemExit(1)"]):
+        ahead.wait("climb", lambda: False)  # it has failed: nobody waits for ever
