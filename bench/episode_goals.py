@@ -17,6 +17,7 @@ MOST_SECONDS = dict(zip((size.label for size in SIZES), (8e-6, 29e-6, 128e-6, 34
 """Of an episode of SV-OPS, by world."""
 RATIOS = (
     ("cvxpy learner / SV-OPS", "SV-OPS with cvxpy + Clarabel", "SV-OPS", 1000.0, False),
+    ("SV-OPS / one evaluation", "SV-OPS", "SV-OPS, one evaluation", 2.0, True),
     ("S-OPS joint / SV-OPS", "S-OPS, joint", "SV-OPS", 1.5, True),
     ("S-OPS all pairs / SV-OPS", "S-OPS, all pairs", "SV-OPS", 4.0, True),
 )

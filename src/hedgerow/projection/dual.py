@@ -48,12 +48,7 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
             for r in range(x * index.num_actions, (x + 1) * index.num_actions):
                 ws.log_w[r] += v[x] + np.log(ws.factor[r])
         _normalise_layer(index, k, ws)
-    shift = 0.0
-    for k in range(num_layers - 1, -1, -1):
-        shift -= ws.log_mass[k]
-        for x in range(index.state_start[k], index.state_start[k + 1]):
-            v[x] += shift
-    _find_masses(index, ws)
+    _shift(index, v, ws)
     return dual_value(problem, v, theta, num_layers)
 
 
@@ -76,13 +71,19 @@ def evaluate_base(index: Index, problem: KernelProblem, rows: IntArray, v: Float
     num_layers = len(index.state_start) - 2
     for k in range(num_layers):
         _normalise_layer(index, k, ws)
+    _shift(index, v, ws)
+    return float(v[0] - num_layers)
+
+
+@kernel
+def _shift(index: Index, v: FloatArray, ws: Workspace) -> None:
+    """Shift `v` on the layers by the masses that these had before they were normalised; then find all masses."""
     shift = 0.0
-    for k in range(num_layers - 1, -1, -1):
+    for k in range(len(index.state_start) - 3, -1, -1):
         shift -= ws.log_mass[k]
         for x in range(index.state_start[k], index.state_start[k + 1]):
-            v[x] = shift
+            v[x] += shift
     _find_masses(index, ws)
-    return float(v[0] - num_layers)
 
 
 @kernel
