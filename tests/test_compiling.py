@@ -1,5 +1,6 @@
 """The kernel cache: a changed kernel anywhere is a new cache, and kernels run as plain Python on request."""
 
+import ast
 import importlib.util
 import os
 import subprocess
@@ -188,3 +189,15 @@ def test_a_literal_and_a_number_are_one_signature() -> None:
 
     assert call(1.0, 2) == 6.0
     assert len(add.part.overloads) == 1
+
+
+# The house rule ------------------------------------------------------------------------------------------------------
+
+MOST_ARGUMENTS = 10
+
+
+@pytest.mark.parametrize("file", sorted(Path(compiling.__file__).parents[1].rglob("*.py")), ids=lambda file: file.name)
+def test_a_kernel_takes_few_arguments(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef) and any("kernel" in ast.unparse(each) for each in node.decorator_list):
+            assert len(node.args.args) <= MOST_ARGUMENTS, f"{node.name}: hand over a bundle"
