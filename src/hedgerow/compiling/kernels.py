@@ -105,7 +105,7 @@ def as_python(function: F) -> F:
 
 def _plainly(function: F) -> Any:
     """By numba as it is, if it has changed too much for `parts.py`: each function by itself."""
-    return numba.njit(**{name: value for name, value in parts.OPTIONS.items() if name != "no_cfunc_wrapper"})(function)
+    return numba.jit(**{name: value for name, value in parts.OPTIONS.items() if name != "no_cfunc_wrapper"})(function)
 
 
 @kernel

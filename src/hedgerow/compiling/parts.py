@@ -8,8 +8,8 @@ parts that it needs are linked into it, each once, and LLVM then optimises the w
 A large function that several programs need is a *shared* program: they call it by its address, under a symbol that its
 sources determine. A program that is loaded from a file has the shared ones that it calls loaded, or compiled, first.
 
-This extends six classes of numba, and some of the names below are private or may move. If one is missing, `AVAILABLE`
-is False and `kernels.py` falls back to plain numba: the same bits, and three times the compilation time.
+This extends six classes of numba, and some of the names below are private or may move. With a version of numba that it
+was not tried with, `kernels.py` falls back to plain numba: the same bits, and three times the compilation time.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from hedgerow.compiling.bundles import Bundle
+
 try:
     from llvmlite import binding as llvm
+    from numba import version_info
     from numba.core import types
     from numba.core.cgutils import normalize_ir_text
     from numba.core.codegen import JITCodeLibrary
@@ -33,11 +36,10 @@ try:
     from numba.core.typing.typeof import typeof
     from numba.core.untyped_passes import InlineClosureLikes
 
-    AVAILABLE = True
+    AVAILABLE = (0, 64) <= version_info.short < (0, 69)
 except ImportError:  # pragma: no cover - another version of numba
     AVAILABLE = False
-
-from hedgerow.compiling.bundles import Bundle
+"""Whether this is a version of numba that all of this was tried with."""
 
 OPTIONS: dict[str, Any] = {
     "nopython": True,
