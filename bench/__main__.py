@@ -5,6 +5,8 @@
     python -m bench stress                 10,000 hard problems, each answer held against a known truth
     python -m bench agree                  500 moderate problems, ours beside cvxpy + Clarabel
     python -m bench episode --quick        an episode of each learner, beside learners with general solvers
+    python -m bench calls                  what calls from Python cost, beside the mathematics inside them
+    python -m bench compile --quick        what compilation costs, in fresh processes with an empty cache
     python -m bench cores                  episodes per second on one and on two processes
     python -m bench samples --quick        how many episodes the preset `sharp` saves
 
@@ -24,6 +26,8 @@ BENCHMARKS = {
     "stress": ("bench.stress", "Stress"),
     "agree": ("bench.agreement", "Agreement"),
     "episode": ("bench.episode", "EpisodeSpeed"),
+    "calls": ("bench.calls", "Calls"),
+    "compile": ("bench.compilation", "Compilation"),
     "cores": ("bench.cores", "Cores"),
     "samples": ("bench.samples", "Samples"),
 }

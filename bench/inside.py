@@ -1,12 +1,15 @@
-"""The one place where benchmarks look inside the learners of the mirror-descent family.
+"""The one place where benchmarks look inside the learners of the mirror-descent family, and inside projectors.
 
 A peer that goes on from where a learner of ours stands needs its counts and its iterate; a world of a million triples
-needs a learner that has been told what it would have seen. Everything else is measured through public calls.
+needs a learner that has been told what it would have seen. What a call from Python adds to a projection is known once
+its compiled part is called alone. Everything else is measured through public calls.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +19,7 @@ from hedgerow.experiments.preflight import num_bytes
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.step import prepare
 from hedgerow.model.cmdp import CMDP
+from hedgerow.projection.projector import Answer, Projector, solve_on
 
 
 @dataclass(frozen=True)
@@ -63,3 +67,15 @@ def tell(learner: MirrorLearner, world: CMDP, visits: int) -> None:
     refresh_all(learner.core.index, counts, learner.core.rule.box, learner.core.state.boxes)
     learner.core.state.numbers.moved = 1  # all boxes are new
     prepare(learner.core)
+
+
+def compiled_solve(projector: Projector) -> Callable[[], Answer]:
+    """The compiled call of `projector.project`, on the arrays of the last call; it starts from where it ended."""
+    settings = projector.settings
+    return partial(solve_on, projector._desk, settings.tol, settings.suspect_theta, settings.suspect_iterations)
+
+
+def start_over(projector: Projector) -> None:
+    """Let the next `compiled_solve` start from v = 0 and theta = 0, as `project` does without a warm start."""
+    projector._desk.v[:] = 0.0
+    projector._desk.theta[:] = 0.0

@@ -1,6 +1,6 @@
 """The tables of docs/benchmarks.md, written from the JSON files of the benchmarks beside it, so that both say the same.
 
-python -m bench episode --out docs/figures     (and cores, samples, scale)
+python -m bench episode --out docs/figures     (and calls, compile, cores, samples, scale)
 python -m bench.tables docs                    rewrites what stands between `<!-- table: name -->` and `<!-- end -->`
 
 >>> in_one_unit(37.24e-6, 35.1e-6, 0.0791e-3)
@@ -18,12 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.calls import Calls
+from bench.compilation import Compilation
 from bench.cores import Cores
 from bench.episode import EpisodeSpeed
 from bench.episode_goals import Goal
 from bench.samples import Samples
 from bench.scale import Scale
-from bench.timing import duration
+from bench.timing import at_most, duration
 from hedgerow import files
 from hedgerow.errors import InvalidInput
 
@@ -61,9 +63,18 @@ def replaced(text: str, contents: Mapping[str, str]) -> str:
 
 def tables(figures: Path) -> dict[str, str]:
     """All tables by name, as Markdown."""
-    benchmarks = (EpisodeSpeed, Samples, Cores, Scale)
+    benchmarks = (EpisodeSpeed, Samples, Cores, Scale, Calls, Compilation)
     names = (PROGRESS_FILE, *(benchmark.json_file for benchmark in benchmarks))
-    turns, episode, sample, core, large = (json.loads((figures / name).read_text(encoding="utf-8")) for name in names)
+    found = (json.loads((figures / name).read_text(encoding="utf-8")) for name in names)
+    turns, episode, sample, core, large, call, compiling = found
+    measured = {
+        "episode": episode,
+        "samples": sample,
+        "cores": core,
+        "scale": large,
+        "calls": call,
+        "compile": compiling,
+    }
     makers: dict[str, tuple[Callable[[Data], str], Data]] = {
         "contenders": (contenders, episode),
         "progress": (progress, turns),
@@ -71,10 +82,9 @@ def tables(figures: Path) -> dict[str, str]:
         "samples": (savings, sample),
         "cores": (throughput, core),
         "scale": (growth, large),
-        **{
-            f"{name}-setup": (setup, data)
-            for name, data in (("episode", episode), ("samples", sample), ("cores", core), ("scale", large))
-        },
+        "calls": (calls, call),
+        "compile": (compilation, compiling),
+        **{f"{name}-setup": (setup, data) for name, data in measured.items()},
     }
     return {name: make(data) for name, (make, data) in makers.items()}
 
@@ -89,12 +99,16 @@ def contenders(data: Data) -> str:
     rows = {(row["world"], row["contender"]): row for row in data["figures"]}
     worlds = _worlds(data)
     names = dict.fromkeys(name for _, name in rows)
-    head = ["contender", *(f"{world.replace(', m=', ' m=')}: {triples} triples" for world, triples in worlds.items())]
+    head = ["contender", *_heads(worlds)]
     return markdown(head, [[name, *(_cell(rows.get((world, name))) for world in worlds)] for name in names])
 
 
 def _worlds(data: Data) -> dict[str, int]:
     return {row["world"]: row["triples"] for row in data["figures"]}
+
+
+def _heads(worlds: Mapping[str, int]) -> list[str]:
+    return [f"{world.replace(', m=', ' m=')}: {triples} triples" for world, triples in worlds.items()]
 
 
 def _cell(row: Data | None) -> str:
@@ -175,6 +189,35 @@ def throughput(data: Data) -> str:
         for row in data["figures"]
     ]
     return markdown(["processes", "episodes per second", "speed-up"], rows)
+
+
+def calls(data: Data) -> str:
+    """Calls down, worlds across: median, 10th to 90th percentile, the compiled code inside, whether a goal is met."""
+    rows = {(row["world"], row["who"], row["call"]): row for row in data["figures"]}
+    worlds = _worlds(data)
+    lines = []
+    for who, call in dict.fromkeys((who, call) for _, who, call in rows):
+        own = [rows[world, who, call] for world in worlds]
+        asked = next((row["asked"] for row in own if row["asked"] is not None), None)
+        lines.append([f"{who}: `{call}`", at_most(asked), *map(_call_cell, own)])
+    return markdown(["call", "asked", *_heads(worlds)], lines)
+
+
+def _call_cell(row: Data) -> str:
+    time = row["time"]
+    cell = in_one_unit(time["median"], time["p10"], time["p90"])
+    inside = "" if row["inside"] is None else f", {duration(row['inside'])} inside"
+    return cell + inside + (f", {row['verdict']}" if row["verdict"] else "")
+
+
+def compilation(data: Data) -> str:
+    """Processes down: seconds by the clock on the wall and of the processor, with their goals."""
+    rows = []
+    for row in data["figures"]:
+        wall = [duration(row["wall"]["median"]), at_most(row["most_wall"])]
+        cpu = [duration(row["cpu"]["median"]), at_most(row["most_cpu"])]
+        rows.append([row["process"], *wall, *cpu, row["verdict"] or "-", str(row["cpu"]["count"]), str(row["files"])])
+    return markdown(["process", "wall", "asked", "processor time", "asked", "met", "runs", "files kept"], rows)
 
 
 def setup(data: Data) -> str:

@@ -31,6 +31,11 @@ def duration(seconds: float) -> str:
     return f"{_three_digits(seconds * 1e6)} us"
 
 
+def at_most(seconds: float | None) -> str:
+    """A goal as tables show it; None if there is none."""
+    return "-" if seconds is None else f"<= {duration(seconds)}"
+
+
 def _three_digits(value: float) -> str:
     digits = 0 if value >= 99.95 else (1 if value >= 9.995 else 2)
     return f"{value:.{digits}f}"

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +74,27 @@ def test_savings_are_told_with_their_verdict() -> None:
         "| w | S-OPS | regret | 10,000 | 12 | 5 | 7.2x, met |",
         "| w | S-OPS | violation | 10,000 | 12 | 5 | no violation |",
     ]
+
+
+def test_calls_stand_in_a_table_with_their_goals() -> None:
+    time = {"median": 2e-5, "p10": 1e-5, "p90": 4e-5, "count": 3}
+    common: dict[str, Any] = {"who": "SV-OPS", "call": "plan + observe", "time": time}
+    figures = [
+        common | {"world": "one", "triples": 45, "inside": 8e-6, "asked": 45e-6, "verdict": "met"},
+        common | {"world": "two", "triples": 240, "inside": None, "asked": None, "verdict": ""},
+    ]
+    assert tables.calls({"figures": figures}).splitlines() == [
+        "| call | asked | one: 45 triples | two: 240 triples |",
+        "| --- | --- | --- | --- |",
+        "| SV-OPS: `plan + observe` | <= 45.0 us | 20.0 us (10 - 40), 8.00 us inside, met | 20.0 us (10 - 40) |",
+    ]
+
+
+def test_processes_stand_in_a_table() -> None:
+    time: dict[str, Any] = {"median": 20.0, "p10": 20.0, "p90": 20.0, "count": 3}
+    row = {"process": "compile", "wall": time, "cpu": time, "most_wall": None, "most_cpu": 32.0, "files": 46}
+    table = tables.compilation({"figures": [row | {"verdict": "met"}]})
+    assert table.splitlines()[2] == "| compile | 20.0 s | - | 20.0 s | <= 32.0 s | met | 3 | 46 |"
 
 
 def test_a_page_is_rewritten_once(tmp_path: Path) -> None:

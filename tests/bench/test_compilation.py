@@ -1,0 +1,122 @@
+"""`python -m bench compile`: what its processes are told, what they leave behind, goals. Nothing is compiled."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from bench_runs import invoke
+
+from bench import compilation
+from bench.compilation import BLOCKS, WARM, WHEEL, WHOLE, Compilation, Spent
+from hedgerow.compiling.cache import INHERITED
+
+GOOD = {WHOLE: [Spent(20.0, 30.0, 46)], WARM: [Spent(1.0, 1.0, 0)], BLOCKS: [Spent(25.0, 26.0, 16)]}
+
+
+class Runner:
+    """In the place of `spend`: notes commands, caches and settings; a compilation leaves a file."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[list[str], int, Mapping[str, str]]] = []
+
+    def __call__(self, command: Sequence[str], cache: Path, settings: Mapping[str, str] | None = None) -> Spent:
+        self.noted.append((list(command), len(list(cache.iterdir())), settings or {}))
+        compiles = "compile" in command
+        if compiles:
+            (cache / "kernel").touch()
+        return Spent(float(len(self.noted)), 2.0, int(compiles))
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch) -> Runner:
+    made = Runner()
+    monkeypatch.setattr(compilation, "spend", made)
+    return made
+
+
+def test_every_compilation_has_an_empty_cache(runner: Runner, tmp_path: Path) -> None:
+    shown = invoke("compile", "--repeats", "2", "--out", str(tmp_path))
+    whole, blocks = (
+        ["-m", "hedgerow", "compile", "--quiet"],
+        ["-m", "hedgerow", "compile", "--quiet", "--only", "blocks"],
+    )
+    kinds = [(command, found) for command, found, _ in runner.noted if "compile" in command]
+    assert kinds == 2 * [(whole, 0), (blocks, 0)]
+    assert [found for command, found, _ in runner.noted if "compile" not in command] == [1, 1]  # what `whole` left
+    figures = json.loads((tmp_path / Compilation.json_file).read_text())["figures"]
+    assert [(row["process"], row["wall"]["median"], row["files"], row["verdict"]) for row in figures] == [
+        (WHOLE, 2.5, 1, "met"),
+        (WARM, 3.5, 0, ""),
+        (BLOCKS, 4.5, 1, "met"),
+    ]
+    assert WHOLE in shown
+
+
+def test_a_wheel_is_measured_alone(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = tmp_path / "some.whl"
+    wheel.touch()
+    installed: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: installed.append(command))
+    invoke("compile", "--quick", "--wheel", str(wheel))
+    ((*_, target, given),) = installed
+    assert given == str(wheel)
+    command, found, settings = runner.noted[-1]
+    assert command[-1] == settings["PYTHONPATH"] == target
+    assert found == 0
+
+
+def test_a_missing_wheel_ends_with_2(runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    invoke("compile", "--quick", "--wheel", "gone.whl", code=2)
+    assert "there is no wheel 'gone.whl'" in capsys.readouterr().err
+    assert not runner.noted
+
+
+def test_processor_time_and_the_wall_have_goals() -> None:
+    found = {**GOOD, WHEEL: [Spent(3.5, 1.0, 0)]}
+    whole, warm, blocks, wheel = Compilation().figures(found)
+    assert [row.verdict for row in (whole, warm, blocks, wheel)] == ["met", "", "not met", "not met"]
+    assert (whole.most_wall, whole.most_cpu, wheel.most_wall, wheel.most_cpu) == (None, 32.0, 3.0, None)
+
+
+@pytest.mark.parametrize(
+    ("process", "files", "words"), [(WHOLE, 0, "compiled nothing"), (WARM, 1, "compiled something"), (WHEEL, 2, "some")]
+)
+def test_who_compiles_is_checked(process: str, files: int, words: str) -> None:
+    made = Compilation()
+    assert made.is_right(GOOD)
+    assert len(list(made.shown(GOOD))) == 1
+    wrong = {**GOOD, process: [Spent(1.0, 1.0, files)]}
+    assert not made.is_right(wrong)
+    assert words in str(list(made.shown(wrong))[1])
+
+
+def test_a_process_has_its_own_cache_and_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(INHERITED, "elsewhere")
+    script = (
+        "import os, pathlib, sys, time\n"
+        f"assert {INHERITED!r} not in os.environ and os.environ['OWN'] == 'yes'\n"
+        "pathlib.Path(os.environ['NUMBA_CACHE_DIR'], 'new').touch()\n"
+        "while time.process_time() < 0.2: pass\n"
+    )
+    (tmp_path / "old").touch()
+    spent = compilation.spend(["-c", script], tmp_path, {"OWN": "yes"})
+    assert spent.files == 1
+    assert spent.cpu >= 0.2
+    assert spent.wall >= 0.2
+    with pytest.raises(subprocess.CalledProcessError):
+        compilation.spend(["-c", "raise SystemExit(3)"], tmp_path)
+
+
+@pytest.mark.slow
+def test_the_first_episode_is_simulated_by_the_package_that_is_meant(tmp_path: Path) -> None:
+    command = [sys.executable, *compilation.episode_command()]
+    assert subprocess.run(command, capture_output=True, text=True).returncode == 0
+    other = [sys.executable, *compilation.episode_command(tmp_path)]
+    failed = subprocess.run(other, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert f"not from {tmp_path}" in failed.stderr
