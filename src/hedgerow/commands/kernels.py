@@ -118,6 +118,8 @@ def _project(world: CMDP) -> None:
 
 
 def _simulate(world: CMDP, step_wise: bool) -> None:
+    import copy
+
     import numpy as np
 
     from hedgerow.experiments import parts
@@ -129,23 +131,28 @@ def _simulate(world: CMDP, step_wise: bool) -> None:
         hasty = {"confidence_scale": 1e-6} if name == "cv-ops" else {}  # its search ends at once
         learner = parts.build_learner(parts.complete_learner({"name": name, **hasty}), world, EPISODES, 0.1, 0)
         simulate(world, silent, learner, progress=False, step_wise=step_wise)
+        if step_wise:
+            copy.copy(learner)  # as from a file
 
 
 def _rescue(world: CMDP) -> None:
-    """Thresholds that nothing meets: what a learner hardly ever needs, and must not wait for when it does."""
+    """What is hardly ever needed, and must not be waited for when it is: thresholds that nothing, or one policy, meets."""
     import warnings
 
+    import numpy as np
+
     from hedgerow.errors import InfeasibleWarning
+    from hedgerow.experiments.warming import smallest_world
     from hedgerow.learners.mirror.svops import SVOPS
-    from hedgerow.model.cmdp import CMDP
-    from hedgerow.model.costs import DeterministicCosts
     from hedgerow.model.layout import Layout
+    from hedgerow.projection.problem import ProjectionProblem
+    from hedgerow.projection.solve import project
     from hedgerow.simulation.run import simulate
 
-    dear = CMDP(Layout((1, 1), 1), [1.0], DeterministicCosts([[1.0]]), [0.5])
-    learner = SVOPS(dear.view(), EPISODES, 0.1, confidence_scale=1e-6)
+    learner = SVOPS(smallest_world().view(), EPISODES, 0.1, confidence_scale=1e-6)
     with warnings.catch_warnings(category=InfeasibleWarning, action="ignore"):
-        simulate(dear, [0.0], learner, progress=False)
+        simulate(smallest_world(), [0.0], learner, progress=False)
+    project(ProjectionProblem(Layout((1, 1), 2), np.zeros(2), np.ones(2), np.ones(2), [[0.0, 1.0]], [0.0]))
 
 
 STAGES: dict[Stage, Callable[[CMDP], None]] = {

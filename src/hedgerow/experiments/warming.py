@@ -42,7 +42,7 @@ def _compile_loop() -> None:
     from hedgerow.learners.mirror.watcher import MirrorWatcher
     from hedgerow.simulation.run import Simulation
 
-    world = _world()
+    world = smallest_world()
     watcher = Simulation(world, [0.0], _patient(world)).watcher
     if isinstance(watcher, MirrorWatcher):
         watcher.compile()
@@ -55,11 +55,12 @@ def compile_projection() -> None:
     from hedgerow.learners.mirror.step import project_weights
 
     if not config.DISABLE_JIT:  # type: ignore[attr-defined]
-        core, program, kind = _patient(_world()).core, cast(Any, project_weights), cast(Any, typeof)
+        core, program, kind = _patient(smallest_world()).core, cast(Any, project_weights), cast(Any, typeof)
         program.compile((kind(core), kind(core.buffers.all_rows)))
 
 
-def _world() -> CMDP:
+def smallest_world() -> CMDP:
+    """One state, one action, and a cost above its threshold."""
     from hedgerow.model.cmdp import CMDP
     from hedgerow.model.costs import DeterministicCosts
     from hedgerow.model.layout import Layout
