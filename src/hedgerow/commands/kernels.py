@@ -136,7 +136,7 @@ def _simulate(world: CMDP, step_wise: bool) -> None:
 
 
 def _rescue(world: CMDP) -> None:
-    """What is hardly ever needed, and must not be waited for when it is: thresholds that nothing, or one policy, meets."""
+    """What is hardly ever needed, and must not be waited for then: thresholds that nothing, or one policy, meets."""
     import warnings
 
     import numpy as np

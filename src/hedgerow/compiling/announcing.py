@@ -68,16 +68,16 @@ def _say(what: str, seconds: float) -> None:
     say(f"hedgerow: compiling {what}, about {seconds:.0f} s (once{kept})", error=True)
 
 
-def seconds_ahead(kernels: list[Any]) -> float:
-    """About how long these programs take to compile, with what they share counted once."""
+def seconds_ahead(kernels: list[Any], without: Any = None) -> float:
+    """About how long these programs take to compile: what they share counts once, and `without` is left to others."""
     programs: dict[Any, dict[Any, None]] = {}
     pending = list(kernels)
     while pending:
         kernel = pending.pop()
-        if kernel not in programs and not kernel.overloads:
+        if kernel not in programs and kernel is not without and not kernel.overloads:
             programs[kernel] = parts_of(kernel)
             pending += [called for part in programs[kernel] for called in callees(part) if is_shared(called)]
-    new = {part: None for found in programs.values() for part in found if not part.part.overloads}
+    new = {part: None for found in programs.values() for part in found if not getattr(part, "part", part).overloads}
     return PART * len(new) + LINK * sum(len(found) for found in programs.values())
 
 

@@ -18,17 +18,18 @@ def compiled_together(*, alone: bool = False, shown: bool = True) -> Iterator[No
     """Meanwhile kernels are compiled: those of the projection by another process, unless `alone`."""
     from numba import config
 
-    from hedgerow.compiling import ahead
+    from hedgerow.compiling import ahead, parts
     from hedgerow.compiling.announcing import announcer, seconds_ahead
     from hedgerow.learners.mirror.loop import run_block
-    from hedgerow.learners.mirror.step import learn
-    from hedgerow.projection.newton import climb
+    from hedgerow.learners.mirror.step import learn, project_weights
 
-    programs: list[Any] = [run_block, learn, climb]
+    programs: list[Any] = [run_block, learn, project_weights]
     if config.DISABLE_JIT or not any(kernel._cache.is_empty for kernel in programs):  # type: ignore[attr-defined]
         yield
         return
-    with announcer.whole("the kernels", seconds_ahead(programs), shown):
+    alone = alone or not parts.AVAILABLE  # plain numba shares nothing
+    ahead_of_us = seconds_ahead(programs) if alone else seconds_ahead(programs, without=project_weights)
+    with announcer.whole("the kernels", ahead_of_us, shown):
         if alone:
             yield
             return
