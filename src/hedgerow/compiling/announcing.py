@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from hedgerow.compiling import cache
+from hedgerow.compiling import cache, parts
 from hedgerow.output import progress_bar, say
 
 PART, LINK = 0.1, 0.03
 """Seconds that a part takes, and each part once more in every program that it is linked into."""
+PLAINLY = 100.0
+"""Seconds for everything, where numba compiles each function by itself"""
 WORTH_A_LINE = 2.0
 """Seconds"""
 
@@ -70,6 +72,8 @@ def _say(what: str, seconds: float) -> None:
 
 def seconds_ahead(kernels: list[Any], without: Any = None) -> float:
     """About how long these programs take to compile: what they share counts once, and `without` is left to others."""
+    if not parts.AVAILABLE:
+        return PLAINLY
     programs: dict[Any, dict[Any, None]] = {}
     pending = list(kernels)
     while pending:
@@ -77,7 +81,7 @@ def seconds_ahead(kernels: list[Any], without: Any = None) -> float:
         if kernel not in programs and kernel is not without and not kernel.overloads:
             programs[kernel] = parts_of(kernel)
             pending += [called for part in programs[kernel] for called in callees(part) if is_shared(called)]
-    new = {part: None for found in programs.values() for part in found if not getattr(part, "part", part).overloads}
+    new = {part: None for found in programs.values() for part in found if not part.part.overloads}
     return PART * len(new) + LINK * sum(len(found) for found in programs.values())
 
 
