@@ -6,7 +6,9 @@ PYTHON  ?= python3
 WORKERS ?= 2
 VENV    := .venv
 RUN     := $(VENV)/bin/python
-PIP     := $(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt
+PIP     := $(RUN) -m pip install -qq --disable-pip-version-check --no-compile -c constraints.txt
+
+# --no-compile: modules are translated when they are first imported, few of all that are installed; half of the time.
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick contract lint format docs verify bench constraints clean

@@ -9,6 +9,7 @@ The kernels are compiled by `hedgerow compile` in a process of its own, for the 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,8 @@ class CompiledKernels(BuildHookInterface):  # type: ignore[misc]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel" or version == "editable" or not os.environ.get(SWITCH):
             return
+        if platform.machine().lower() not in ("x86_64", "amd64"):
+            raise RuntimeError(f"{SWITCH} is for x86-64 processors; this is {platform.machine()}: build the pure wheel")
         self.folder = Path(tempfile.mkdtemp(prefix="hedgerow-kernels-"))
         settings = (
             os.environ | TARGET | {"NUMBA_CACHE_DIR": str(self.folder), "PYTHONPATH": str(Path(self.root, "src"))}

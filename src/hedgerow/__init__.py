@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from hedgerow.projection.problem import ProjectionProblem
     from hedgerow.projection.projector import Projector
     from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
-    from hedgerow.projection.solve import project
+    from hedgerow.projection.solve import WarmStart, project
     from hedgerow.registry import costs, worlds
     from hedgerow.simulation.outcome import Run
     from hedgerow.simulation.run import simulate
@@ -93,6 +93,7 @@ __all__ = [
     "SafePolicy",
     "Statistics",
     "View",
+    "WarmStart",
     "__version__",
     "catalogue",
     "certify",
@@ -162,7 +163,7 @@ _HOME = {
     "hedgerow.projection.problem": ("ProjectionProblem",),
     "hedgerow.projection.projector": ("Projector",),
     "hedgerow.projection.result": ("ProjectionResult", "ProjectionSettings", "ProjectionStatus"),
-    "hedgerow.projection.solve": ("project",),
+    "hedgerow.projection.solve": ("WarmStart", "project"),
     "hedgerow.registry": ("costs", "worlds"),
     "hedgerow.simulation.outcome": ("Run",),
     "hedgerow.simulation.run": ("simulate",),

@@ -79,7 +79,7 @@ def _tell() -> None:
     num_files, size = _content(cache.root())
     say(f"compiled on this machine: {cache.root()}, {num_files} files, {size / 1e6:.1f} MB")
     if not shipped.FOLDER.is_dir():
-        say("compiled code came not with this package")
+        say("no compiled code came with this package")
         return
     num_files, size = _content(shipped.FOLDER)
     used = "used where the first has nothing" if shipped.is_usable() else "not for this processor"
@@ -104,6 +104,7 @@ def _project(world: CMDP) -> None:
     from hedgerow.experiments.warming import compile_projection
     from hedgerow.projection.certificate import certify
     from hedgerow.projection.problem import ProjectionProblem
+    from hedgerow.projection.projector import Projector
     from hedgerow.projection.solve import project
 
     compile_projection()  # first, because others may be waiting for it
@@ -115,6 +116,7 @@ def _project(world: CMDP) -> None:
         result = project(problem)
         if result.solved:
             certify(problem, result)
+    Projector(world.layout, 1).project(np.zeros(count), np.zeros(count), np.ones(count), world.mean_costs, [1.0])
 
 
 def _simulate(world: CMDP, step_wise: bool) -> None:
@@ -133,6 +135,21 @@ def _simulate(world: CMDP, step_wise: bool) -> None:
         simulate(world, silent, learner, progress=False, step_wise=step_wise)
         if step_wise:
             copy.copy(learner)  # as from a file
+
+
+def _embed(world: CMDP) -> None:
+    """What simulations call step by step, what a loop of somebody else's does, and what learners in Python do."""
+    import numpy as np
+
+    from hedgerow.learners.mirror.svops import SVOPS
+    from hedgerow.learners.statistics import Statistics
+
+    _simulate(world, step_wise=True)
+    learner, statistics = SVOPS(world.view(), EPISODES, 0.1), Statistics(world.view(), EPISODES, 0.1)
+    episode = world.play(learner.plan().policy, np.random.default_rng(0))
+    learner.observe(episode.rows, episode.losses, episode.costs)
+    statistics.add(episode)
+    statistics.robust_cost(learner.plan().policy)
 
 
 def _rescue(world: CMDP) -> None:
@@ -157,7 +174,7 @@ def _rescue(world: CMDP) -> None:
 
 STAGES: dict[Stage, Callable[[CMDP], None]] = {
     Stage.BLOCKS: lambda world: _simulate(world, step_wise=False),
-    Stage.STEPS: lambda world: _simulate(world, step_wise=True),
+    Stage.STEPS: _embed,
     Stage.RARE: _rescue,
     Stage.PROJECTION: _project,
 }

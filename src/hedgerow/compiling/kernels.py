@@ -1,13 +1,18 @@
-"""`kernel`: the one way a function is compiled here.
+"""`kernel` and `shared_kernel`: the ways a function is compiled here.
+
+A kernel takes bundles, records, arrays and numbers, ten arguments at most. Python calls it as a program, and other
+kernels take it in as a part (`parts.py`). A large one that several programs need is a `shared_kernel`: compiled once,
+and called by all of them.
 
 Numba's cache notices a change in the file of a kernel, not in the files of the kernels that it calls. Compiled code is
-therefore kept in a folder (`kernel_cache`) named after a hash of the module's own source and of every module of this
-package that it imports, directly or not: a change in any of them is a new cache, a change elsewhere is not.
+therefore kept in a folder (`cache.py`) named after a hash of numba's version, of the module's own source and of every
+module of this package that it imports, directly or not: a change in any of them is a new folder, a change elsewhere is
+not. Imports inside functions do not count.
 
 Kernels own no memory: they work on arrays of their caller, who keeps them alive. Numba's reference counting, which took
 more than half of a small projection, is therefore off (`_nrt=False`), and a kernel that allocates, be it the temporary
-of `a[:] = b` for two arrays, is refused by the compiler: "NRT required but not enabled". `kernel` is for the
-rare one whose result is an array.
+of `a[:] = b` for two arrays, is refused by the compiler: "NRT required but not enabled". Results are numbers, or
+tuples of them.
 
 Set NUMBA_CACHE_DIR to move the cache, NUMBA_DISABLE_JIT=1 to run every kernel as plain Python.
 """

@@ -8,7 +8,7 @@ parts that it needs are linked into it, each once, and LLVM then optimises the w
 A large function that several programs need is a *shared* program: they call it by its address, under a symbol that its
 sources determine. A program that is loaded from a file has the shared ones that it calls loaded, or compiled, first.
 
-This extends six classes of numba, and some of the names below are private or may move. With a version of numba that it
+This extends five classes of numba, and some of the names below are private or may move. With a version of numba that it
 was not tried with, `kernels.py` falls back to plain numba: the same bits, and three times the compilation time.
 """
 

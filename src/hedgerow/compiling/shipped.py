@@ -1,6 +1,6 @@
 """Compiled code that came with the package: a platform wheel brings every kernel, so that nothing is compiled at all.
 
-It is made for TARGET, which every x86-64 processor since 2015 or so can run, and gives the same bits as code for the
+It is made for TARGET, which most x86-64 processors since 2015 or so can run, and gives the same bits as code for the
 processor at hand. A processor that lacks one of NEEDED, another version of numba or Python, or a source that was
 changed finds nothing here, and compiles.
 """

@@ -115,7 +115,7 @@ def climb(
             return Outcome(SUSPECT, iterations, value, flow, cost, complementarity)
         worst = max(flow, cost, complementarity)
         old = _is_good_enough(problem, theta, worst, before_last, iterations, tol, ws)
-        while True:  # twice at most; written once, because `direction` is inlined
+        while True:  # twice at most
             if not old:
                 build_system(index, problem, theta, ws)
             slope = direction(index, problem, theta, ws)

@@ -90,7 +90,7 @@ class ProjectionProblem:
             log_weight=log_weight,
             conditional=np.exp(log_conditional),
             log_conditional=log_conditional,
-            # Writable copies: compiled code exists once, for writable arrays, as the learners have them.
+            # Copies: to kernels all arrays of a bundle are writable, and these are frozen.
             lower=self.lower.copy(),
             upper=self.upper.copy(),
             costs=self.costs.T.copy(),

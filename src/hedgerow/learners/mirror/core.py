@@ -81,7 +81,7 @@ class Trace(Bundle):
 
 
 class Buffers(Bundle):
-    """Nothing outlives an episode but `columns`, `reach` and the costs of `problem`, which follow from the state."""
+    """Nothing outlives an episode but both columns, `reach` and the costs of `problem`, which follow from the state."""
 
     problem: KernelProblem
     """The projection; its weights, conditionals and boxes are those of the state, its costs are `optimistic`"""
