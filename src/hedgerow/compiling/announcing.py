@@ -13,7 +13,7 @@ from typing import Any
 from hedgerow.compiling import cache, parts
 from hedgerow.output import progress_bar, say
 
-PART, LINK = 0.1, 0.03
+PART, LINK = 0.15, 0.05
 """Seconds that a part takes, and each part once more in every program that it is linked into."""
 PLAINLY = 100.0
 """Seconds for everything, where numba compiles each function by itself"""
