@@ -39,6 +39,9 @@ def compile_kernels(
         Stage | None,
         typer.Option(help="The projection, simulations in blocks, plan and observe, or what is rare; by default all."),
     ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, max=2, help="Processes: two are faster, one takes less in all.")
+    ] = 2,
     native: Annotated[
         bool, typer.Option("--native", help="Compile for this processor, even if compiled code came with the package.")
     ] = False,
@@ -56,7 +59,7 @@ def compile_kernels(
     begun = time.perf_counter()
     if native:
         shipped.ignore()
-    with compiled_together(alone=only is not None, shown=not quiet):
+    with compiled_together(alone=jobs == 1 or only is not None, shown=not quiet):
         for stage, work in STAGES.items():
             if only in (None, stage):
                 work(_world())
