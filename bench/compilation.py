@@ -1,8 +1,9 @@
 """`python -m bench compile`: what compilation costs, each time in a fresh process whose cache is an empty folder.
 
 Measured are `hedgerow compile` (all kernels, in two processes and in one), `hedgerow compile --only blocks` (what
-simulations and the demo need), and the first simulated episode of a process that finds everything compiled. With `--wheel PATH` a platform wheel is
-installed into a folder of its own, and its first episode is measured with an empty cache, which must stay empty.
+simulations and the demo need), and the first simulated episode of a process that finds everything compiled. With
+`--wheel PATH` a platform wheel is installed into a folder of its own, and its first episode is measured with an empty
+cache, which must stay empty.
 
 Processor time is that of a process and of all that it started and waited for. The clock on the wall runs from the start
 of a process to its end; a process that plays an episode ends with it, and leaves out what an interpreter does at last.

@@ -12,10 +12,15 @@ import pytest
 from bench_runs import invoke
 
 from bench import compilation
-from bench.compilation import BLOCKS, WARM, WHEEL, WHOLE, Compilation, Spent
+from bench.compilation import ALONE, BLOCKS, WARM, WHEEL, WHOLE, Compilation, Spent
 from hedgerow.compiling.cache import INHERITED
 
-GOOD = {WHOLE: [Spent(20.0, 30.0, 46)], WARM: [Spent(1.0, 1.0, 0)], BLOCKS: [Spent(25.0, 26.0, 16)]}
+GOOD = {
+    WHOLE: [Spent(20.0, 36.0, 46)],
+    WARM: [Spent(1.0, 1.0, 0)],
+    ALONE: [Spent(30.0, 30.0, 46)],
+    BLOCKS: [Spent(25.0, 26.0, 16)],
+}
 
 
 class Runner:
@@ -41,18 +46,17 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Runner:
 
 def test_every_compilation_has_an_empty_cache(runner: Runner, tmp_path: Path) -> None:
     shown = invoke("compile", "--repeats", "2", "--out", str(tmp_path))
-    whole, blocks = (
-        ["-m", "hedgerow", "compile", "--quiet"],
-        ["-m", "hedgerow", "compile", "--quiet", "--only", "blocks"],
-    )
+    whole = ["-m", "hedgerow", "compile", "--quiet"]
+    alone, blocks = [*whole, "-j", "1"], [*whole, "--only", "blocks"]
     kinds = [(command, found) for command, found, _ in runner.noted if "compile" in command]
-    assert kinds == 2 * [(whole, 0), (blocks, 0)]
+    assert kinds == 2 * [(whole, 0), (alone, 0), (blocks, 0)]
     assert [found for command, found, _ in runner.noted if "compile" not in command] == [1, 1]  # what `whole` left
     figures = json.loads((tmp_path / Compilation.json_file).read_text())["figures"]
     assert [(row["process"], row["wall"]["median"], row["files"], row["verdict"]) for row in figures] == [
-        (WHOLE, 2.5, 1, "met"),
-        (WARM, 3.5, 0, ""),
-        (BLOCKS, 4.5, 1, "met"),
+        (WHOLE, 3.0, 1, ""),
+        (WARM, 4.0, 0, ""),
+        (ALONE, 5.0, 1, "met"),
+        (BLOCKS, 6.0, 1, "met"),
     ]
     assert WHOLE in shown
 
@@ -78,9 +82,10 @@ def test_a_missing_wheel_ends_with_2(runner: Runner, capsys: pytest.CaptureFixtu
 
 def test_processor_time_and_the_wall_have_goals() -> None:
     found = {**GOOD, WHEEL: [Spent(3.5, 1.0, 0)]}
-    whole, warm, blocks, wheel = Compilation().figures(found)
-    assert [row.verdict for row in (whole, warm, blocks, wheel)] == ["met", "", "not met", "not met"]
-    assert (whole.most_wall, whole.most_cpu, wheel.most_wall, wheel.most_cpu) == (None, 32.0, 3.0, None)
+    whole, warm, alone, blocks, wheel = Compilation().figures(found)
+    verdicts = ["", "", "met", "not met", "not met"]
+    assert [row.verdict for row in (whole, warm, alone, blocks, wheel)] == verdicts
+    assert (alone.most_wall, alone.most_cpu, wheel.most_wall, wheel.most_cpu) == (None, 32.0, 3.0, None)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def compiled_together(*, alone: bool = False, shown: bool = True) -> Iterator[No
 
     programs: list[Any] = [run_block, learn, project_weights]
     if config.DISABLE_JIT or not any(kernel._cache.is_empty for kernel in programs):  # type: ignore[attr-defined]
-        yield
+        with nullcontext() if shown else announcer.whole("what is left", 1.0, shown):
+            yield
         return
     alone = alone or not parts.AVAILABLE  # plain numba shares nothing
     ahead_of_us = seconds_ahead(programs) if alone else seconds_ahead(programs, without=project_weights)
