@@ -9,6 +9,7 @@ from projection_cases import random_dual_point, random_problem
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
+from hedgerow.projection import solve
 from hedgerow.projection.certificate import certify
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.projector import Projector
@@ -100,3 +101,30 @@ def test_boxes_that_are_crossed_or_empty_are_refused() -> None:
     ):
         with pytest.raises(InvalidInput, match=what):
             projector.project(base, np.array(lower), np.array(upper))
+
+
+def test_a_second_call_at_the_same_time_is_refused() -> None:
+    problem = random_problem(3, m=2)
+    projector = Projector(problem.layout, 2)
+    with projector._lock, pytest.raises(hr.BusyError, match="a projector of its own"):
+        projector.project(*arrays_of(problem))
+    check_same(problem, projector.project(*arrays_of(problem)), project(problem))
+
+
+def test_a_projection_within_a_projection_has_a_workspace_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from a signal handler."""
+    problem, inner = random_problem(3, m=2), []
+    expected = project(problem)
+    recover = solve.recover
+
+    def interrupted(*arguments: object) -> None:
+        if not inner:
+            inner.append(None)
+            other = ProjectionProblem(problem.layout, problem.log_base[::-1], *arrays_of(problem)[1:])
+            inner.append(project(other))
+        recover(*arguments)
+
+    monkeypatch.setattr(solve, "recover", interrupted)
+    found = project(problem)
+    np.testing.assert_array_equal(found.log_occupancy, expected.log_occupancy)
+    assert inner[1].solved

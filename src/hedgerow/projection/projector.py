@@ -12,6 +12,7 @@ infeasibility, takes the slow way, or says what is wrong.
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike
 from hedgerow.checks import FloatArray, whole_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
+from hedgerow.errors import BusyError
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.kernel_problem import KernelProblem
@@ -66,11 +68,11 @@ class Answer(NamedTuple):
 
 
 class Projector:
-    """Projections for one layout and number of constraints. One call at a time: each thread needs its own."""
+    """Projections for one layout and number of constraints. One call at a time; give each thread one of its own."""
 
     def __init__(self, layout: Layout, num_constraints: int = 0, settings: ProjectionSettings | None = None) -> None:
         self.layout, self.num_constraints = layout, whole_number("the number of constraints", num_constraints, 0)
-        self.settings = settings or ProjectionSettings()
+        self.settings, self._lock = settings or ProjectionSettings(), threading.Lock()
         rows, triples, m = layout.num_rows, layout.num_triples, self.num_constraints
         problem = KernelProblem(
             log_weight=np.zeros(rows),
@@ -106,11 +108,16 @@ class Projector:
     ) -> ProjectionResult:
         """The projection of exp(log_base); arrays as in `ProjectionProblem`, of which the arguments are."""
         given = (log_base, lower, upper, costs, thresholds)
-        if self._load(given, warm_start):
-            settings = self.settings
-            answer = solve_on(self._desk, settings.tol, settings.suspect_theta, settings.suspect_iterations)
-            if answer.code == SOLVED:
-                return self._result(answer)
+        if not self._lock.acquire(blocking=False):
+            raise BusyError("this projector is at work in another call; give each thread a projector of its own")
+        try:
+            if self._load(given, warm_start):
+                settings = self.settings
+                answer = solve_on(self._desk, settings.tol, settings.suspect_theta, settings.suspect_iterations)
+                if answer.code == SOLVED:
+                    return self._result(answer)
+        finally:
+            self._lock.release()
         return project(ProjectionProblem(self.layout, *given), self.settings, warm_start)
 
     def _load(self, given: tuple[Any, ...], warm_start: WarmStart | None) -> bool:

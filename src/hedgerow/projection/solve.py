@@ -46,8 +46,20 @@ def project(
     settings = settings or ProjectionSettings()
     if np.any(problem.cost_scales > 1.0):
         return _project_scaled(problem, settings, warm_start)
+    # Taken away meanwhile: a signal handler that projects as well must not find it.
+    kept, _kept.last = _kept.last, None
+    if kept is None or kept[0]() is not problem.layout or kept[1] != problem.num_constraints:
+        workspace = make_workspace(problem.layout, problem.num_constraints)
+        kept = weakref.ref(problem.layout), problem.num_constraints, workspace
+    result = _solve(problem, settings, warm_start, kept[2])
+    _kept.last = kept
+    return result
+
+
+def _solve(
+    problem: ProjectionProblem, settings: ProjectionSettings, warm_start: WarmStart | None, workspace: Workspace
+) -> ProjectionResult:
     index, kernel_problem = problem.kernel_arguments()
-    workspace = _workspace(problem.layout, problem.num_constraints)
     v, theta = _start(problem, warm_start)
     outcome = maximise_dual(
         index, kernel_problem, v, theta, workspace, settings.tol, settings.suspect_theta, settings.suspect_iterations
@@ -71,17 +83,11 @@ def project(
 class _Kept(threading.local):
     """The workspace of the last call in this thread: results do not depend on what it was used for before."""
 
-    workspace: tuple[weakref.ref[Layout], int, Workspace] | None = None
+    last: tuple[weakref.ref[Layout], int, Workspace] | None = None
+    """With the layout and the number of constraints that it was made for"""
 
 
 _kept = _Kept()
-
-
-def _workspace(layout: Layout, num_constraints: int) -> Workspace:
-    last = _kept.workspace
-    if last is None or last[0]() is not layout or last[1] != num_constraints:
-        _kept.workspace = last = weakref.ref(layout), num_constraints, make_workspace(layout, num_constraints)
-    return last[2]
 
 
 def _project_scaled(
