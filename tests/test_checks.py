@@ -172,3 +172,38 @@ def test_values_in_messages_are_short() -> None:
     assert checks.shown(deep) == "a value of type list"
     assert checks.shown("x" * 1000) == "'" + "x" * 59 + "..."
     assert checks.shown(np.zeros((3, 3))).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "is_taken"),
+    [
+        (np.array([1.0, 2.0]), True),
+        (np.array([1.0, 2.0], dtype=np.float32), True),
+        (np.array([1, 2]), True),
+        ([1, 2.0], True),
+        ([1.0], False),
+        (np.ones((2, 1)), False),
+        (np.array([1, 2], dtype=np.uint64), False),
+        (np.array([True, False]), False),
+        (np.array([1.0, 2.0], dtype=np.longdouble), False),
+        (np.ma.masked_array([1.0, 2.0], [True, False]), False),
+        ([True, False], False),
+        ([np.float64(1.0), 2.0], False),
+        ((1.0, 2.0), False),
+        ("12", False),
+        (None, False),
+    ],
+)
+def test_plain_numbers_are_taken_as_they_are_and_nothing_else(given: object, is_taken: bool) -> None:
+    place = np.full(2, 7.0)
+    assert checks.taken(place, given) is is_taken
+    assert place.tolist() == (np.asarray(given, dtype=float).tolist() if is_taken else [7.0, 7.0])
+
+
+def test_whole_numbers_stay_whole() -> None:
+    rows = np.zeros(2, dtype=np.int64)
+    assert checks.taken(rows, np.array([3, 4], dtype=np.int32))
+    assert not checks.taken(rows, np.array([3.0, 4.0]))
+    assert not checks.taken(rows, [3.5, 4])
+    assert checks.taken(np.zeros((2, 2)), [[1, 2], [3.0, 4]])
+    assert rows.tolist() == [3, 4]
