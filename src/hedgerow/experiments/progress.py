@@ -44,6 +44,8 @@ def damage_line(reasons: Mapping[str, str]) -> str:
 class Quiet(Listener):
     """Tells what nobody expects, and nothing else."""
 
+    speaks = False
+
     def damaged(self, reasons: Mapping[str, str]) -> None:
         _say(f"hedgerow: {damage_line(reasons)}")
 

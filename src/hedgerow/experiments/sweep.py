@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hedgerow import disk
 from hedgerow.adversaries.adaptive import Pursuit
@@ -39,6 +39,9 @@ BETWEEN_NOTES = 1.0
 
 class Listener:
     """Hears what happens in a sweep; this one keeps silent."""
+
+    speaks: ClassVar[bool] = True
+    """Whether people want to read what is going on"""
 
     def warm(self) -> None:
         """Kernels are being compiled or loaded, before the workers start."""
@@ -229,7 +232,7 @@ def _run(
     backend = "serial" if workers.backend == "loky" and processes == 1 else workers.backend
     if backend == "loky":
         watch.warm()
-        _warm(tasks)
+        _warm(tasks, watch.speaks)
     with backends.counted(tasks) as (numbered, counts):
 
         def on_death(lost: Sequence[Task]) -> None:
@@ -251,13 +254,13 @@ def _run(
                     break
 
 
-def _warm(tasks: Sequence[Task]) -> None:
+def _warm(tasks: Sequence[Task], shown: bool) -> None:
     """Compile, or load, every kernel once, so that the processes find them in the cache and do not all compile."""
     samples = {
         (task.spec["learner"]["name"], task.spec["adversary"]["name"] == Pursuit.kind, "watch" in task.spec): task
         for task in tasks
     }
-    with compiled_together():
+    with compiled_together(shown=shown):
         for task in samples.values():
             perform(replace(task, spec={**task.spec, "episodes": WARM_EPISODES}, trace=False))
 
