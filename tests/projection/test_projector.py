@@ -128,3 +128,8 @@ def test_a_projection_within_a_projection_has_a_workspace_of_its_own(monkeypatch
     found = project(problem)
     np.testing.assert_array_equal(found.log_occupancy, expected.log_occupancy)
     assert inner[1].solved
+
+
+def test_what_is_no_layout_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="layout must be a hedgerow Layout, not str"):
+        Projector("grid")

@@ -43,6 +43,7 @@ class Announcer:
 
     @contextmanager
     def program(self, kernel: Any) -> Iterator[None]:
+        """Meanwhile a program is compiled: a line and a bar for the outermost one, if it takes long."""
         with ExitStack() as stack:
             if self.depth == 0 and not self.owned:
                 seconds = seconds_ahead([kernel])

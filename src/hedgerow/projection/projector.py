@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, whole_number
+from hedgerow.checks import FloatArray, taken, whole_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.errors import BusyError
+from hedgerow.errors import BusyError, InvalidInput
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.kernel_problem import KernelProblem
@@ -71,6 +71,8 @@ class Projector:
     """Projections for one layout and number of constraints. One call at a time; give each thread one of its own."""
 
     def __init__(self, layout: Layout, num_constraints: int = 0, settings: ProjectionSettings | None = None) -> None:
+        if not isinstance(layout, Layout):
+            raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
         self.layout, self.num_constraints = layout, whole_number("the number of constraints", num_constraints, 0)
         self.settings, self._lock = settings or ProjectionSettings(), threading.Lock()
         rows, triples, m = layout.num_rows, layout.num_triples, self.num_constraints
@@ -106,7 +108,7 @@ class Projector:
         thresholds: ArrayLike = (),
         warm_start: WarmStart | None = None,
     ) -> ProjectionResult:
-        """The projection of exp(log_base); arrays as in `ProjectionProblem`, of which the arguments are."""
+        """The projection of exp(log_base); the arrays are those of a `ProjectionProblem`."""
         given = (log_base, lower, upper, costs, thresholds)
         if not self._lock.acquire(blocking=False):
             raise BusyError("this projector is at work in another call; give each thread a projector of its own")
@@ -121,22 +123,17 @@ class Projector:
         return project(ProjectionProblem(self.layout, *given), self.settings, warm_start)
 
     def _load(self, given: tuple[Any, ...], warm_start: WarmStart | None) -> bool:
-        """Put the arrays on the desk; False if some of them are not plain arrays of the right shape."""
+        """Put the numbers on the desk, without a look at them; False if some are not plain, or of another shape."""
         desk, problem = self._desk, self._desk.problem
         costs = problem.costs.T if given[3] is None and not self.num_constraints else given[3]
-        start = (desk.v, desk.theta) if warm_start is None else warm_start
+        start = (desk.v, desk.theta) if warm_start is None else (warm_start.v, warm_start.theta)
         if warm_start is None:
             desk.v[:] = 0.0
             desk.theta[:] = 0.0
         places = (desk.log_base, problem.lower, problem.upper, problem.costs.T, problem.thresholds, desk.v, desk.theta)
         for place, array in zip(places, (*given[:3], costs, given[4], *start), strict=True):
-            if place is array:
-                continue
-            if type(array) is not np.ndarray or array.dtype != np.float64 or array.shape != place.shape:
-                if not place.size and not np.size(array):
-                    continue
+            if place is not array and not taken(place, array) and (place.size or np.size(array)):
                 return False
-            place[...] = array
         return True
 
     def _result(self, answer: Answer) -> ProjectionResult:
