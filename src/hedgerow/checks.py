@@ -54,11 +54,12 @@ def taken(place: NDArray[Any], given: Any) -> bool:
     """
     if type(given) is list and all(map(_is_plain, given)):
         given = np.array(given)
-    allowed = "i" if place.dtype.kind == "i" else "fi"
-    if type(given) is not np.ndarray or given.shape != place.shape or given.dtype.kind not in allowed:
+    if type(given) is not np.ndarray or given.shape != place.shape:
         return False
-    if given.dtype.itemsize > place.dtype.itemsize:
-        return False
+    if given.dtype is not place.dtype:  # mostly it is
+        allowed = "i" if place.dtype.kind == "i" else "fi"
+        if given.dtype.kind not in allowed or given.dtype.itemsize > place.dtype.itemsize:
+            return False
     place[...] = given
     return True
 

@@ -125,16 +125,16 @@ class Projector:
     def _load(self, given: tuple[Any, ...], warm_start: WarmStart | None) -> bool:
         """Put the numbers on the desk, without a look at them; False if some are not plain, or of another shape."""
         desk, problem = self._desk, self._desk.problem
-        costs = problem.costs.T if given[3] is None and not self.num_constraints else given[3]
-        start = (desk.v, desk.theta) if warm_start is None else (warm_start.v, warm_start.theta)
+        costs = problem.costs.T
+        pairs = list(zip((desk.log_base, problem.lower, problem.upper, costs, problem.thresholds), given, strict=True))
+        if given[3] is None and not self.num_constraints:
+            del pairs[3]
         if warm_start is None:
-            desk.v[:] = 0.0
-            desk.theta[:] = 0.0
-        places = (desk.log_base, problem.lower, problem.upper, problem.costs.T, problem.thresholds, desk.v, desk.theta)
-        for place, array in zip(places, (*given[:3], costs, given[4], *start), strict=True):
-            if place is not array and not taken(place, array) and (place.size or np.size(array)):
-                return False
-        return True
+            desk.v.fill(0.0)
+            desk.theta.fill(0.0)
+        else:
+            pairs += [(desk.v, warm_start.v), (desk.theta, warm_start.theta)]
+        return all(taken(place, array) or not (place.size or np.size(array)) for place, array in pairs)
 
     def _result(self, answer: Answer) -> ProjectionResult:
         desk = self._desk
