@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from hedgerow.learners.saving import save
     from hedgerow.learners.statistics import Statistics
     from hedgerow.model import occupancy
-    from hedgerow.model.cmdp import CMDP, View
+    from hedgerow.model.cmdp import CMDP
     from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
     from hedgerow.model.episode import Episode
+    from hedgerow.model.knowledge import Knowledge
     from hedgerow.model.layout import Layout
     from hedgerow.model.policy import Mixture, Policy
+    from hedgerow.model.view import View
     from hedgerow.pages.page import report
     from hedgerow.planning import offline
     from hedgerow.projection.certificate import Certificate, certify
@@ -78,6 +80,7 @@ __all__ = [
     "InfeasibleError",
     "InfeasibleWarning",
     "InvalidInput",
+    "Knowledge",
     "Layout",
     "Learner",
     "Ledger",
@@ -139,7 +142,9 @@ _HOME = {
     "hedgerow.learners.mirror.sops": ("SOPS",),
     "hedgerow.learners.mirror.svops": ("SVOPS",),
     "hedgerow.learners.mirror.uobreps": ("UOBREPS",),
-    "hedgerow.model.cmdp": ("CMDP", "View"),
+    "hedgerow.model.cmdp": ("CMDP",),
+    "hedgerow.model.knowledge": ("Knowledge",),
+    "hedgerow.model.view": ("View",),
     "hedgerow.model.costs": (
         "BernoulliCosts",
         "BetaCosts",
@@ -171,6 +176,7 @@ _HOME = {
 
 _READERS = {
     "cmdp": ("hedgerow.model.cmdp", "CMDP", "from_file"),
+    "view": ("hedgerow.model.view", "View", "from_file"),
     "learner": ("hedgerow.learners.mirror.files", "from_file"),
     "own-learner": ("hedgerow.learners.saving", "from_file"),
 }
@@ -179,7 +185,7 @@ _READERS = {
 _MEMBERS = {name: module for module, names in _HOME.items() for name in names}
 
 
-def load(path: str | os.PathLike[str]) -> CMDP | Learner:
+def load(path: str | os.PathLike[str]) -> CMDP | View | Learner:
     """Read any data file that hedgerow wrote; what comes back depends on the kind that the file names."""
     from hedgerow import files
     from hedgerow.errors import FileFormatError
@@ -191,7 +197,7 @@ def load(path: str | os.PathLike[str]) -> CMDP | Learner:
     reader: Any = importlib.import_module(module)
     for attribute in attributes:
         reader = getattr(reader, attribute)
-    content: CMDP | Learner = reader(file, str(path))
+    content: CMDP | View | Learner = reader(file, str(path))
     return content
 
 

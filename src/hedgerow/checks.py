@@ -16,6 +16,7 @@ from hedgerow.errors import InvalidInput
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 Locator = Callable[[int], str]
 """Turns a flat index into words: `layer 2, state 3, action 1`."""
 SMALLEST_SHARE = float(np.finfo(np.float64).tiny)

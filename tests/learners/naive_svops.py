@@ -6,7 +6,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from hedgerow.model.cmdp import View
+from hedgerow.model.view import View
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.solve import project
 

@@ -26,9 +26,8 @@ import numpy as np
 
 from hedgerow.catalogue.entries import entry
 from hedgerow.catalogue.world import Ingredients, Scale
-from hedgerow.checks import FloatArray
+from hedgerow.checks import BoolArray, FloatArray
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.finite_horizon import BoolArray
 from hedgerow.importers.unroll import Support, unroll
 
 _BOTH_SUPPORTS: tuple[dict[str, str], ...] = ({}, {"support": "known"})

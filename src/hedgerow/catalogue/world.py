@@ -15,7 +15,8 @@ from typing import Any
 
 from hedgerow import files
 from hedgerow.checks import FloatArray
-from hedgerow.model.cmdp import CMDP, View
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.view import View
 
 
 @dataclass(frozen=True)

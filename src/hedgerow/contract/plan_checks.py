@@ -7,8 +7,8 @@ import numpy as np
 from hedgerow.contract.trial import ORDERLY, Fault, Trial, demand_same, policies_of, snapshot
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.protocol import Plan, check_note_names, feedback_of
-from hedgerow.model.cmdp import View
 from hedgerow.model.occupancy import checked_policy
+from hedgerow.model.view import View
 
 
 def construction(trial: Trial) -> str:

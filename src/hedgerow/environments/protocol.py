@@ -10,9 +10,9 @@ from typing import Protocol, runtime_checkable
 
 from numpy.random import Generator
 
-from hedgerow.model.cmdp import View
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy
+from hedgerow.model.view import View
 
 
 @runtime_checkable

@@ -11,24 +11,30 @@ least its lo and at most its hi, so that
 changes the intervals but not the set. A row without visits may do anything, a row with one successor nothing else.
 Whatever the rounding, lo <= hi and sum lo <= 1 <= sum hi, so that no row's set is empty.
 
-Only rows that an episode visited change: `refresh_rows` is the update, `refresh_all` the same for a fresh start.
+Only rows that an episode visited change, and rows that share a law with them: `refresh_rows` is the update, `refresh_all`
+the same for a fresh start. Intervals that hold at all times (`kt`) may be older than the counts. `refresh_grown` makes
+those anew whose visits grew by 2 % since, about 50 ln T times in a run instead of T times, and takes of the costs what
+all intervals so far have in common. That is empty only if the truth has left one of them; then the last one stands.
+What is known exactly is never refreshed.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray, IntArray, float_array, whole_number, within
+from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.counts import Counts
 from hedgerow.estimates.positions import triples_of
-from hedgerow.estimates.radii import RadiusRule, cost_radius, epsilon, transition_terms
+from hedgerow.estimates.radii import KT, RadiusRule, cost_radius, epsilon, scaled_bounds, transition_terms
+from hedgerow.estimates.unknowns import Laws, Unknowns
 from hedgerow.model.index import Index
-from hedgerow.model.layout import Layout
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
+GROWTH = 50
+"""A row is refreshed when its visits grew by one in so many."""
 
 
 class Boxes(Bundle):
@@ -43,7 +49,11 @@ class Boxes(Bundle):
     cost_upper: FloatArray
     """UCB (num_rows, m)"""
     xi: FloatArray
-    """(num_rows,): the cost radius"""
+    """(num_rows,): the cost radius; of intervals half the width, the largest of the constraints"""
+    visits: IntArray
+    """(num_rows,): N with which the box was made, where rows are counted and refreshed by `refresh_grown`"""
+    cost_visits: IntArray
+    """(num_rows,): likewise K of the bounds of costs"""
 
 
 class BoxRule(Bundle):
@@ -52,79 +62,159 @@ class BoxRule(Bundle):
     radii: RadiusRule
     clip_costs: bool
     """Whether LCB and UCB are clipped to [0, 1], which the paper does not do; every proof allows it."""
-    known_transitions: bool
-    """Whether lo = hi = P for ever, so that only costs are estimated"""
+    gradual: bool
+    """Whether `refresh_grown` is the update"""
+    laws: Laws
+    uncertain: NDArray[np.int8]
+    """(num_rows,): 0 where P is known, or there is one successor: lo = hi = P for ever"""
+    unknown_costs: NDArray[np.int8]
+    """(num_rows, m): 0 where LCB = UCB = the mean cost for ever"""
 
 
-def make_boxes(
-    layout: Layout, num_constraints: int, *, clip_costs: bool = False, transitions: ArrayLike | None = None
-) -> Boxes:
-    """The boxes before the first episode: nothing is known, except the `transitions` (num_triples,) if given."""
-    m = whole_number("the number of constraints", num_constraints, 0)
-    lower = np.zeros(layout.num_triples)
+def make_box_rule(radii: RadiusRule, unknowns: Unknowns, clip_costs: bool, *, gradual: bool = False) -> BoxRule:
+    """The rule for what there is to estimate."""
+    uncertain, unknown = unknowns.uncertain.astype(np.int8), unknowns.unknown_costs.astype(np.int8)
+    return BoxRule(radii, clip_costs, gradual, unknowns.laws, uncertain, unknown)
+
+
+def make_boxes(unknowns: Unknowns, *, clip_costs: bool = False) -> Boxes:
+    """The boxes before the first episode: nothing is known but what is known for ever."""
+    layout, shape = unknowns.layout, unknowns.unknown_costs.shape
+    lower, upper = np.zeros(layout.num_triples), np.ones(layout.num_triples)
     single = np.diff(layout.row_start) == 1
     lower[layout.row_start[:-1][single]] = 1.0
-    upper = np.ones(layout.num_triples)
-    if transitions is not None:
-        where = layout.describe_triple
-        known = float_array("the transition probability", transitions, (layout.num_triples,), where)
-        lower, upper = within("the transition probability", known, 0.0, 1.0, where).copy(), known.copy()
-    return Boxes(
-        lower=lower,
-        upper=upper,
-        cost_lower=np.full((layout.num_rows, m), 0.0 if clip_costs else -1.0),
-        cost_upper=np.ones((layout.num_rows, m)),
-        xi=np.ones(layout.num_rows),
-    )
+    cost_lower, cost_upper, xi = np.full(shape, 0.0 if clip_costs else -1.0), np.ones(shape), np.ones(layout.num_rows)
+    if unknowns.transitions is not None:
+        known = ~np.isnan(unknowns.transitions)
+        lower[known] = upper[known] = unknowns.transitions[known]
+    if unknowns.costs is not None:
+        known = ~np.isnan(unknowns.costs)
+        cost_lower[known] = cost_upper[known] = unknowns.costs[known]
+        xi[known.all(axis=1)] = 0.0
+    visits = np.zeros(layout.num_rows, dtype=np.int64)
+    return Boxes(lower, upper, cost_lower, cost_upper, xi, visits, visits.copy())
 
 
 @kernel
 def refresh_all(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes) -> None:
     """Bring every row of `boxes` up to date."""
     for r in range(len(counts.num_visits)):
-        refresh_row(index, counts, rule, r, boxes)
+        if rule.laws.moves_at[r] == r:
+            refresh_moves(index, counts, rule, r, boxes)
+        if rule.laws.costs_at[r] == r:
+            refresh_costs(counts, rule, r, boxes)
 
 
 @kernel
 def refresh_rows(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes) -> None:
-    """Bring the given rows, those of the last episode, up to date."""
+    """Bring the given rows, those of the last episode, and all that share a law with them up to date."""
     for k in range(len(rows)):
-        refresh_row(index, counts, rule, rows[k], boxes)
+        refresh_costs(counts, rule, rule.laws.costs_at[rows[k]], boxes)
+        refresh_moves(index, counts, rule, rule.laws.moves_at[rows[k]], boxes)
 
 
 @kernel
-def refresh_row(index: Index, counts: Counts, rule: BoxRule, row: int, boxes: Boxes) -> None:
-    """Bring one row of `boxes` up to date."""
-    N = counts.num_visits[row]
-    boxes.xi[row] = radius = cost_radius(rule.radii, N)
+def refresh_grown(
+    index: Index, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes, changed: IntArray
+) -> int:
+    """`refresh_rows`, of those alone that have grown; returns how many rows `changed` (2 num_rows,) lists then."""
+    laws, count = rule.laws, 0
+    for k in range(len(rows)):
+        place = laws.moves_at[rows[k]]
+        if rule.uncertain[place] and _has_grown(counts.num_visits[place], boxes.visits[place]):
+            refresh_moves(index, counts, rule, place, boxes)
+            for j in range(laws.moves_start[place], laws.moves_start[place + 1]):
+                changed[count] = laws.same_moves[j]
+                count += 1
+        place = laws.costs_at[rows[k]]
+        if _has_grown(counts.num_costs[place], boxes.cost_visits[place]):
+            refresh_costs(counts, rule, place, boxes)
+            for j in range(laws.costs_start[place], laws.costs_start[place + 1]):
+                changed[count] = laws.same_costs[j]
+                count += 1
+    return count
+
+
+@kernel
+def _has_grown(now: int, then: int) -> bool:
+    return now > then and GROWTH * (now - then) >= then
+
+
+@kernel
+def refresh_costs(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> None:
+    """The bounds of the mean costs that are counted at row `place`, for all rows of that law."""
+    laws, num = rule.laws, counts.num_costs[place]
+    if rule.radii.kind == KT:
+        _refresh_cost_intervals(counts, rule, place, boxes)
+    else:
+        boxes.xi[place] = radius = cost_radius(rule.radii, num)
+        for i in range(counts.cost_sums.shape[1]):
+            if rule.unknown_costs[place, i]:
+                g_hat = counts.cost_sums[place, i] / max(1, num)
+                boxes.cost_lower[place, i] = max(0.0, g_hat - radius) if rule.clip_costs else g_hat - radius
+                boxes.cost_upper[place, i] = min(1.0, g_hat + radius) if rule.clip_costs else g_hat + radius
+    for j in range(laws.costs_start[place] + 1, laws.costs_start[place + 1]):
+        row = laws.same_costs[j]
+        boxes.xi[row] = boxes.xi[place]
+        for i in range(counts.cost_sums.shape[1]):
+            boxes.cost_lower[row, i] = boxes.cost_lower[place, i]
+            boxes.cost_upper[row, i] = boxes.cost_upper[place, i]
+
+
+@kernel
+def _refresh_cost_intervals(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> None:
+    num, widest = counts.num_costs[place], 0.0
     for i in range(counts.cost_sums.shape[1]):
-        g_hat = counts.cost_sums[row, i] / max(1, N)
-        boxes.cost_lower[row, i] = max(0.0, g_hat - radius) if rule.clip_costs else g_hat - radius
-        boxes.cost_upper[row, i] = min(1.0, g_hat + radius) if rule.clip_costs else g_hat + radius
-    if not rule.known_transitions:
-        _refresh_transitions(index, counts, rule.radii, row, boxes)
+        if rule.unknown_costs[place, i]:
+            lower, upper = scaled_bounds(rule.radii, num, counts.cost_sums[place, i], rule.radii.cost_log)
+            if rule.gradual and max(lower, boxes.cost_lower[place, i]) <= min(upper, boxes.cost_upper[place, i]):
+                lower, upper = max(lower, boxes.cost_lower[place, i]), min(upper, boxes.cost_upper[place, i])
+            boxes.cost_lower[place, i], boxes.cost_upper[place, i] = lower, upper
+        widest = max(widest, 0.5 * (boxes.cost_upper[place, i] - boxes.cost_lower[place, i]))
+    boxes.xi[place] = widest
+    if rule.gradual:
+        boxes.cost_visits[place] = num
 
 
 @kernel
-def _refresh_transitions(index: Index, counts: Counts, radii: RadiusRule, row: int, boxes: Boxes) -> None:
-    """The box of one row, which never changes if there is a single successor."""
+def refresh_moves(index: Index, counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> None:
+    """The box of the transitions that are counted at row `place`, for all rows of that law."""
+    if not rule.uncertain[place]:
+        return
+    _refresh_box(index, counts, rule.radii, place, boxes)
+    if rule.gradual:
+        boxes.visits[place] = counts.num_visits[place]
+    laws, (start, stop) = rule.laws, triples_of(index, place)
+    for j in range(laws.moves_start[place] + 1, laws.moves_start[place + 1]):
+        first = np.uint64(index.row_start[laws.same_moves[j]])
+        for i in range(stop - start):
+            boxes.lower[first + i] = boxes.lower[start + i]
+            boxes.upper[first + i] = boxes.upper[start + i]
+
+
+@kernel
+def _refresh_box(index: Index, counts: Counts, radii: RadiusRule, row: int, boxes: Boxes) -> None:
     num_moves, lower, upper, num_visits = counts.num_moves, boxes.lower, boxes.upper, counts.num_visits[row]
     start, stop = triples_of(index, row)
-    if stop - start == 1:
-        return
     if num_visits == 0:
         lower[start:stop] = 0.0
         upper[start:stop] = 1.0
         return
-    variance_factor, offset = transition_terms(radii, num_visits)
     sum_lower = sum_upper = 0.0
-    for j in range(start, stop):
-        p_hat = num_moves[j] / num_visits
-        radius = epsilon(radii, p_hat, variance_factor, offset)
-        lower[j] = max(0.0, p_hat - radius)
-        upper[j] = min(1.0, p_hat + radius)
-        sum_lower += lower[j]
-        sum_upper += upper[j]
+    if radii.kind == KT:
+        for j in range(start, stop):
+            lower[j], upper[j] = scaled_bounds(radii, num_visits, float(num_moves[j]), radii.transition_log)
+            sum_lower += lower[j]
+            sum_upper += upper[j]
+    else:
+        variance_factor, offset = transition_terms(radii, num_visits)
+        for j in range(start, stop):
+            p_hat = num_moves[j] / num_visits
+            radius = epsilon(radii, p_hat, variance_factor, offset)
+            lower[j] = max(0.0, p_hat - radius)
+            upper[j] = min(1.0, p_hat + radius)
+            sum_lower += lower[j]
+            sum_upper += upper[j]
     for j in range(start, stop):
         # P_hat is in the set, so neither bound may pass it: rounding could, where a radius is next to nothing.
         p_hat = num_moves[j] / num_visits

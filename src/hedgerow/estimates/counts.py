@@ -2,10 +2,17 @@
 
     N_t(x,a)     = number of episodes that visited (x,a)
     M_t(x,a,x')  = number of these that went on to x'
-    S_{t,i}(x,a) = sum of the costs g_{tau,i}(x,a) over these episodes
+    K_t(x,a)     = number of these whose costs count, all of them in complete episodes
+    S_{t,i}(x,a) = sum of the costs g_{tau,i}(x,a) over the latter
 
 A world is loop-free, so a pair is visited at most once in an episode and all counts are counts of episodes. An episode
-visits one pair per layer: L rows change, nothing else is touched.
+visits one pair per layer: L rows change, nothing else is touched. Rows that share a law (`unknowns.py`) are counted at
+the first row of their class, which an episode may visit several times. All these transitions count: each is a fresh
+draw. Of their costs only the first does, because costs of one episode may depend on each other, unless they are known
+not to.
+
+The costs of an episode that was cut short, or in which a person chose an action, count only if nobody decided by looking
+at them: else a pair would be visited more often when costs before it were low, and its mean would be off.
 """
 
 from __future__ import annotations
@@ -15,6 +22,7 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray, whole_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
+from hedgerow.estimates.unknowns import Laws
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
@@ -26,6 +34,8 @@ class Counts(Bundle):
     """N (num_rows,): episodes that visited the row"""
     num_moves: IntArray
     """M (num_triples,): of these, the ones that went on to the successor"""
+    num_costs: IntArray
+    """K (num_rows,): visits whose costs count"""
     cost_sums: FloatArray
     """S (num_rows, m): summed observed costs"""
 
@@ -36,19 +46,33 @@ def make_counts(layout: Layout, num_constraints: int) -> Counts:
     return Counts(
         num_visits=np.zeros(layout.num_rows, dtype=np.int64),
         num_moves=np.zeros(layout.num_triples, dtype=np.int64),
+        num_costs=np.zeros(layout.num_rows, dtype=np.int64),
         cost_sums=np.zeros((layout.num_rows, m)),
     )
 
 
 @kernel
-def record(counts: Counts, rows: IntArray, triples: IntArray, costs: FloatArray) -> None:
-    """Add one episode to `counts`: its rows (L,), its triples (L,), and the observed costs (L, m) of those rows."""
+def record(index: Index, laws: Laws, counts: Counts, rows: IntArray, triples: IntArray) -> None:
+    """Add the rows (n,) and triples (n,) of one episode to `counts`."""
+    for k in range(len(rows)):
+        place = laws.moves_at[rows[k]]
+        counts.num_visits[place] += 1
+        counts.num_moves[index.row_start[place] + triples[k] - index.row_start[rows[k]]] += 1
+
+
+@kernel
+def record_costs(laws: Laws, counts: Counts, rows: IntArray, costs: FloatArray) -> None:
+    """Add the costs (n, m) that one episode had in its rows (n,), those that count."""
     num_constraints = counts.cost_sums.shape[1]
     for k in range(len(rows)):
-        counts.num_visits[rows[k]] += 1
-        counts.num_moves[triples[k]] += 1
-        for i in range(num_constraints):
-            counts.cost_sums[rows[k], i] += costs[k, i]
+        place = laws.costs_at[rows[k]]
+        if laws.counted[place] == 0:
+            counts.num_costs[place] += 1
+            laws.counted[place] = not laws.every_visit
+            for i in range(num_constraints):
+                counts.cost_sums[place, i] += costs[k, i]
+    for k in range(len(rows)):
+        laws.counted[laws.costs_at[rows[k]]] = 0
 
 
 @kernel

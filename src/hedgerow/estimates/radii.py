@@ -13,10 +13,14 @@ N is the number of visits of the row, n- = max(1, N - 1), T the number of episod
 
     anytime  tight with N (N + 1) in the place of T: no horizon
 
+    kt       not a radius but an interval, from a mixture of likelihood ratios: `kt.py`; no horizon either
+
 The paper unites over the episodes *and* the values of N and rounds up. The bounds depend on N alone, so that a union
 over N = 1..T, or over all N with weights 1/(N(N+1)), is enough. The budgets are the paper's: delta_G = delta and
-delta_P = 4 delta. n_pair counts rows; n counts the triples of rows with at least two successors, for the others have
-nothing to estimate. There is no m in the transition terms: transitions do not depend on the constraints.
+delta_P = 4 delta; those of `kt` are in `shares.py`. n_pair counts rows; n counts the triples of rows with at least two
+successors, for the others have nothing to estimate. Where rows share a law, classes of rows take their place, and since
+an episode may visit a class L times, T L takes that of T. There is no m in the transition terms: transitions do not
+depend on the constraints.
 
     T = 1000, |X| = 10, |A| = 3, m = 2, delta = .05, N = 200:   xi = 0.529109, epsilon(.25) = 0.570571
 """
@@ -26,16 +30,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log, log1p, sqrt
 
-import numpy as np
-
 from hedgerow.checks import positive_share, whole_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
+from hedgerow.estimates.shares import Shares, make_shares
+from hedgerow.estimates.kt import kt_bounds
+from hedgerow.estimates.unknowns import Unknowns, make_unknowns
 from hedgerow.model.layout import Layout
 
-PAPER, TIGHT, ANYTIME = 0, 1, 2
-KINDS = {"paper": PAPER, "tight": TIGHT, "anytime": ANYTIME}
+PAPER, TIGHT, ANYTIME, KT = 0, 1, 2, 3
+KINDS = {"paper": PAPER, "tight": TIGHT, "anytime": ANYTIME, "kt": KT}
+WITHOUT_HORIZON = ("anytime", "kt")
+"""These hold at all times: they need no number of episodes, and data from elsewhere may come before the first one."""
 
 
 class RadiusRule(Bundle):
@@ -43,9 +50,9 @@ class RadiusRule(Bundle):
 
     kind: int
     cost_log: float
-    """The logarithm in xi; for `anytime` without its part ln(N(N+1))"""
+    """The logarithm in xi; for `anytime` without its part ln(N(N+1)); for `kt` ln(1/delta') of one mean cost"""
     transition_log: float
-    """iota or iota'; for `anytime` without its part ln(N(N+1))"""
+    """iota or iota'; for `anytime` without its part ln(N(N+1)); for `kt` ln(1/delta') of one probability"""
     scale: float
 
 
@@ -62,37 +69,55 @@ class Radii:
         scale = positive_share("the confidence scale", self.confidence_scale, below_one=False)
         object.__setattr__(self, "confidence_scale", scale)
 
-    def rule(self, layout: Layout, num_constraints: int, delta: float, episodes: int | None = None) -> RadiusRule:
-        """The constants for a world, a failure probability delta in (0, 1) and a horizon T (`anytime` needs none)."""
+    def rule(
+        self,
+        layout: Layout,
+        num_constraints: int,
+        delta: float,
+        episodes: int | None = None,
+        unknowns: Unknowns | None = None,
+        shares: Shares | None = None,
+    ) -> RadiusRule:
+        """The constants for a world, a failure probability delta in (0, 1) and a horizon T, if one is needed.
+
+        `unknowns` say what has to be estimated, by default everything; `shares` how `kt` spends 5 delta.
+        """
         m = max(1, whole_number("the number of constraints", num_constraints, 0))
         d = positive_share("delta", delta, below_one=True)
-        if self.kind == "anytime":
+        if self.kind in WITHOUT_HORIZON:
             T = 1
         elif episodes is None:
-            raise InvalidInput(f"{self.kind} radii need the number of episodes; without one use the anytime radii")
+            raise InvalidInput(
+                f"{self.kind} radii need the number of episodes; without one use {' or '.join(WITHOUT_HORIZON)} radii"
+            )
         else:
             T = whole_number("the number of episodes", episodes, 1)
+        unknowns = make_unknowns(layout, m) if unknowns is None else unknowns
+        num_costs = max(1, unknowns.num_costs) if num_constraints else layout.num_rows
+        if unknowns.tied:
+            T *= layout.steps
         if self.kind == "paper":
             pairs = layout.num_states * layout.num_actions
             cost_log, transition_log = log(T) + log(pairs * m) - log(d), log(T) + log(pairs) - log(d)
+        elif self.kind == "kt":
+            shares = make_shares(unknowns) if shares is None else shares
+            cost_log = log(num_costs) - log(shares.costs) - log(d)
+            transition_log = log(max(1, unknowns.num_triples)) - log(shares.transitions) - log(d)
         else:
             delta_G, delta_P = log(d), log(4.0) + log(d)
-            cost_log = log(2 * layout.num_rows * m) + log(T) - delta_G
-            transition_log = log(4 * max(1, num_uncertain_triples(layout))) + log(T) - delta_P
+            cost_log = log(2 * num_costs) + log(T) - delta_G
+            transition_log = log(4 * max(1, unknowns.num_triples)) + log(T) - delta_P
         return RadiusRule(KINDS[self.kind], cost_log, transition_log, self.confidence_scale)
-
-
-def num_uncertain_triples(layout: Layout) -> int:
-    """n: the triples of rows with more than one successor."""
-    successors = np.diff(layout.row_start)
-    return int(successors[successors > 1].sum())
 
 
 @kernel
 def cost_radius(rule: RadiusRule, num_visits: int) -> float:
-    """xi of a row with N visits; 1 while N = 0, whatever the scale."""
+    """xi of a row with N visits; 1 while N = 0, whatever the scale. Of `kt` the largest, at a mean of 1/2."""
     if num_visits < 1:
         return 1.0
+    if rule.kind == KT:
+        lower, upper = scaled_bounds(rule, num_visits, 0.5 * num_visits, rule.cost_log)
+        return 0.5 * (upper - lower)
     if rule.kind == PAPER:
         xi = sqrt(4.0 * rule.cost_log / num_visits)
     else:
@@ -103,6 +128,9 @@ def cost_radius(rule: RadiusRule, num_visits: int) -> float:
 @kernel
 def transition_radius(rule: RadiusRule, p_hat: float, num_visits: int) -> float:
     """epsilon of a triple with estimate P_hat in a row with N visits; 1, the trivial bound, where there is no other."""
+    if rule.kind == KT:
+        lower, upper = scaled_bounds(rule, num_visits, p_hat * num_visits, rule.transition_log)
+        return max(p_hat - lower, upper - p_hat)
     variance_factor, offset = transition_terms(rule, num_visits)
     return epsilon(rule, p_hat, variance_factor, offset)
 
@@ -127,6 +155,16 @@ def epsilon(rule: RadiusRule, p_hat: float, variance_factor: float, offset: floa
     """epsilon from the terms of its row."""
     spread = p_hat if rule.kind == PAPER else p_hat * (1.0 - p_hat)
     return sqrt(variance_factor * spread) + offset
+
+
+@kernel
+def scaled_bounds(rule: RadiusRule, num: int, total: float, log_inverse_delta: float) -> tuple[float, float]:
+    """The interval of `kt` for the mean of `num` samples with the sum `total`, drawn in by the scale."""
+    lower, upper = kt_bounds(num, total, log_inverse_delta)
+    if rule.scale < 1.0 and num > 0:
+        mean = total / num
+        return mean - rule.scale * (mean - lower), mean + rule.scale * (upper - mean)
+    return lower, upper
 
 
 @kernel

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from hedgerow.adversaries import losses
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.errors import HedgerowError
-from hedgerow.estimates.radii import KINDS, Radii, RadiusRule, cost_radius, num_uncertain_triples, transition_radius
+from hedgerow.estimates.radii import KINDS, Radii, RadiusRule, cost_radius, transition_radius
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.experiments import parts
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
@@ -144,7 +145,7 @@ def informative_radii(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str,
     layout = cmdp.layout
     often = row_occupancy(layout, occupancy(layout, cmdp.transitions, uniform_policy(layout)))
     often = often[often > 0.0]
-    successors, uncertain = int(np.diff(layout.row_start).max()), num_uncertain_triples(layout) > 0
+    successors, uncertain = int(np.diff(layout.row_start).max()), make_unknowns(layout, 0).num_triples > 0
     rows = []
     for kind in KINDS:
         rule = Radii(kind).rule(layout, cmdp.num_constraints, delta, episodes)

@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, did_you_mean, whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.model.cmdp import CMDP, View, cmdp_of
+from hedgerow.model.cmdp import CMDP, cmdp_of
 from hedgerow.model.occupancy import checked_loss
+from hedgerow.model.view import View
 
 TableEntry = list[tuple[float, int, float, bool]]
 

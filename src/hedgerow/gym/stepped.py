@@ -27,9 +27,9 @@ from hedgerow.checks import FloatArray, IntArray, kind_of, numeric_array, real_n
 from hedgerow.errors import InvalidInput
 from hedgerow.gym.layers import state_numbers, support_of, time_layers
 from hedgerow.importers.unroll import RewardScale
-from hedgerow.model.cmdp import View
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy
+from hedgerow.model.view import View
 
 CostFunction = Callable[[int, int, int, float, dict[str, Any]], ArrayLike]
 """(state, action, next state, reward, info) -> costs (m,) of a step, all as the environment numbers them"""

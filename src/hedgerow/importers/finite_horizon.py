@@ -26,14 +26,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from hedgerow.checks import FloatArray, IntArray, distinct_names, float_array, frozen, unmasked, whole_number, within
+from hedgerow.checks import BoolArray, FloatArray, IntArray, distinct_names, float_array, frozen, unmasked, whole_number, within
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import TOL_ROW_SUM
 
 SparseMatrix: TypeAlias = Any
 """A scipy.sparse matrix or array (scipy ships no types)."""
 Transitions: TypeAlias = ArrayLike | SparseMatrix | Sequence[SparseMatrix]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

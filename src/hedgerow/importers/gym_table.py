@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from hedgerow.checks import FloatArray, IntArray, distinct_names, frozen, real_number, unmasked, whole_number
+from hedgerow.checks import BoolArray, FloatArray, IntArray, distinct_names, frozen, real_number, unmasked, whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.finite_horizon import BoolArray, checked_start
+from hedgerow.importers.finite_horizon import checked_start
 from hedgerow.importers.unroll import RewardScale, Support, Unrolled, unroll
 
 Outcome: TypeAlias = tuple[float, int, float, bool]

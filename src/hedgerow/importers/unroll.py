@@ -10,7 +10,8 @@ Every policy has the same expected loss and costs before and after.
 
 With the *known* support only positive transitions are triples and states that no policy reaches are left out. With the
 *full* support every state of the next layer is a possible successor and none is left out: what a learner faces that
-knows nothing of P.
+knows nothing of P. Either way rows that carry out the same action in the same state at several steps share one law, if
+the tables are the same at all steps, and the result says so: its knowledge has those ties.
 
     >>> swap_or_stay = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]
     >>> world = unroll(swap_or_stay, horizon=3, start=0, loss=[[0.5, 1.0], [0.0, 1.0]])
@@ -240,6 +241,7 @@ def _unrolled(
         constraint_names=constraint_names,
         state_labels=_labels(mdp, layers),
         action_labels=mdp.action_names,
+        knowledge=_ties(mdp, gather, len(outside)),
     )
     offered = mdp.real_action == np.arange(mdp.num_actions)
     return Unrolled(
@@ -307,6 +309,24 @@ def _full_world(mdp: FiniteHorizon, layers: list[IntArray], gather: list[IntArra
     blocks += [mdp.transitions_at(k)[rows].toarray().ravel() for k, rows in enumerate(gather[:-1])]
     blocks.append(np.ones(len(gather[-1])))
     return Layout(sizes, mdp.num_actions), np.concatenate(blocks)
+
+
+def _ties(mdp: FiniteHorizon, gather: list[IntArray], num_outside: int) -> dict[str, IntArray]:
+    """Which rows share a law, by construction: the same table row at all steps, and aliases of one action.
+
+    Rows of the last step lead to the terminal state for sure: there is nothing to share.
+    """
+    table_size = mdp.num_states * mdp.num_actions
+    outside = np.full(num_outside, mdp.horizon * table_size)
+
+    def labels(num_tables: int) -> list[IntArray]:
+        return [rows + (k * table_size if num_tables > 1 else 0) for k, rows in enumerate(gather)]
+
+    moves = labels(len(mdp.transitions))
+    ties = {"same_transitions": np.concatenate((outside, *moves[:-1], np.full(len(gather[-1]), -1)))}
+    if len(mdp.costs):
+        ties["same_costs"] = np.concatenate((outside, *labels(mdp.costs.shape[1])))
+    return ties
 
 
 def _over_rows(table: FloatArray, gather: list[IntArray], outside: FloatArray) -> FloatArray:

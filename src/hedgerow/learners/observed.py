@@ -18,9 +18,10 @@ from hedgerow.estimates.boxes import BoxRule, make_boxes, refresh_all, refresh_r
 from hedgerow.estimates.counts import make_counts, record
 from hedgerow.estimates.radii import Radii, transition_radius
 from hedgerow.learners.observed_state import checked_state
-from hedgerow.model.cmdp import View, checked_transitions
+from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
 from hedgerow.model.index import index_of
+from hedgerow.model.view import View
 
 
 class Observed:

@@ -27,9 +27,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, kind_of
 from hedgerow.errors import InvalidInput
-from hedgerow.model.cmdp import View
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Mixture, Policy
+from hedgerow.model.view import View
 
 if TYPE_CHECKING:
     from hedgerow.learners.ledger import Ledger

@@ -15,8 +15,7 @@ from hedgerow import files
 from hedgerow.checks import kind_of, shown
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.learners.protocol import Learner, Resumable
-from hedgerow.learners.view_files import META, view_arrays, view_from, view_meta
-from hedgerow.model.cmdp import UNFIT
+from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 
 FILE_KIND, FILE_VERSION = "own-learner", 1

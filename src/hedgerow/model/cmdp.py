@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,13 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from hedgerow import files
-from hedgerow.checks import FloatArray, distinct_names, float_array, kind_of, numeric_array, within
+from hedgerow.checks import FloatArray, distinct_names, float_array, kind_of, within
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.model import costs as cost_distributions
 from hedgerow.model.costs import CostDistribution
+from hedgerow.model.knowledge import Knowledge, check_truth, checked_knowledge
 from hedgerow.model.layout import Layout
+from hedgerow.model.view import KNOWN, META, UNFIT, View, checked_thresholds
 
 if TYPE_CHECKING:
     from hedgerow.model.episode import Episode
@@ -29,101 +30,15 @@ if TYPE_CHECKING:
 FILE_KIND = "cmdp"
 FILE_VERSION = 1
 TOL_ROW_SUM = 1e-10
-UNFIT = (InvalidInput, TypeError, ValueError, AttributeError, ArithmeticError, LookupError, MemoryError)
-"""What is raised where well-formed arrays and metadata do not describe what they should."""
-_META_ENTRIES = {"num_actions", "cost_kind", "constraint_names", "state_labels", "action_labels"}
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """What a learner may know: the layout, the thresholds and the names."""
-
-    layout: Layout
-    thresholds: FloatArray
-    """(m,): alpha, each in [0, L]."""
-    constraint_names: tuple[str, ...]
-    state_labels: tuple[str, ...] | None = None
-    action_labels: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        layout = self.layout
-        if not isinstance(layout, Layout):
-            raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
-        m = np.size(self.thresholds)
-        states = layout.state_labels if self.state_labels is None else self.state_labels
-        actions = layout.action_labels if self.action_labels is None else self.action_labels
-        layout = layout.labelled(states, actions)
-        checked: dict[str, Any] = {
-            "layout": layout,
-            "thresholds": _checked_thresholds(layout, self.thresholds, m),
-            "constraint_names": distinct_names("constraint names", self.constraint_names, m),
-            "state_labels": layout.state_labels,
-            "action_labels": layout.action_labels,
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def num_constraints(self) -> int:
-        return len(self.thresholds)
-
-    @classmethod
-    def of(
-        cls,
-        states: Sequence[Sequence[str]],
-        actions: Sequence[str],
-        thresholds: Mapping[str, float],
-        *,
-        successors: Mapping[tuple[str, str] | str, Sequence[str]] | None = None,
-        end: str = "end",
-    ) -> View:
-        """From names: the states of each layer, the actions, and the threshold of each constraint.
-
-        The first layer has one state; the terminal state `end` is added. `successors` says where a state, or a pair
-        (state, action), may lead; without it, and for pairs that it does not name, to every state of the next layer.
-
-            >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
-            >>> view.layout.describe_row(3), view.constraint_names
-            ("layer 1, state 'empty', action 'go'", ('delay',))
-        """
-        if not isinstance(thresholds, Mapping):
-            raise InvalidInput(f"thresholds are a mapping {{name: value}}, not {kind_of(thresholds)}")
-        if isinstance(states, str) or any(isinstance(layer, str) for layer in states):
-            raise InvalidInput("states are one list of names per layer: [['start'], ['left', 'right']]")
-        layers = [tuple(layer) for layer in states]
-        names = [name for layer in layers for name in layer]
-        sizes, labels = [*(len(layer) for layer in layers), 1], (*names, end)
-        layout = Layout(sizes, len(actions)).labelled(labels, actions)
-        if successors:
-            layout = _with_successors(layout, successors).labelled(labels, actions)
-        return cls(layout, np.array(list(thresholds.values()), dtype=np.float64), tuple(thresholds))
-
-
-def _with_successors(layout: Layout, successors: Mapping[tuple[str, str] | str, Sequence[str]]) -> Layout:
-    """The layout in which the named states and pairs lead to the named successors only."""
-    support = [block != 0.0 for block in layout.split_triples(np.ones(layout.num_triples))]
-    for key, targets in successors.items():
-        state = layout.state(key if isinstance(key, str) else key[0])
-        k = int(layout.layer_of_state[state])
-        if k == layout.steps or isinstance(targets, str):
-            raise InvalidInput(f"the successors of {key!r} must be a list of names; the terminal state has none")
-        local, first = state - int(layout.state_start[k]), int(layout.state_start[k + 1])
-        chosen = slice(None) if isinstance(key, str) else layout.action(key[1])
-        allowed = np.zeros(layout.layer_sizes[k + 1], dtype=bool)
-        for name in targets:
-            target = layout.state(name)
-            if layout.layer_of_state[target] != k + 1:
-                raise InvalidInput(f"{key!r} cannot lead to {name!r}: it is not in layer {k + 1}")
-            allowed[target - first] = True
-        support[k][local, chosen] = allowed
-    return Layout.from_support(support)
+_META_ENTRIES = {"cost_kind", *META}
 
 
 class CMDP:
     """A validated, immutable constrained MDP.
 
     `transitions` (num_triples,) are P(x'|x,a) in the layout's order; `costs` a distribution over matrices (m, rows);
-    `thresholds` (m,) in [0, L]. Names of constraints, states and actions are optional.
+    `thresholds` (m,) in [0, L]. Names of constraints, states and actions are optional, and so is what learners are
+    told of the world beyond its layout: `knowledge`, see `View.knowing`, has to be true.
     """
 
     def __init__(
@@ -136,6 +51,7 @@ class CMDP:
         constraint_names: Sequence[str] | None = None,
         state_labels: Sequence[str] | None = None,
         action_labels: Sequence[str] | None = None,
+        knowledge: Knowledge | Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(layout, Layout):
             raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
@@ -148,10 +64,12 @@ class CMDP:
         if costs is None:
             costs = cost_distributions.DeterministicCosts(np.zeros((0, layout.num_rows)))
         self.costs = _checked_costs(layout, costs)
-        self.thresholds = _checked_thresholds(layout, thresholds, costs.num_constraints)
+        self.thresholds = checked_thresholds(layout, thresholds, costs.num_constraints)
         m = costs.num_constraints
         names = [f"cost {i + 1}" for i in range(m)] if constraint_names is None else constraint_names
         self.constraint_names = distinct_names("constraint names", names, m)
+        self.knowledge = checked_knowledge(layout, self.constraint_names, knowledge)
+        check_truth(layout, self.knowledge, self.transitions, costs.means, costs.kind)
 
     @property
     def state_labels(self) -> tuple[str, ...] | None:
@@ -172,7 +90,11 @@ class CMDP:
 
     def view(self) -> View:
         """What a learner may know of this world."""
-        return View(self.layout, self.thresholds, self.constraint_names, self.state_labels, self.action_labels)
+        return View(self.layout, self.thresholds, self.constraint_names, knowledge=self.knowledge)
+
+    def with_knowledge(self, knowledge: Knowledge | Mapping[str, Any] | None) -> CMDP:
+        """The same world, of which learners are told this and nothing else."""
+        return self._changed(knowledge=knowledge)
 
     def play(self, policy: Any, rng: Generator, loss: ArrayLike | None = None) -> Episode:
         """An episode of `policy`, drawn from the one generator: a CMDP is an environment like any other.
@@ -186,15 +108,11 @@ class CMDP:
 
     def with_thresholds(self, thresholds: ArrayLike) -> CMDP:
         """The same world under other thresholds."""
-        return CMDP(
-            self.layout,
-            self.transitions,
-            self.costs,
-            thresholds,
-            constraint_names=self.constraint_names,
-            state_labels=self.state_labels,
-            action_labels=self.action_labels,
-        )
+        return self._changed(thresholds=thresholds)
+
+    def _changed(self, **changes: Any) -> CMDP:
+        own = {"thresholds": self.thresholds, "constraint_names": self.constraint_names, "knowledge": self.knowledge}
+        return CMDP(self.layout, self.transitions, self.costs, **{**own, **changes})
 
     # Files -----------------------------------------------------------------------------------------------------------
 
@@ -209,6 +127,7 @@ class CMDP:
         if not layout.is_full:
             arrays |= {"row_start": layout.row_start, "successor": layout.successor}
         arrays |= {f"costs.{name}": array for name, array in self.costs.arrays().items()}
+        arrays |= {f"{KNOWN}{name}": array for name, array in self.knowledge.arrays().items()}
         meta = {
             "num_actions": layout.num_actions,
             "cost_kind": self.costs.kind,
@@ -259,6 +178,7 @@ class CMDP:
         if unexpected:
             raise InvalidInput(f"unexpected metadata {unexpected}")
         costs = {name.removeprefix("costs."): arrays.pop(name) for name in list(arrays) if name.startswith("costs.")}
+        known = {name.removeprefix(KNOWN): arrays.pop(name) for name in list(arrays) if name.startswith(KNOWN)}
         layout = Layout(
             arrays.pop("layer_sizes").tolist(),
             meta["num_actions"],
@@ -275,6 +195,7 @@ class CMDP:
             constraint_names=meta["constraint_names"],
             state_labels=meta["state_labels"],
             action_labels=meta["action_labels"],
+            knowledge=known,
         )
         if arrays:
             raise InvalidInput(f"unexpected arrays {sorted(arrays)}")
@@ -323,12 +244,3 @@ def _checked_costs(layout: Layout, costs: CostDistribution) -> CostDistribution:
     if costs.num_rows != layout.num_rows:
         raise InvalidInput(f"costs are given for {costs.num_rows} rows; the layout has {layout.num_rows}")
     return costs
-
-
-def _checked_thresholds(layout: Layout, thresholds: ArrayLike, m: int) -> FloatArray:
-    numbers = numeric_array("the thresholds", thresholds)
-    if numbers.ndim == 0:
-        raise InvalidInput(f"thresholds must be a sequence with one number per constraint ({m}), not {thresholds!r}")
-    array = float_array("the threshold", numbers, (m,))
-    # alpha in [0, L]^m (paper, section 2): a cost of an episode lies in [0, L], so a larger one could not bind.
-    return within("the threshold", array, 0.0, float(layout.steps))

@@ -21,14 +21,14 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, numeric_array, shown, unmasked, within
 from hedgerow.errors import InvalidInput
-from hedgerow.model.cmdp import View
 from hedgerow.model.layout import Layout
+from hedgerow.model.view import View
 
 
 class Episode:
     """One episode, checked: rows, successors, losses and costs fit the layout, and each other. Frozen."""
 
-    __slots__ = ("all_costs", "all_losses", "costs", "layout", "losses", "overridden", "rows", "triples")
+    __slots__ = ("all_costs", "all_losses", "costs", "costs_count", "layout", "losses", "overridden", "rows", "triples")
     layout: Layout
     rows: IntArray
     """(n,): the visited pairs, n = L unless the episode was aborted"""
@@ -40,6 +40,8 @@ class Episode:
     """(n, m)"""
     overridden: bool
     """Whether somebody else chose (some of) the actions"""
+    costs_count: bool
+    """Whether its costs may be counted; for an aborted or overridden one only if nobody decided by looking at them"""
     all_losses: FloatArray | None
     """(num_rows,): l_t, with full feedback"""
     all_costs: FloatArray | None
@@ -54,10 +56,16 @@ class Episode:
         *,
         ended_in: int | str | None = None,
         overridden: bool = False,
+        costs_count: bool | None = None,
         all_losses: ArrayLike | None = None,
         all_costs: ArrayLike | None = None,
     ) -> None:
-        """`path` are rows (L,) or pairs (state, action); `ended_in` is the state that an aborted episode ended in."""
+        """`path` are rows (L,) or pairs (state, action); `ended_in` is the state that an aborted episode ended in.
+
+        The costs of an aborted or overridden episode do not count unless `costs_count` says that they may: whoever
+        stopped it or chose an action did so without looking at its costs. Else pairs would be visited more often when
+        the costs before them were low, and their means would be wrong.
+        """
         layout, m = view.layout, view.num_constraints
         rows = rows_of(layout, path)
         count = len(rows)
@@ -73,6 +81,8 @@ class Episode:
         self.losses = _unit("the loss", losses, (count,))
         self.costs = along(view, costs, count)
         self.overridden = bool(overridden)
+        planned = self.complete and not self.overridden
+        self.costs_count = planned if costs_count is None else bool(costs_count)
         self.all_losses = None if all_losses is None else _unit("the loss of all pairs", all_losses, (layout.num_rows,))
         self.all_costs = None if all_costs is None else _unit("the costs of all pairs", all_costs, (layout.num_rows, m))
 
@@ -89,7 +99,7 @@ class Episode:
     ) -> Episode:
         """A complete episode from arrays that are known to be sound; they are copied unless they are frozen."""
         episode = cls.__new__(cls)
-        episode.layout, episode.overridden = layout, False
+        episode.layout, episode.overridden, episode.costs_count = layout, False, True
         episode.rows, episode.triples = frozen(rows), frozen(triples)
         episode.losses, episode.costs = frozen(losses), frozen(costs)
         episode.all_losses = None if all_losses is None else frozen(all_losses)

@@ -16,8 +16,9 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.ownership import in_turn
 from hedgerow.learners.protocol import Learner
 from hedgerow.learners.statistics import Statistics
-from hedgerow.model.cmdp import CMDP, View
+from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import checked_loss
+from hedgerow.model.view import View
 
 
 def environment_of(world: Any) -> CMDP | Environment:

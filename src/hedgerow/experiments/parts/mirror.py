@@ -12,7 +12,7 @@ from hedgerow.experiments.parts.common import Misfit, Part, named_in
 from hedgerow.learners.mirror import settings as switches
 from hedgerow.learners.mirror.cvops import CVOPS, MEMORY_BUDGET, checked_arguments
 from hedgerow.learners.mirror.sops import checked_costs
-from hedgerow.model.cmdp import View
+from hedgerow.model.view import View
 from hedgerow.registry import Found
 
 ALLOW = "allow_no_margin"

@@ -26,7 +26,9 @@ from hedgerow.checks import FloatArray, frozen, kind_of, num_episodes, positive_
 from hedgerow.compiling.kernels import as_python
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.boxes import BoxRule
+from hedgerow.estimates.boxes import make_box_rule
+from hedgerow.estimates.shares import Shares, make_shares
+from hedgerow.estimates.unknowns import Unknowns, make_unknowns
 from hedgerow.learners.ledger import Budget, Ledger
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.mirror.mixing import cost_bounds, toss
@@ -37,8 +39,9 @@ from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_setti
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
 from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.model.cmdp import View, checked_transitions
+from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
+from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 
 if TYPE_CHECKING:
@@ -70,14 +73,14 @@ class MirrorLearner(ABC):
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
         transitions: ArrayLike | None = None, **switches: Unpack[CommonSwitches],
     ) -> None:  # fmt: skip
-        self.view = checked_view(view)
+        view = checked_view(view)
+        self.view = view if transitions is None else view.knowing(transitions=checked_transitions(view.layout, transitions))
         self.layout = view.layout
         self.turn: Turn = {}
         self.settings = make_settings(preset, {**self.defaults, **switches}, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
         self.seed = seed_number(seed)
-        self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
         self.coin = Generator(PCG64(SeedSequence(self.seed)))
         self.core = self._first_core()
         self._baselines = Baselines(self.layout, self.core.baseline)
@@ -103,10 +106,9 @@ class MirrorLearner(ABC):
 
     def _make_baseline(self, policies: FloatArray, costs: FloatArray, constrained: bool = True) -> Baseline:
         """Safe policies (K, num_rows) with the costs (m,) of their mixture, and the constraints that bind."""
-        # A cost never exceeds L: such a threshold cannot bind, and its term of the mixing weight would be 0/0.
-        alpha = self.view.thresholds
-        binding = np.flatnonzero(alpha < self.layout.steps) if constrained else np.zeros(0)
-        return Baseline(policies, costs, alpha.copy(), binding.astype(np.int64))
+        # A cost never exceeds its ceiling: such a threshold cannot bind, and its term of the mixing weight would be 0/0.
+        binding = self.view.binding if constrained else np.zeros(0, dtype=np.int64)
+        return Baseline(policies, costs, self.view.thresholds.copy(), self.view.ceilings.copy(), binding)
 
     def _make_core(
         self,
@@ -117,13 +119,14 @@ class MirrorLearner(ABC):
         search_rule: SearchRule | None = None,
     ) -> Core:
         settings, layout, m = self.settings, self.layout, self.view.num_constraints
-        known = self.transitions is not None
+        unknowns = make_unknowns(layout, m, self.view.knowledge, ties=settings.ties)
+        radii = settings.confidence.rule(layout, m, self.delta, self.episodes, unknowns, self._shares(unknowns))
         num_baselines = len(baseline.policies)
         kind = settings.mixture_bound
         if kind == "auto":
             kind = "mixture" if num_baselines <= MOST_CACHED else "realised"
         rule = Rule(
-            box=BoxRule(settings.confidence.rule(layout, m, self.delta, self.episodes), settings.clip_costs, known),
+            box=make_box_rule(radii, unknowns, settings.clip_costs, gradual=settings.radii == "kt"),
             epochs=settings.boxes == "epoch",
             doubling=settings.horizon == "doubling" if doubling is None else doubling,
             log_inverse_delta=-log(self.delta),
@@ -132,13 +135,17 @@ class MirrorLearner(ABC):
             joint_cost=settings.joint_cost,
             mixture_bound=MIXTURE_BOUNDS[kind],
             literal_sigma=settings.sigma == "literal",
+            tied=unknowns.tied,
         )
         state = make_state(
-            layout, m, len(baseline.binding), settings.clip_costs, self.transitions,
-            num_baselines=num_baselines, search=search,
-        )  # fmt: skip
+            unknowns, len(baseline.binding), settings.clip_costs, num_baselines=num_baselines, search=search
+        )
         state.numbers.stale = 1  # nothing is cached yet
         return make_core(layout, rule, state, baseline, search_rule)
+
+    def _shares(self, unknowns: Unknowns) -> Shares:
+        """How the failure probability of the clean event is spent."""
+        return make_shares(unknowns)
 
     def _start(self, core: Core) -> None:
         """Rates, uniform weights and the first policy, from the episode that the state is at."""
@@ -184,8 +191,8 @@ class MirrorLearner(ABC):
         """Learn from the planned episode: an `Episode`, or its path, its losses (L,) and its costs (L, m).
 
         A path is the rows (L,), or pairs (state, action) by number or label. From an episode that was aborted, or in
-        which somebody else chose an action, the confidence sets learn; its losses say nothing about the plan and are
-        left out.
+        which somebody else chose an action, the confidence sets learn: its transitions always, its costs if nobody
+        decided by looking at them (`Episode.costs_count`). Its losses say nothing about the plan and are left out.
         """
         if not self.core.state.numbers.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
@@ -228,7 +235,15 @@ class MirrorLearner(ABC):
         # Copied, because compiled code exists once, for arrays that can be written to.
         rows[:], triples[:], costs[:] = episode.rows, episode.triples, episode.costs
         losses[:] = episode.losses if planned else 0.0
-        learn(self.core, rows, triples, losses, costs)
+        marks, logged = self.core.buffers.marks, self.core.state.logged
+        counted = episode.costs_count or self.view.knowledge.independent_costs
+        marks.uncounted, marks.unplanned = int(not counted), int(not planned)
+        try:
+            learn(self.core, rows, triples, losses, costs)
+        finally:
+            marks.uncounted = marks.unplanned = 0
+        logged.uncounted += not counted
+        logged.prefixes += not episode.complete
 
     @exclusive
     def complete(self) -> None:
@@ -322,7 +337,14 @@ class MirrorLearner(ABC):
 
     @property
     def _budget(self) -> Budget:
-        return Budget(self.delta, self.transitions is not None)
+        # Intervals of the kind kt spend what the transitions do not need on the costs.
+        return Budget(self.delta, self.transitions is not None and self.settings.radii != "kt")
+
+    @property
+    def transitions(self) -> FloatArray | None:
+        """(num_triples,): P, if all of it is known."""
+        known = self.view.knowledge.transitions
+        return None if known is None or np.isnan(known).any() else known
 
     def arguments(self) -> dict[str, NDArray[Any]]:
         """The constructor's arguments beyond the common ones, as arrays by name: what a file has to hold."""

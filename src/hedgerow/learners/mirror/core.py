@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.columns import Columns, make_columns
 from hedgerow.learners.mirror.safe_search import SearchRule, no_search
@@ -46,6 +46,8 @@ class Rule(Bundle):
     joint_cost: bool
     mixture_bound: int
     literal_sigma: bool
+    tied: bool
+    """Whether rows share laws, so that an episode may change the boxes of rows that it did not visit"""
 
 
 class Baseline(Bundle):
@@ -57,8 +59,10 @@ class Baseline(Bundle):
     """beta (m,): upper bounds of the expected costs of their uniform mixture"""
     thresholds: FloatArray
     """alpha (m,)"""
+    ceilings: FloatArray
+    """(m,): what an episode costs at most, L unless less is known"""
     binding: IntArray
-    """The constraints that can be violated at all, alpha_i < L"""
+    """The constraints that can be violated at all: alpha_i is below its ceiling"""
 
 
 class Trace(Bundle):
@@ -78,6 +82,15 @@ class Trace(Bundle):
     """(L,): l_hat"""
     fed: FloatArray
     """(L,): what the search of CV-OPS takes as losses"""
+
+
+class Marks(Record):
+    """What is unusual about the episode that is about to be learnt; 0 otherwise, and between episodes."""
+
+    uncounted: int
+    """1 if its costs do not count"""
+    unplanned: int
+    """1 if it was cut short or overridden"""
 
 
 class Buffers(Bundle):
@@ -101,7 +114,10 @@ class Buffers(Bundle):
     """(num_states,): largest probability of each decision state under `policy`; only the sum of u needs it"""
     all_rows: IntArray
     """(num_rows,): 0, 1, ..."""
+    changed: IntArray
+    """(2 num_rows,): the rows whose boxes an episode changed, where these are refreshed gradually"""
     trace: Trace
+    marks: Marks
 
 
 class Core(Bundle):
@@ -145,7 +161,9 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
         baseline_reach=np.zeros(layout.num_states),
         reach=np.zeros(layout.num_states),
         all_rows=np.arange(layout.num_rows, dtype=np.int64),
+        changed=np.zeros(2 * layout.num_rows, dtype=np.int64),
         trace=_make_trace(layout.steps),
+        marks=Marks(),
     )
 
 

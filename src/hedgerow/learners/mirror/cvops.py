@@ -48,7 +48,7 @@ from hedgerow.learners.mirror.sops import largest_mixing
 from hedgerow.learners.mirror.sound_search import check_policies, check_search, end_of_search
 from hedgerow.learners.mirror.state import Numbers, flat_arrays
 from hedgerow.learners.ownership import exclusive
-from hedgerow.model.cmdp import View
+from hedgerow.model.view import View
 from hedgerow.paper import cite
 
 MEMORY_BUDGET = 256 * 2**20
@@ -60,7 +60,7 @@ PRIMAL_EVENTS = 9
 
 def checked_arguments(view: View, memory_budget: Any, primal_constant: Any) -> tuple[int, float | None]:
     """The two numbers of the constructor, if they are sound and there is something to search for in this world."""
-    if not np.any(view.thresholds < view.layout.steps):
+    if not len(view.binding):
         raise InvalidInput(
             "no constraint of this world can be violated, so that there is nothing to be found safe; use UOBREPS"
         )
@@ -93,8 +93,8 @@ class CVOPS(MirrorLearner):
 
     def _first_core(self) -> Core:
         view, layout = self.view, self.layout
-        binding = np.flatnonzero(view.thresholds < layout.steps).astype(np.int64)
-        m, L = len(binding), float(layout.steps)
+        binding = view.binding
+        m, L = len(binding), float(np.max(view.ceilings[binding]))
         kind, scale = self.settings.stop, self.settings.stop_scale
         rule = SearchRule(
             active=True,
@@ -137,6 +137,7 @@ class CVOPS(MirrorLearner):
             core.state.boxes.take(old.boxes)
             refresh_all(core.index, core.state.counts, core.rule.box, core.state.boxes)
             core.state.epoch_visits[:] = core.state.counts.num_visits
+            core.state.logged.values[:] = old.logged.values
         self._start(core)
         self.core = core
 
@@ -146,9 +147,8 @@ class CVOPS(MirrorLearner):
 
     def _found_costs(self, search: Search) -> FloatArray:
         """beta (m,): upper bounds of the costs of the mixture, alpha_i - rho_hat, or one by one mean_i + radius."""
-        facts, alpha, L = search.facts, self.view.thresholds, float(self.layout.steps)
-        binding = alpha < L
-        beta: FloatArray = np.full(len(alpha), L)  # where nothing can be violated nothing is claimed
+        facts, alpha, binding = search.facts, self.view.thresholds, self.view.binding
+        beta: FloatArray = self.view.ceilings.copy()  # where nothing can be violated nothing is claimed
         beta[binding] = alpha[binding] - facts.rho_hat
         if self.settings.baseline_bound == "each":
             beta[binding] = np.minimum(beta[binding], search.cost_sums / facts.t_bar + facts.radius)
@@ -209,7 +209,7 @@ class CVOPS(MirrorLearner):
     @property
     def first_mixing(self) -> float:
         """lambda_0, the largest weight of the baseline that feasible projections of phase 2 can lead to."""
-        return largest_mixing(self.view.thresholds, self.core.baseline.costs, self.layout.steps)
+        return largest_mixing(self.view, self.core.baseline.costs)
 
     # Files -----------------------------------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class CVOPS(MirrorLearner):
             f"{cite('violation_hard')}, with the mixture found by phase 1",
             first_reason(confidence_void(settings), literal, searching),
         )
-        worst = float(np.max(np.maximum(self.layout.steps - self.view.thresholds, 0.0)))
+        worst = float(np.max(np.maximum(self.view.ceilings - self.view.thresholds, 0.0)))
         violation = Promise(
             "violation",
             f"the summed violation is at most t_bar max_i (L - alpha_i) = {worst:.6g} t_bar, however long the run",

@@ -19,16 +19,15 @@ from hedgerow.learners.mirror import settings as switches
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_numbers import restored_coin
 from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
-from hedgerow.learners.mirror.state import Reals, flat_arrays
+from hedgerow.learners.mirror.state import Logged, Reals, flat_arrays
 from hedgerow.learners.ownership import in_turn
-from hedgerow.learners.view_files import META, view_arrays, view_from, view_meta
-from hedgerow.model.cmdp import UNFIT
+from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 
 FILE_KIND = "learner"
-FILE_VERSION = 4
-OLD_VERSION = 3
-"""Before raised thresholds were kept from episode to episode; still read."""
+FILE_VERSION = 5
+OLD_VERSIONS = (3, 4)
+"""Still read: before raised thresholds were kept from episode to episode, and before costs had counts of their own."""
 NUM_OLD_REALS = 4
 META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", *META}
 
@@ -70,7 +69,7 @@ def from_bytes(blob: bytes) -> MirrorLearner:
 
 def _content(learner: MirrorLearner) -> bytes:
     arrays: dict[str, Any] = {f"view.{name}": array for name, array in view_arrays(learner.view).items()}
-    arrays |= {f"argument.{name}": array for name, array in _arguments(learner).items()}
+    arrays |= {f"argument.{name}": array for name, array in learner.arguments().items()}
     arrays |= {f"state.{name}": array for name, array in learner.state_arrays().items()}
     meta = {
         "learner": learner.kind,
@@ -90,12 +89,15 @@ _content_for_copy = in_turn("copy")(_content)
 
 def from_file(file: files.DataFile, source: str = "data") -> MirrorLearner:
     """The learner in a data file that has been read already."""
-    if file.version not in (FILE_VERSION, OLD_VERSION):
+    if file.version not in (*OLD_VERSIONS, FILE_VERSION):
         raise FileFormatError(
-            f"{source} has schema version {file.version}; this release reads versions {OLD_VERSION} and {FILE_VERSION}"
+            f"{source} has schema version {file.version}; this release reads versions {OLD_VERSIONS[0]} to "
+            f"{FILE_VERSION}"
         )
     try:
-        arrays = file.arrays if file.version == FILE_VERSION else _upgraded(file.arrays)
+        arrays = file.arrays
+        for version in range(file.version, FILE_VERSION):
+            arrays = UPGRADES[version](arrays)
         return _from_parts(file.meta, dict(arrays))
     except KeyError as error:
         raise FileFormatError(f"{source} lacks the entry {error}") from error
@@ -137,8 +139,8 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     return learner
 
 
-def _upgraded(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays of a file of the version before: no thresholds were raised yet."""
+def _from_version_3(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """No thresholds were raised yet."""
     theta, reals = arrays["state.multipliers"], arrays["state.reals"]
     return {
         **arrays,
@@ -147,17 +149,30 @@ def _upgraded(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     }
 
 
+def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The costs of every visit counted, boxes did not know with how many visits they were made, and P was an argument."""
+    visits = arrays["state.counts.num_visits"]
+    known = {"view.known.transitions": arrays["argument.transitions"]} if "argument.transitions" in arrays else {}
+    return {
+        **{name: array for name, array in arrays.items() if name != "argument.transitions"},
+        **known,
+        "state.counts.num_costs": visits.copy(),
+        "state.boxes.visits": np.zeros_like(visits),
+        "state.boxes.cost_visits": np.zeros_like(visits),
+        "state.logged": np.zeros(len(Logged.fields), dtype=np.int64),
+    }
+
+
+UPGRADES = {3: _from_version_3, 4: _from_version_4}
+"""By version: the arrays of the next one."""
+
+
 def _check_arguments(learner: MirrorLearner, given: dict[str, NDArray[Any]]) -> None:
     """What the learner was built with must be what the file says, to the type: nothing is converted on the way."""
-    own = _arguments(learner)
+    own = learner.arguments()
     for name, array in given.items():
         if array.dtype != own[name].dtype or not np.array_equal(array, own[name]):
             raise InvalidInput(f"argument.{name} must be {own[name].dtype} and mean what it says")
-
-
-def _arguments(learner: MirrorLearner) -> dict[str, NDArray[Any]]:
-    known = {} if learner.transitions is None else {"transitions": learner.transitions}
-    return {**known, **learner.arguments()}
 
 
 def _restore_state(learner: MirrorLearner, arrays: dict[str, NDArray[Any]]) -> None:

@@ -3,6 +3,8 @@
     U_i    = upper bound of the expected cost of pi_hat: UCB_i^T u_hat, or the joint robust cost
     lambda = max(0, max over i with U_i > alpha_i of (min(U_i, L) - alpha_i) / (min(U_i, L) - beta_i))
 
+with L or what else an episode is known to cost at most,
+
 so that lambda beta_i + (1 - lambda) U_i <= alpha_i for every i. Constraints with U_i <= alpha_i ask for nothing: the
 printed maximum over all i exceeds 1 as soon as one U_i lies below its beta_i (departure D1).
 
@@ -101,7 +103,8 @@ def watch_cached_bounds(core: Core, rows: IntArray) -> None:
     """Note whether some visited row has twice the visits that the cached bounds were made with."""
     state = core.state
     for r in rows:
-        if state.counts.num_visits[r] >= max(1, 2 * state.baseline_visits[r]):
+        place = core.rule.box.laws.moves_at[r]
+        if state.counts.num_visits[place] >= max(1, 2 * state.baseline_visits[place]):
             state.numbers.stale = 1
 
 
@@ -124,17 +127,17 @@ def bound_costs(core: Core) -> None:
 
 @kernel
 def cost_bounds(core: Core, bounds: FloatArray) -> None:
-    """Upper bounds (m,) of the expected costs of the next episode before its coin, at most L each: of the mixture if
+    """Upper bounds (m,) of the expected costs of the next episode before its coin, at most the ceilings: of the mixture if
     there is a baseline, else the joint robust cost of the policy.
     """
-    steps, lam, beta = float(len(core.buffers.trace.u)), core.state.reals.mixing, core.baseline.costs
+    lam, beta, ceilings = core.state.reals.mixing, core.baseline.costs, core.baseline.ceilings
     if len(core.baseline.policies) == 0:
         joint_costs_of_columns(core.index, core.buffers.columns, core.state.boxes.cost_upper, bounds)
         for i in range(len(bounds)):
-            bounds[i] = min(bounds[i], steps)
+            bounds[i] = min(bounds[i], ceilings[i])
         return
     for i in range(len(bounds)):
-        bounds[i] = lam * beta[i] + (1.0 - lam) * min(core.state.bounds[i], steps)
+        bounds[i] = lam * beta[i] + (1.0 - lam) * min(core.state.bounds[i], ceilings[i])
 
 
 @kernel
@@ -142,25 +145,24 @@ def mixing_weight(core: Core, status: int) -> float:
     """lambda for the next episode, rounded up; 1 after a projection without a solution."""
     if status != PROJECTED:
         return 1.0
-    steps = float(len(core.buffers.trace.u))
     if core.rule.literal_sigma:
-        return literal_weight(core.baseline, core.state.bounds, steps)
-    return safe_weight(core.baseline, core.state.bounds, steps)
+        return literal_weight(core.baseline, core.state.bounds)
+    return safe_weight(core.baseline, core.state.bounds)
 
 
 @kernel
-def safe_weight(baseline: Baseline, bounds: FloatArray, steps: float) -> float:
+def safe_weight(baseline: Baseline, bounds: FloatArray) -> float:
     """The smallest lambda that makes the mixture safe against all bounds (m,), rounded up."""
     alpha, beta, lam = baseline.thresholds, baseline.costs, 0.0
     for i in baseline.binding:
-        U = min(bounds[i], steps)
+        U = min(bounds[i], baseline.ceilings[i])
         if alpha[i] < U:
             lam = max(lam, (U - alpha[i]) / (U - beta[i]))
     return min(1.0, lam * ROUND_UP + 1e-15) if lam > 0.0 else 0.0
 
 
 @kernel
-def literal_weight(baseline: Baseline, bounds: FloatArray, steps: float) -> float:
+def literal_weight(baseline: Baseline, bounds: FloatArray) -> float:
     """sigma as printed: over all constraints as soon as one is in danger; cut to [0, 1]. A demonstration of D1."""
     alpha, beta, lam, danger = baseline.thresholds, baseline.costs, 0.0, False
     for i in baseline.binding:
@@ -168,6 +170,6 @@ def literal_weight(baseline: Baseline, bounds: FloatArray, steps: float) -> floa
     if not danger:
         return 0.0
     for i in baseline.binding:
-        U = min(bounds[i], steps)
+        U = min(bounds[i], baseline.ceilings[i])
         lam = max(lam, (U - alpha[i]) / (U - beta[i])) if beta[i] != U else 1.0
     return min(1.0, lam)

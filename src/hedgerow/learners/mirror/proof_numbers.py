@@ -50,7 +50,7 @@ def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) ->
     """
     learner, watch, layout, stop = watcher.learner, watcher.watch, watcher.learner.layout, watcher.at_stop
     pairs, searched = layout.num_states * layout.num_actions, hasattr(learner, "rho_hat")
-    binding = int(np.sum(learner.view.thresholds < layout.steps))
+    binding = len(learner.view.binding)
     return {
         "steps": layout.steps,
         "log_argument": float(pairs * max(1, learner.view.num_constraints)) / learner.delta,

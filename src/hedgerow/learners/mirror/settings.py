@@ -1,14 +1,19 @@
-"""The switches of a learner, the two presets, and what a change voids.
+"""The switches of a learner, the presets, and what a change voids.
 
 paper   radii and bounds as printed, with the repairs of the known defects
-sharp   every valid improvement: tight radii, costs clipped to [0, 1], joint robust cost, the costs of the mixture that
+sharp   valid improvements: tight radii, costs clipped to [0, 1], joint robust cost, the costs of the mixture that
         CV-OPS finds bounded one by one; the same guarantees
+sharpest  the best valid combination, for the fewest episodes: intervals of the kind kt, what rows share, the aggregate
+        certificate, balls for wide rows; the same guarantees
 
 switch             values (default first)           what is lost when it is changed
-radii              paper, tight, anytime            nothing
+radii              paper, tight, anytime, kt        nothing
+ties               False, True                      nothing: rows that share a law are counted together
 confidence_scale   1, anything in (0, 1)            every promise that holds with high probability
 clip_costs         False, True                      nothing
 joint_cost         False, True                      nothing: a smaller valid upper bound of the cost of a policy
+aggregate          False, True                      nothing: another one, from the sums over the own episodes
+ball_from          0, or a number of successors     nothing: rows with so many have a KL ball beside their box; 0: none
 boxes              episode, epoch                   nothing: rebuilt in every episode, or when a count has doubled
 mixture_bound      mixture, realised, discard       nothing (other proofs): the loss estimator under a mixture;
                    (auto in CV-OPS)                 auto: mixture up to 1000 baselines, realised beyond
@@ -17,7 +22,7 @@ stop               practical, theory, literal       practical: that rho_hat is a
 stop_scale         0, up to 1                       the same below 1: the part of the constants that a stop waits for
 phase2_stats       keep, discard                    nothing: what the first phase saw, in the second one
 baseline_bound     margin, each                     nothing: costs of the found mixture, by rho_hat or one by one
-horizon            fixed, doubling                  a factor 3.41 of the regret; radii must be anytime
+horizon            fixed, doubling                  a factor 3.41 of the regret; radii must be anytime or kt
 tol                1e-10, up to 1e-3                regret and violation if above eta / (L sqrt(T)), never safety
 """
 
@@ -27,17 +32,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
-from hedgerow.checks import did_you_mean, real_number
+from hedgerow.checks import did_you_mean, real_number, whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.radii import Radii
+from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii
 
-Preset = Literal["paper", "sharp"]
+Preset = Literal["paper", "sharp", "sharpest"]
+
+
+WIDE = 8
+"""From so many successors on a ball pays: narrower rows lose more by the smaller budget of their boxes."""
 
 
 class CommonSwitches(TypedDict, total=False):
     """The switches that every learner has."""
 
-    radii: Literal["paper", "tight", "anytime"]
+    radii: Literal["paper", "tight", "anytime", "kt"]
+    ties: bool
     confidence_scale: float
     clip_costs: bool
     tol: float
@@ -49,6 +59,8 @@ class MixingSwitches(CommonSwitches, total=False):
     """Those of learners with a baseline."""
 
     joint_cost: bool
+    aggregate: bool
+    ball_from: int
     mixture_bound: Literal["mixture", "realised", "discard", "auto"]
     sigma: Literal["safe", "literal"]
 
@@ -81,8 +93,11 @@ class Settings:
     preset: str = "paper"
     radii: str = "paper"
     confidence_scale: float = 1.0
+    ties: bool = False
     clip_costs: bool = False
     joint_cost: bool = False
+    aggregate: bool = False
+    ball_from: int = 0
     boxes: str = "episode"
     mixture_bound: str = "mixture"
     sigma: str = "safe"
@@ -101,16 +116,22 @@ class Settings:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise InvalidInput(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
-        for name in ("clip_costs", "joint_cost"):
+        for name in ("ties", "clip_costs", "joint_cost", "aggregate"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"{name} must be True or False, not {getattr(self, name)!r}")
         object.__setattr__(self, "tol", real_number("tol", self.tol, 1e-14, 1e-3))
         object.__setattr__(self, "stop_scale", real_number("stop_scale", self.stop_scale, 0.0, 1.0))
+        object.__setattr__(self, "ball_from", whole_number("ball_from", self.ball_from, 0))
+        if self.radii != "kt" and (self.aggregate or self.ball_from):
+            name = "aggregate" if self.aggregate else "ball_from"
+            raise InvalidInput(f"{name} belongs to radii='kt', which share their failure probability with it")
+        if self.ball_from and not self.joint_cost:
+            raise InvalidInput("ball_from belongs to joint_cost=True: balls bound the joint cost")
         if self.stop_scale > 0.0 and self.stop != "practical":
             raise InvalidInput(f"stop_scale belongs to stop='practical', not to {self.stop!r}")
-        if self.horizon == "doubling" and self.radii != "anytime":
+        if self.horizon == "doubling" and self.radii not in WITHOUT_HORIZON:
             raise InvalidInput(
-                f"without a horizon (horizon='doubling') the radii must be 'anytime', not {self.radii!r}: "
+                f"without a horizon (horizon='doubling') the radii must be 'anytime' or 'kt', not {self.radii!r}: "
                 "the others need the number of episodes"
             )
 
@@ -122,7 +143,11 @@ class Settings:
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
     "sharp": {"radii": "tight", "clip_costs": True, "joint_cost": True, "baseline_bound": "each"},
-}
+    "sharpest": {
+        "radii": "kt", "ties": True, "clip_costs": True, "joint_cost": True, "aggregate": True,
+        "ball_from": WIDE, "baseline_bound": "each",
+    },
+}  # fmt: skip
 
 
 def make_settings(preset: str, switches: Mapping[str, Any], known: frozenset[str], learner: str) -> Settings:
@@ -134,9 +159,18 @@ def make_settings(preset: str, switches: Mapping[str, Any], known: frozenset[str
         near = did_you_mean(unknown[0], sorted(known)).replace("known:", "its switches are")
         raise InvalidInput(f"{learner} has no switch {unknown[0]!r}{near}")
     changes = {**PRESETS[preset], **switches}
-    if changes.get("horizon") == "doubling" and "radii" not in switches:
-        changes["radii"] = "anytime"  # the only ones that go without a horizon
+    if changes.get("horizon") == "doubling" and "radii" not in switches and changes.get("radii") not in WITHOUT_HORIZON:
+        changes["radii"] = "anytime"
+    # What a preset sets because of a switch goes with that switch.
+    if changes.get("radii") != "kt":
+        changes = {"aggregate": False, "ball_from": 0, **_without(changes, {"aggregate", "ball_from"} - set(switches))}
+    if not changes.get("joint_cost"):
+        changes = {"ball_from": 0, **_without(changes, {"ball_from"} - set(switches))}
     return Settings(preset=preset, **changes)
+
+
+def _without(changes: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in changes.items() if name not in names}
 
 
 def _no_preset(preset: object) -> str:

@@ -28,8 +28,8 @@ from hedgerow.learners.mirror.promised import (
 from hedgerow.learners.mirror.settings import MixingSwitches, Preset, confidence_void, mixing_void, names_of
 from hedgerow.learners.ownership import exclusive
 from hedgerow.learners.protocol import SafePolicy, safe_policy
-from hedgerow.model.cmdp import View
 from hedgerow.model.occupancy import checked_policy
+from hedgerow.model.view import View
 from hedgerow.paper import cite
 
 
@@ -61,8 +61,11 @@ class SOPS(MirrorLearner):
 
     @property
     def first_mixing(self) -> float:
-        """lambda_0 = max_i (L - alpha_i) / (L - beta_i): the largest weight that feasible projections can lead to."""
-        return largest_mixing(self.view.thresholds, self.baseline_costs, self.layout.steps)
+        """lambda_0 = max_i (L - alpha_i) / (L - beta_i): the largest weight that feasible projections can lead to.
+
+        L, or what else an episode is known to cost at most.
+        """
+        return largest_mixing(self.view, self.baseline_costs)
 
     def arguments(self) -> dict[str, NDArray[Any]]:
         return {
@@ -103,23 +106,24 @@ class SOPS(MirrorLearner):
         return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret))
 
 
-def largest_mixing(alpha: FloatArray, beta: FloatArray, steps: int) -> float:
-    """lambda_0 of the thresholds alpha (m,) and the baseline costs beta (m,)."""
-    weights = [(steps - a) / (steps - b) for a, b in zip(alpha, beta, strict=True) if a < steps]
-    return float(max(weights, default=0.0))
+def largest_mixing(view: View, beta: FloatArray) -> float:
+    """lambda_0 of the baseline costs beta (m,)."""
+    alpha, most = view.thresholds, view.ceilings
+    return float(max([(most[i] - alpha[i]) / (most[i] - beta[i]) for i in view.binding], default=0.0))
 
 
 def checked_costs(view: View, costs: ArrayLike, allow_no_margin: bool) -> FloatArray:
     """beta (m,) with 0 <= beta_i < alpha_i, or = alpha_i if allowed; no tolerance: this is where safety begins."""
     beta = float_array("the baseline cost", costs, (view.num_constraints,))
     within("the baseline cost", beta, 0.0, float(view.layout.steps))
+    binding = set(view.binding.tolist())
     for i, name in enumerate(view.constraint_names):
         alpha = float(view.thresholds[i])
         if beta[i] > alpha:
             raise InvalidInput(
                 f"the baseline is not safe: {name!r} costs {float(beta[i])!r}, its threshold is {alpha!r}"
             )
-        if beta[i] == alpha and alpha < view.layout.steps and not allow_no_margin:
+        if beta[i] == alpha and i in binding and not allow_no_margin:
             raise InvalidInput(
                 f"the baseline leaves no margin for {name!r}: its cost equals the threshold {alpha!r}, so that nothing "
                 "else would ever be played; pass allow_no_margin=True if that is wanted"

@@ -20,45 +20,60 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.boxes import Boxes, make_boxes, refresh_all
+from hedgerow.estimates.boxes import Boxes, BoxRule, make_boxes, refresh_all
 from hedgerow.estimates.counts import Counts
 from hedgerow.estimates.radii import RadiusRule, epsilon, transition_terms
+from hedgerow.estimates.unknowns import make_unknowns
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.sound_intervals import check_gradual_boxes
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
 TOLERANCE = 1e-9
 
 
-def check_boxes(layout: Layout, core: Core, transitions: FloatArray | None) -> None:
+def check_boxes(learner: MirrorLearner) -> None:
     """The boxes of the state, which are replaced by what was computed anew where that is possible."""
-    state, counts = core.state, core.state.counts
-    fresh = _boxes_of(layout, core, counts, transitions)
+    core, layout = learner.core, learner.layout
+    if core.rule.box.gradual:
+        check_gradual_boxes(learner)
+        check_rows(layout, core.state.boxes)
+        return
+    state, counts, laws = core.state, core.state.counts, core.rule.box.laws
+    fresh = boxes_of(learner, counts)
     then = state.epoch_visits if core.rule.epochs else counts.num_visits
-    changed = counts.num_visits > then
-    if changed.any():
-        blank = Counts(then, np.zeros_like(counts.num_moves), np.zeros_like(counts.cost_sums))
-        fresh.xi[:] = _boxes_of(layout, core, blank, transitions).xi
-        _check_older_costs(counts, then, core.rule.box.clip_costs, fresh.xi, changed, state.boxes)
-        triples = changed[layout.row_of_triple]
-        if transitions is None:
-            _check_older_transitions(layout, core, then, triples)
+    older = (counts.num_visits > then)[laws.moves_at]
+    changed = (counts.num_visits > then)[laws.costs_at]
+    if np.any(older) or np.any(changed):
+        if core.rule.tied:  # boxes of classes and of costs grow old by themselves
+            older[:] = changed[:] = True
+        blank = counts.replace(num_visits=then.copy(), num_costs=np.minimum(then, counts.num_costs))
+        fresh.xi[:] = boxes_of(learner, blank).xi
+        if not core.rule.tied and not state.logged.uncounted:
+            _check_older_costs(counts, then, core.rule.box, fresh.xi, changed, state.boxes)
+            _check_older_transitions(layout, core, then, older[layout.row_of_triple])
+        triples = older[layout.row_of_triple]
         for name, old in (("cost_lower", changed), ("cost_upper", changed), ("lower", triples), ("upper", triples)):
             getattr(fresh, name)[old] = getattr(state.boxes, name)[old]
+        if core.rule.tied or state.logged.uncounted:
+            fresh.xi[changed] = state.boxes.xi[changed]
     for name in Boxes.fields:
-        _compare(name, getattr(state.boxes, name), getattr(fresh, name))
+        compare(name, getattr(state.boxes, name), getattr(fresh, name))
         getattr(state.boxes, name)[...] = getattr(fresh, name)
-    _check_rows(layout, state.boxes)
+    check_rows(layout, state.boxes)
 
 
-def _boxes_of(layout: Layout, core: Core, counts: Counts, transitions: FloatArray | None) -> Boxes:
-    rule = core.rule.box
-    boxes = make_boxes(layout, counts.cost_sums.shape[1], clip_costs=rule.clip_costs, transitions=transitions)
-    refresh_all(core.index, counts, rule, boxes)
+def boxes_of(learner: MirrorLearner, counts: Counts) -> Boxes:
+    """What the counts make of the boxes that nothing was seen of."""
+    rule, view, settings = learner.core.rule.box, learner.view, learner.settings
+    unknowns = make_unknowns(learner.layout, view.num_constraints, view.knowledge, ties=settings.ties)
+    boxes = make_boxes(unknowns, clip_costs=rule.clip_costs)
+    refresh_all(learner.core.index, counts, rule, boxes)
     return boxes
 
 
-def _compare(name: str, given: FloatArray, computed: FloatArray) -> None:
+def compare(name: str, given: FloatArray, computed: FloatArray) -> None:
     wrong = np.argwhere(np.abs(given - computed) > TOLERANCE)
     if len(wrong):
         place = tuple(int(i) for i in wrong[0])
@@ -68,8 +83,9 @@ def _compare(name: str, given: FloatArray, computed: FloatArray) -> None:
 
 
 def _check_older_costs(
-    counts: Counts, then: IntArray, clip: bool, xi: FloatArray, changed: NDArray[np.bool_], boxes: Boxes
+    counts: Counts, then: IntArray, rule: BoxRule, xi: FloatArray, rows: NDArray[np.bool_], boxes: Boxes
 ) -> None:
+    clip, changed = rule.clip_costs, rows & (rule.unknown_costs == 1).all(axis=1)
     visits, new = then[changed, np.newaxis], (counts.num_visits - then)[changed, np.newaxis]
     sums, radius = counts.cost_sums[changed], xi[changed, np.newaxis]
     least = np.maximum(0.0, sums - new) / np.maximum(1, visits)
@@ -89,7 +105,7 @@ def _check_older_transitions(layout: Layout, core: Core, then: IntArray, changed
     counts, boxes = core.state.counts, core.state.boxes
     lower_most, upper_least = np.ones(layout.num_triples), np.zeros(layout.num_triples)
     _older_bounds(core.index, core.rule.box.radii, counts, then, lower_most, upper_least)
-    narrow = changed & ((boxes.lower > lower_most + TOLERANCE) | (boxes.upper < upper_least - TOLERANCE))
+    narrow = changed & (core.rule.box.uncertain == 1)[layout.row_of_triple] & ((boxes.lower > lower_most + TOLERANCE) | (boxes.upper < upper_least - TOLERANCE))
     if np.any(narrow):
         where = layout.describe_triple(int(np.flatnonzero(narrow)[0]))
         raise InvalidInput(f"state.boxes.lower, state.boxes.upper of {where} are narrower than any epoch makes them")
@@ -123,7 +139,7 @@ def _older_bounds(
             upper_least[j] = max(min(raw_upper, 1.0 - (sum_lower - raw_lower)), least)
 
 
-def _check_rows(layout: Layout, boxes: Boxes) -> None:
+def check_rows(layout: Layout, boxes: Boxes) -> None:
     """lo <= hi, and no row's set is empty: what kernels rely on."""
     starts = layout.row_start[:-1]
     empty = (np.add.reduceat(boxes.lower, starts) > 1.0 + TOLERANCE) | (

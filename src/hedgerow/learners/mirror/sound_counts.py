@@ -4,7 +4,8 @@ Every episode visits one pair per layer and moves on from it once, so that for t
 
     sum of N over a layer = t,    sum_x' M(x,a,x') = N(x,a),    sum_a N(x',a) = sum of M into x',    0 <= S <= N
 
-all exactly: sums of t costs in [0, 1] are rounded to at most t.
+all exactly: sums of t costs in [0, 1] are rounded to at most t. An episode that was cut short misses its last layers, and
+where rows share a law the first row of a class has the counts of all: then only totals can be held against t.
 """
 
 from __future__ import annotations
@@ -14,42 +15,72 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.counts import Counts
+from hedgerow.estimates.unknowns import Laws
 from hedgerow.learners.mirror.state import State
 from hedgerow.model.layout import Layout
 
 
-def check_counts(layout: Layout, counts: Counts, counted: int) -> None:
-    """N, M and S of `counted` episodes."""
+def check_counts(layout: Layout, state: State, laws: Laws, tied: bool, counted: int) -> None:
+    """N, M, K and S of `counted` episodes, logged ones included."""
+    counts, cut = state.counts, state.logged.prefixes
     visits, moves = counts.num_visits.astype(np.float64), counts.num_moves.astype(np.float64)
-    _check_layers(layout, "counts.num_visits", visits, counted)
     _refuse_rows(layout, np.add.reduceat(moves, layout.row_start[:-1]) != visits, "counts.num_moves", "do not add up")
+    elsewhere = laws.moves_at != np.arange(layout.num_rows)
+    _refuse_rows(layout, elsewhere & (visits > 0), "counts.num_visits", "are counted elsewhere")
+    if tied:
+        _check_total(layout, visits, counted, cut)
+    else:
+        _check_flow(layout, visits, moves, counted, cut)
+    _check_costs(layout, state, laws, tied, counted)
+
+
+def _check_total(layout: Layout, visits: FloatArray, counted: int, cut: int) -> None:
+    total, most = float(visits.sum()), counted * layout.steps
+    if not most - cut * layout.steps <= total <= most:
+        raise InvalidInput(f"state.counts.num_visits sum to {total:.0f}; there are {counted} episodes")
+
+
+def _check_flow(layout: Layout, visits: FloatArray, moves: FloatArray, counted: int, cut: int) -> None:
+    _check_layers(layout, "counts.num_visits", visits, counted, cut)
     into = np.bincount(layout.successor, moves, minlength=layout.num_states)[1:-1]
-    of_state = visits.reshape(-1, layout.num_actions).sum(axis=1)[1:]
-    if np.any(into != of_state):
-        x = 1 + int(np.flatnonzero(into != of_state)[0])
+    ended = into - visits.reshape(-1, layout.num_actions).sum(axis=1)[1:]
+    wrong = np.flatnonzero(ended < 0.0)
+    if len(wrong) or ended.sum() > cut:
+        x = 1 + int(wrong[0] if len(wrong) else np.argmax(ended))
         raise InvalidInput(f"state.counts: {layout.describe_state(x)} is left more or less often than it is entered")
-    _refuse_rows(layout, np.any(counts.cost_sums > visits[:, np.newaxis], axis=1), "counts.cost_sums", "exceed visits")
 
 
-def check_epochs(layout: Layout, state: State, epochs: bool, kept: int) -> None:
+def _check_costs(layout: Layout, state: State, laws: Laws, tied: bool, counted: int) -> None:
+    counts = state.counts
+    num = counts.num_costs
+    elsewhere = laws.costs_at != np.arange(layout.num_rows)
+    _refuse_rows(layout, elsewhere & (num > 0), "counts.num_costs", "are counted elsewhere")
+    most = np.full(layout.num_rows, counted * (layout.steps if laws.every_visit else 1)) if tied else counts.num_visits
+    _refuse_rows(layout, num > most, "counts.num_costs", "exceed visits")
+    if not tied and not state.logged.uncounted:
+        _refuse_rows(layout, num != counts.num_visits, "counts.num_costs", "are not those of the visits")
+    _refuse_rows(layout, np.any(counts.cost_sums > num[:, np.newaxis], axis=1), "counts.cost_sums", "exceed visits")
+
+
+def check_epochs(layout: Layout, state: State, epochs: bool, tied: bool, kept: int) -> None:
     """N when the boxes were last rebuilt; without epochs, when the phase began, after `kept` counted episodes."""
     then, now = state.epoch_visits, state.counts.num_visits
     name = "epoch_visits"
     _refuse_rows(layout, then > now, name, "exceed counts.num_visits")
+    cut, logged = state.logged.prefixes, state.logged.episodes
     if epochs:
-        _check_layers(layout, name, then.astype(np.float64), None)
-        _refuse_rows(layout, now >= np.maximum(1, 2 * then), name, "have doubled, but the boxes were not rebuilt")
-    else:
-        _check_layers(layout, name, then.astype(np.float64), kept)
+        _check_layers(layout, name, then.astype(np.float64), None, cut, tied=tied)
+        _refuse_rows(layout, (now > 0) & (now >= 2 * then), name, "have doubled, but the boxes were not rebuilt")
+    elif not logged:
+        _check_layers(layout, name, then.astype(np.float64), kept, cut, tied=tied)
 
 
-def check_cached_visits(layout: Layout, state: State) -> None:
+def check_cached_visits(layout: Layout, state: State, tied: bool) -> None:
     """N when the bounds of the baselines were computed, while these are still used."""
     then, now = state.baseline_visits, state.counts.num_visits
     _refuse_rows(layout, then > now, "baseline_visits", "exceed counts.num_visits")
-    _refuse_rows(layout, now >= np.maximum(1, 2 * then), "baseline_visits", "have doubled, but the bounds are kept")
-    _check_layers(layout, "baseline_visits", then.astype(np.float64), None)
+    _refuse_rows(layout, (now > 0) & (now >= 2 * then), "baseline_visits", "have doubled, but the bounds are kept")
+    _check_layers(layout, "baseline_visits", then.astype(np.float64), None, state.logged.prefixes, tied=tied)
 
 
 def layer_sums(layout: Layout, over_rows: FloatArray) -> FloatArray:
@@ -58,10 +89,18 @@ def layer_sums(layout: Layout, over_rows: FloatArray) -> FloatArray:
     return sums
 
 
-def _check_layers(layout: Layout, name: str, visits: FloatArray, episodes: int | None) -> None:
-    """Every layer was visited once per episode; None stands for any number of episodes, the same in all layers."""
+def _check_layers(
+    layout: Layout, name: str, visits: FloatArray, episodes: int | None, cut: int = 0, *, tied: bool = False
+) -> None:
+    """Every layer was visited once per episode; None stands for any number of episodes, the same in all layers.
+
+    `cut` episodes may have ended before their last layers; where rows share laws, layers are not told apart.
+    """
+    if tied:
+        return
     sums = layer_sums(layout, visits)
-    wrong = np.flatnonzero(sums != (sums[0] if episodes is None else episodes))
+    expected_sum = sums[0] if episodes is None else episodes
+    wrong = np.flatnonzero((sums > expected_sum) | (sums < expected_sum - cut))
     if len(wrong):
         expected = f"{sums[0]:.0f} in layer 0" if episodes is None else f"{episodes} episodes"
         raise InvalidInput(f"state.{name} of layer {wrong[0]} sum to {sums[wrong[0]]:.0f}; there are {expected}")

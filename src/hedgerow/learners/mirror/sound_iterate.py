@@ -107,7 +107,7 @@ def check_cached_bounds(learner: MirrorLearner) -> None:
     state = core.state
     if state.numbers.stale:  # computed anew before they are used
         return
-    check_cached_visits(layout, state)
+    check_cached_visits(layout, state, bool(core.rule.tied))
     u = state.baseline_u.copy()
     demand(bool(np.all(layer_sums(layout, u) >= 1.0 - LOOSE)), "state.baseline_u: a layer is reached too rarely")
     most = core.baseline.policies.mean(axis=0) + LOOSE

@@ -31,7 +31,7 @@ from hedgerow.learners.mirror.sound_numbers import TOLERANCE, check_numbers, che
 from hedgerow.learners.mirror.sound_search import check_policies, check_summed_costs
 from hedgerow.learners.mirror.state import PROJECTED, RELAXED, UNSOLVED, Numbers, Reals
 from hedgerow.learners.mirror.step import SMALLEST_CONDITIONAL, prepare
-from hedgerow.model.cmdp import View
+from hedgerow.model.view import View
 from hedgerow.projection.workspace import NO_SYSTEM
 
 LARGEST = 2.0**53
@@ -51,12 +51,15 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "policy": (0.0, 1.0 + TOLERANCE),
     "counts.num_visits": (0, LARGEST),
     "counts.num_moves": (0, LARGEST),
+    "counts.num_costs": (0, LARGEST),
     "counts.cost_sums": (0.0, LARGEST),
     "boxes.lower": (0.0, 1.0),
     "boxes.upper": (0.0, 1.0),
     "boxes.cost_lower": (-1.0, 1.0),
     "boxes.cost_upper": (0.0, 2.0),
     "boxes.xi": (0.0, 1.0),
+    "boxes.visits": (0, LARGEST),
+    "boxes.cost_visits": (0, LARGEST),
     "epoch_visits": (0, LARGEST),
     "multipliers": (0.0, HUGE),
     "certificate": (0.0, 1.0 + TOLERANCE),
@@ -67,6 +70,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "search.cost_sums": (0.0, HUGE),
     "search.policies": (0.0, 1.0 + TOLERANCE),
     "search.facts": (-HUGE, HUGE),
+    "logged": (0, LARGEST),
     "numbers": (0, LARGEST),
     "reals": (0.0, HUGE),
 }
@@ -139,12 +143,14 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
     check_numbers(learner)
     begun = learner.begun
     discarded = begun if settings.phase2_stats == "discard" else 0
-    check_counts(layout, state.counts, episode - discarded)
-    check_epochs(layout, state, core.rule.epochs, begun - discarded)
-    if core.search.active or (begun and not discarded):
-        binding = np.flatnonzero(learner.view.thresholds < layout.steps)
-        check_summed_costs(state.search, state.counts.cost_sums[:, binding].sum(axis=0), bool(core.search.active))
-    check_boxes(layout, core, learner.transitions)
+    tied, logged = bool(core.rule.tied), state.logged
+    check_counts(layout, state, core.rule.box.laws, tied, episode - discarded + logged.episodes)
+    check_epochs(layout, state, core.rule.epochs, tied, begun - discarded)
+    complete = not tied and not logged.episodes and not logged.uncounted
+    if complete and (core.search.active or (begun and not discarded)):
+        seen = state.counts.cost_sums[:, learner.view.binding].sum(axis=0)
+        check_summed_costs(state.search, seen, bool(core.search.active))
+    check_boxes(learner)
     check_policies(layout, "policy", state.policy)
     check_rates(learner)
     check_conditionals(layout, state.conditional)

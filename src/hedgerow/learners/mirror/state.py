@@ -13,14 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.estimates.boxes import Boxes, make_boxes
 from hedgerow.estimates.counts import Counts, make_counts
+from hedgerow.estimates.unknowns import Unknowns
 from hedgerow.learners.mirror.safe_search import Search, make_search
-from hedgerow.model.layout import Layout
 from hedgerow.projection.workspace import make_workspace
 
 PROJECTED, RELAXED, UNSOLVED = 0, 1, 2
@@ -63,6 +63,19 @@ class Numbers(Record):
     """1 when the cached bounds of the baselines are to be computed anew"""
     moved: int
     """1 when more than the visited rows may have left their boxes since the last projection"""
+
+
+class Logged(Record):
+    """What came from logs (`absorb`), and from episodes that were not played as planned."""
+
+    episodes: int
+    """Logged episodes, complete or not"""
+    steps: int
+    """Their steps"""
+    prefixes: int
+    """Those that were cut short, own ones included"""
+    uncounted: int
+    """Episodes whose costs did not count, because somebody may have decided by looking at them"""
 
 
 class Reals(Record):
@@ -120,21 +133,16 @@ class State(Bundle):
     """(num_rows,): N at that time"""
     search: Search
     """Of CV-OPS; empty for other learners"""
+    logged: Logged
     numbers: Numbers
     reals: Reals
 
 
 def make_state(
-    layout: Layout,
-    num_constraints: int,
-    num_active: int,
-    clip_costs: bool,
-    transitions: ArrayLike | None,
-    *,
-    num_baselines: int = 0,
-    search: Search | None = None,
+    unknowns: Unknowns, num_active: int, clip_costs: bool, *, num_baselines: int = 0, search: Search | None = None
 ) -> State:
     """Before the first episode: no data, no weights; `uniform_weights` and a projection make a policy of it."""
+    layout, num_constraints = unknowns.layout, unknowns.unknown_costs.shape[1]
     workspace = make_workspace(layout, num_active)
     cached = layout.num_rows if num_baselines > 1 else 0
     return State(
@@ -144,7 +152,7 @@ def make_state(
         system=System(*(getattr(workspace, name) for name in System.fields)),
         policy=np.full(layout.num_rows, 1.0 / layout.num_actions),
         counts=make_counts(layout, num_constraints),
-        boxes=make_boxes(layout, num_constraints, clip_costs=clip_costs, transitions=transitions),
+        boxes=make_boxes(unknowns, clip_costs=clip_costs),
         epoch_visits=np.zeros(layout.num_rows, dtype=np.int64),
         multipliers=np.zeros(num_active),
         certificate=np.full(num_active, 1.0 / max(1, num_active)),
@@ -152,6 +160,7 @@ def make_state(
         baseline_u=np.zeros(cached),
         baseline_visits=np.zeros(cached, dtype=np.int64),
         search=search if search is not None else make_search(layout, 0, 0),
+        logged=Logged(),
         numbers=Numbers(),
         reals=Reals(),
     )

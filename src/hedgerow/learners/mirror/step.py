@@ -22,9 +22,9 @@ from math import exp, log, sqrt
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.environments.play import Path
-from hedgerow.estimates.boxes import refresh_all, refresh_rows
+from hedgerow.estimates.boxes import refresh_all, refresh_grown, refresh_rows
 from hedgerow.estimates.columns import keep_columns, load_columns, update_columns
-from hedgerow.estimates.counts import find_path, record
+from hedgerow.estimates.counts import find_path, record, record_costs
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import (
     DISCARD,
@@ -62,7 +62,9 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
         trace.estimate[k] = losses[k] / (trace.u[k] + reals.gamma)
     if core.rule.mixture_bound == DISCARD and numbers.branch > 0:
         trace.estimate[:] = 0.0
-    record(core.state.counts, rows, triples, costs)
+    record(core.index, core.rule.box.laws, core.state.counts, rows, triples)
+    if core.buffers.marks.uncounted == 0:
+        record_costs(core.rule.box.laws, core.state.counts, rows, costs)
     if len(core.state.baseline_u) > 0:
         watch_cached_bounds(core, rows)
     _update_boxes(core, rows)
@@ -129,16 +131,23 @@ def _bound_visited(core: Core, rows: IntArray) -> None:
 @kernel
 def _update_boxes(core: Core, rows: IntArray) -> None:
     """Bring the visited rows up to date, or with epochs all rows as soon as one of them has twice its visits."""
-    counts, boxes = core.state.counts, core.state.boxes
+    counts, boxes, changed = core.state.counts, core.state.boxes, core.buffers.changed
     if not core.rule.epochs:
-        refresh_rows(core.index, counts, core.rule.box, rows, boxes)
-        _copy_optimistic(core, rows)
-        update_columns(core.index, boxes.lower, boxes.upper, rows, core.buffers.columns)
-        update_columns(core.index, boxes.lower, boxes.upper, rows, core.buffers.baseline_columns)
+        if core.rule.box.gradual:
+            changed = changed[: refresh_grown(core.index, counts, core.rule.box, rows, boxes, changed)]
+        else:
+            refresh_rows(core.index, counts, core.rule.box, rows, boxes)
+            changed = rows
+        _copy_optimistic(core, changed)
+        update_columns(core.index, boxes.lower, boxes.upper, changed, core.buffers.columns)
+        update_columns(core.index, boxes.lower, boxes.upper, changed, core.buffers.baseline_columns)
+        if core.rule.tied and len(changed) > 0:
+            core.state.numbers.moved = 1
         return
     doubled = False
     for k in range(len(rows)):
-        doubled |= counts.num_visits[rows[k]] >= max(1, 2 * core.state.epoch_visits[rows[k]])
+        place = core.rule.box.laws.moves_at[rows[k]]
+        doubled |= counts.num_visits[place] >= max(1, 2 * core.state.epoch_visits[place])
     if doubled:
         for r in range(len(counts.num_visits)):
             core.state.epoch_visits[r] = counts.num_visits[r]

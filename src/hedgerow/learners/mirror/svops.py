@@ -5,7 +5,7 @@ Mirror descent on occupancies, projected in every episode onto those that some t
 that set, so the projection has a solution and the learner never gives up a good policy; in return an episode may
 violate a constraint by as much as the radii still allow.
 
-    >>> from hedgerow.model.cmdp import View
+    >>> from hedgerow.model.view import View
     >>> view = View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
     >>> learner = SVOPS(view, episodes=1000, delta=0.01)
     >>> learner.plan().policy["home"].tolist()

@@ -72,7 +72,7 @@ class MirrorWatcher:
         self.learner, self.stage = learner, stage
         layout, m, marks = learner.layout, learner.view.num_constraints, len(stage.curves.marks)
         self.watch = make_watch(layout, m, marks, learner.core, stage.world, audit=audit)
-        binding = int(np.sum(learner.view.thresholds < layout.steps))
+        binding = len(learner.view.binding)
         self.notes = make_notes(layout, binding, marks, estimator=estimator) if notes else None
         self.at_stop: AtStop | None = None
         self._path = make_path(layout, m)

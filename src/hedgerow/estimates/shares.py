@@ -1,0 +1,43 @@
+"""How the failure probability 5 delta of the clean event is spent when intervals are those of `kt.py`.
+
+Everything that is to hold for ever is a supermartingale with a failure probability of its own; their sum is what counts.
+Costs decide more than transitions, so that of five parts three go to costs and two to transitions (3:2), and all five to
+costs where no transition has to be estimated. Half of the costs' parts go to the aggregate certificate (`aggregate.py`)
+where there is one, and half of the transitions' parts to the balls of wide rows (`ball.py`) where there are any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hedgerow.estimates.unknowns import Unknowns
+
+TOTAL = 5.0
+COST_SHARE = 3.0
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of delta; they sum to at most 5."""
+
+    costs: float
+    """Of the intervals of mean costs"""
+    transitions: float
+    """Of the boxes"""
+    aggregate: float
+    """Of the aggregate certificate"""
+    balls: float
+    """Of the balls"""
+
+
+def make_shares(unknowns: Unknowns, *, aggregate: bool = False, num_balls: int = 0) -> Shares:
+    """The shares for what there is to estimate, with or without an aggregate certificate and balls."""
+    certain = unknowns.num_triples == 0
+    costs = TOTAL if certain else COST_SHARE
+    moves = TOTAL - COST_SHARE
+    return Shares(
+        costs=0.5 * costs if aggregate else costs,
+        transitions=0.5 * moves if num_balls else moves,
+        aggregate=0.5 * costs if aggregate else 0.0,
+        balls=0.5 * moves if num_balls else 0.0,
+    )

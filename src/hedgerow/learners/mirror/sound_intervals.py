@@ -1,0 +1,106 @@
+"""Intervals that are older than the counts and cut with each other: what a file may claim of them.
+
+A box of transitions was made with N' visits of which M' led to each successor, M - (N - N') <= M' <= M; where N' = N it is
+computed anew and has to agree. The bounds of a mean cost have been cut with all those before: they are no tighter than
+any order of the same costs could have made them, and not wider than the last of them.
+
+    LCB <= LCB(ceil S, S)     all of the sum came first        LCB >= LCB(K', S') for the least possible S'
+    UCB >= UCB(ceil F, ceil F - F),  F = K - S                 UCB <= UCB(K', S') for the largest possible S'
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hedgerow.checks import BoolArray, FloatArray, IntArray
+from hedgerow.errors import InvalidInput
+from hedgerow.estimates.boxes import GROWTH, Boxes
+from hedgerow.estimates.kt import kt_interval
+from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.mirror.core import Core
+
+TOLERANCE = 1e-9
+
+
+def check_gradual_boxes(learner: MirrorLearner) -> None:
+    """The boxes of a learner whose rows are refreshed when they have grown."""
+    core, layout = learner.core, learner.layout
+    state, laws = core.state, core.rule.box.laws
+    boxes, counts = state.boxes, state.counts
+    for name, then, now in (
+        ("visits", boxes.visits, counts.num_visits),
+        ("cost_visits", boxes.cost_visits, counts.num_costs),
+    ):
+        late = (then > now) | ((now > then) & (GROWTH * (now - then) >= then) & (core.rule.epochs == 0))
+        if name == "visits":
+            late &= core.rule.box.uncertain == 1
+        if np.any(late):
+            row = layout.describe_row(int(np.flatnonzero(late)[0]))
+            raise InvalidInput(f"state.boxes.{name} of {row} do not belong to the counts")
+    _check_costs(core, boxes)
+    _check_moves(learner)
+    rows = layout.row_of_triple
+    twin = layout.row_start[laws.moves_at[rows]] + np.arange(layout.num_triples) - layout.row_start[rows]
+    for name, place in (("lower", twin), ("upper", twin), ("cost_lower", laws.costs_at), ("cost_upper", laws.costs_at)):
+        array = getattr(boxes, name)
+        if not np.array_equal(array, array[place]):
+            raise InvalidInput(f"state.boxes.{name} differ between rows that share a law")
+
+
+def _check_costs(core: Core, boxes: Boxes) -> None:
+    rule, counts = core.rule.box, core.state.counts
+    unknown, scale = rule.unknown_costs == 1, rule.radii.scale
+    first = (rule.laws.costs_at == np.arange(len(counts.num_costs)))[:, np.newaxis] & unknown
+    lower, upper = boxes.cost_lower, boxes.cost_upper
+    now, then = (np.broadcast_to(n[:, np.newaxis], unknown.shape)[first] for n in (counts.num_costs, boxes.cost_visits))
+    total, log = counts.cost_sums[first], rule.radii.cost_log
+    least, most = np.maximum(0.0, total - (now - then)), np.minimum(total, then)
+    earliest, failures = np.ceil(total), now - total
+    last = np.ceil(failures)
+    highest = _scaled(earliest, total, log, scale)[0]
+    lowest = _scaled(last, last - failures, log, scale)[1]
+    wide_low, wide_high = _scaled(then, least, log, scale)[0], _scaled(then, most, log, scale)[1]
+    _refuse((lower[first] > highest + TOLERANCE) | (lower[first] < wide_low - TOLERANCE), "cost_lower")
+    _refuse((upper[first] < lowest - TOLERANCE) | (upper[first] > wide_high + TOLERANCE), "cost_upper")
+    _refuse(np.any(lower > upper + TOLERANCE, axis=1), "cost_lower")
+    width = np.max(upper - lower, axis=1, initial=0.0) / 2.0
+    _refuse(np.abs(boxes.xi - width)[np.any(unknown, axis=1)] > TOLERANCE, "xi")
+
+
+def _check_moves(learner: MirrorLearner) -> None:
+    """Boxes are no narrower than some M' would make them; the others of a row may have tightened them."""
+    core, layout = learner.core, learner.layout
+    rule, counts, boxes = core.rule.box, core.state.counts, core.state.boxes
+    row = layout.row_of_triple
+    checked = (rule.uncertain == 1)[row] & (rule.laws.moves_at == np.arange(layout.num_rows))[row]
+    now, then = counts.num_visits[row], boxes.visits[row]
+    moves = counts.num_moves
+    least = np.maximum(0, moves - (now - then)).astype(np.float64)
+    most = np.minimum(moves, then).astype(np.float64)
+    log, scale = rule.radii.transition_log, rule.radii.scale
+    lower, upper = _scaled(then, most, log, scale)[0], _scaled(then, least, log, scale)[1]
+    starts = layout.row_start[:-1]
+    others_upper = np.add.reduceat(upper, starts)[row] - upper
+    others_lower = np.add.reduceat(lower, starts)[row] - lower
+    share = np.maximum(1, then)
+    lower = np.minimum(np.maximum(lower, 1.0 - others_upper), most / share)
+    upper = np.maximum(np.minimum(upper, 1.0 - others_lower), least / share)
+    seen = checked & (then > 0)
+    _refuse(seen & (boxes.lower > lower + TOLERANCE), "lower")
+    _refuse(seen & (boxes.upper < upper - TOLERANCE), "upper")
+    _refuse(checked & (then == 0) & ((boxes.lower > 0.0) | (boxes.upper < 1.0)), "lower")
+
+
+def _scaled(num: IntArray | FloatArray, total: FloatArray, log: float, scale: float) -> tuple[FloatArray, FloatArray]:
+    whole = np.asarray(num, dtype=np.int64)
+    lower, upper = kt_interval(whole, np.minimum(total, whole), log)
+    mean = total / np.maximum(1, whole)
+    drawn_in = (whole > 0) & (scale < 1.0)
+    low: FloatArray = np.where(drawn_in, mean - scale * (mean - lower), lower)
+    high: FloatArray = np.where(drawn_in, mean + scale * (upper - mean), upper)
+    return low, high
+
+
+def _refuse(wrong: BoolArray, name: str) -> None:
+    if np.any(wrong):
+        raise InvalidInput(f"state.boxes.{name} are not what any episodes with these counts make of them")

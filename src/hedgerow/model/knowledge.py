@@ -1,0 +1,291 @@
+"""What is known of a world before the first episode, beyond its layout: every piece of it saves episodes.
+
+same_transitions    rows that share one transition law: what one of them shows counts for all. The successors of such
+                    rows correspond in their order, so that rows of one class have equally many
+same_costs          rows that share the law of their costs. Of the rows of a class that an episode visits only the first
+                    counts, because costs of one episode may depend on each other, unless they are
+independent_costs   declared independent: then every visit counts
+transitions         P of the rows in which it is known exactly
+costs               mean costs that are known exactly, often 0 because a row cannot cost anything
+most_costs          the most that an episode can cost, constraint by constraint, where that is less than L
+
+Nothing of this is estimated and no failure probability is spent on it. Learners take it as true: where it is not, their
+promises are void, and nothing will tell. `View.knowing` declares it in convenient terms, this class holds and checks
+its normal form; a CMDP that carries knowledge refuses what is not true of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, IntArray, float_array, frozen, kind_of, numeric_array, unmasked, within
+from hedgerow.errors import InvalidInput
+from hedgerow.model.layout import Layout
+
+TOL_ROW_SUM = 1e-10
+TOL_TRUE = 1e-9
+"""How far a world may be from what is declared of it: rounding, no more."""
+ARRAYS = {
+    "same_transitions": "int64",
+    "same_costs": "int64",
+    "independent_costs": "bool",
+    "transitions": "float64",
+    "costs": "float64",
+    "most_costs": "float64",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """The normal form; see the module's text. None stands for nothing known."""
+
+    same_transitions: IntArray | None = None
+    """(num_rows,): for each row the first row of its class"""
+    same_costs: IntArray | None = None
+    """(num_rows,): likewise"""
+    independent_costs: bool = False
+    transitions: FloatArray | None = None
+    """(num_triples,): NaN in all triples of a row that is not known"""
+    costs: FloatArray | None = None
+    """(m, num_rows): NaN where not known"""
+    most_costs: FloatArray | None = None
+    """(m,): at most L"""
+
+    def __bool__(self) -> bool:
+        """Whether anything is known at all."""
+        return self.independent_costs or any(getattr(self, name) is not None for name in ARRAYS if name != _FLAG)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What there is, by name: what files hold."""
+        found = {name: getattr(self, name) for name in ARRAYS if name != _FLAG}
+        arrays: dict[str, NDArray[Any]] = {name: array for name, array in found.items() if array is not None}
+        return arrays | ({_FLAG: np.array([True])} if self.independent_costs else {})
+
+    def without_ties(self) -> Knowledge:
+        """The rest of it."""
+        return Knowledge(transitions=self.transitions, costs=self.costs, most_costs=self.most_costs)
+
+    def described(self, layout: Layout, names: tuple[str, ...]) -> list[str]:
+        """One line for each piece of it, for people."""
+        lines = []
+        for same, what in ((self.same_transitions, "transition"), (self.same_costs, "cost")):
+            if same is not None:
+                size = np.bincount(same)
+                lines.append(f"{int(size[size > 1].sum())} rows share {int(np.sum(size > 1))} {what} laws")
+        if self.independent_costs:
+            lines.append("costs of one episode are independent of each other")
+        if self.transitions is not None:
+            known = ~np.isnan(self.transitions[layout.row_start[:-1]])
+            lines.append(f"the transitions of {int(known.sum())} of {layout.num_rows} rows are known")
+        if self.costs is not None:
+            for name, row in zip(names, self.costs, strict=True):
+                known = ~np.isnan(row)
+                zero = int(np.sum(row == 0.0))
+                if known.any():
+                    lines.append(f"{name!r}: the mean costs of {int(known.sum())} rows are known, {zero} of them as 0")
+        if self.most_costs is not None:
+            most = ", ".join(f"{name!r} {value:g}" for name, value in zip(names, self.most_costs, strict=True))
+            lines.append(f"an episode costs at most: {most} (L = {layout.steps})")
+        return lines
+
+
+_FLAG = "independent_costs"
+NOTHING = Knowledge()
+
+
+def checked_knowledge(layout: Layout, names: tuple[str, ...], given: Knowledge | Mapping[str, Any] | None) -> Knowledge:
+    """The normal form of what is given: a `Knowledge`, or a mapping of its arrays in any form that is allowed."""
+    if given is None:
+        return NOTHING
+    parts = {name: getattr(given, name) for name in ARRAYS} if isinstance(given, Knowledge) else dict(given)
+    unknown = sorted(set(parts) - set(ARRAYS))
+    if unknown:
+        raise InvalidInput(f"knowledge has no part {unknown[0]!r}; it has {', '.join(ARRAYS)}")
+    same = _classes(layout, "same_transitions", parts.get("same_transitions"))
+    found = Knowledge(
+        same_transitions=_equally_long(layout, same),
+        same_costs=_classes(layout, "same_costs", parts.get("same_costs")),
+        independent_costs=_flag(parts.get(_FLAG)),
+        transitions=_known_transitions(layout, parts.get("transitions")),
+        costs=_known_costs(layout, len(names), parts.get("costs")),
+        most_costs=_ceilings(layout, names, parts.get("most_costs")),
+    )
+    _check_agreement(layout, found)
+    return found
+
+
+def _classes(layout: Layout, name: str, labels: Any) -> IntArray | None:
+    """The first row of each row's class; rows with the label -1 share with none."""
+    if labels is None:
+        return None
+    array = np.asarray(unmasked(name, labels))
+    if array.shape != (layout.num_rows,) or array.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"{name} are {layout.num_rows} whole numbers, one per row, equal for rows that share a law (-1: with no "
+            f"other); these have shape {array.shape} and type {array.dtype}"
+        )
+    alone = array < 0
+    _, first, inverse = np.unique(array, return_index=True, return_inverse=True)
+    rows = np.arange(layout.num_rows, dtype=np.int64)
+    classes = np.where(alone, rows, first[inverse.ravel()]).astype(np.int64)
+    return frozen(classes) if np.any(classes != rows) else None
+
+
+def _equally_long(layout: Layout, same: IntArray | None) -> IntArray | None:
+    if same is None:
+        return None
+    size = np.diff(layout.row_start)
+    wrong = np.flatnonzero(size != size[same])
+    if wrong.size:
+        row = int(wrong[0])
+        raise InvalidInput(
+            f"{layout.describe_row(row)} has {size[row]} successors, {layout.describe_row(int(same[row]))} has "
+            f"{size[same[row]]}: they cannot share one transition law"
+        )
+    return same
+
+
+def _flag(value: Any) -> bool:
+    if value is None:
+        return False
+    if np.size(value) != 1 or np.asarray(value).dtype != bool:
+        raise InvalidInput(f"independent_costs must be True or False, not {value!r}")
+    return bool(np.asarray(value).ravel()[0])
+
+
+def _known_transitions(layout: Layout, given: Any) -> FloatArray | None:
+    if given is None:
+        return None
+    name = "the known transition probability"
+    array = _with_gaps(name, given, (layout.num_triples,), layout.describe_triple)
+    starts, missing = layout.row_start[:-1], np.isnan(array)
+    gaps = np.add.reduceat(missing, starts)
+    half = np.flatnonzero((gaps > 0) & (gaps < np.diff(layout.row_start)))
+    if half.size:
+        raise InvalidInput(
+            f"the transitions of {layout.describe_row(int(half[0]))} are known in part; give all of a row, or NaN for "
+            "all of it"
+        )
+    sums = np.add.reduceat(np.where(missing, 0.0, array), starts)
+    off = np.flatnonzero((gaps == 0) & (np.abs(sums - 1.0) > TOL_ROW_SUM))
+    if off.size:
+        row = int(off[0])
+        raise InvalidInput(
+            f"the known transitions of {layout.describe_row(row)} sum to {float(sums[row])!r}, not 1; "
+            "divide the row by its sum"
+        )
+    return None if missing.all() else frozen(array)
+
+
+def _known_costs(layout: Layout, m: int, given: Any) -> FloatArray | None:
+    if given is None:
+        return None
+
+    def where(place: int) -> str:
+        return f"constraint {place // layout.num_rows}, {layout.describe_row(place % layout.num_rows)}"
+
+    array = numeric_array("the known costs", given)
+    if array.shape == (layout.num_rows,) and m == 1:
+        array = array[np.newaxis]
+    if array.shape != (m, layout.num_rows):
+        raise InvalidInput(f"known costs have the shape {(m, layout.num_rows)} (NaN: not known), not {array.shape}")
+    flat = _with_gaps("the known cost", array.ravel(), (array.size,), where)
+    return None if np.isnan(flat).all() else frozen(flat.reshape(array.shape))
+
+
+def _with_gaps(what: str, given: ArrayLike, shape: tuple[int, ...], where: Any) -> FloatArray:
+    """Numbers in [0, 1], or NaN."""
+    array = numeric_array(what, given)
+    if array.shape != shape:
+        raise InvalidInput(f"{what} has shape {array.shape}, expected {shape} (NaN: not known)")
+    filled = float_array(what, np.where(np.isnan(array), 0.0, array), shape, where)
+    within(what, filled, 0.0, 1.0, where)
+    return array.astype(np.float64)
+
+
+def _ceilings(layout: Layout, names: tuple[str, ...], given: Any) -> FloatArray | None:
+    if given is None:
+        return None
+    limit = np.full(len(names), float(layout.steps))
+    if isinstance(given, Mapping):
+        for name, value in given.items():
+            if name not in names:
+                raise InvalidInput(f"most_costs name {name!r}; the constraints are {', '.join(map(repr, names))}")
+            limit[names.index(name)] = value
+    elif isinstance(given, str):
+        raise InvalidInput(f"most_costs are numbers, one per constraint, not {kind_of(given)}")
+    else:
+        limit = float_array("the most that an episode costs", given, (len(names),))
+    checked = within("the most that an episode costs", limit, 0.0, float(layout.steps))
+    return None if np.all(checked == layout.steps) else frozen(checked)
+
+
+def _check_agreement(layout: Layout, known: Knowledge) -> None:
+    """Rows of one class cannot be known to differ, and the known parts of a class are known of all its rows."""
+    if known.same_transitions is not None and known.transitions is not None:
+        P, row = known.transitions, layout.row_of_triple
+        twin = layout.row_start[known.same_transitions[row]] + np.arange(layout.num_triples) - layout.row_start[row]
+        _refuse_twins(layout, row, P, P[twin], "transitions")
+    if known.same_costs is not None and known.costs is not None:
+        for values in known.costs:
+            _refuse_twins(layout, np.arange(layout.num_rows), values, values[known.same_costs], "costs")
+
+
+def _refuse_twins(layout: Layout, row: IntArray, own: FloatArray, first: FloatArray, what: str) -> None:
+    differ = (np.isnan(own) != np.isnan(first)) | (np.abs(own - first) > TOL_TRUE)
+    if differ.any():
+        place = layout.describe_row(int(row[np.flatnonzero(differ)[0]]))
+        raise InvalidInput(f"the known {what} of {place} are not those of the other rows of its class")
+
+
+# Is it true? ----------------------------------------------------------------------------------------------------------
+
+
+def check_truth(layout: Layout, known: Knowledge, transitions: FloatArray, means: FloatArray, kind: str) -> None:
+    """Refuse knowledge that a world with these transitions (num_triples,) and mean costs (m, num_rows) contradicts."""
+    if known.same_transitions is not None:
+        row = layout.row_of_triple
+        twin = layout.row_start[known.same_transitions[row]] + np.arange(layout.num_triples) - layout.row_start[row]
+        _refuse_false(layout, row, np.abs(transitions - transitions[twin]), "same_transitions")
+    rows = np.arange(layout.num_rows)
+    for g in means if known.same_costs is not None else ():
+        _refuse_false(layout, rows, np.abs(g - g[known.same_costs]), "same_costs")
+    if known.transitions is not None:
+        off = np.nan_to_num(np.abs(transitions - known.transitions))
+        _refuse_false(layout, layout.row_of_triple, off, "the known transitions")
+    if known.costs is not None:
+        for g, given in zip(means, known.costs, strict=True):
+            _refuse_false(layout, rows, np.nan_to_num(np.abs(g - given)), "the known costs")
+    if known.most_costs is not None:
+        # A drawn cost may be anything up to 1 where its mean is positive, unless costs are fixed numbers.
+        largest = means if kind == "deterministic" else (means > 0.0).astype(np.float64)
+        for i, most in enumerate(known.most_costs):
+            reached = _largest_sum(layout, transitions, largest[i])
+            if reached > most + TOL_TRUE:
+                raise InvalidInput(
+                    f"an episode can cost {reached:g} of constraint {i}, more than most_costs = {most:g}"
+                )
+
+
+def _refuse_false(layout: Layout, row: IntArray, off: FloatArray, what: str) -> None:
+    wrong = np.flatnonzero(off > TOL_TRUE)
+    if wrong.size:
+        raise InvalidInput(f"{what} are not true of this world: {layout.describe_row(int(row[wrong[0]]))} differs")
+
+
+def _largest_sum(layout: Layout, transitions: FloatArray, largest: FloatArray) -> float:
+    """The most that the entries of `largest` (num_rows,) add up to along any path that is possible."""
+    value = np.zeros(layout.num_states)
+    reached = np.where(transitions > 0.0, 0.0, -np.inf)
+    for k in reversed(range(layout.steps)):
+        rows, triples = layout.rows(k), layout.triples(k)
+        ahead = value[layout.successor[triples]] + reached[triples]
+        first = layout.row_start[rows] - layout.row_start[rows.start]
+        best = np.maximum.reduceat(ahead, first) + largest[rows]
+        value[layout.state_start[k] : layout.state_start[k + 1]] = best.reshape(-1, layout.num_actions).max(axis=1)
+    return float(value[0])

@@ -1,0 +1,266 @@
+"""What a learner may know of a world: its layout, the thresholds, names, and what else is known beforehand.
+
+A view is all that a learner is built on; the transitions and the costs of the world are not in it, unless somebody
+knows them and says so (`knowing`, `knowledge.py`). It has a file of its own, for those who have no simulator.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow import files
+from hedgerow.checks import FloatArray, IntArray, distinct_names, float_array, kind_of, numeric_array, within
+from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.model.knowledge import ARRAYS, NOTHING, Knowledge, checked_knowledge
+from hedgerow.model.layout import MAX_TRIPLES, Layout
+
+FILE_KIND = "view"
+FILE_VERSION = 1
+UNFIT = (InvalidInput, TypeError, ValueError, AttributeError, ArithmeticError, LookupError, MemoryError)
+"""What is raised where well-formed arrays and metadata do not describe what they should."""
+META = ("num_actions", "constraint_names", "state_labels", "action_labels")
+KNOWN = "known."
+"""Before the names of arrays of knowledge."""
+TYPES = {
+    "layer_sizes": "int64", "thresholds": "float64", "row_start": "int64", "successor": "int32",
+    **{f"{KNOWN}{name}": dtype for name, dtype in ARRAYS.items()},
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a learner may know: the layout, the thresholds, the names, and what else is known (`knowing`)."""
+
+    layout: Layout
+    thresholds: FloatArray
+    """(m,): alpha, each in [0, L]."""
+    constraint_names: tuple[str, ...]
+    state_labels: tuple[str, ...] | None = None
+    action_labels: tuple[str, ...] | None = None
+    knowledge: Knowledge = NOTHING
+
+    def __post_init__(self) -> None:
+        layout = self.layout
+        if not isinstance(layout, Layout):
+            raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
+        m = np.size(self.thresholds)
+        states = layout.state_labels if self.state_labels is None else self.state_labels
+        actions = layout.action_labels if self.action_labels is None else self.action_labels
+        layout = layout.labelled(states, actions)
+        names = distinct_names("constraint names", self.constraint_names, m)
+        checked: dict[str, Any] = {
+            "layout": layout,
+            "thresholds": checked_thresholds(layout, self.thresholds, m),
+            "constraint_names": names,
+            "state_labels": layout.state_labels,
+            "action_labels": layout.action_labels,
+            "knowledge": checked_knowledge(layout, names, self.knowledge),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def num_constraints(self) -> int:
+        return len(self.thresholds)
+
+    @property
+    def ceilings(self) -> FloatArray:
+        """(m,): the most that an episode can cost: L, or less where that is known."""
+        known = self.knowledge.most_costs
+        return np.full(self.num_constraints, float(self.layout.steps)) if known is None else known
+
+    @property
+    def binding(self) -> IntArray:
+        """The constraints that can be violated at all: an episode can cost more than their thresholds."""
+        return np.flatnonzero(self.thresholds < self.ceilings).astype(np.int64)
+
+    def knowing(
+        self,
+        *,
+        same_transitions: ArrayLike | None = None,
+        same_costs: ArrayLike | None = None,
+        independent_costs: bool | None = None,
+        transitions: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+        zero_costs: ArrayLike | None = None,
+        most_costs: ArrayLike | Mapping[str, float] | None = None,
+    ) -> View:
+        """The same view with more knowledge, piece by piece in the place of what was known so far.
+
+        `same_transitions`, `same_costs` (num_rows,): equal whole numbers for rows that share a law, -1 for a row that
+        shares with none. `transitions` (num_triples,): P, with NaN in the rows that are not known. `costs`
+        (m, num_rows): mean costs, NaN where not known; `zero_costs`, bool (num_rows,) or (m, num_rows): where costs
+        are surely 0. `most_costs` (m,) or {constraint: value}: what an episode can cost at most. Learners believe all
+        of it.
+
+            >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
+            >>> known = view.knowing(zero_costs=[True, False, True, True, True, True])
+            >>> known.knowledge.described(view.layout, view.constraint_names)
+            ["'delay': the mean costs of 5 rows are known, 5 of them as 0"]
+        """
+        parts = {name: getattr(self.knowledge, name) for name in ARRAYS}
+        given = {
+            "same_transitions": same_transitions,
+            "same_costs": same_costs,
+            "independent_costs": independent_costs,
+            "transitions": transitions,
+            "costs": costs,
+            "most_costs": most_costs,
+        }
+        parts |= {name: value for name, value in given.items() if value is not None}
+        if zero_costs is not None:
+            parts["costs"] = self._with_zero_costs(parts["costs"], zero_costs)
+        known = checked_knowledge(self.layout, self.constraint_names, parts)
+        return View(self.layout, self.thresholds, self.constraint_names, knowledge=known)
+
+    def _with_zero_costs(self, costs: Any, zero: ArrayLike) -> FloatArray:
+        shape, mask = (self.num_constraints, self.layout.num_rows), np.asarray(zero)
+        if mask.dtype != bool or mask.shape not in (shape, shape[1:]):
+            raise InvalidInput(
+                f"zero_costs are True or False for each of the {shape[1]} rows, or of shape {shape}; these have shape "
+                f"{mask.shape} and type {mask.dtype}"
+            )
+        known = np.full(shape, np.nan) if costs is None else np.array(np.broadcast_to(costs, shape), dtype=np.float64)
+        known[np.broadcast_to(mask, shape)] = 0.0
+        return known
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of everything in it: equal exactly for equal views, on every machine."""
+        return files.content_hash(FILE_KIND, FILE_VERSION, view_meta(self), view_arrays(self))
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write one data file, atomically; `hedgerow check` looks at it without a simulator."""
+        blob = files.pack(FILE_KIND, FILE_VERSION, view_meta(self), view_arrays(self))
+        files.save(path, blob, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> View:
+        """Read what `save` wrote; a damaged or foreign file is refused."""
+        return cls.from_file(files.load(path, FILE_KIND), str(path))
+
+    @classmethod
+    def from_file(cls, file: files.DataFile, source: str = "data") -> View:
+        if file.version != FILE_VERSION:
+            raise FileFormatError(
+                f"{source} has schema version {file.version}; this release reads version {FILE_VERSION}"
+            )
+        unexpected = sorted(set(file.meta) - set(META))
+        try:
+            if unexpected:
+                raise InvalidInput(f"unexpected metadata {unexpected}")
+            return view_from(file.meta, file.arrays)
+        except KeyError as error:
+            raise FileFormatError(f"{source} lacks the entry {error}") from error
+        except UNFIT as error:
+            raise FileFormatError(f"{source} does not describe a view: {error or 'no memory for it'}") from error
+
+    @classmethod
+    def of(
+        cls,
+        states: Sequence[Sequence[str]],
+        actions: Sequence[str],
+        thresholds: Mapping[str, float],
+        *,
+        successors: Mapping[tuple[str, str] | str, Sequence[str]] | None = None,
+        end: str = "end",
+    ) -> View:
+        """From names: the states of each layer, the actions, and the threshold of each constraint.
+
+        The first layer has one state; the terminal state `end` is added. `successors` says where a state, or a pair
+        (state, action), may lead; without it, and for pairs that it does not name, to every state of the next layer.
+
+            >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
+            >>> view.layout.describe_row(3), view.constraint_names
+            ("layer 1, state 'empty', action 'go'", ('delay',))
+        """
+        if not isinstance(thresholds, Mapping):
+            raise InvalidInput(f"thresholds are a mapping {{name: value}}, not {kind_of(thresholds)}")
+        if isinstance(states, str) or any(isinstance(layer, str) for layer in states):
+            raise InvalidInput("states are one list of names per layer: [['start'], ['left', 'right']]")
+        layers = [tuple(layer) for layer in states]
+        names = [name for layer in layers for name in layer]
+        sizes, labels = [*(len(layer) for layer in layers), 1], (*names, end)
+        layout = Layout(sizes, len(actions)).labelled(labels, actions)
+        if successors:
+            layout = _with_successors(layout, successors).labelled(labels, actions)
+        return cls(layout, np.array(list(thresholds.values()), dtype=np.float64), tuple(thresholds))
+
+
+def _with_successors(layout: Layout, successors: Mapping[tuple[str, str] | str, Sequence[str]]) -> Layout:
+    """The layout in which the named states and pairs lead to the named successors only."""
+    support = [block != 0.0 for block in layout.split_triples(np.ones(layout.num_triples))]
+    for key, targets in successors.items():
+        state = layout.state(key if isinstance(key, str) else key[0])
+        k = int(layout.layer_of_state[state])
+        if k == layout.steps or isinstance(targets, str):
+            raise InvalidInput(f"the successors of {key!r} must be a list of names; the terminal state has none")
+        local, first = state - int(layout.state_start[k]), int(layout.state_start[k + 1])
+        chosen = slice(None) if isinstance(key, str) else layout.action(key[1])
+        allowed = np.zeros(layout.layer_sizes[k + 1], dtype=bool)
+        for name in targets:
+            target = layout.state(name)
+            if layout.layer_of_state[target] != k + 1:
+                raise InvalidInput(f"{key!r} cannot lead to {name!r}: it is not in layer {k + 1}")
+            allowed[target - first] = True
+        support[k][local, chosen] = allowed
+    return Layout.from_support(support)
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+def view_meta(view: View) -> dict[str, Any]:
+    """The entries of `META`."""
+    return {
+        "num_actions": view.layout.num_actions,
+        "constraint_names": view.constraint_names,
+        "state_labels": view.state_labels,
+        "action_labels": view.action_labels,
+    }
+
+
+def view_arrays(view: View, *, support: bool = False) -> dict[str, NDArray[Any]]:
+    """The arrays of `TYPES`; a full support is left out unless it is asked for, and what is not known as well."""
+    layout = view.layout
+    arrays: dict[str, NDArray[Any]] = {
+        "layer_sizes": np.array(layout.layer_sizes, dtype=np.int64),
+        "thresholds": view.thresholds,
+    }
+    if support or not layout.is_full:
+        arrays |= {"row_start": layout.row_start, "successor": layout.successor}
+    return arrays | {f"{KNOWN}{name}": array for name, array in view.knowledge.arrays().items()}
+
+
+def view_from(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], max_triples: int = MAX_TRIPLES) -> View:
+    """What `view_meta` and `view_arrays` described; a few bytes must not ask for more than `max_triples`."""
+    for name, array in arrays.items():
+        flat = array.ndim == 1 or name == f"{KNOWN}costs"
+        if name not in TYPES or array.dtype != TYPES[name] or not flat:
+            raise InvalidInput(f"view.{name} is unexpected, or not a list of {TYPES.get(name, 'anything')}")
+    layout = Layout(
+        arrays["layer_sizes"].tolist(),
+        meta["num_actions"],
+        row_start=arrays.get("row_start"),
+        successor=arrays.get("successor"),
+        max_triples=max_triples,
+    )
+    layout = layout.labelled(meta["state_labels"], meta["action_labels"])
+    names = distinct_names("constraint names", meta["constraint_names"], arrays["thresholds"].size)
+    parts = {name.removeprefix(KNOWN): array for name, array in arrays.items() if name.startswith(KNOWN)}
+    return View(layout, arrays["thresholds"], names, knowledge=checked_knowledge(layout, names, parts))
+
+
+def checked_thresholds(layout: Layout, thresholds: ArrayLike, m: int) -> FloatArray:
+    numbers = numeric_array("the thresholds", thresholds)
+    if numbers.ndim == 0:
+        raise InvalidInput(f"thresholds must be a sequence with one number per constraint ({m}), not {thresholds!r}")
+    array = float_array("the threshold", numbers, (m,))
+    # alpha in [0, L]^m (paper, section 2): a cost of an episode lies in [0, L], so a larger one could not bind.
+    return within("the threshold", array, 0.0, float(layout.steps))
