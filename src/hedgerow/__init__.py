@@ -15,7 +15,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedgerow import catalogue, errors, learners, results
+    from hedgerow import catalogue, errors, estimates, learners, results
     from hedgerow.adversaries import losses
     from hedgerow.contract.checker import check_learner
     from hedgerow.environments.protocol import Environment
@@ -103,6 +103,7 @@ __all__ = [
     "check_learner",
     "costs",
     "errors",
+    "estimates",
     "learners",
     "load",
     "losses",
@@ -121,6 +122,7 @@ __all__ = [
 _MODULES = {
     "catalogue": "hedgerow.catalogue",
     "errors": "hedgerow.errors",
+    "estimates": "hedgerow.estimates",
     "learners": "hedgerow.learners",
     "losses": "hedgerow.adversaries.losses",
     "occupancy": "hedgerow.model.occupancy",

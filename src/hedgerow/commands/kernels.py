@@ -144,9 +144,11 @@ def _embed(world: CMDP) -> None:
     """What simulations call step by step, what a loop of somebody else's does, and what learners in Python do."""
     import numpy as np
 
+    from hedgerow.estimates.kt import kt_interval
     from hedgerow.learners.mirror.svops import SVOPS
     from hedgerow.learners.statistics import Statistics
 
+    kt_interval(1, 0.5, 1.0)
     _simulate(world, step_wise=True)
     learner, statistics = SVOPS(world.view(), EPISODES, 0.1), Statistics(world.view(), EPISODES, 0.1)
     episode = world.play(learner.plan().policy, np.random.default_rng(0))
