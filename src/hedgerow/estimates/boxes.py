@@ -11,11 +11,11 @@ least its lo and at most its hi, so that
 changes the intervals but not the set. A row without visits may do anything, a row with one successor nothing else.
 Whatever the rounding, lo <= hi and sum lo <= 1 <= sum hi, so that no row's set is empty.
 
-Only rows that an episode visited change, and rows that share a law with them: `refresh_rows` is the update, `refresh_all`
-the same for a fresh start. Intervals that hold at all times (`kt`) may be older than the counts. `refresh_grown` makes
-those anew whose visits grew by 2 % since, about 50 ln T times in a run instead of T times, and takes of the costs what
-all intervals so far have in common. That is empty only if the truth has left one of them; then the last one stands.
-What is known exactly is never refreshed.
+Only rows that an episode visited change, and rows that share a law with them: `refresh_rows` is the update,
+`refresh_all` the same for a fresh start. Intervals that hold at all times (`kt`) may be older than the counts.
+`refresh_grown` makes those anew whose visits grew by 2 % since, about 50 ln T times in a run instead of T times, and
+takes of the costs what all intervals so far have in common. That is empty only if the truth has left one of them; then
+the last one stands. What is known exactly is never refreshed.
 """
 
 from __future__ import annotations
@@ -114,9 +114,7 @@ def refresh_rows(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, bo
 
 
 @kernel
-def refresh_grown(
-    index: Index, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes, changed: IntArray
-) -> int:
+def refresh_grown(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes, changed: IntArray) -> int:
     """`refresh_rows`, of those alone that have grown; returns how many rows `changed` (2 num_rows,) lists then."""
     laws, count = rule.laws, 0
     for k in range(len(rows)):

@@ -11,8 +11,8 @@ the first row of their class, which an episode may visit several times. All thes
 draw. Of their costs only the first does, because costs of one episode may depend on each other, unless they are known
 not to.
 
-The costs of an episode that was cut short, or in which a person chose an action, count only if nobody decided by looking
-at them: else a pair would be visited more often when costs before it were low, and its mean would be off.
+The costs of an episode that was cut short, or in which a person chose an action, count only if nobody decided by
+looking at them: else a pair would be visited more often when costs before it were low, and its mean would be off.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ from hedgerow.checks import positive_share, whole_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.shares import Shares, make_shares
 from hedgerow.estimates.kt import kt_bounds
+from hedgerow.estimates.shares import Shares, make_shares
 from hedgerow.estimates.unknowns import Unknowns, make_unknowns
 from hedgerow.model.layout import Layout
 

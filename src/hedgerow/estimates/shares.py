@@ -1,9 +1,10 @@
 """How the failure probability 5 delta of the clean event is spent when intervals are those of `kt.py`.
 
-Everything that is to hold for ever is a supermartingale with a failure probability of its own; their sum is what counts.
-Costs decide more than transitions, so that of five parts three go to costs and two to transitions (3:2), and all five to
-costs where no transition has to be estimated. Half of the costs' parts go to the aggregate certificate (`aggregate.py`)
-where there is one, and half of the transitions' parts to the balls of wide rows (`ball.py`) where there are any.
+Everything that is to hold for ever is a supermartingale with a failure probability of its own; their sum is what
+counts. Costs decide more than transitions, so that of five parts three go to costs and two to transitions (3:2), and
+all five to costs where no transition has to be estimated. Half of the costs' parts go to the aggregate certificate
+(`aggregate.py`) where there is one, and half of the transitions' parts to the balls of wide rows (`ball.py`) where
+there are any.
 """
 
 from __future__ import annotations

@@ -26,7 +26,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from hedgerow.checks import BoolArray, FloatArray, IntArray, distinct_names, float_array, frozen, unmasked, whole_number, within
+from hedgerow.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    distinct_names,
+    float_array,
+    frozen,
+    unmasked,
+    whole_number,
+    within,
+)
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import TOL_ROW_SUM
 

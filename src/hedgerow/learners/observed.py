@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, IntArray, frozen, kind_of, num_episodes, positive_share
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.boxes import BoxRule, make_boxes, refresh_all, refresh_rows
-from hedgerow.estimates.counts import make_counts, record
-from hedgerow.estimates.radii import Radii, transition_radius
+from hedgerow.estimates.boxes import make_box_rule, make_boxes, refresh_all, refresh_rows
+from hedgerow.estimates.counts import make_counts, record, record_costs
+from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii, transition_radius
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.observed_state import checked_state
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
@@ -43,12 +44,14 @@ class Observed:
         self.episodes = None if episodes is None else num_episodes(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
         self.radii = Radii(radii, confidence_scale)
-        self.transitions = None if transitions is None else checked_transitions(self.layout, transitions)
+        if transitions is not None:
+            self.view = view.knowing(transitions=checked_transitions(self.layout, transitions))
         columns = view.num_constraints + 1  # the last one is the loss
-        rule = self.radii.rule(self.layout, columns, self.delta, self.episodes)
-        self._rule = BoxRule(rule, clip_costs=True, known_transitions=transitions is not None)
+        unknowns = make_unknowns(self.layout, view.num_constraints, self.view.knowledge, extra=1)
+        rule = self.radii.rule(self.layout, columns, self.delta, self.episodes, unknowns)
+        self._rule = make_box_rule(rule, unknowns, clip_costs=True)
         self._counts = make_counts(self.layout, columns)
-        self._boxes = make_boxes(self.layout, columns, clip_costs=True, transitions=self.transitions)
+        self._boxes = make_boxes(unknowns, clip_costs=True)
         self._index = index_of(self.layout)
         self._added = 0
         self._visits_then: IntArray | None = None
@@ -66,11 +69,14 @@ class Observed:
         if self.episodes is not None and self._added >= self.episodes:
             raise InvalidInput(
                 f"the radii were made for {self.episodes} episodes, and so many were added; make statistics for more, "
-                "or use radii='anytime' with episodes=None"
+                f"or use radii={WITHOUT_HORIZON[0]!r} with episodes=None"
             )
         seen = np.column_stack((episode.costs, episode.losses))
         rows = episode.rows.copy()  # kernels are compiled for arrays that can be written to
-        record(self._counts, rows, episode.triples.copy(), seen)
+        laws = self._rule.laws
+        record(self._index, laws, self._counts, rows, episode.triples.copy())
+        if episode.costs_count or self.view.knowledge.independent_costs:
+            record_costs(laws, self._counts, rows, seen)
         refresh_rows(self._index, self._counts, self._rule, rows, self._boxes)
         self._added += 1
 
@@ -113,12 +119,12 @@ class Observed:
     @property
     def mean_costs(self) -> FloatArray:
         """(num_rows, m): mean costs, 0 in rows without visits"""
-        return frozen(self._counts.cost_sums[:, :-1] / np.maximum(1, self._counts.num_visits)[:, None])
+        return frozen(self._counts.cost_sums[:, :-1] / np.maximum(1, self._counts.num_costs)[:, None])
 
     @property
     def mean_loss(self) -> FloatArray:
         """(num_rows,): mean losses, 0 in rows without visits"""
-        return frozen(self._counts.cost_sums[:, -1] / np.maximum(1, self._counts.num_visits))
+        return frozen(self._counts.cost_sums[:, -1] / np.maximum(1, self._counts.num_costs))
 
     @property
     def mean_transitions(self) -> FloatArray:
@@ -140,8 +146,8 @@ class Observed:
             min(1.0, transition_radius(self._rule.radii, float(p), int(n)))
             for p, n in zip(self.mean_transitions, visits, strict=True)
         ]
-        known = np.diff(layout.row_start)[layout.row_of_triple] == 1
-        return frozen(np.where(known | self._rule.known_transitions, 0.0, radii))
+        known = self._rule.uncertain[layout.row_of_triple] == 0
+        return frozen(np.where(known, 0.0, radii))
 
     @property
     def lower(self) -> FloatArray:
@@ -184,11 +190,12 @@ class Observed:
             "episodes": np.array([self._added, -1 if self.episodes is None else self.episodes]),
             "num_visits": counts.num_visits.copy(),
             "num_moves": counts.num_moves.copy(),
+            "num_costs": counts.num_costs.copy(),
             "sums": counts.cost_sums.copy(),
             "visits_then": np.zeros(0, dtype=np.int64) if self._visits_then is None else self._visits_then.copy(),
         }
-        if self.transitions is not None:
-            arrays["transitions"] = self.transitions.copy()
+        if self.view.knowledge.transitions is not None:
+            arrays["transitions"] = self.view.knowledge.transitions.copy()
         return arrays
 
     @classmethod
@@ -197,14 +204,9 @@ class Observed:
         if not isinstance(view, View):
             raise InvalidInput(f"statistics are kept of a view, such as world.view(), not of {kind_of(view)}")
         found = checked_state(view.layout, view.num_constraints + 1, state)
-        seen = cls(
-            view,
-            found.episodes,
-            found.delta,
-            found.radii,
-            confidence_scale=found.confidence_scale,
-            transitions=found.transitions,
-        )
+        if found.transitions is not None:
+            view = view.knowing(transitions=found.transitions)
+        seen = cls(view, found.episodes, found.delta, found.radii, confidence_scale=found.confidence_scale)
         seen._added = found.added
         seen._counts.take(found.counts)
         seen._visits_then = found.visits_then

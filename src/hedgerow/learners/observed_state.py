@@ -18,7 +18,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.estimates.counts import Counts
 from hedgerow.model.layout import Layout
 
-ENTRIES = {"radii", "settings", "episodes", "num_visits", "num_moves", "sums", "visits_then"}
+ENTRIES = {"radii", "settings", "episodes", "num_visits", "num_moves", "num_costs", "sums", "visits_then"}
 TOL_SUM = 1e-9
 """Sums of numbers in [0, 1] may pass the number of their terms by rounding."""
 
@@ -39,6 +39,7 @@ class ObservedState(NamedTuple):
 def checked_state(layout: Layout, num_columns: int, state: Mapping[str, NDArray[Any]]) -> ObservedState:
     """What `Observed.state()` returned, for counts with so many columns of sums (costs, and the loss)."""
     given = dict(state)
+    given.setdefault("num_costs", given.get("num_visits", np.zeros(0, dtype=np.int64)))  # of an earlier release
     transitions = given.pop("transitions", None)
     if set(given) != ENTRIES:
         wrong = sorted(set(given) ^ ENTRIES)
@@ -48,11 +49,13 @@ def checked_state(layout: Layout, num_columns: int, state: Mapping[str, NDArray[
     added, limit = episodes.tolist()
     visits = _whole("num_visits", given["num_visits"], (layout.num_rows,))
     moves = _whole("num_moves", given["num_moves"], (layout.num_triples,))
+    num_costs = _whole("num_costs", given["num_costs"], (layout.num_rows,))
     sums = float_array("sums of the state", given["sums"], (layout.num_rows, num_columns))
     then = np.asarray(given["visits_then"])
     visits_then = None if then.size == 0 else _whole("visits_then", then, (layout.num_rows,))
     _check_flow(layout, added, visits, moves)
-    _demand(bool(np.all((sums >= 0.0) & (sums <= visits[:, None] + TOL_SUM))), "sums are not those of the visits")
+    _demand(bool(np.all(num_costs <= visits)), "more costs were counted than there are visits")
+    _demand(bool(np.all((sums >= 0.0) & (sums <= num_costs[:, None] + TOL_SUM))), "sums are not those of the visits")
     _demand(visits_then is None or bool(np.all(visits_then <= visits)), "visits_then are more than the visits")
     return ObservedState(
         radii=str(np.asarray(given["radii"])),
@@ -60,7 +63,7 @@ def checked_state(layout: Layout, num_columns: int, state: Mapping[str, NDArray[
         confidence_scale=float(settings[1]),
         added=added,
         episodes=None if limit == -1 else limit,
-        counts=Counts(visits, moves, sums),
+        counts=Counts(visits, moves, num_costs, sums),
         visits_then=visits_then,
         transitions=transitions,
     )

@@ -74,7 +74,9 @@ class MirrorLearner(ABC):
         transitions: ArrayLike | None = None, **switches: Unpack[CommonSwitches],
     ) -> None:  # fmt: skip
         view = checked_view(view)
-        self.view = view if transitions is None else view.knowing(transitions=checked_transitions(view.layout, transitions))
+        self.view = (
+            view if transitions is None else view.knowing(transitions=checked_transitions(view.layout, transitions))
+        )
         self.layout = view.layout
         self.turn: Turn = {}
         self.settings = make_settings(preset, {**self.defaults, **switches}, self.switches, type(self).__name__)
@@ -106,7 +108,7 @@ class MirrorLearner(ABC):
 
     def _make_baseline(self, policies: FloatArray, costs: FloatArray, constrained: bool = True) -> Baseline:
         """Safe policies (K, num_rows) with the costs (m,) of their mixture, and the constraints that bind."""
-        # A cost never exceeds its ceiling: such a threshold cannot bind, and its term of the mixing weight would be 0/0.
+        # No cost exceeds its ceiling: such a threshold cannot bind, and its term of the mixing weight would be 0/0.
         binding = self.view.binding if constrained else np.zeros(0, dtype=np.int64)
         return Baseline(policies, costs, self.view.thresholds.copy(), self.view.ceilings.copy(), binding)
 

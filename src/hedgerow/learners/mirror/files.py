@@ -150,7 +150,7 @@ def _from_version_3(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
 
 
 def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The costs of every visit counted, boxes did not know with how many visits they were made, and P was an argument."""
+    """The costs of every visit counted, boxes did not know how many visits made them, and P was an argument."""
     visits = arrays["state.counts.num_visits"]
     known = {"view.known.transitions": arrays["argument.transitions"]} if "argument.transitions" in arrays else {}
     return {

@@ -127,8 +127,8 @@ def bound_costs(core: Core) -> None:
 
 @kernel
 def cost_bounds(core: Core, bounds: FloatArray) -> None:
-    """Upper bounds (m,) of the expected costs of the next episode before its coin, at most the ceilings: of the mixture if
-    there is a baseline, else the joint robust cost of the policy.
+    """Upper bounds (m,) of the expected costs of the next episode before its coin, at most the ceilings: of the mixture
+    if there is a baseline, else the joint robust cost of the policy.
     """
     lam, beta, ceilings = core.state.reals.mixing, core.baseline.costs, core.baseline.ceilings
     if len(core.baseline.policies) == 0:

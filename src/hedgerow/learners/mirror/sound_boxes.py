@@ -105,7 +105,11 @@ def _check_older_transitions(layout: Layout, core: Core, then: IntArray, changed
     counts, boxes = core.state.counts, core.state.boxes
     lower_most, upper_least = np.ones(layout.num_triples), np.zeros(layout.num_triples)
     _older_bounds(core.index, core.rule.box.radii, counts, then, lower_most, upper_least)
-    narrow = changed & (core.rule.box.uncertain == 1)[layout.row_of_triple] & ((boxes.lower > lower_most + TOLERANCE) | (boxes.upper < upper_least - TOLERANCE))
+    narrow = (
+        changed
+        & (core.rule.box.uncertain == 1)[layout.row_of_triple]
+        & ((boxes.lower > lower_most + TOLERANCE) | (boxes.upper < upper_least - TOLERANCE))
+    )
     if np.any(narrow):
         where = layout.describe_triple(int(np.flatnonzero(narrow)[0]))
         raise InvalidInput(f"state.boxes.lower, state.boxes.upper of {where} are narrower than any epoch makes them")

@@ -4,8 +4,8 @@ Every episode visits one pair per layer and moves on from it once, so that for t
 
     sum of N over a layer = t,    sum_x' M(x,a,x') = N(x,a),    sum_a N(x',a) = sum of M into x',    0 <= S <= N
 
-all exactly: sums of t costs in [0, 1] are rounded to at most t. An episode that was cut short misses its last layers, and
-where rows share a law the first row of a class has the counts of all: then only totals can be held against t.
+all exactly: sums of t costs in [0, 1] are rounded to at most t. An episode that was cut short misses its last layers,
+and where rows share a law the first row of a class has the counts of all: then only totals can be held against t.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Intervals that are older than the counts and cut with each other: what a file may claim of them.
 
-A box of transitions was made with N' visits of which M' led to each successor, M - (N - N') <= M' <= M; where N' = N it is
-computed anew and has to agree. The bounds of a mean cost have been cut with all those before: they are no tighter than
-any order of the same costs could have made them, and not wider than the last of them.
+A box of transitions was made with N' visits of which M' led to each successor, M - (N - N') <= M' <= M; where N' = N it
+is computed anew and has to agree. The bounds of a mean cost have been cut with all those before: they are no tighter
+than any order of the same costs could have made them, and not wider than the last of them.
 
     LCB <= LCB(ceil S, S)     all of the sum came first        LCB >= LCB(K', S') for the least possible S'
     UCB >= UCB(ceil F, ceil F - F),  F = K - S                 UCB <= UCB(K', S') for the largest possible S'

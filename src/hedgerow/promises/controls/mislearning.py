@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray
-from hedgerow.estimates.boxes import make_boxes, refresh_all, refresh_row
+from hedgerow.estimates.boxes import make_boxes, refresh_all, refresh_costs
 from hedgerow.estimates.columns import load_columns
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.plans import MirrorPlan
 from hedgerow.learners.mirror.rescue import project_now
@@ -80,7 +81,7 @@ class SkipsFirstLayer(CVOPS):
         super().observe(Episode.trusted(episode.layout, episode.rows, episode.triples, episode.losses, seen))
         core = self.core
         core.state.counts.cost_sums[row] += episode.costs[0]
-        refresh_row(core.index, core.state.counts, core.rule.box, row, core.state.boxes)
+        refresh_costs(core.state.counts, core.rule.box, row, core.state.boxes)
 
 
 class WrongCounts(SVOPS):
@@ -90,7 +91,7 @@ class WrongCounts(SVOPS):
         plan = super().plan()
         core, counts = self.core, self.core.state.counts
         visits = np.full_like(counts.num_visits, self.episode)
-        wrong = make_boxes(self.layout, self.view.num_constraints)
+        wrong = make_boxes(make_unknowns(self.layout, self.view.num_constraints))
         refresh_all(core.index, counts.replace(num_visits=visits), core.rule.box, wrong)
         load_columns(core.index, wrong.lower, wrong.upper, core.state.policy, core.buffers.columns)
         return plan
