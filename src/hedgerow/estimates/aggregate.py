@@ -278,5 +278,5 @@ def mean_value(index: Index, row: int, p: FloatArray, values: FloatArray) -> flo
     start, stop = triples_of(index, row)
     total = 0.0
     for j in range(start, stop):
-        total += p[j] * values[index.successor[j]]
+        total += p[j] * values[np.uint64(index.successor[j])]
     return total

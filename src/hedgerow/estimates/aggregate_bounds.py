@@ -45,11 +45,17 @@ class AggregateScratch(Bundle):
     """V_lo (num_states,) of one constraint"""
     high: FloatArray
     """V_hi (num_states,)"""
+    middle: FloatArray
+    """(V_lo + V_hi) / 2 (num_states,)"""
+    expected_middle: FloatArray
+    """(num_rows,): p_hat . middle, where q_hat > 0"""
+    expected: FloatArray
+    """(num_rows,): p_hat . V of one generation, where N > 0"""
 
 
 def make_aggregate_scratch(layout: Layout) -> AggregateScratch:
-    states = layout.num_states
-    return AggregateScratch(np.zeros(states), np.zeros(layout.num_rows), np.zeros(states), np.zeros(states))
+    states, rows = layout.num_states, layout.num_rows
+    return AggregateScratch(*(np.zeros(size) for size in (states, rows, states, states, states, rows, rows)))
 
 
 @kernel
@@ -115,9 +121,9 @@ def _least_bound(
     for slot in (best, other):
         if aggregate.episodes[slot] > 0 and (slot != best or least == np.inf):
             score = _first_line(index, rule, aggregate, scratch, slot, i)
-            if score < bound:
+            if score < min(bound, least):
                 if not ready:
-                    _fill_robust_values(index, columns, boxes, scratch, i)
+                    _fill_robust_values(index, columns, boxes, aggregate.p_hat, scratch, i)
                     ready = True
                 score += _other_lines(index, boxes, aggregate, scratch, slot, i)
             if score < least:
@@ -135,23 +141,30 @@ def _first_line(
     for r in range(len(q_hat)):
         nominal += q_hat[r] * aggregate.g_hat[r, i]
         if visits[r] > 0:
-            expected += visits[r] * (aggregate.g_hat[r, i] + mean_value(index, r, aggregate.p_hat, values))
+            scratch.expected[r] = mean = mean_value(index, r, aggregate.p_hat, values)
+            expected += visits[r] * (aggregate.g_hat[r, i] + mean)
     log_term = log_term_of(rule.log_inverse_delta, len(rule.watched), aggregate.generation[slot])
     radius = aggregate_radius(log_term, aggregate.squares[slot, i], aggregate.ranges[slot, i])
     return nominal + (aggregate.sums[slot, i] + radius - expected) / n
 
 
 @kernel
-def _fill_robust_values(index: Index, columns: Columns, boxes: Boxes, scratch: AggregateScratch, i: int) -> None:
+def _fill_robust_values(
+    index: Index, columns: Columns, boxes: Boxes, p_hat: FloatArray, scratch: AggregateScratch, i: int
+) -> None:
     """V_hi and V_lo of constraint i; the latter is -1 times the largest of the negative costs."""
-    last = len(scratch.low) - 1
+    low, high, middle, last = scratch.low, scratch.high, scratch.middle, len(scratch.low) - 1
     joint_cost_of_columns(index, columns, boxes.cost_upper, i, 1.0)
     for x in range(last):
-        scratch.high[x] = columns.values[x]
+        high[x] = columns.values[x]
     joint_cost_of_columns(index, columns, boxes.cost_lower, i, -1.0)
     for x in range(last):
-        scratch.low[x] = -columns.values[x]
-    scratch.high[last] = scratch.low[last] = 0.0
+        low[x] = -columns.values[x]
+        middle[x] = 0.5 * (low[x] + high[x])
+    low[last] = high[last] = middle[last] = 0.0
+    for r in range(len(scratch.q_hat)):
+        if scratch.q_hat[r] > 0.0:
+            scratch.expected_middle[r] = mean_value(index, r, p_hat, middle)
 
 
 @kernel
@@ -187,15 +200,12 @@ def _transition_error(
     start, stop = triples_of(index, row)
     if stop - start == 1:
         return 0.0
-    middle = 0.0
-    for j in range(start, stop):
-        y = index.successor[j]
-        middle += p_hat[j] * (0.5 * q * (scratch.low[y] + scratch.high[y]) - nu * values[y])
+    f_0 = (q * scratch.expected_middle[row] if q > 0.0 else 0.0) - (nu * scratch.expected[row] if nu > 0.0 else 0.0)
     total = 0.0
     for j in range(start, stop):
-        y = index.successor[j]
-        base = nu * values[y] + middle
-        up = max(boxes.upper[j] - p_hat[j], 0.0) * max(q * scratch.high[y] - base, 0.0)
-        down = max(p_hat[j] - boxes.lower[j], 0.0) * max(base - q * scratch.low[y], 0.0)
-        total += max(up, down)
+        y = np.uint64(index.successor[j])
+        base = nu * values[y] + f_0
+        up = max(boxes.upper[j] - p_hat[j], 0.0) * (q * scratch.high[y] - base)
+        down = max(p_hat[j] - boxes.lower[j], 0.0) * (base - q * scratch.low[y])
+        total += max(up, down)  # one of them is not negative, for f_lo <= f_hi
     return total
