@@ -91,7 +91,9 @@ def test_a_run_says_what_its_twin_says(seed: int) -> None:
 
 def only_slot(aggregate: Aggregate, slot: int) -> Aggregate:
     """A copy in which the other slots have no episodes, and no generation is due."""
-    copy = type(aggregate)(*(type(v)(v.values.copy()) if hasattr(v, "values") else v.copy() for v in aggregate.as_dict().values()))
+    copy = type(aggregate)(
+        *(type(v)(v.values.copy()) if hasattr(v, "values") else v.copy() for v in aggregate.as_dict().values())
+    )
     copy.episodes[np.arange(NUM_SLOTS) != slot] = 0
     copy.best[:] = slot
     copy.numbers.next_start = 10**9
@@ -175,7 +177,9 @@ def test_a_saved_state_goes_on_with_the_same_bits() -> None:
                 world.aggregate = make_aggregate(world.layout, 2)
                 for name, array in flat_arrays(world.aggregate).items():
                     array[...] = saved[name]
-                world.scratch = type(world.scratch)(*(np.full_like(a, np.nan) for a in world.scratch.as_dict().values()))
+                world.scratch = type(world.scratch)(
+                    *(np.full_like(a, np.nan) for a in world.scratch.as_dict().values())
+                )
     assert said[0] == said[1]
 
 

@@ -98,14 +98,22 @@ class AggregateRule(Bundle):
     """(num_rows, m): 1 where g_hat is the truth"""
 
 
-def make_aggregate(layout: Layout, num_constraints: int, transitions: ArrayLike | None = None) -> Aggregate:
-    """Before the first episode. Of `transitions` (num_triples,), if given, known rows start with their own."""
+def make_aggregate(
+    layout: Layout, num_constraints: int, transitions: FloatArray | None = None, costs: FloatArray | None = None
+) -> Aggregate:
+    """Before the first episode. What is known of `transitions` (num_triples,) and `costs` (num_rows, m), if anything,
+    and not NaN, is its own centre.
+    """
     m = whole_number("the number of constraints", num_constraints, 0)
     sizes = np.diff(layout.row_start)
-    uniform = np.repeat(1.0 / sizes, sizes)
+    p_hat, g_hat = np.repeat(1.0 / sizes, sizes), np.full((layout.num_rows, m), 0.5)
+    if transitions is not None:
+        p_hat = np.where(np.isnan(transitions), p_hat, transitions)
+    if costs is not None:
+        g_hat = np.where(np.isnan(costs), g_hat, costs)
     return Aggregate(
-        p_hat=uniform if transitions is None else np.array(transitions, dtype=np.float64),
-        g_hat=np.full((layout.num_rows, m), 0.5),
+        p_hat=p_hat,
+        g_hat=g_hat,
         values=np.zeros((NUM_SLOTS, m, layout.num_states)),
         ranges=np.ones((NUM_SLOTS, m)),
         sums=np.zeros((NUM_SLOTS, m)),
@@ -117,6 +125,15 @@ def make_aggregate(layout: Layout, num_constraints: int, transitions: ArrayLike 
         best=np.zeros(m, dtype=np.int64),
         numbers=AggregateNumbers(np.array([0, 0, FIRST_START, 0], dtype=np.int64)),
     )
+
+
+def no_aggregate() -> Aggregate:
+    """For learners that have none."""
+    none, num = np.zeros(0), np.zeros(0, dtype=np.int64)
+    return Aggregate(
+        none, none.reshape(0, 0), none.reshape(0, 0, 0), *(none.reshape(0, 0).copy() for _ in range(3)),
+        num.reshape(0, 0), *(num.copy() for _ in range(4)), AggregateNumbers(),
+    )  # fmt: skip
 
 
 def make_aggregate_rule(

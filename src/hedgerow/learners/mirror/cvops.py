@@ -79,6 +79,7 @@ class CVOPS(MirrorLearner):
 
     kind: ClassVar[str] = "cv-ops"
     switches: ClassVar[frozenset[str]] = names_of(SearchSwitches)
+    mixes: ClassVar[bool] = True
     defaults: ClassVar[Mapping[str, Any]] = {"mixture_bound": "auto"}
 
     def __init__(

@@ -43,6 +43,7 @@ class SOPS(MirrorLearner):
 
     kind: ClassVar[str] = "s-ops"
     switches: ClassVar[frozenset[str]] = names_of(MixingSwitches)
+    mixes: ClassVar[bool] = True
 
     def __init__(
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
