@@ -1,7 +1,7 @@
 """The aggregate certificate: one sum over all episodes of the learner's own policy instead of one interval per pair.
 
-In the box bound of a policy's cost the worst cases of all rows add up; the errors of rows do not. A *generation* freezes
-a function V on the states, per constraint, and then counts over the episodes that the own policy plays:
+In the box bound of a policy's cost the worst cases of all rows add up; the errors of rows do not. A *generation*
+freezes a function V on the states, per constraint, and then counts over the episodes that the own policy plays:
 
     n, N(r)      episodes, and visits of row r in them
     SX           = sum of c + V(x')             over their steps: cost c, next state x'
@@ -15,8 +15,8 @@ with centres g_hat, p_hat from before the episode. With y(r) = g(r) + P(r) . V o
 but for a probability of delta_A (`aggregate_radius.py`). Statement, proof and what it rests on: docs/aggregate.md. What
 follows for the present policy is in `aggregate_bounds.py`.
 
-R is a bound of D and d from above. Where a cost or a row is known, its mean takes the place of what was drawn: no error.
-V is the nominal value of the policy of the time when a generation starts, so the new ones fit the present policy
+R is a bound of D and d from above. Where a cost or a row is known, its mean takes the place of what was drawn: no
+error. V is the nominal value of the policy of the time when a generation starts, so the new ones fit the present policy
 better, while the old ones have more episodes. The last NUM_SLOTS are kept.
 """
 
@@ -129,11 +129,22 @@ def make_aggregate(
 
 def no_aggregate() -> Aggregate:
     """For learners that have none."""
-    none, num = np.zeros(0), np.zeros(0, dtype=np.int64)
+    none: FloatArray = np.zeros((0, 0))
+    num: IntArray = np.zeros(0, dtype=np.int64)
     return Aggregate(
-        none, none.reshape(0, 0), none.reshape(0, 0, 0), *(none.reshape(0, 0).copy() for _ in range(3)),
-        num.reshape(0, 0), *(num.copy() for _ in range(4)), AggregateNumbers(),
-    )  # fmt: skip
+        p_hat=np.zeros(0),
+        g_hat=none.copy(),
+        values=np.zeros((0, 0, 0)),
+        ranges=none.copy(),
+        sums=none.copy(),
+        squares=none.copy(),
+        visits=np.zeros((0, 0), dtype=np.int64),
+        episodes=num.copy(),
+        generation=num.copy(),
+        closed=num.copy(),
+        best=num.copy(),
+        numbers=AggregateNumbers(),
+    )
 
 
 def make_aggregate_rule(
@@ -229,7 +240,8 @@ def close_generations(aggregate: Aggregate) -> None:
     """To be called when an own episode was cut short, or its actions were not the policy's: it cannot be counted.
 
     To leave it out because of what happened in it would spoil all sums to which later episodes are added. So no
-    generation counts any more. What they say of the episodes before stays true, and the next evaluation starts a new one.
+    generation counts any more. What they say of the episodes before stays true, and the next evaluation starts a new
+    one.
     """
     for slot in range(len(aggregate.generation)):
         if aggregate.generation[slot] >= 0 and aggregate.closed[slot] == 0:

@@ -64,7 +64,8 @@ def _check_costs(core: Core, boxes: Boxes) -> None:
     _refuse((upper[first] < lowest - TOLERANCE) | (upper[first] > wide_high + TOLERANCE), "cost_upper")
     _refuse(np.any(lower > upper + TOLERANCE, axis=1), "cost_lower")
     width = np.max(upper - lower, axis=1, initial=0.0) / 2.0
-    _refuse(np.abs(boxes.xi - width)[np.any(unknown, axis=1)] > TOLERANCE, "xi")
+    seen = boxes.cost_visits[rule.laws.costs_at] > 0
+    _refuse((np.abs(boxes.xi - width) > TOLERANCE) & seen & np.any(unknown, axis=1), "xi")
 
 
 def _check_moves(learner: MirrorLearner) -> None:
