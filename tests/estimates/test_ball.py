@@ -19,7 +19,7 @@ def largest_mean(counts: np.ndarray, radius: float, V: np.ndarray) -> float:
     num_moves = np.concatenate([[99, 99, 99], counts, [99]])
     successor = np.concatenate([[0], np.arange(size, 0, -1), [0]]).astype(np.int32)
     values = np.concatenate([[1e9], V[::-1], [1e9]])
-    return ball_value(num_moves, 3, size, int(counts.sum()), radius, successor, 1, values)
+    return ball_value(num_moves, 3, size, int(counts.sum()), radius, successor, 1, values, 1e-13)
 
 
 def rows(count: int, seed: int, most_visits: float = 7.0) -> list[tuple[np.ndarray, np.ndarray, float]]:

@@ -7,7 +7,7 @@ best and the worst of the boxes. For a generation with nu = N/n and y_hat = g_ha
           + sum_r [ (q_hat - nu)^+ (UCB - g_hat) + (nu - q_hat)^+ (g_hat - LCB) ]
           + sum_r sum_y max { (hi - p_hat)^+ (f_hi - f_0)^+, (p_hat - lo)^+ (f_0 - f_lo)^+ }
 
-    f_lo(y) = q_hat(r) V_lo(y) - nu(r) V(y),   f_hi(y) = q_hat(r) V_hi(y) - nu(r) V(y),   f_0 = p_hat . (f_lo + f_hi) / 2
+    f_lo(y) = q_hat(r) V_lo(y) - nu(r) V(y),   f_hi(y) = q_hat(r) V_hi(y) - nu(r) V(y),  f_0 = p_hat . (f_lo + f_hi) / 2
 
 The first line is the sum over own episodes, the others are what boxes say where the present policy goes more often or
 less often than the average own episode did, and of second order: a policy that stays costs nothing there.
@@ -145,7 +145,8 @@ def _first_line(
             expected += visits[r] * (aggregate.g_hat[r, i] + mean)
     log_term = log_term_of(rule.log_inverse_delta, len(rule.watched), aggregate.generation[slot])
     radius = aggregate_radius(log_term, aggregate.squares[slot, i], aggregate.ranges[slot, i])
-    return nominal + (aggregate.sums[slot, i] + radius - expected) / n
+    score: float = nominal + (aggregate.sums[slot, i] + radius - expected) / n
+    return score
 
 
 @kernel

@@ -41,8 +41,6 @@ from hedgerow.estimates.stirling import HALF_LOG_TWO_PI, TAIL_ERROR, tail
 
 SATURATED = 35.0
 """With this radius the largest p.V is max V but for 10^-15 of the span of V."""
-NEARLY = 1e-13
-"""What the search may leave, as a part of the largest gap"""
 MOST_STEPS = 60
 
 
@@ -85,8 +83,11 @@ def ball_value(
     successor: NDArray[np.int32],
     start: int,
     values: FloatArray,
+    accuracy: float,
 ) -> float:
-    """max p.V over the ball, never too small; P_hat(i) = num_moves[first+i]/N, V(i) = values[successor[start+i]]."""
+    """max p.V over the ball, never too small, and too large by `accuracy` times the span of V at most; P_hat(i) =
+    num_moves[first+i]/N, V(i) = values[successor[start+i]].
+    """
     moves, places, num = np.uint64(first), np.uint64(start), np.uint64(size)  # see positions.py
     most, nearest, farthest = _gaps(num_moves, moves, num, successor, places, values)
     if num_visits < 1 or radius > SATURATED or farthest <= 0.0:
@@ -109,7 +110,7 @@ def ball_value(
         else:
             largest = u
         step = -u if divergence <= 0.0 or variance <= 0.0 else _newton(divergence, variance, away, radius) * u
-        if scale * variance * (step / u) ** 2 <= NEARLY * farthest or (step < 0.0 and u <= NEARLY * farthest):
+        if scale * variance * (step / u) ** 2 <= accuracy * farthest or (step < 0.0 and u <= accuracy * farthest):
             break
         u = _safe(u + step, least, largest)
     return min(most, most + best + EPSILON * abs(most))

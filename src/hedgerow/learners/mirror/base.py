@@ -36,6 +36,7 @@ from hedgerow.compiling.kernels import as_python
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate, make_aggregate_rule
+from hedgerow.estimates.balls import BallRule, make_balls, wide_rows
 from hedgerow.estimates.boxes import make_box_rule
 from hedgerow.estimates.shares import make_shares
 from hedgerow.estimates.unknowns import make_unknowns
@@ -134,7 +135,9 @@ class MirrorLearner(ABC):
     ) -> Core:
         settings, layout, m = self.settings, self.layout, self.view.num_constraints
         unknowns = make_unknowns(layout, m, self.view.knowledge, ties=settings.ties)
-        shares = make_shares(unknowns, aggregate=settings.aggregate and self.mixes)
+        wide = wide_rows(unknowns, settings.ball_from if self.mixes else 0)
+        num_balls = int(wide[unknowns.counted_rows].sum())
+        shares = make_shares(unknowns, aggregate=settings.aggregate and self.mixes, num_balls=num_balls)
         radii = settings.confidence.rule(layout, m, self.delta, self.episodes, unknowns, shares)
         num_baselines = len(baseline.policies)
         kind = settings.mixture_bound
@@ -160,6 +163,7 @@ class MirrorLearner(ABC):
                 known_rows=~unknowns.uncertain,
                 known_costs=~unknowns.unknown_costs,
             ),
+            ball=BallRule(wide.astype(np.int8), log(max(1, num_balls)) - log(max(shares.balls, 1.0) * self.delta)),
         )
         aggregates = settings.aggregate and num_baselines > 0
         state = make_state(
@@ -169,6 +173,7 @@ class MirrorLearner(ABC):
             num_baselines=num_baselines,
             search=search,
             aggregate=make_aggregate(layout, m, unknowns.transitions, unknowns.costs) if aggregates else None,
+            balls=make_balls(wide, layout.num_triples) if num_baselines else None,
         )
         state.numbers.stale = 1  # nothing is cached yet
         return make_core(layout, rule, state, baseline, search_rule)

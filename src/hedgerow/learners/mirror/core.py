@@ -8,6 +8,7 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.estimates.aggregate import AggregateRule
 from hedgerow.estimates.aggregate_bounds import AggregateScratch, make_aggregate_scratch
+from hedgerow.estimates.balls import BallRule
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.columns import Columns, make_columns
 from hedgerow.learners.mirror.safe_search import SearchRule, no_search
@@ -52,6 +53,8 @@ class Rule(Bundle):
     """Whether rows share laws, so that an episode may change the boxes of rows that it did not visit"""
     aggregate: AggregateRule
     """Of the aggregate certificate, where the state has one"""
+    ball: BallRule
+    """Of the balls, where the state has some"""
 
 
 class Baseline(Bundle):

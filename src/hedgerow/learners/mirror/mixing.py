@@ -19,6 +19,7 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.aggregate import set_cost_centre, set_transition_centre
 from hedgerow.estimates.aggregate_bounds import aggregate_bounds
+from hedgerow.estimates.balls import joint_cost_with_balls
 from hedgerow.estimates.columns import keep_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
@@ -116,6 +117,12 @@ def bound_costs(core: Core) -> None:
     buffers, bounds, upper = core.buffers, core.state.bounds, core.state.boxes.cost_upper
     if core.rule.joint_cost:
         joint_costs_of_columns(core.index, buffers.columns, upper, bounds)
+        if len(core.state.balls.radius) > 0:
+            for i in core.baseline.binding:
+                if bounds[i] > core.baseline.thresholds[i]:  # else nothing is gained
+                    balls, rule = core.state.balls, core.rule.ball
+                    near = joint_cost_with_balls(core.index, buffers.columns, rule, balls, upper, i)
+                    bounds[i] = min(bounds[i], near)
         return
     num_states = len(buffers.reach) - 1
     reach_of_states(core.index, buffers.columns, buffers.columns.states, num_states, buffers.reach)

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InvalidInput
+from hedgerow.estimates.balls import UNSEEN
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_aggregate import check_aggregate
 from hedgerow.learners.mirror.sound_boxes import check_boxes
 from hedgerow.learners.mirror.sound_counts import check_counts, check_epochs
+from hedgerow.learners.mirror.sound_intervals import check_balls
 from hedgerow.learners.mirror.sound_iterate import (
     LOOSE,
     check_cached_bounds,
@@ -83,6 +85,9 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "aggregate.closed": (0, 1),
     "aggregate.best": (0, LARGEST),
     "aggregate.numbers": (0, LARGEST),
+    "balls.moves": (0, LARGEST),
+    "balls.visits": (0, LARGEST),
+    "balls.radius": (0.0, UNSEEN),
     "logged": (0, LARGEST),
     "numbers": (0, LARGEST),
     "reals": (0.0, HUGE),
@@ -166,6 +171,7 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
         seen = state.counts.cost_sums[:, learner.view.binding].sum(axis=0)
         check_summed_costs(state.search, seen, bool(core.search.active))
     check_boxes(learner)
+    check_balls(layout, core)
     check_aggregate(layout, core, episode - begun)
     check_policies(layout, "policy", state.policy)
     check_rates(learner)

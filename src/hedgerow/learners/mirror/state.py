@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.estimates.aggregate import Aggregate, no_aggregate
+from hedgerow.estimates.balls import Balls, no_balls
 from hedgerow.estimates.boxes import Boxes, make_boxes
 from hedgerow.estimates.counts import Counts, make_counts
 from hedgerow.estimates.unknowns import Unknowns
@@ -136,6 +137,8 @@ class State(Bundle):
     """Of CV-OPS; empty for other learners"""
     aggregate: Aggregate
     """The aggregate certificate; empty for learners that have none"""
+    balls: Balls
+    """Of wide rows; empty for learners that have none"""
     logged: Logged
     numbers: Numbers
     reals: Reals
@@ -149,6 +152,7 @@ def make_state(
     num_baselines: int = 0,
     search: Search | None = None,
     aggregate: Aggregate | None = None,
+    balls: Balls | None = None,
 ) -> State:
     """Before the first episode: no data, no weights; `uniform_weights` and a projection make a policy of it."""
     layout, num_constraints = unknowns.layout, unknowns.unknown_costs.shape[1]
@@ -170,6 +174,7 @@ def make_state(
         baseline_visits=np.zeros(cached, dtype=np.int64),
         search=search if search is not None else make_search(layout, 0, 0),
         aggregate=no_aggregate() if aggregate is None else aggregate,
+        balls=no_balls() if balls is None else balls,
         logged=Logged(),
         numbers=Numbers(),
         reals=Reals(),

@@ -23,6 +23,7 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.environments.play import Path
 from hedgerow.estimates.aggregate import close_generations, count_own_episode
+from hedgerow.estimates.balls import follow_counts
 from hedgerow.estimates.boxes import refresh_all, refresh_grown, refresh_rows
 from hedgerow.estimates.columns import keep_columns, load_columns, update_columns
 from hedgerow.estimates.counts import find_path, record, record_costs
@@ -177,6 +178,8 @@ def follow_boxes(core: Core, rows: IntArray) -> None:
     _copy_optimistic(core, rows)
     if len(core.state.aggregate.generation) > 0:
         set_centres(core, rows)
+    if len(core.state.balls.radius) > 0:
+        follow_counts(core.index, core.rule.box.laws, core.state.counts, core.rule.ball, rows, core.state.balls)
 
 
 @kernel
