@@ -24,6 +24,7 @@ from hedgerow.learners.mirror.promised import (
     limits,
     regret_reasons,
     regret_statement,
+    rests_on,
 )
 from hedgerow.learners.mirror.settings import MixingSwitches, Preset, confidence_void, mixing_void, names_of
 from hedgerow.learners.ownership import exclusive
@@ -104,7 +105,7 @@ class SOPS(MirrorLearner):
             cite("reg_hard"),
             first_reason(confidence, sigma, no_margin, accuracy),
         )
-        return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret))
+        return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))
 
 
 def largest_mixing(view: View, beta: FloatArray) -> float:
