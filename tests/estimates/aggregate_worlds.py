@@ -67,9 +67,7 @@ class Small:
     def bounds(self, pi: np.ndarray, start: float = np.inf) -> np.ndarray:
         index, bounds = index_of(self.layout), np.full(self.g.shape[1], start)
         load_columns(index, self.boxes.lower, self.boxes.upper, pi, self.columns)
-        aggregate_bounds(
-            index, self.columns, pi, self.boxes, self.rule, self.aggregate, self.scratch, bounds
-        )
+        aggregate_bounds(index, self.columns, pi, self.boxes, self.rule, self.aggregate, self.scratch, bounds)
         return bounds
 
     def play(self, rng: Generator, pi: np.ndarray, *, dependent: bool = False) -> tuple[np.ndarray, ...]:
@@ -79,22 +77,27 @@ class Small:
         return np.array(rows), np.array(triples), (draws < self.g[rows]).astype(float)
 
 
-def small(layout: Layout, p: np.ndarray, g: np.ndarray, delta: float = 0.05, *, known: float = 0.0, seed: int = 0) -> Small:
+def small(
+    layout: Layout, p: np.ndarray, g: np.ndarray, delta: float = 0.05, *, known: float = 0.0, seed: int = 0
+) -> Small:
     """A fresh one; a share `known` of the rows and of the costs is known."""
     rng, m = np.random.default_rng(seed), g.shape[1]
     known_rows, known_costs = rng.random(layout.num_rows) < known, rng.random(g.shape) < known
-    centre = make_aggregate(layout, m).p_hat
-    boxes = make_boxes(layout, m, clip_costs=True)
-    of_triple = np.repeat(known_rows, np.diff(layout.row_start))
-    centre[of_triple] = boxes.lower[of_triple] = boxes.upper[of_triple] = p[of_triple]
+    boxes, of_triple = make_boxes(layout, m, clip_costs=True), np.repeat(known_rows, np.diff(layout.row_start))
+    boxes.lower[of_triple] = boxes.upper[of_triple] = p[of_triple]
     boxes.cost_lower[known_costs] = boxes.cost_upper[known_costs] = g[known_costs]
-    aggregate = make_aggregate(layout, m, centre)
-    aggregate.g_hat[known_costs] = g[known_costs]
-    rule = make_aggregate_rule(
-        layout, -np.log(delta), np.full(m, -np.inf), known_rows=known_rows, known_costs=known_costs
-    )
+    aggregate = make_aggregate(layout, boxes)
+    rule = make_aggregate_rule(layout, boxes, -np.log(delta), np.full(m, -np.inf))
     return Small(
-        layout, p, g, aggregate, rule, make_counts(layout, m), boxes, make_columns(layout), make_aggregate_scratch(layout)
+        layout,
+        p,
+        g,
+        aggregate,
+        rule,
+        make_counts(layout, m),
+        boxes,
+        make_columns(layout),
+        make_aggregate_scratch(layout),
     )
 
 

@@ -1,7 +1,7 @@
 """The aggregate certificate: one sum over all episodes of the learner's own policy instead of one interval per pair.
 
-In the box bound of a policy's cost the worst cases of all rows add up; the errors of rows do not. A *generation* freezes
-a function V on the states, per constraint, and then counts over the episodes that the own policy plays:
+In the box bound of a policy's cost the worst cases of all rows add up; the errors of rows do not. A *generation*
+freezes a function V on the states, per constraint, and then counts over the episodes that the own policy plays:
 
     n, N(r)      episodes, and visits of row r in them
     SX           = sum of c + V(x')             over their steps: cost c, next state x'
@@ -12,12 +12,12 @@ with centres g_hat, p_hat from before the episode. With y(r) = g(r) + P(r) . V o
 
     sum_r N(r) y(r) <= SX + rad(VV)             at all times, for all generations and constraints,
 
-but for a probability of delta_A (`aggregate_radius.py`). Statement, proof and what it rests on: docs/aggregate.md. What
-follows for the present policy is in `aggregate_bounds.py`.
+but for a probability of delta_A (`aggregate_radius.py`). Statement, proof and what it rests on: docs/aggregate.md.
+What follows for the present policy is in `aggregate_bounds.py`.
 
-R is a bound of D and d from above. Where a cost or a row is known, its mean takes the place of what was drawn: no error.
-V is the nominal value of the policy of the time when a generation starts, so the new ones fit the present policy
-better, while the old ones have more episodes. The last NUM_SLOTS are kept.
+R is a bound of D and d from above. Where a cost or a row is known, its mean takes the place of what was drawn, without
+any error. V is the nominal value of the policy of the time when a generation starts, so the new ones fit the present
+policy better, while the old ones have more episodes. The last NUM_SLOTS are kept.
 """
 
 from __future__ import annotations
@@ -25,19 +25,24 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray, IntArray, whole_number
+from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
+from hedgerow.estimates.boxes import Boxes
 from hedgerow.estimates.positions import triples_of
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
 NUM_SLOTS = 8
-"""Generations that are kept. The oldest of them has seen 1 - 1.5^-7 = 94 % of all own episodes: more add nothing."""
+"""Generations that are kept. The oldest has seen 94 to 96 % of all own episodes, and was never the best: an older one
+has seen little more, and fits worse.
+"""
 FIRST_START = 20
 """Own episodes before the first generation; the next ones start after half as many again."""
+LEAST_RANGE = 1e-6
+"""R may be larger than needed, but not 0."""
 
 
 class AggregateNumbers(Record):
@@ -98,14 +103,13 @@ class AggregateRule(Bundle):
     """(num_rows, m): 1 where g_hat is the truth"""
 
 
-def make_aggregate(layout: Layout, num_constraints: int, transitions: ArrayLike | None = None) -> Aggregate:
-    """Before the first episode. Of `transitions` (num_triples,), if given, known rows start with their own."""
-    m = whole_number("the number of constraints", num_constraints, 0)
-    sizes = np.diff(layout.row_start)
-    uniform = np.repeat(1.0 / sizes, sizes)
+def make_aggregate(layout: Layout, boxes: Boxes) -> Aggregate:
+    """Before the first episode, from the boxes of that time: centres are what is known, else uniform and 1/2."""
+    m, sizes = boxes.cost_lower.shape[1], np.diff(layout.row_start)
+    known = np.repeat(known_rows_of(layout, boxes), sizes)
     return Aggregate(
-        p_hat=uniform if transitions is None else np.array(transitions, dtype=np.float64),
-        g_hat=np.full((layout.num_rows, m), 0.5),
+        p_hat=np.where(known, boxes.lower, np.repeat(1.0 / sizes, sizes)),
+        g_hat=np.clip(np.clip(0.5, boxes.cost_lower, boxes.cost_upper), 0.0, 1.0),
         values=np.zeros((NUM_SLOTS, m, layout.num_states)),
         ranges=np.ones((NUM_SLOTS, m)),
         sums=np.zeros((NUM_SLOTS, m)),
@@ -121,28 +125,28 @@ def make_aggregate(layout: Layout, num_constraints: int, transitions: ArrayLike 
 
 def make_aggregate_rule(
     layout: Layout,
+    boxes: Boxes,
     log_inverse_delta: float,
     levels: FloatArray,
     *,
     ceilings: FloatArray | None = None,
     watched: IntArray | None = None,
-    known_rows: ArrayLike | None = None,
-    known_costs: ArrayLike | None = None,
 ) -> AggregateRule:
-    """The rule for thresholds `levels` (m,): all constraints are watched and nothing is known, unless it is said."""
+    """The rule for thresholds `levels` (m,). What is known for ever is what the boxes know before the first episode."""
     m = len(levels)
     return AggregateRule(
         log_inverse_delta=float(log_inverse_delta),
         ceilings=np.full(m, float(layout.steps)) if ceilings is None else np.array(ceilings, dtype=np.float64),
         levels=np.array(levels, dtype=np.float64),
         watched=np.arange(m, dtype=np.int64) if watched is None else np.array(watched, dtype=np.int64),
-        known_rows=_marks(known_rows, (layout.num_rows,)),
-        known_costs=_marks(known_costs, (layout.num_rows, m)),
+        known_rows=known_rows_of(layout, boxes).astype(np.int8),
+        known_costs=(boxes.cost_lower == boxes.cost_upper).astype(np.int8),
     )
 
 
-def _marks(given: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.int8]:
-    return np.zeros(shape, dtype=np.int8) if given is None else np.array(given, dtype=np.int8).reshape(shape)
+def known_rows_of(layout: Layout, boxes: Boxes) -> NDArray[np.bool_]:
+    """(num_rows,): where lo = hi for all successors."""
+    return np.logical_and.reduceat(boxes.lower == boxes.upper, layout.row_start[:-1])
 
 
 @kernel
@@ -212,7 +216,8 @@ def close_generations(aggregate: Aggregate) -> None:
     """To be called when an own episode was cut short, or its actions were not the policy's: it cannot be counted.
 
     To leave it out because of what happened in it would spoil all sums to which later episodes are added. So no
-    generation counts any more. What they say of the episodes before stays true, and the next evaluation starts a new one.
+    generation counts any more. What they say of the episodes before stays true, and the next evaluation starts a new
+    one.
     """
     for slot in range(len(aggregate.generation)):
         if aggregate.generation[slot] >= 0 and aggregate.closed[slot] == 0:
@@ -234,10 +239,6 @@ def start_generation(index: Index, policy: FloatArray, rule: AggregateRule, aggr
         aggregate.ranges[slot, i] = max(span, rule.ceilings[i], LEAST_RANGE)
     numbers.started += 1
     numbers.next_start = numbers.own + max(numbers.own // 2, 1)
-
-
-LEAST_RANGE = 1e-6
-"""R may be larger than needed, but not 0."""
 
 
 @kernel
