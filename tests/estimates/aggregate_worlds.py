@@ -83,16 +83,11 @@ def small(
     """A fresh one; a share `known` of the rows and of the costs is known."""
     rng, m = np.random.default_rng(seed), g.shape[1]
     known_rows, known_costs = rng.random(layout.num_rows) < known, rng.random(g.shape) < known
-    centre = make_aggregate(layout, m).p_hat
-    boxes = make_boxes(layout, m, clip_costs=True)
-    of_triple = np.repeat(known_rows, np.diff(layout.row_start))
-    centre[of_triple] = boxes.lower[of_triple] = boxes.upper[of_triple] = p[of_triple]
+    boxes, of_triple = make_boxes(layout, m, clip_costs=True), np.repeat(known_rows, np.diff(layout.row_start))
+    boxes.lower[of_triple] = boxes.upper[of_triple] = p[of_triple]
     boxes.cost_lower[known_costs] = boxes.cost_upper[known_costs] = g[known_costs]
-    aggregate = make_aggregate(layout, m, centre)
-    aggregate.g_hat[known_costs] = g[known_costs]
-    rule = make_aggregate_rule(
-        layout, -np.log(delta), np.full(m, -np.inf), known_rows=known_rows, known_costs=known_costs
-    )
+    aggregate = make_aggregate(layout, boxes)
+    rule = make_aggregate_rule(layout, boxes, -np.log(delta), np.full(m, -np.inf))
     return Small(
         layout,
         p,

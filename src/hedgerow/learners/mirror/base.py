@@ -35,7 +35,7 @@ from hedgerow.checks import (
 from hedgerow.compiling.kernels import as_python
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.aggregate import make_aggregate, make_aggregate_rule
+from hedgerow.estimates.aggregate import make_aggregate_rule
 from hedgerow.estimates.balls import BallRule, make_balls, wide_rows
 from hedgerow.estimates.boxes import make_box_rule
 from hedgerow.estimates.shares import make_shares
@@ -143,6 +143,15 @@ class MirrorLearner(ABC):
         kind = settings.mixture_bound
         if kind == "auto":
             kind = "mixture" if num_baselines <= MOST_CACHED else "realised"
+        state = make_state(
+            unknowns,
+            len(baseline.binding),
+            settings.clip_costs,
+            num_baselines=num_baselines,
+            search=search,
+            aggregate=settings.aggregate and num_baselines > 0,
+            balls=make_balls(wide, layout.num_triples) if num_baselines else None,
+        )
         rule = Rule(
             box=make_box_rule(radii, unknowns, settings.clip_costs, gradual=settings.radii == "kt"),
             epochs=settings.boxes == "epoch",
@@ -156,24 +165,13 @@ class MirrorLearner(ABC):
             tied=unknowns.tied,
             aggregate=make_aggregate_rule(
                 layout,
+                state.boxes,
                 -log(max(shares.aggregate, SMALLEST_SHARE) * self.delta),
                 self.view.thresholds,
                 ceilings=self.view.ceilings,
                 watched=self.view.binding,
-                known_rows=~unknowns.uncertain,
-                known_costs=~unknowns.unknown_costs,
             ),
             ball=BallRule(wide.astype(np.int8), log(max(1, num_balls)) - log(max(shares.balls, 1.0) * self.delta)),
-        )
-        aggregates = settings.aggregate and num_baselines > 0
-        state = make_state(
-            unknowns,
-            len(baseline.binding),
-            settings.clip_costs,
-            num_baselines=num_baselines,
-            search=search,
-            aggregate=make_aggregate(layout, m, unknowns.transitions, unknowns.costs) if aggregates else None,
-            balls=make_balls(wide, layout.num_triples) if num_baselines else None,
         )
         state.numbers.stale = 1  # nothing is cached yet
         return make_core(layout, rule, state, baseline, search_rule)
