@@ -99,6 +99,12 @@ def test_the_two_ends_mirror_each_other_and_are_what_single_kernels_say(n: int) 
         assert mirrored == pytest.approx((1.0 - upper, 1.0 - lower), abs=2e-13)
 
 
+@pytest.mark.parametrize("n", VISITS)
+def test_counts_may_be_totals(n: int) -> None:
+    for count in (0, n // 3, n):
+        assert kt_bounds(n, count, 7.0) == kt_bounds(n, float(count), 7.0)
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 40, 1000, 10**6])
 @pytest.mark.parametrize("log_inverse_delta", [0.0, 0.5, 7.0, 200.0])
 def test_bounds_rise_with_the_total(n: int, log_inverse_delta: float) -> None:

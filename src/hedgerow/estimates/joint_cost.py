@@ -23,16 +23,25 @@ def joint_costs_of_columns(index: Index, columns: Columns, costs: FloatArray, bo
 
     `columns` hold the boxes and the policy: `load_columns` comes first.
     """
-    first_slot, weight, values = columns.first_slot, columns.weight, columns.values
     for i in range(len(bounds)):
-        phi, count = 0.0, 0  # V(x_L) = 0
-        for k in range(len(index.state_start) - 3, -1, -1):
-            step_back(index, columns, k, phi, count)
-            first, last = states_of(index, k)
-            for x in range(first, last):
-                cost = 0.0
-                for s in range(first_slot[x], first_slot[x + ONE]):
-                    cost += weight[s] * costs[columns.row[s], i]
-                values[x] += cost
-            phi, count = sort_above(index, columns, k)
-        bounds[i] = phi  # V(x_0): the only state of its layer
+        bounds[i] = joint_cost_of_columns(index, columns, costs, i, 1.0)
+
+
+@kernel
+def joint_cost_of_columns(index: Index, columns: Columns, costs: FloatArray, i: int, sign: float) -> float:
+    """U_i for the costs of one constraint, times `sign`: with -1 it is minus the least that the boxes allow.
+
+    Leaves V of the decision states in `columns.values`.
+    """
+    first_slot, weight, values = columns.first_slot, columns.weight, columns.values
+    phi, count = 0.0, 0  # V(x_L) = 0
+    for k in range(len(index.state_start) - 3, -1, -1):
+        step_back(index, columns, k, phi, count)
+        first, last = states_of(index, k)
+        for x in range(first, last):
+            cost = 0.0
+            for s in range(first_slot[x], first_slot[x + ONE]):
+                cost += weight[s] * costs[columns.row[s], i]
+            values[x] += sign * cost
+        phi, count = sort_above(index, columns, k)
+    return phi  # V(x_0): the only state of its layer

@@ -44,7 +44,7 @@ LARGEST = float(np.finfo(np.float64).max)
 @kernel
 def kt_overhead(n: int, total: float) -> float:
     """o(n, S) for n >= 1 and 0 <= S <= n, rounded up."""
-    tails = tail(float(n)) - half_tail(total) - half_tail(n - total)
+    tails = tail(float(n)) - half_tail(float(total)) - half_tail(float(n - total))  # floats: squares of counts overflow
     return 0.5 * log(n) + HALF_LOG_HALF_PI + tails + ROUNDING
 
 

@@ -1,6 +1,6 @@
 """The guarantee ledger: which promise a learner makes under its present switches, how surely, and by which theorem.
 
-A promise that is void says why. Probabilities count the paper's delta: the clean event (all confidence sets hold the
+A promise that is void says why, and what all of them rest on, beyond the paper's assumptions, is listed with them. Probabilities count the paper's delta: the clean event (all confidence sets hold the
 truth in all episodes) has 1 - 5 delta, of which 4 delta belong to the transitions, if these are not known.
 """
 
@@ -46,6 +46,8 @@ class Ledger:
 
     learner: str
     promises: tuple[Promise, ...]
+    rests_on: tuple[str, ...] = ()
+    """What the learner was told and takes as true: where it is not, nothing is promised, and nothing will tell"""
 
     def __getitem__(self, name: str) -> Promise:
         for promise in self.promises:
@@ -65,7 +67,8 @@ class Ledger:
         return any(wanted in (promise, promise.name) for promise in self.promises)
 
     def __str__(self) -> str:
-        return "\n".join([self.learner, *(f"  {promise}" for promise in self.promises)])
+        told = [f"  rests on: {statement}" for statement in self.rests_on]
+        return "\n".join([self.learner, *(f"  {promise}" for promise in self.promises), *told])
 
 
 @dataclass(frozen=True)

@@ -176,9 +176,15 @@ def ledger(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
     head = ["promise", "statement", "probability", "source", "status"]
     return "".join(
         f'<details class="learner"><summary>{chip(learner, pens)} {_counted(members)}</summary>'
-        f"{table(head, _promises(members), 'ledger')}</details>"
+        f"{table(head, _promises(members), 'ledger')}{_rests_on(members)}</details>"
         for learner, members in by_learner.items()
     )
+
+
+def _rests_on(members: Sequence[Group]) -> str:
+    """What the learner was told in any of the settings."""
+    told = [line for group in members for cell in group.cells for line in cell.facts.get("rests_on", [])]
+    return "".join(f"<p>Rests on: {text(line)}.</p>" for line in dict.fromkeys(told))
 
 
 def _counted(members: Sequence[Group]) -> str:

@@ -138,6 +138,7 @@ def run_facts(run: Run) -> dict[str, Any]:
             "thresholds": view.thresholds.tolist(),
             "kind": getattr(learner, "kind", type(learner).__name__),
             "policy": _policy_facts(run.policy),
+            "rests_on": list(getattr(ledger, "rests_on", ())),
             "ledger": [
                 {
                     "name": promise.name,

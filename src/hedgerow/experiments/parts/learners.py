@@ -1,7 +1,8 @@
 """Learners of an experiment: the mirror-descent family by presets and switches (`mirror`), others by their signature.
 
 The constructor of a learner is given what its signature asks for: `view`, `episodes`, `delta`, `seed`; `transitions`
-with `known_transitions = true`; `baseline` and `baseline_costs` (without the latter, `baseline` has `.policy` and
+with `known_transitions = true`; a view that knows mean costs with `known_costs = "zero"` (where they are 0) or `"all"`;
+`baseline` and `baseline_costs` (without the latter, `baseline` has `.policy` and
 `.costs`); and its own parameters as the file has them.
 """
 
@@ -28,9 +29,12 @@ from hedgerow.experiments.parts.common import (
 )
 from hedgerow.learners.protocol import Learner
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.view import View
 from hedgerow.registry import Found, learners
 
 KNOWN = "known_transitions"
+KNOWN_COSTS = "known_costs"
+COSTS_TOLD = ("zero", "all")
 _SUPPLIED = ("view", "episodes", "delta", "seed", "transitions", "baseline", "baseline_costs")
 """Parameters of a constructor that the experiment fills in."""
 
@@ -42,7 +46,12 @@ def complete_learner(given: Mapping[str, Any], folder: Path | None = None) -> Pa
     known = params.pop(KNOWN, False)
     if not isinstance(known, bool):
         raise Misfit(KNOWN, f"{KNOWN} must be true or false, not {shown(known)}")
-    told = {KNOWN: True} if known else {}
+    told: Part = {KNOWN: True} if known else {}
+    if KNOWN_COSTS in params:
+        told[KNOWN_COSTS] = params.pop(KNOWN_COSTS)
+        if told[KNOWN_COSTS] not in COSTS_TOLD:
+            choice = " or ".join(map(repr, COSTS_TOLD))
+            raise Misfit(KNOWN_COSTS, f"{KNOWN_COSTS} must be {choice}, not {shown(told[KNOWN_COSTS])}")
     if has_presets(found.target):
         return described(found, mirror.complete(found, params, told))
     return described(found, _complete_plain(found, params, told))
@@ -69,7 +78,7 @@ def check_learner(part: Part, cmdp: CMDP, episodes: int = 1, delta: float = 0.01
     except HedgerowError as error:
         raise Misfit("margin" if "margin" in part else "baseline", str(error)) from error
     if has_presets(found.target):
-        mirror.check(found.target, part, cmdp.view(), safe)
+        mirror.check(found.target, part, _view(part, cmdp), safe)
         return
     try:
         build_learner(part, cmdp, episodes, delta, 0, folder)
@@ -93,9 +102,9 @@ def _complete_plain(found: Found, params: dict[str, Any], told: Part) -> Part:
     known = found.signature.parameters
     if "view" not in known:
         raise Misfit("name", f"{found.name} is no learner: its constructor has no parameter 'view'")
-    if told and "transitions" not in known:
+    if KNOWN in told and "transitions" not in known:
         raise Misfit(KNOWN, f"{found.name} cannot be told the transitions: its constructor has no such parameter")
-    if not told and "transitions" in known and known["transitions"].required:
+    if KNOWN not in told and "transitions" in known and known["transitions"].required:
         raise Misfit(None, f"{found.name} has to know the transitions: write {KNOWN} = true")
     wanted = "baseline" in known and (known["baseline"].required or "baseline" in params or "margin" in params)
     safe = complete_baseline(params) if wanted else {}
@@ -105,8 +114,9 @@ def _complete_plain(found: Found, params: dict[str, Any], told: Part) -> Part:
 def _arguments(found: Found, part: Part, cmdp: CMDP, common: dict[str, Any]) -> dict[str, Any]:
     """What to call the constructor with."""
     known = found.signature.parameters
-    arguments = {key: value for key, value in own_params(part).items() if key not in (KNOWN, "baseline", "margin")}
-    arguments |= {key: value for key, value in {"view": cmdp.view(), **common}.items() if key in known}
+    others = (KNOWN, KNOWN_COSTS, "baseline", "margin")
+    arguments = {key: value for key, value in own_params(part).items() if key not in others}
+    arguments |= {key: value for key, value in {"view": _view(part, cmdp), **common}.items() if key in known}
     if KNOWN in part:
         arguments["transitions"] = cmdp.transitions
     safe = safe_policy(part, cmdp)
@@ -114,6 +124,15 @@ def _arguments(found: Found, part: Part, cmdp: CMDP, common: dict[str, Any]) -> 
         both = "baseline_costs" in known
         arguments |= {"baseline": safe.policy, "baseline_costs": safe.costs} if both else {"baseline": safe}
     return arguments
+
+
+def _view(part: Part, cmdp: CMDP) -> View:
+    """What the learner is told of the world."""
+    told = part.get(KNOWN_COSTS)
+    if told is None:
+        return cmdp.view()
+    means = cmdp.mean_costs
+    return cmdp.view().knowing(costs=means) if told == "all" else cmdp.view().knowing(zero_costs=means == 0.0)
 
 
 def _checked(found: Found, made: Any) -> Learner:

@@ -22,13 +22,24 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, frozen, kind_of, num_episodes, positive_share, seed_number, taken
+from hedgerow.checks import (
+    SMALLEST_SHARE,
+    FloatArray,
+    frozen,
+    kind_of,
+    num_episodes,
+    positive_share,
+    seed_number,
+    taken,
+)
 from hedgerow.compiling.kernels import as_python
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
+from hedgerow.estimates.aggregate import make_aggregate, make_aggregate_rule
+from hedgerow.estimates.balls import BallRule, make_balls, wide_rows
 from hedgerow.estimates.boxes import make_box_rule
-from hedgerow.estimates.shares import Shares, make_shares
-from hedgerow.estimates.unknowns import Unknowns, make_unknowns
+from hedgerow.estimates.shares import make_shares
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.ledger import Budget, Ledger
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.mirror.mixing import cost_bounds, toss
@@ -68,6 +79,8 @@ class MirrorLearner(ABC):
     """Switches that this learner sets otherwise than the presets do"""
     constrained: ClassVar[bool] = True
     """Whether the projection respects the constraints."""
+    mixes: ClassVar[bool] = False
+    """Whether it plays a baseline at times, and needs upper bounds of its own costs"""
 
     def __init__(
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
@@ -122,7 +135,10 @@ class MirrorLearner(ABC):
     ) -> Core:
         settings, layout, m = self.settings, self.layout, self.view.num_constraints
         unknowns = make_unknowns(layout, m, self.view.knowledge, ties=settings.ties)
-        radii = settings.confidence.rule(layout, m, self.delta, self.episodes, unknowns, self._shares(unknowns))
+        wide = wide_rows(unknowns, settings.ball_from if self.mixes else 0)
+        num_balls = int(wide[unknowns.counted_rows].sum())
+        shares = make_shares(unknowns, aggregate=settings.aggregate and self.mixes, num_balls=num_balls)
+        radii = settings.confidence.rule(layout, m, self.delta, self.episodes, unknowns, shares)
         num_baselines = len(baseline.policies)
         kind = settings.mixture_bound
         if kind == "auto":
@@ -138,16 +154,29 @@ class MirrorLearner(ABC):
             mixture_bound=MIXTURE_BOUNDS[kind],
             literal_sigma=settings.sigma == "literal",
             tied=unknowns.tied,
+            aggregate=make_aggregate_rule(
+                layout,
+                -log(max(shares.aggregate, SMALLEST_SHARE) * self.delta),
+                self.view.thresholds,
+                ceilings=self.view.ceilings,
+                watched=self.view.binding,
+                known_rows=~unknowns.uncertain,
+                known_costs=~unknowns.unknown_costs,
+            ),
+            ball=BallRule(wide.astype(np.int8), log(max(1, num_balls)) - log(max(shares.balls, 1.0) * self.delta)),
         )
+        aggregates = settings.aggregate and num_baselines > 0
         state = make_state(
-            unknowns, len(baseline.binding), settings.clip_costs, num_baselines=num_baselines, search=search
+            unknowns,
+            len(baseline.binding),
+            settings.clip_costs,
+            num_baselines=num_baselines,
+            search=search,
+            aggregate=make_aggregate(layout, m, unknowns.transitions, unknowns.costs) if aggregates else None,
+            balls=make_balls(wide, layout.num_triples) if num_baselines else None,
         )
         state.numbers.stale = 1  # nothing is cached yet
         return make_core(layout, rule, state, baseline, search_rule)
-
-    def _shares(self, unknowns: Unknowns) -> Shares:
-        """How the failure probability of the clean event is spent."""
-        return make_shares(unknowns)
 
     def _start(self, core: Core) -> None:
         """Rates, uniform weights and the first policy, from the episode that the state is at."""

@@ -6,6 +6,9 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
+from hedgerow.estimates.aggregate import AggregateRule
+from hedgerow.estimates.aggregate_bounds import AggregateScratch, make_aggregate_scratch
+from hedgerow.estimates.balls import BallRule
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.columns import Columns, make_columns
 from hedgerow.learners.mirror.safe_search import SearchRule, no_search
@@ -48,6 +51,10 @@ class Rule(Bundle):
     literal_sigma: bool
     tied: bool
     """Whether rows share laws, so that an episode may change the boxes of rows that it did not visit"""
+    aggregate: AggregateRule
+    """Of the aggregate certificate, where the state has one"""
+    ball: BallRule
+    """Of the balls, where the state has some"""
 
 
 class Baseline(Bundle):
@@ -118,6 +125,8 @@ class Buffers(Bundle):
     """(2 num_rows,): the rows whose boxes an episode changed, where these are refreshed gradually"""
     trace: Trace
     marks: Marks
+    certificate: AggregateScratch
+    """Of the aggregate certificate"""
 
 
 class Core(Bundle):
@@ -164,6 +173,7 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
         changed=np.zeros(2 * layout.num_rows, dtype=np.int64),
         trace=_make_trace(layout.steps),
         marks=Marks(),
+        certificate=make_aggregate_scratch(layout),
     )
 
 

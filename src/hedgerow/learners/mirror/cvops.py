@@ -32,6 +32,7 @@ from hedgerow.learners.mirror.promised import (
     limits,
     regret_reasons,
     regret_statement,
+    rests_on,
 )
 from hedgerow.learners.mirror.regret_constants import primal_constant
 from hedgerow.learners.mirror.safe_search import LITERAL, PRACTICAL, Facts, Search, SearchRule, make_search
@@ -79,6 +80,7 @@ class CVOPS(MirrorLearner):
 
     kind: ClassVar[str] = "cv-ops"
     switches: ClassVar[frozenset[str]] = names_of(SearchSwitches)
+    mixes: ClassVar[bool] = True
     defaults: ClassVar[Mapping[str, Any]] = {"mixture_bound": "auto"}
 
     def __init__(
@@ -303,4 +305,4 @@ class CVOPS(MirrorLearner):
             first_reason(confidence, literal, mixing_void(settings), accuracy, searching),
         )
         shared = (clean_event(self), feasible_projection(self))
-        return Ledger("CV-OPS", (*shared, margin, half, safety, violation, regret))
+        return Ledger("CV-OPS", (*shared, margin, half, safety, violation, regret), rests_on(self))

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.estimates.aggregate import no_aggregate
+from hedgerow.estimates.balls import no_balls
 from hedgerow.learners.mirror import settings as switches
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_numbers import restored_coin
@@ -159,6 +161,8 @@ def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
         "state.counts.num_costs": visits.copy(),
         "state.boxes.visits": np.zeros_like(visits),
         "state.boxes.cost_visits": np.zeros_like(visits),
+        **{f"state.aggregate.{name}": array for name, array in flat_arrays(no_aggregate()).items()},
+        **{f"state.balls.{name}": array for name, array in flat_arrays(no_balls()).items()},
         "state.logged": np.zeros(len(Logged.fields), dtype=np.int64),
     }
 

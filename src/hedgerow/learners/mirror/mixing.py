@@ -17,6 +17,9 @@ from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
+from hedgerow.estimates.aggregate import set_cost_centre, set_transition_centre
+from hedgerow.estimates.aggregate_bounds import aggregate_bounds
+from hedgerow.estimates.balls import joint_cost_with_balls
 from hedgerow.estimates.columns import keep_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
@@ -114,6 +117,12 @@ def bound_costs(core: Core) -> None:
     buffers, bounds, upper = core.buffers, core.state.bounds, core.state.boxes.cost_upper
     if core.rule.joint_cost:
         joint_costs_of_columns(core.index, buffers.columns, upper, bounds)
+        if len(core.state.balls.radius) > 0:
+            for i in core.baseline.binding:
+                if bounds[i] > core.baseline.thresholds[i]:  # else nothing is gained
+                    balls, rule = core.state.balls, core.rule.ball
+                    near = joint_cost_with_balls(core.index, buffers.columns, rule, balls, upper, i)
+                    bounds[i] = min(bounds[i], near)
         return
     num_states = len(buffers.reach) - 1
     reach_of_states(core.index, buffers.columns, buffers.columns.states, num_states, buffers.reach)
@@ -123,6 +132,31 @@ def bound_costs(core: Core) -> None:
             u = core.state.policy[r] * buffers.reach[x]
             for i in range(len(bounds)):
                 bounds[i] += upper[r, i] * u
+
+
+@kernel
+def bound_by_sums(core: Core) -> None:
+    """Let the aggregate certificate, if there is one, improve on the `bounds` of the present policy."""
+    if len(core.state.aggregate.generation) > 0:
+        aggregate_bounds(
+            core.index, core.buffers.columns, core.state.policy, core.state.boxes, core.rule.aggregate,
+            core.state.aggregate, core.buffers.certificate, core.state.bounds,
+        )  # fmt: skip
+
+
+@kernel
+def set_centres(core: Core, rows: IntArray) -> None:
+    """The centres of the aggregate certificate in some rows whose boxes were just refreshed."""
+    counts, boxes, rule, aggregate = core.state.counts, core.state.boxes, core.rule.box, core.state.aggregate
+    for row in rows:
+        if rule.uncertain[row]:
+            place = rule.laws.moves_at[row]
+            first = core.index.row_start[place]
+            set_transition_centre(core.index, row, counts.num_moves, first, counts.num_visits[place], aggregate)
+        place = rule.laws.costs_at[row]
+        set_cost_centre(
+            row, counts.cost_sums, place, counts.num_costs[place], boxes.cost_lower, boxes.cost_upper, aggregate
+        )
 
 
 @kernel

@@ -15,6 +15,24 @@ def limits(learner: MirrorLearner) -> str:
     return ", ".join(f"{name} <= {value:g}" for name, value in named) or "there are none"
 
 
+def rests_on(learner: MirrorLearner) -> tuple[str, ...]:
+    """What the learner was told, and what it learnt from episodes that it did not plan."""
+    view, logged, used = learner.view, learner.core.state.logged, learner.view.knowledge
+    if not learner.settings.ties:
+        used = used.without_ties()
+    told = [f"it is known that {line}" for line in used.described(view.layout, view.constraint_names)]
+    if logged.episodes:
+        told.append(
+            f"{logged.episodes} logged episodes ({logged.steps} steps): in each of them actions were chosen without "
+            "seeing its costs or what would follow, and none was selected, or left out, by its outcome"
+        )
+    if logged.uncounted:
+        told.append(
+            f"the costs of {logged.uncounted} episodes were not counted: they were cut short, or a person chose in them"
+        )
+    return tuple(told)
+
+
 def clean_event(learner: MirrorLearner) -> Promise:
     return Promise(
         "confidence",

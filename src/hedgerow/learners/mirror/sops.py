@@ -24,6 +24,7 @@ from hedgerow.learners.mirror.promised import (
     limits,
     regret_reasons,
     regret_statement,
+    rests_on,
 )
 from hedgerow.learners.mirror.settings import MixingSwitches, Preset, confidence_void, mixing_void, names_of
 from hedgerow.learners.ownership import exclusive
@@ -43,6 +44,7 @@ class SOPS(MirrorLearner):
 
     kind: ClassVar[str] = "s-ops"
     switches: ClassVar[frozenset[str]] = names_of(MixingSwitches)
+    mixes: ClassVar[bool] = True
 
     def __init__(
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
@@ -103,7 +105,7 @@ class SOPS(MirrorLearner):
             cite("reg_hard"),
             first_reason(confidence, sigma, no_margin, accuracy),
         )
-        return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret))
+        return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))
 
 
 def largest_mixing(view: View, beta: FloatArray) -> float:

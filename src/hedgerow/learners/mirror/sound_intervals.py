@@ -10,14 +10,18 @@ than any order of the same costs could have made them, and not wider than the la
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hedgerow.checks import BoolArray, FloatArray, IntArray
 from hedgerow.errors import InvalidInput
+from hedgerow.estimates.balls import follow_counts, make_balls
 from hedgerow.estimates.boxes import GROWTH, Boxes
 from hedgerow.estimates.kt import kt_interval
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
+from hedgerow.model.layout import Layout
 
 TOLERANCE = 1e-9
 
@@ -47,6 +51,29 @@ def check_gradual_boxes(learner: MirrorLearner) -> None:
             raise InvalidInput(f"state.boxes.{name} differ between rows that share a law")
 
 
+def check_balls(layout: Layout, core: Core) -> None:
+    """Balls are those of earlier counts, and their radii follow from these."""
+    balls, counts, index, laws = core.state.balls, core.state.counts, core.index, core.rule.box.laws
+    if not len(balls.radius):
+        return
+    wide, sums = core.rule.ball.wide == 1, np.add.reduceat(balls.moves, layout.row_start[:-1])
+    _refuse_balls(np.any(sums != balls.visits) or np.any(balls.visits[~wide] > 0), "visits")
+    _refuse_balls(bool(np.any(balls.visits > counts.num_visits[laws.moves_at])), "visits")
+    rows = layout.row_of_triple
+    twin = layout.row_start[laws.moves_at[rows]] + np.arange(layout.num_triples) - layout.row_start[rows]
+    _refuse_balls(bool(np.any(balls.moves > counts.num_moves[twin])), "moves")
+    fresh = make_balls(wide, layout.num_triples)
+    past = counts.replace(num_visits=balls.visits, num_moves=balls.moves)
+    alone = laws.replace(moves_at=np.arange(layout.num_rows, dtype=np.int64))
+    follow_counts(index, alone, past, core.rule.ball, core.buffers.all_rows, fresh)
+    _refuse_balls(bool(np.any(np.abs(fresh.radius - balls.radius) > TOLERANCE * (1.0 + fresh.radius))), "radius")
+
+
+def _refuse_balls(wrong: Any, name: str) -> None:
+    if wrong:
+        raise InvalidInput(f"state.balls.{name} are not those of any earlier counts")
+
+
 def _check_costs(core: Core, boxes: Boxes) -> None:
     rule, counts = core.rule.box, core.state.counts
     unknown, scale = rule.unknown_costs == 1, rule.radii.scale
@@ -64,7 +91,8 @@ def _check_costs(core: Core, boxes: Boxes) -> None:
     _refuse((upper[first] < lowest - TOLERANCE) | (upper[first] > wide_high + TOLERANCE), "cost_upper")
     _refuse(np.any(lower > upper + TOLERANCE, axis=1), "cost_lower")
     width = np.max(upper - lower, axis=1, initial=0.0) / 2.0
-    _refuse(np.abs(boxes.xi - width)[np.any(unknown, axis=1)] > TOLERANCE, "xi")
+    seen = boxes.cost_visits[rule.laws.costs_at] > 0
+    _refuse((np.abs(boxes.xi - width) > TOLERANCE) & seen & np.any(unknown, axis=1), "xi")
 
 
 def _check_moves(learner: MirrorLearner) -> None:

@@ -17,6 +17,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import RELAXED_FLOOR
 from hedgerow.learners.mirror.mixing import mixing_weight, refresh_cached_bounds
+from hedgerow.learners.mirror.sound_aggregate import least_bounds
 from hedgerow.learners.mirror.sound_counts import check_cached_visits, layer_sums
 from hedgerow.learners.mirror.sound_numbers import TOLERANCE, demand
 from hedgerow.learners.mirror.state import LOG_FLOOR, PROJECTED, RELAXED
@@ -91,8 +92,11 @@ def check_mixing(learner: MirrorLearner, given: Mapping[str, NDArray[Any]], sett
         demand(bool(np.all(given["bounds"] == steps)), "state.bounds are kept by learners with a baseline only")
         return
     if settled:
-        apart = np.abs(given["bounds"] - core.state.bounds) > TOLERANCE * (1.0 + steps)
+        room, least = TOLERANCE * (1.0 + steps), least_bounds(core)
+        apart = (given["bounds"] > core.state.bounds + room) | (given["bounds"] < least - room)
         demand(not np.any(apart), "state.bounds are not the cost bounds of the policy")
+        if len(core.state.aggregate.generation):  # which generation was looked at is not known any more
+            core.state.bounds[:] = given["bounds"]
         computed = mixing_weight(core, numbers.last_status)
         demand(abs(lam - computed) <= TOLERANCE, f"state.reals: mixing is {lam!r}; the bounds make it {computed!r}")
         reals.mixing = computed

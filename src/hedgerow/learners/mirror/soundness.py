@@ -16,9 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InvalidInput
+from hedgerow.estimates.balls import UNSEEN
 from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.mirror.sound_aggregate import check_aggregate
 from hedgerow.learners.mirror.sound_boxes import check_boxes
 from hedgerow.learners.mirror.sound_counts import check_counts, check_epochs
+from hedgerow.learners.mirror.sound_intervals import check_balls
 from hedgerow.learners.mirror.sound_iterate import (
     LOOSE,
     check_cached_bounds,
@@ -70,6 +73,21 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "search.cost_sums": (0.0, HUGE),
     "search.policies": (0.0, 1.0 + TOLERANCE),
     "search.facts": (-HUGE, HUGE),
+    "aggregate.p_hat": (0.0, 1.0 + TOLERANCE),
+    "aggregate.g_hat": (0.0, 1.0),
+    "aggregate.values": (0.0, HUGE),
+    "aggregate.ranges": (0.0, HUGE),
+    "aggregate.sums": (0.0, HUGE),
+    "aggregate.squares": (0.0, HUGE),
+    "aggregate.visits": (0, LARGEST),
+    "aggregate.episodes": (0, LARGEST),
+    "aggregate.generation": (-1, LARGEST),
+    "aggregate.closed": (0, 1),
+    "aggregate.best": (0, LARGEST),
+    "aggregate.numbers": (0, LARGEST),
+    "balls.moves": (0, LARGEST),
+    "balls.visits": (0, LARGEST),
+    "balls.radius": (0.0, UNSEEN),
     "logged": (0, LARGEST),
     "numbers": (0, LARGEST),
     "reals": (0.0, HUGE),
@@ -129,6 +147,8 @@ def check_indices(arrays: Mapping[str, NDArray[Any]], num_baselines: int) -> Non
     branch = Numbers(arrays["numbers"]).branch
     if branch > num_baselines:
         raise InvalidInput(f"state.numbers: branch is {branch}; there are {num_baselines} baselines")
+    if np.any(arrays["aggregate.best"] >= arrays["aggregate.generation"].size):
+        raise InvalidInput("state.aggregate.best names a slot that does not exist")
     candidates, count = arrays["system.candidate"], int(arrays["system.num_candidates"][0])
     if count > candidates.size or np.any(candidates >= candidates.size):
         raise InvalidInput("state.system.candidate names a constraint that does not exist")
@@ -151,6 +171,8 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
         seen = state.counts.cost_sums[:, learner.view.binding].sum(axis=0)
         check_summed_costs(state.search, seen, bool(core.search.active))
     check_boxes(learner)
+    check_balls(layout, core)
+    check_aggregate(layout, core, episode - begun)
     check_policies(layout, "policy", state.policy)
     check_rates(learner)
     check_conditionals(layout, state.conditional)

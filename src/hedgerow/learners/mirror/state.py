@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
+from hedgerow.estimates.aggregate import Aggregate, no_aggregate
+from hedgerow.estimates.balls import Balls, no_balls
 from hedgerow.estimates.boxes import Boxes, make_boxes
 from hedgerow.estimates.counts import Counts, make_counts
 from hedgerow.estimates.unknowns import Unknowns
@@ -133,13 +135,24 @@ class State(Bundle):
     """(num_rows,): N at that time"""
     search: Search
     """Of CV-OPS; empty for other learners"""
+    aggregate: Aggregate
+    """The aggregate certificate; empty for learners that have none"""
+    balls: Balls
+    """Of wide rows; empty for learners that have none"""
     logged: Logged
     numbers: Numbers
     reals: Reals
 
 
 def make_state(
-    unknowns: Unknowns, num_active: int, clip_costs: bool, *, num_baselines: int = 0, search: Search | None = None
+    unknowns: Unknowns,
+    num_active: int,
+    clip_costs: bool,
+    *,
+    num_baselines: int = 0,
+    search: Search | None = None,
+    aggregate: Aggregate | None = None,
+    balls: Balls | None = None,
 ) -> State:
     """Before the first episode: no data, no weights; `uniform_weights` and a projection make a policy of it."""
     layout, num_constraints = unknowns.layout, unknowns.unknown_costs.shape[1]
@@ -160,6 +173,8 @@ def make_state(
         baseline_u=np.zeros(cached),
         baseline_visits=np.zeros(cached, dtype=np.int64),
         search=search if search is not None else make_search(layout, 0, 0),
+        aggregate=no_aggregate() if aggregate is None else aggregate,
+        balls=no_balls() if balls is None else balls,
         logged=Logged(),
         numbers=Numbers(),
         reals=Reals(),

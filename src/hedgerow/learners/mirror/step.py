@@ -22,6 +22,8 @@ from math import exp, log, sqrt
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.environments.play import Path
+from hedgerow.estimates.aggregate import close_generations, count_own_episode
+from hedgerow.estimates.balls import follow_counts
 from hedgerow.estimates.boxes import refresh_all, refresh_grown, refresh_rows
 from hedgerow.estimates.columns import keep_columns, load_columns, update_columns
 from hedgerow.estimates.counts import find_path, record, record_costs
@@ -35,7 +37,14 @@ from hedgerow.learners.mirror.core import (
     SUSPECT_THETA,
     Core,
 )
-from hedgerow.learners.mirror.mixing import bound_costs, bound_mixture, mixing_weight, watch_cached_bounds
+from hedgerow.learners.mirror.mixing import (
+    bound_by_sums,
+    bound_costs,
+    bound_mixture,
+    mixing_weight,
+    set_centres,
+    watch_cached_bounds,
+)
 from hedgerow.learners.mirror.relaxing import follow_violation, meet
 from hedgerow.learners.mirror.safe_search import mix_costs, search_step
 from hedgerow.learners.mirror.state import LOG_FLOOR, PROJECTED, RELAXED
@@ -62,6 +71,11 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
         trace.estimate[k] = losses[k] / (trace.u[k] + reals.gamma)
     if core.rule.mixture_bound == DISCARD and numbers.branch > 0:
         trace.estimate[:] = 0.0
+    if len(core.state.aggregate.generation) > 0 and numbers.branch == 0:
+        if core.buffers.marks.unplanned == 0:
+            count_own_episode(core.index, rows, triples, costs, core.rule.aggregate, core.state.aggregate)
+        else:
+            close_generations(core.state.aggregate)
     record(core.index, core.rule.box.laws, core.state.counts, rows, triples)
     if core.buffers.marks.uncounted == 0:
         record_costs(core.rule.box.laws, core.state.counts, rows, costs)
@@ -138,7 +152,7 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
         else:
             refresh_rows(core.index, counts, core.rule.box, rows, boxes)
             changed = rows
-        _copy_optimistic(core, changed)
+        follow_boxes(core, changed)
         update_columns(core.index, boxes.lower, boxes.upper, changed, core.buffers.columns)
         update_columns(core.index, boxes.lower, boxes.upper, changed, core.buffers.baseline_columns)
         if core.rule.tied and len(changed) > 0:
@@ -154,8 +168,18 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
         core.state.numbers.epochs += 1
         core.state.numbers.moved = 1
         refresh_all(core.index, counts, core.rule.box, boxes)
-        _copy_optimistic(core, core.buffers.all_rows)
+        follow_boxes(core, core.buffers.all_rows)
         core.buffers.columns.kept[0] = core.buffers.baseline_columns.kept[0] = 0
+
+
+@kernel
+def follow_boxes(core: Core, rows: IntArray) -> None:
+    """What else follows from the boxes of some rows that were just refreshed."""
+    _copy_optimistic(core, rows)
+    if len(core.state.aggregate.generation) > 0:
+        set_centres(core, rows)
+    if len(core.state.balls.radius) > 0:
+        follow_counts(core.index, core.rule.box.laws, core.state.counts, core.rule.ball, rows, core.state.balls)
 
 
 @kernel
@@ -218,6 +242,7 @@ def _conclude(core: Core, status: int) -> None:
         core.state.numbers.infeasible += 1
     if len(core.baseline.policies) > 0:
         bound_costs(core)
+        bound_by_sums(core)
         core.state.reals.mixing = mixing_weight(core, status)
 
 

@@ -27,6 +27,7 @@ from hedgerow.learners.mirror.promised import (
     limits,
     regret_reasons,
     regret_statement,
+    rests_on,
 )
 from hedgerow.learners.ownership import exclusive
 from hedgerow.paper import cite
@@ -55,4 +56,4 @@ class SVOPS(MirrorLearner):
             cite("regret_soft_unknown"),
             first_reason(confidence, accuracy),
         )
-        return Ledger("SV-OPS", (clean_event(self), feasible_projection(self), violation, regret))
+        return Ledger("SV-OPS", (clean_event(self), feasible_projection(self), violation, regret), rests_on(self))

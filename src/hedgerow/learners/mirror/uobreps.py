@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.promised import clean_event, regret_reasons, regret_statement
+from hedgerow.learners.mirror.promised import clean_event, regret_reasons, regret_statement, rests_on
 from hedgerow.learners.ownership import exclusive
 
 
@@ -34,4 +34,4 @@ class UOBREPS(MirrorLearner):
             "Jin et al. 2020, Theorem 3",
             first_reason(*regret_reasons(self)),
         )
-        return Ledger("UOB-REPS", (clean_event(self), regret))
+        return Ledger("UOB-REPS", (clean_event(self), regret), rests_on(self))

@@ -1,0 +1,311 @@
+"""The aggregate certificate: one sum over all episodes of the learner's own policy instead of one interval per pair.
+
+In the box bound of a policy's cost the worst cases of all rows add up; the errors of rows do not. A *generation*
+freezes a function V on the states, per constraint, and then counts over the episodes that the own policy plays:
+
+    n, N(r)      episodes, and visits of row r in them
+    SX           = sum of c + V(x')             over their steps: cost c, next state x'
+    VV           = sum of D^2 / R^2             over their episodes, D = sum over the steps of (c - g_hat(r)),
+                 + sum of d^2 / R^2             over their steps, d = V(x') - p_hat(r) . V
+
+with centres g_hat, p_hat from before the episode. With y(r) = g(r) + P(r) . V of the true means and transitions
+
+    sum_r N(r) y(r) <= SX + rad(VV)             at all times, for all generations and constraints,
+
+but for a probability of delta_A (`aggregate_radius.py`). Statement, proof and what it rests on: docs/aggregate.md. What
+follows for the present policy is in `aggregate_bounds.py`.
+
+R is a bound of D and d from above. Where a cost or a row is known, its mean takes the place of what was drawn: no
+error. V is the nominal value of the policy of the time when a generation starts, so the new ones fit the present policy
+better, while the old ones have more episodes. The last NUM_SLOTS are kept.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, IntArray, whole_number
+from hedgerow.compiling.bundles import Bundle, Record
+from hedgerow.compiling.kernels import kernel
+from hedgerow.estimates.positions import triples_of
+from hedgerow.model.index import Index
+from hedgerow.model.layout import Layout
+
+NUM_SLOTS = 8
+"""Generations that are kept. The oldest of them has seen 1 - 1.5^-7 = 94 % of all own episodes: more add nothing."""
+FIRST_START = 20
+"""Own episodes before the first generation; the next ones start after half as many again."""
+
+
+class AggregateNumbers(Record):
+    """Counters."""
+
+    own: int
+    """Episodes of the own policy counted so far"""
+    started: int
+    """Generations so far"""
+    next_start: int
+    """Own episodes after which the next one starts"""
+    turn: int
+    """The slot that is evaluated next, besides the best"""
+
+
+class Aggregate(Bundle):
+    """Centres and generations: all of it is state. A *slot* holds a generation, or none yet."""
+
+    p_hat: FloatArray
+    """(num_triples,): every row sums to 1"""
+    g_hat: FloatArray
+    """(num_rows, m), in [0, 1]"""
+    values: FloatArray
+    """V (slots, m, num_states)"""
+    ranges: FloatArray
+    """R (slots, m)"""
+    sums: FloatArray
+    """SX (slots, m)"""
+    squares: FloatArray
+    """VV (slots, m)"""
+    visits: IntArray
+    """N (slots, num_rows)"""
+    episodes: IntArray
+    """n (slots,)"""
+    generation: IntArray
+    """(slots,): 0, 1, ... in the order of their start; -1 for an empty slot"""
+    closed: IntArray
+    """(slots,): 1 if it counts no more"""
+    best: IntArray
+    """(m,): the slot that gave the least bound"""
+    numbers: AggregateNumbers
+
+
+class AggregateRule(Bundle):
+    """What stays the same."""
+
+    log_inverse_delta: float
+    """ln(1 / delta_A)"""
+    ceilings: FloatArray
+    """(m,): what a constraint's costs of one episode never exceed in sum; L if nothing better is known"""
+    levels: FloatArray
+    """(m,): bounds at or below these, the thresholds, need not be improved"""
+    watched: IntArray
+    """The constraints that are bounded"""
+    known_rows: NDArray[np.int8]
+    """(num_rows,): 1 where p_hat is the truth"""
+    known_costs: NDArray[np.int8]
+    """(num_rows, m): 1 where g_hat is the truth"""
+
+
+def make_aggregate(
+    layout: Layout, num_constraints: int, transitions: FloatArray | None = None, costs: FloatArray | None = None
+) -> Aggregate:
+    """Before the first episode. What is known of `transitions` (num_triples,) and `costs` (num_rows, m), if anything,
+    and not NaN, is its own centre.
+    """
+    m = whole_number("the number of constraints", num_constraints, 0)
+    sizes = np.diff(layout.row_start)
+    p_hat, g_hat = np.repeat(1.0 / sizes, sizes), np.full((layout.num_rows, m), 0.5)
+    if transitions is not None:
+        p_hat = np.where(np.isnan(transitions), p_hat, transitions)
+    if costs is not None:
+        g_hat = np.where(np.isnan(costs), g_hat, costs)
+    return Aggregate(
+        p_hat=p_hat,
+        g_hat=g_hat,
+        values=np.zeros((NUM_SLOTS, m, layout.num_states)),
+        ranges=np.ones((NUM_SLOTS, m)),
+        sums=np.zeros((NUM_SLOTS, m)),
+        squares=np.zeros((NUM_SLOTS, m)),
+        visits=np.zeros((NUM_SLOTS, layout.num_rows), dtype=np.int64),
+        episodes=np.zeros(NUM_SLOTS, dtype=np.int64),
+        generation=np.full(NUM_SLOTS, -1, dtype=np.int64),
+        closed=np.zeros(NUM_SLOTS, dtype=np.int64),
+        best=np.zeros(m, dtype=np.int64),
+        numbers=AggregateNumbers(np.array([0, 0, FIRST_START, 0], dtype=np.int64)),
+    )
+
+
+def no_aggregate() -> Aggregate:
+    """For learners that have none."""
+    none: FloatArray = np.zeros((0, 0))
+    num: IntArray = np.zeros(0, dtype=np.int64)
+    return Aggregate(
+        p_hat=np.zeros(0),
+        g_hat=none.copy(),
+        values=np.zeros((0, 0, 0)),
+        ranges=none.copy(),
+        sums=none.copy(),
+        squares=none.copy(),
+        visits=np.zeros((0, 0), dtype=np.int64),
+        episodes=num.copy(),
+        generation=num.copy(),
+        closed=num.copy(),
+        best=num.copy(),
+        numbers=AggregateNumbers(),
+    )
+
+
+def make_aggregate_rule(
+    layout: Layout,
+    log_inverse_delta: float,
+    levels: FloatArray,
+    *,
+    ceilings: FloatArray | None = None,
+    watched: IntArray | None = None,
+    known_rows: ArrayLike | None = None,
+    known_costs: ArrayLike | None = None,
+) -> AggregateRule:
+    """The rule for thresholds `levels` (m,): all constraints are watched and nothing is known, unless it is said."""
+    m = len(levels)
+    return AggregateRule(
+        log_inverse_delta=float(log_inverse_delta),
+        ceilings=np.full(m, float(layout.steps)) if ceilings is None else np.array(ceilings, dtype=np.float64),
+        levels=np.array(levels, dtype=np.float64),
+        watched=np.arange(m, dtype=np.int64) if watched is None else np.array(watched, dtype=np.int64),
+        known_rows=_marks(known_rows, (layout.num_rows,)),
+        known_costs=_marks(known_costs, (layout.num_rows, m)),
+    )
+
+
+def _marks(given: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.int8]:
+    return np.zeros(shape, dtype=np.int8) if given is None else np.array(given, dtype=np.int8).reshape(shape)
+
+
+@kernel
+def set_transition_centre(
+    index: Index, row: int, moves: IntArray, first: int, visits: int, aggregate: Aggregate
+) -> None:
+    """p_hat of a row = moves[first], moves[first + 1], ... / visits, as soon as there is one. Not for known rows."""
+    if visits > 0:
+        start, stop = triples_of(index, row)
+        for j in range(start, stop):
+            aggregate.p_hat[j] = moves[first + np.int64(j - start)] / visits
+
+
+@kernel
+def set_cost_centre(
+    row: int,
+    cost_sums: FloatArray,
+    source: int,
+    visits: int,
+    cost_lower: FloatArray,
+    cost_upper: FloatArray,
+    aggregate: Aggregate,
+) -> None:
+    """g_hat of a row = cost_sums[source] / visits, 1/2 before the first visit, moved into [LCB, UCB] and [0, 1].
+
+    Where LCB = UCB the cost is known, and its centre is that value.
+    """
+    for i in range(aggregate.g_hat.shape[1]):
+        g_hat = cost_sums[source, i] / visits if visits > 0 else 0.5
+        g_hat = min(max(g_hat, cost_lower[row, i]), cost_upper[row, i])
+        aggregate.g_hat[row, i] = min(max(g_hat, 0.0), 1.0)
+
+
+@kernel
+def count_own_episode(
+    index: Index, rows: IntArray, triples: IntArray, costs: FloatArray, rule: AggregateRule, aggregate: Aggregate
+) -> None:
+    """Add an episode that the own policy played: its rows and triples (L,), costs (L, m).
+
+    The centres must not know it yet: they are set afterwards.
+    """
+    aggregate.numbers.own += 1
+    for slot in range(len(aggregate.generation)):
+        if aggregate.generation[slot] < 0 or aggregate.closed[slot] == 1:
+            continue
+        aggregate.episodes[slot] += 1
+        for k in range(len(rows)):
+            aggregate.visits[slot, rows[k]] += 1
+        for i in rule.watched:
+            total, miss, squares = 0.0, 0.0, 0.0
+            for k in range(len(rows)):
+                row = rows[k]
+                mean = mean_value(index, row, aggregate.p_hat, aggregate.values[slot, i])
+                value = mean if rule.known_rows[row] == 1 else aggregate.values[slot, i, index.successor[triples[k]]]
+                g_hat = aggregate.g_hat[row, i]
+                cost = g_hat if rule.known_costs[row, i] == 1 else costs[k, i]
+                total += cost + value
+                miss += cost - g_hat
+                squares += (value - mean) * (value - mean)
+            scale = aggregate.ranges[slot, i]
+            aggregate.sums[slot, i] += total
+            aggregate.squares[slot, i] += (miss * miss + squares) / (scale * scale)
+
+
+@kernel
+def close_generations(aggregate: Aggregate) -> None:
+    """To be called when an own episode was cut short, or its actions were not the policy's: it cannot be counted.
+
+    To leave it out because of what happened in it would spoil all sums to which later episodes are added. So no
+    generation counts any more. What they say of the episodes before stays true, and the next evaluation starts a new
+    one.
+    """
+    for slot in range(len(aggregate.generation)):
+        if aggregate.generation[slot] >= 0 and aggregate.closed[slot] == 0:
+            aggregate.closed[slot] = 1
+            aggregate.numbers.next_start = aggregate.numbers.own
+
+
+@kernel
+def start_generation(index: Index, policy: FloatArray, rule: AggregateRule, aggregate: Aggregate) -> None:
+    """Freeze V, the nominal values of `policy` (num_rows,) under the present centres, in a slot of its own."""
+    slot, numbers = _free_slot(aggregate), aggregate.numbers
+    aggregate.generation[slot] = numbers.started
+    aggregate.closed[slot] = aggregate.episodes[slot] = 0
+    for r in range(aggregate.visits.shape[1]):
+        aggregate.visits[slot, r] = 0
+    for i in range(len(rule.ceilings)):
+        aggregate.sums[slot, i] = aggregate.squares[slot, i] = 0.0
+        span = _nominal_values(index, policy, aggregate, i, aggregate.values[slot, i])
+        aggregate.ranges[slot, i] = max(span, rule.ceilings[i], LEAST_RANGE)
+    numbers.started += 1
+    numbers.next_start = numbers.own + max(numbers.own // 2, 1)
+
+
+LEAST_RANGE = 1e-6
+"""R may be larger than needed, but not 0."""
+
+
+@kernel
+def _free_slot(aggregate: Aggregate) -> int:
+    """An empty slot, else the closed one of the fewest episodes, else the oldest."""
+    chosen, least = 0, inf
+    for slot in range(len(aggregate.generation)):
+        if aggregate.generation[slot] < 0:
+            return slot
+        # Open ones come after all closed ones: 10^15 is more than any number of episodes.
+        rank = aggregate.episodes[slot] if aggregate.closed[slot] == 1 else 1e15 + aggregate.generation[slot]
+        if rank < least:
+            chosen, least = slot, rank
+    return chosen
+
+
+@kernel
+def _nominal_values(index: Index, policy: FloatArray, aggregate: Aggregate, i: int, values: FloatArray) -> float:
+    """V(x) = sum_a pi(a|x) [g_hat + p_hat . V] for constraint i; returns the largest difference within a layer."""
+    state_start, widest = index.state_start, 0.0
+    values[len(values) - 1] = 0.0
+    for k in range(len(state_start) - 3, -1, -1):
+        least, most = inf, -inf
+        for x in range(state_start[k], state_start[k + 1]):
+            total = 0.0
+            for r in range(x * index.num_actions, (x + 1) * index.num_actions):
+                if policy[r] > 0.0:
+                    total += policy[r] * (aggregate.g_hat[r, i] + mean_value(index, r, aggregate.p_hat, values))
+            values[x] = total
+            least, most = min(least, total), max(most, total)
+        widest = max(widest, most - least)
+    return widest
+
+
+@kernel
+def mean_value(index: Index, row: int, p: FloatArray, values: FloatArray) -> float:
+    """p . V of a row."""
+    start, stop = triples_of(index, row)
+    total = 0.0
+    for j in range(start, stop):
+        total += p[j] * values[np.uint64(index.successor[j])]
+    return total
