@@ -9,34 +9,42 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from hedgerow.errors import InvalidInput
-from hedgerow.estimates.boxes import Boxes, BoxRule, make_boxes, refresh_all, refresh_rows
-from hedgerow.estimates.counts import Counts, make_counts, record
-from hedgerow.estimates.radii import Radii, RadiusRule, cost_radius, transition_radius
+from hedgerow.estimates.boxes import Boxes, BoxRule, make_box_rule, make_boxes, refresh_all, refresh_rows
+from hedgerow.estimates.counts import Counts, make_counts, record, record_costs
+from hedgerow.estimates.kt import kt_interval
+from hedgerow.estimates.radii import KT, Radii, RadiusRule, cost_radius, transition_radius
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.model.index import index_of
+from hedgerow.model.knowledge import Knowledge
 from hedgerow.model.layout import Layout
 
-KINDS = ("paper", "tight", "anytime")
+KINDS = ("paper", "tight", "anytime", "kt")
 
 
 def some_counts(rng: np.random.Generator, layout: Layout, m: int, most: int) -> Counts:
     """Rows with 0 up to `most` visits, as if by episodes."""
     counts, p = make_counts(layout, m), naive.some_transitions(rng, layout)
-    counts.num_visits[:] = rng.integers(0, 1 + rng.integers(1, most + 1, layout.num_rows))
+    visits = rng.integers(0, 1 + rng.integers(1, most + 1, layout.num_rows))
+    counts.num_visits[:] = counts.num_costs[:] = visits
     for r, row in enumerate(naive.rows_of(layout)):
         counts.num_moves[row] = rng.multinomial(counts.num_visits[r], p[row])
         counts.cost_sums[r] = rng.random(m) * counts.num_visits[r]
     return counts
 
 
+def box_rule(radii: RadiusRule, layout: Layout, m: int, *, clip: bool) -> BoxRule:
+    """Of a world of which nothing is known."""
+    return make_box_rule(radii, make_unknowns(layout, m), clip)
+
+
 def refreshed(layout: Layout, counts: Counts, rule: BoxRule) -> Boxes:
-    boxes = make_boxes(layout, counts.cost_sums.shape[1], clip_costs=rule.clip_costs)
+    boxes = make_boxes(make_unknowns(layout, counts.cost_sums.shape[1]), clip_costs=rule.clip_costs)
     refresh_all(index_of(layout), counts, rule, boxes)
     return boxes
 
 
 def untightened(layout: Layout, counts: Counts, rule: RadiusRule) -> tuple[np.ndarray, np.ndarray]:
-    """[max(0, P_hat - epsilon), min(1, P_hat + epsilon)], triple by triple."""
+    """[max(0, P_hat - epsilon), min(1, P_hat + epsilon)], triple by triple; of kt its interval, drawn in."""
     lower, upper = np.zeros(layout.num_triples), np.ones(layout.num_triples)
     for r, row in enumerate(naive.rows_of(layout)):
         N = int(counts.num_visits[r])
@@ -45,6 +53,10 @@ def untightened(layout: Layout, counts: Counts, rule: RadiusRule) -> tuple[np.nd
                 p_hat = counts.num_moves[j] / N
                 eps = transition_radius(rule, p_hat, N)
                 lower[j], upper[j] = max(0.0, p_hat - eps), min(1.0, p_hat + eps)
+                if rule.kind == KT:
+                    low, high = kt_interval(N, float(counts.num_moves[j]), rule.transition_log)
+                    drawn_in = p_hat - rule.scale * (p_hat - low), p_hat + rule.scale * (high - p_hat)
+                    lower[j], upper[j] = drawn_in if rule.scale < 1.0 else (low, high)
     return lower, upper
 
 
@@ -59,7 +71,7 @@ def test_tightening_gives_the_range_of_each_probability_within_the_same_set(
     layout = naive.some_layout(rng, full=full)
     counts = some_counts(rng, layout, 1, 3000)
     rule = Radii(kind, scale).rule(layout, 1, 0.05, 10**4)
-    boxes = refreshed(layout, counts, BoxRule(rule, False, False))
+    boxes = refreshed(layout, counts, box_rule(rule, layout, 1, clip=False))
     lower, upper = untightened(layout, counts, rule)
     assert (boxes.lower >= lower).all()
     assert (boxes.upper <= upper).all()
@@ -82,7 +94,8 @@ def test_no_box_is_empty_whatever_the_rounding(kind: str, scale: float) -> None:
         rng = np.random.default_rng(seed)
         layout = naive.some_layout(rng, full=seed % 2 == 0, largest=9)
         counts = some_counts(rng, layout, 2, 10 ** int(rng.integers(1, 7)))
-        boxes = refreshed(layout, counts, BoxRule(Radii(kind, scale).rule(layout, 2, 0.05, 10**6), True, False))
+        rule = box_rule(Radii(kind, scale).rule(layout, 2, 0.05, 10**6), layout, 2, clip=True)
+        boxes = refreshed(layout, counts, rule)
         assert (boxes.lower >= 0.0).all()
         assert (boxes.upper <= 1.0).all()
         assert (boxes.lower <= boxes.upper).all()
@@ -100,7 +113,7 @@ def test_cost_bounds_are_estimate_plus_and_minus_radius(clip: bool) -> None:
     layout = naive.some_layout(rng, full=True)
     counts = some_counts(rng, layout, 3, 5000)
     rule = Radii("tight").rule(layout, 3, 0.05, 10**4)
-    boxes = refreshed(layout, counts, BoxRule(rule, clip, False))
+    boxes = refreshed(layout, counts, box_rule(rule, layout, 3, clip=clip))
     for r in range(layout.num_rows):
         N = int(counts.num_visits[r])
         g_hat, xi = counts.cost_sums[r] / max(1, N), cost_radius(rule, N)
@@ -114,10 +127,9 @@ def test_cost_bounds_are_estimate_plus_and_minus_radius(clip: bool) -> None:
 @pytest.mark.parametrize("scale", [1.0, 0.01])
 def test_before_the_first_episode_nothing_is_known(clip: bool, scale: float) -> None:
     layout = naive.some_layout(np.random.default_rng(7), full=False)
-    start = make_boxes(layout, 2, clip_costs=clip)
-    again = refreshed(
-        layout, make_counts(layout, 2), BoxRule(Radii("paper", scale).rule(layout, 2, 0.1, 9), clip, False)
-    )
+    start = make_boxes(make_unknowns(layout, 2), clip_costs=clip)
+    rule = box_rule(Radii("paper", scale).rule(layout, 2, 0.1, 9), layout, 2, clip=clip)
+    again = refreshed(layout, make_counts(layout, 2), rule)
     for name, expected in start.as_dict().items():
         np.testing.assert_array_equal(expected, getattr(again, name))
     single = (np.diff(layout.row_start) == 1)[layout.row_of_triple]
@@ -129,11 +141,12 @@ def test_refreshing_the_visited_rows_is_enough() -> None:
     rng = np.random.default_rng(8)
     layout = naive.some_layout(rng, full=True)
     p, pi = naive.some_transitions(rng, layout), naive.some_policy(rng, layout)
-    rule = BoxRule(Radii("tight").rule(layout, 2, 0.05, 300), True, False)
-    counts, boxes = make_counts(layout, 2), make_boxes(layout, 2, clip_costs=True)
+    rule = box_rule(Radii("tight").rule(layout, 2, 0.05, 300), layout, 2, clip=True)
+    counts, boxes = make_counts(layout, 2), make_boxes(make_unknowns(layout, 2), clip_costs=True)
     for _ in range(300):
         rows, triples = naive.some_episode(rng, layout, p, pi)
-        record(counts, np.array(rows), np.array(triples), rng.random((layout.steps, 2)))
+        record(index_of(layout), rule.laws, counts, np.array(rows), np.array(triples))
+        record_costs(rule.laws, counts, np.array(rows), rng.random((layout.steps, 2)))
         refresh_rows(index_of(layout), counts, rule, np.array(rows), boxes)
     fresh = refreshed(layout, counts, rule)
     for name, kept in boxes.as_dict().items():
@@ -146,11 +159,11 @@ def test_known_transitions_are_kept() -> None:
     rng = np.random.default_rng(9)
     layout = naive.some_layout(rng, full=True)
     p = naive.some_transitions(rng, layout)
-    boxes = make_boxes(layout, 1, transitions=p)
+    unknowns = make_unknowns(layout, 1, Knowledge(transitions=p))
+    boxes = make_boxes(unknowns)
     counts = some_counts(rng, layout, 1, 100)
-    refresh_all(index_of(layout), counts, BoxRule(Radii().rule(layout, 1, 0.05, 100), False, True), boxes)
+    rule = make_box_rule(Radii().rule(layout, 1, 0.05, 100, unknowns), unknowns, False)
+    refresh_all(index_of(layout), counts, rule, boxes)
     np.testing.assert_array_equal(boxes.lower, p)
     np.testing.assert_array_equal(boxes.upper, p)
     assert boxes.cost_upper[counts.num_visits > 0].max() > 1.0
-    with pytest.raises(InvalidInput, match="transition probability is"):
-        make_boxes(layout, 1, transitions=np.full(layout.num_triples, 1.5))

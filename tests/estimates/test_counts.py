@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.counts import find_triple, make_counts, record
+from hedgerow.estimates.counts import find_triple, make_counts, record, record_costs
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.model.index import index_of
 
 
@@ -15,11 +16,12 @@ def test_counts_are_those_of_a_recount(full: bool, m: int) -> None:
     rng = np.random.default_rng(m)
     layout = naive.some_layout(rng, full=full)
     p, pi = naive.some_transitions(rng, layout), naive.some_policy(rng, layout)
-    counts, history = make_counts(layout, m), []
+    counts, laws, history = make_counts(layout, m), make_unknowns(layout, m).laws, []
     for _ in range(50):
         rows, triples = naive.some_episode(rng, layout, p, pi)
         costs = rng.random((layout.steps, m))
-        record(counts, np.array(rows), np.array(triples), costs)
+        record(index_of(layout), laws, counts, np.array(rows), np.array(triples))
+        record_costs(laws, counts, np.array(rows), costs)
         history.append((rows, triples, costs))
     for r in range(layout.num_rows):
         visits = [(costs, rows.index(r)) for rows, _, costs in history if r in rows]
@@ -29,14 +31,16 @@ def test_counts_are_those_of_a_recount(full: bool, m: int) -> None:
     assert counts.num_moves.tolist() == [moves.count(j) for j in range(layout.num_triples)]
     assert np.add.reduceat(counts.num_moves, layout.row_start[:-1]).tolist() == counts.num_visits.tolist()
     assert counts.num_visits.sum() == 50 * layout.steps
+    assert counts.num_costs.tolist() == counts.num_visits.tolist()
 
 
 def test_an_episode_changes_its_own_rows_only() -> None:
     rng = np.random.default_rng(5)
     layout = naive.some_layout(rng, full=True)
-    counts = make_counts(layout, 2)
+    counts, laws = make_counts(layout, 2), make_unknowns(layout, 2).laws
     rows, triples = naive.some_episode(rng, layout, naive.some_transitions(rng, layout), naive.some_policy(rng, layout))
-    record(counts, np.array(rows), np.array(triples), np.ones((layout.steps, 2)))
+    record(index_of(layout), laws, counts, np.array(rows), np.array(triples))
+    record_costs(laws, counts, np.array(rows), np.ones((layout.steps, 2)))
     assert np.flatnonzero(counts.num_visits).tolist() == rows
     assert np.flatnonzero(counts.num_moves).tolist() == triples
     assert np.flatnonzero(counts.cost_sums.sum(axis=1)).tolist() == rows

@@ -24,7 +24,8 @@ BOTH = np.arange(2)
 
 
 def weight(rule: Any, U: list[float], alpha: list[float], beta: list[float], horizon: float = 3.0) -> float:
-    return rule(Baseline(np.zeros((0, 0)), np.array(beta), np.array(alpha), BOTH[: len(U)]), np.array(U), horizon)
+    most = np.full(len(U), horizon)
+    return rule(Baseline(np.zeros((0, 0)), np.array(beta), np.array(alpha), most, BOTH[: len(U)]), np.array(U))
 
 
 def test_the_printed_sigma_exceeds_one_where_the_repair_is_right() -> None:

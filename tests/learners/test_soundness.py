@@ -12,16 +12,17 @@ from learner_cases import KINDS, assert_same, draw_path, make_learner, random_wo
 
 from hedgerow import files
 from hedgerow.errors import FileFormatError
-from hedgerow.estimates.boxes import BoxRule, make_boxes, refresh_all
+from hedgerow.estimates.boxes import make_box_rule, make_boxes, refresh_all
 from hedgerow.estimates.counts import Counts
 from hedgerow.estimates.radii import Radii
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.files import FILE_KIND, FILE_VERSION, NUM_OLD_REALS, OLD_VERSION, from_bytes, to_bytes
+from hedgerow.learners.mirror.files import FILE_KIND, FILE_VERSION, from_bytes, to_bytes
 from hedgerow.learners.mirror.safe_search import Facts
 from hedgerow.learners.mirror.sound_boxes import _older_bounds
 from hedgerow.learners.mirror.soundness import RANGES
-from hedgerow.learners.mirror.state import Numbers, Reals, flat_arrays
+from hedgerow.learners.mirror.state import Logged, Numbers, Reals, flat_arrays
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarni
 
 PLAIN = random_world(3)
 SPARSE = random_world(7, (1, 3, 3, 1), 2, sparse=True)
-RECORDS = {"numbers": Numbers, "reals": Reals, "search.facts": Facts}
+RECORDS = {"numbers": Numbers, "reals": Reals, "search.facts": Facts, "logged": Logged}
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
 
 
@@ -65,6 +66,16 @@ def entry(name: str, place: Any, value: float) -> Change:
     return change
 
 
+def one_more_move(row: int) -> Change:
+    """A visit of one row alone, which moved on as it should."""
+
+    def change(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays["state.counts.num_visits"][row] += 1
+        arrays["state.counts.num_moves"][PLAIN.layout.row_start[row]] += 1
+
+    return change
+
+
 def meta_entry(name: str, value: Any) -> Change:
     return lambda meta, arrays: meta.update({name: value})
 
@@ -81,7 +92,14 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("sv-ops", entry("reals", "mixing", 0.5), "reals: mixing is 0.5, but there is no baseline"),
     ("sv-ops", entry("counts.num_visits", 2, -1), r"state.counts.num_visits is -1 at \(2,\)"),
     ("sv-ops", entry("counts.num_visits", 2, 2**62), "state.counts.num_visits is 4611686018427387904"),
-    ("sv-ops", entry("counts.num_visits", 2, 30), "state.counts.num_visits of layer 1 sum to"),
+    ("sv-ops", entry("counts.num_visits", 2, 30), "state.counts.num_moves of layer 1, state 0, action 0 do not add up"),
+    ("sv-ops", one_more_move(2), "state.counts.num_visits of layer 1 sum to 41; there are 40 episodes"),
+    ("sv-ops", entry("counts.num_costs", 0, 1), "state.counts.num_costs of layer 0, .* are not those of the visits"),
+    ("sv-ops", entry("counts.num_costs", 0, 99), "state.counts.num_costs of layer 0, .* exceed visits"),
+    ("sv-ops", entry("boxes.visits", 0, 1), "state.boxes.visits is 1.0 at"),
+    ("sv-ops", entry("boxes.cost_visits", 0, 1), "state.boxes.cost_visits is 1.0 at"),
+    ("sv-ops", entry("logged", "episodes", 3), "state.counts.num_visits of layer 0 sum to 40; there are 43"),
+    ("sv-ops", entry("logged", "uncounted", -1), "state.logged is -1"),
     ("sv-ops", entry("counts.num_moves", 2, 30), "state.counts.num_moves of layer 0, state 0, action 0 do not add up"),
     ("sv-ops", entry("counts.cost_sums", (0, 0), 1e3), "state.counts.cost_sums of layer 0, state 0, action 0 exceed"),
     ("sv-ops", entry("counts.cost_sums", (0, 0), -1.0), "state.counts.cost_sums is -1.0"),
@@ -177,7 +195,8 @@ def test_a_senseless_entry_is_refused_by_name(blobs: dict[str, bytes], name: str
 def test_boxes_of_an_older_epoch_are_bounded_by_all_that_it_can_have_counted(radii: str) -> None:
     """Against the boxes of every M' with M - (N - N') <= M' <= M and sum N'."""
     layout = Layout((1, 3, 1), 1)
-    rule = BoxRule(Radii(radii, 0.1).rule(layout, 0, 0.1, 100), False, False)
+    unknowns, nothing = make_unknowns(layout, 0), np.zeros((4, 0))
+    rule = make_box_rule(Radii(radii, 0.1).rule(layout, 0, 0.1, 100), unknowns, False)
     rng, index = np.random.default_rng(0), index_of(layout)
     for _ in range(20):
         then = int(rng.integers(1, 12))
@@ -185,12 +204,13 @@ def test_boxes_of_an_older_epoch_are_bounded_by_all_that_it_can_have_counted(rad
         moves = np.concatenate((rng.multinomial(now, [0.6, 0.3, 0.1]), np.zeros(3, dtype=np.int64)))
         visits, before = np.array([now, 0, 0, 0]), np.array([then, 0, 0, 0])
         lower_most, upper_least = np.ones(6), np.zeros(6)
-        _older_bounds(index, rule.radii, Counts(visits, moves, np.zeros((4, 0))), before, lower_most, upper_least)
+        present = Counts(visits, moves, visits.copy(), nothing)
+        _older_bounds(index, rule.radii, present, before, lower_most, upper_least)
         most, least = np.zeros(3), np.ones(3)
         for older in product(range(then + 1), repeat=3):
             if sum(older) == then and all(m - (now - then) <= o <= m for o, m in zip(older, moves, strict=False)):
-                counts = Counts(before, np.array([*older, 0, 0, 0]), np.zeros((4, 0)))
-                boxes = make_boxes(layout, 0)
+                counts = Counts(before, np.array([*older, 0, 0, 0]), before.copy(), nothing)
+                boxes = make_boxes(unknowns)
                 refresh_all(index, counts, rule, boxes)
                 most, least = np.maximum(most, boxes.lower[:3]), np.minimum(least, boxes.upper[:3])
         assert np.all(lower_most[:3] >= most - 1e-12)
@@ -317,15 +337,43 @@ def test_a_learner_that_was_interrupted_is_saved_as_it_is(kind: str, monkeypatch
     assert_same(snapshot(learner), snapshot(twin))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_files_of_the_version_before_are_read(kind: str) -> None:
-    """Without the certificate and the numbers of raised thresholds; the learner goes on with the same bits."""
-    learner = after(30, kind)
+def older_file(learner: Learner, version: int) -> bytes:
+    """What an earlier release would have written of a learner of whose world only P may be known."""
     data = files.unpack(to_bytes(learner))
-    del data.arrays["state.certificate"]
-    data.arrays["state.reals"] = data.arrays["state.reals"][:NUM_OLD_REALS]
-    old = from_bytes(files.pack(FILE_KIND, OLD_VERSION, data.meta, data.arrays))
+    meta, arrays = dict(data.meta), dict(data.arrays)
+    # 4: costs counted with the visits, boxes did not say what made them, nothing came from logs, P was an argument.
+    meta["settings"] = {k: v for k, v in meta["settings"].items() if k not in ("ties", "aggregate", "ball_from")}
+    for name in ("counts.num_costs", "boxes.visits", "boxes.cost_visits", "logged"):
+        del arrays[f"state.{name}"]
+    if "view.known.transitions" in arrays:
+        arrays["argument.transitions"] = arrays.pop("view.known.transitions")
+    assert not any(name.startswith("view.known.") for name in arrays)
+    if version == 3:  # thresholds were not raised
+        del arrays["state.certificate"]
+        arrays["state.reals"] = arrays["state.reals"][:4]
+    return files.pack(FILE_KIND, version, meta, arrays)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize("options", [{}, {"preset": "sharp"}, {"boxes": "epoch"}, {"known": True}], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_of_earlier_releases_are_read(kind: str, options: dict[str, Any], version: int) -> None:
+    """The learner goes on with the same bits."""
+    chosen = {name: value for name, value in options.items() if name != "known"}
+    if options.get("known"):
+        chosen["transitions"] = PLAIN.transitions
+    learner = after(30, kind, **chosen)
+    old = from_bytes(older_file(learner, version))
+    assert_same(snapshot(learner), snapshot(old))
+    assert (old.transitions is None) == (learner.transitions is None)
     for each in (learner, old):
         each.plan()
         observe(each, PLAIN, np.random.default_rng(7))
     assert_same(snapshot(learner), snapshot(old))
+
+
+@pytest.mark.parametrize("version", [2, 6])
+def test_files_of_other_releases_are_refused(version: int) -> None:
+    data = files.unpack(to_bytes(after(3, "sv-ops")))
+    with pytest.raises(FileFormatError, match=f"schema version {version}; this release reads versions 3 to 5"):
+        from_bytes(files.pack(FILE_KIND, version, data.meta, data.arrays))

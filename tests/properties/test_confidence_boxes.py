@@ -12,20 +12,22 @@ from numpy.random import Generator
 from strategies import generators, layouts, random_rows
 
 import hedgerow as hr
-from hedgerow.estimates.boxes import Boxes, BoxRule, make_boxes, refresh_all
+from hedgerow.estimates.boxes import Boxes, make_box_rule, make_boxes, refresh_all
 from hedgerow.estimates.counts import Counts, make_counts
 from hedgerow.estimates.radii import Radii
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.model.index import index_of
 
 M = 2
 ROUNDING = 1e-12
 kinds = st.sampled_from(["paper", "tight", "anytime"])
+all_kinds = st.sampled_from(["paper", "tight", "anytime", "kt"])
 
 
 def drawn_counts(layout: hr.Layout, rng: Generator, most: int) -> Counts:
     """As many visits of each row as it happens, 0 to `most`."""
     counts, p = make_counts(layout, M), random_rows(layout, rng)
-    counts.num_visits[:] = rng.integers(0, most + 1, layout.num_rows)
+    counts.num_visits[:] = counts.num_costs[:] = rng.integers(0, most + 1, layout.num_rows)
     for r, (start, stop) in enumerate(pairwise(layout.row_start)):
         counts.num_moves[start:stop] = rng.multinomial(counts.num_visits[r], p[start:stop])
         counts.cost_sums[r] = rng.random(M) * counts.num_visits[r]
@@ -37,18 +39,20 @@ def times(counts: Counts, factor: int) -> Counts:
     return counts.replace(
         num_visits=factor * counts.num_visits,
         num_moves=factor * counts.num_moves,
+        num_costs=factor * counts.num_costs,
         cost_sums=float(factor) * counts.cost_sums,
     )
 
 
 def boxes_of(layout: hr.Layout, counts: Counts, kind: str, scale: float = 1.0, *, clip: bool = True) -> Boxes:
-    boxes = make_boxes(layout, M, clip_costs=clip)
-    rule = BoxRule(Radii(kind, scale).rule(layout, M, 0.05, 1000), clip, False)
+    unknowns = make_unknowns(layout, M)
+    boxes = make_boxes(unknowns, clip_costs=clip)
+    rule = make_box_rule(Radii(kind, scale).rule(layout, M, 0.05, 1000), unknowns, clip)
     refresh_all(index_of(layout), counts, rule, boxes)
     return boxes
 
 
-@given(layouts, generators, kinds, st.sampled_from([1.0, 0.1, 1e-3, 1e-9]), st.integers(0, 100_000))
+@given(layouts, generators, all_kinds, st.sampled_from([1.0, 0.1, 1e-3, 1e-9]), st.integers(0, 100_000))
 def test_a_box_holds_the_empirical_distribution(
     layout: hr.Layout, rng: Generator, kind: str, scale: float, most: int
 ) -> None:
