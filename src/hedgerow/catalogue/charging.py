@@ -8,7 +8,8 @@ day tells what would have followed on every action.
 Real days are not Markov: how long a car stays depends on when it came. A state with need s is measured on all days on
 which a car of that need stands at the charger in that block, as if nobody had charged it yet; the empty state on all
 days on which no new car arrives in that block, as if all before had been charged. So every row has as many days as it
-can have, and the world is close to the real days without being equal to them: `ev_replay` plays the days themselves.
+can have, but the world is not the real days: after waiting, an empty charger is likelier to see a car than it says.
+`ev_replay` plays the days themselves, and its docstring has the difference in numbers.
 
 Two chargers on a day with one car in block 0 that leaves in block 1, and one on a day with a car in block 1 alone:
 
