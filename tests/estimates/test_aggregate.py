@@ -21,6 +21,7 @@ from hedgerow.estimates.aggregate import (
 )
 from hedgerow.estimates.aggregate_radius import aggregate_radius, log_term_of
 from hedgerow.estimates.boxes import make_boxes
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.mirror.state import flat_arrays
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
@@ -184,7 +185,7 @@ def test_a_saved_state_goes_on_with_the_same_bits() -> None:
 
 def test_centres() -> None:
     layout = Layout((1, 3, 1), 2)
-    index, aggregate = index_of(layout), make_aggregate(layout, make_boxes(layout, 2))
+    index, aggregate = index_of(layout), make_aggregate(layout, make_boxes(make_unknowns(layout, 2)))
     assert (aggregate.g_hat == 0.5).all()
     np.testing.assert_allclose(np.add.reduceat(aggregate.p_hat, layout.row_start[:-1]), 1.0)
     set_transition_centre(index, 1, np.array([9, 9, 2, 0, 6]), 2, 0, aggregate)
