@@ -115,6 +115,28 @@ def test_drawn_days_average_to_what_is_expected(name):
     assert np.all(np.abs(wrong) < 4.0)
 
 
+@pytest.mark.parametrize("name", WORLDS)
+def test_states_losses_and_costs_of_drawn_days(name):
+    """Actions that depend on the block alone leave nothing to chance: a day is the one that was recorded."""
+    days, rates, units = ev_workday.days_of(name), ev_workday.daily_rates(name), ev_workday.site_of(name).units
+    order, cars, rng = shuffled(days), RealCars(name), np.random.default_rng(7)
+    layout = cars.view().layout
+    for t in range(1_500):
+        actions = rng.integers(0, units + 1, size=layout.steps)
+        policy = Policy(layout, np.eye(units + 1)[np.repeat(actions, layout.layer_sizes[:-1])].ravel())
+        expected = cars.expected(policy)
+        episode = cars.play(policy, rng)
+        line = int(order[t])
+        assert (episode.losses.sum(), episode.costs.sum()) == pytest.approx(naive(days, rates, units, line, actions))
+        assert expected == pytest.approx(naive(days, rates, units, line, actions))
+        need = 0
+        for k, row in enumerate(episode.rows):
+            need = int(days.arrives[line, k]) or need
+            state = (0 if k == 0 else need) + int(layout.state_start[k])
+            assert divmod(int(row), units + 1) == (state, actions[k])
+            need = 0 if days.leaves[line, k] else max(0, need - int(actions[k]))
+
+
 def test_expectations_are_linear_in_mixtures():
     cars = RealCars()
     layout = cars.view().layout
