@@ -36,9 +36,9 @@ from hedgerow.catalogue.entries import make
 from hedgerow.catalogue.ev_tables import ChargerDays
 from hedgerow.checks import FloatArray, IntArray, frozen, seed_number
 from hedgerow.errors import InvalidInput
-from hedgerow.model.cmdp import View
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Mixture, Policy, UniformMixture
+from hedgerow.model.view import View
 
 
 class RealCars:

@@ -107,9 +107,11 @@ class CVOPS(MirrorLearner):
             dual_step=step_constant(m, L),
             steps=L,
             radius_scale=self.settings.confidence_scale,
+            variance=self.settings.search_radius == "variance",
             log_inverse_delta=-float(np.log(self.delta)),
             binding=binding,
             thresholds=view.thresholds[binding],
+            ceilings=view.ceilings[binding],
             dual_loss=np.zeros(m),
             draws=np.zeros(self._capacity(), dtype=np.int64),
         )
@@ -235,7 +237,8 @@ class CVOPS(MirrorLearner):
         for name, array in flat_arrays(own).items():
             if name != "policies" and arrays[f"search.{name}"].shape != array.shape:
                 raise InvalidInput(f"state.search.{name} must have the shape {array.shape}")
-        given = Search(arrays["search.weights"], arrays["search.cost_sums"], policies, Facts(arrays["search.facts"]))
+        sums, squares = arrays["search.cost_sums"], arrays["search.squares"]
+        given = Search(arrays["search.weights"], sums, squares, policies, Facts(arrays["search.facts"]))
         t_bar, over = end_of_search(given.facts), bool(numbers.phase_over)
         if over and t_bar != numbers.episode:
             raise InvalidInput(f"state.numbers: phase_over, but state.search.facts say t_bar = {t_bar}")
