@@ -40,7 +40,7 @@ from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii
 Preset = Literal["paper", "sharp", "sharpest"]
 
 
-WIDE = 8
+WIDE = 6
 """From so many successors on a ball pays: narrower rows lose more by the smaller budget of their boxes."""
 
 
