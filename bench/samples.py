@@ -89,7 +89,8 @@ PROTOTYPE: Mapping[tuple[str, str], Mapping[int, float]] = {
     ("dope-media, known support", "sharpest, no ties"): {10_000: 4.0, 100_000: 4.5},
     ("dope-media, known support", "sharpest"): {10_000: 21.0, 100_000: 15.0},
     ("dope-inventory", "sharpest"): {10_000: 10.0, 100_000: 10.0},
-} """Goals for the regret of S-OPS under the world's own loss against `sharp`: what a first prototype reached, and at
+}
+"""Goals for the regret of S-OPS under the world's own loss against `sharp`: what a first prototype reached, and at
 least 3 in random worlds, 10 in the others with ties
 """
 
