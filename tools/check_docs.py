@@ -24,6 +24,7 @@ NAMED_SOURCES = ("docs/paper-map.md", "docs/notation.md", "docs/learners.md")
 WITH_EXAMPLES = (
     "README.md",
     "docs/learners.md",
+    "docs/knowledge.md",
     "docs/own-learner.md",
     "docs/gymnasium.md",
     "docs/projection.md",

@@ -154,6 +154,7 @@ def _embed(world: CMDP) -> None:
     episode = world.play(learner.plan().policy, np.random.default_rng(0))
     learner.observe(episode.rows, episode.losses, episode.costs)
     statistics.add(episode)
+    SVOPS(world.view(), EPISODES, 0.1, "sharpest").absorb([episode])
     statistics.robust_cost(learner.plan().policy)
 
 

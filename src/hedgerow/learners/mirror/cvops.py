@@ -48,6 +48,7 @@ from hedgerow.learners.mirror.simplex_ogd import regret_constant, step_constant
 from hedgerow.learners.mirror.sops import largest_mixing
 from hedgerow.learners.mirror.sound_search import check_policies, check_search, end_of_search
 from hedgerow.learners.mirror.state import Numbers, flat_arrays
+from hedgerow.learners.mirror.step import follow_boxes
 from hedgerow.learners.ownership import exclusive
 from hedgerow.model.view import View
 from hedgerow.paper import cite
@@ -140,6 +141,7 @@ class CVOPS(MirrorLearner):
             core.state.counts.take(old.counts)
             core.state.boxes.take(old.boxes)
             refresh_all(core.index, core.state.counts, core.rule.box, core.state.boxes)
+            follow_boxes(core, core.buffers.all_rows)
             core.state.epoch_visits[:] = core.state.counts.num_visits
             core.state.logged.values[:] = old.logged.values
         self._start(core)
