@@ -343,8 +343,9 @@ def older_file(learner: Learner, version: int) -> bytes:
     meta, arrays = dict(data.meta), dict(data.arrays)
     # 4: costs counted with the visits, boxes did not say what made them, nothing came from logs, P was an argument.
     meta["settings"] = {k: v for k, v in meta["settings"].items() if k not in ("ties", "aggregate", "ball_from")}
-    for name in ("counts.num_costs", "boxes.visits", "boxes.cost_visits", "logged"):
-        del arrays[f"state.{name}"]
+    later = ("state.counts.num_costs", "state.boxes.visits", "state.boxes.cost_visits", "state.logged")
+    later += ("state.aggregate.", "state.balls.")
+    arrays = {name: array for name, array in arrays.items() if not name.startswith(later)}
     if "view.known.transitions" in arrays:
         arrays["argument.transitions"] = arrays.pop("view.known.transitions")
     assert not any(name.startswith("view.known.") for name in arrays)

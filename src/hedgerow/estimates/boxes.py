@@ -145,12 +145,14 @@ def refresh_costs(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> No
     if rule.radii.kind == KT:
         _refresh_cost_intervals(counts, rule, place, boxes)
     else:
-        boxes.xi[place] = radius = cost_radius(rule.radii, num)
+        radius, known = cost_radius(rule.radii, num), counts.cost_sums.shape[1] > 0
         for i in range(counts.cost_sums.shape[1]):
             if rule.unknown_costs[place, i]:
+                known = False
                 g_hat = counts.cost_sums[place, i] / max(1, num)
                 boxes.cost_lower[place, i] = max(0.0, g_hat - radius) if rule.clip_costs else g_hat - radius
                 boxes.cost_upper[place, i] = min(1.0, g_hat + radius) if rule.clip_costs else g_hat + radius
+        boxes.xi[place] = 0.0 if known else radius
     for j in range(laws.costs_start[place] + 1, laws.costs_start[place + 1]):
         row = laws.same_costs[j]
         boxes.xi[row] = boxes.xi[place]

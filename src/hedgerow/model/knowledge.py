@@ -23,7 +23,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, float_array, frozen, kind_of, numeric_array, unmasked, within
+from hedgerow.checks import (
+    FloatArray,
+    IntArray,
+    float_array,
+    frozen,
+    kind_of,
+    numeric_array,
+    real_number,
+    unmasked,
+    within,
+)
 from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
 
@@ -216,7 +226,7 @@ def _ceilings(layout: Layout, names: tuple[str, ...], given: Any) -> FloatArray 
         for name, value in given.items():
             if name not in names:
                 raise InvalidInput(f"most_costs name {name!r}; the constraints are {', '.join(map(repr, names))}")
-            limit[names.index(name)] = value
+            limit[names.index(name)] = real_number("the most that an episode costs", value, 0.0, float(layout.steps))
     elif isinstance(given, str):
         raise InvalidInput(f"most_costs are numbers, one per constraint, not {kind_of(given)}")
     else:

@@ -126,7 +126,8 @@ class View:
                 f"zero_costs are True or False for each of the {shape[1]} rows, or of shape {shape}; these have shape "
                 f"{mask.shape} and type {mask.dtype}"
             )
-        known = np.full(shape, np.nan) if costs is None else np.array(np.broadcast_to(costs, shape), dtype=np.float64)
+        given = checked_knowledge(self.layout, self.constraint_names, {"costs": costs}).costs
+        known = np.full(shape, np.nan) if given is None else given.copy()
         known[np.broadcast_to(mask, shape)] = 0.0
         return known
 

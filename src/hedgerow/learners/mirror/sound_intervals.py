@@ -87,6 +87,8 @@ def _check_costs(core: Core, boxes: Boxes) -> None:
     highest = _scaled(earliest, total, log, scale)[0]
     lowest = _scaled(last, last - failures, log, scale)[1]
     wide_low, wide_high = _scaled(then, least, log, scale)[0], _scaled(then, most, log, scale)[1]
+    if not rule.clip_costs:
+        wide_low = np.where(then > 0, wide_low, -1.0)  # where there is nothing yet, as it was at the start
     _refuse((lower[first] > highest + TOLERANCE) | (lower[first] < wide_low - TOLERANCE), "cost_lower")
     _refuse((upper[first] < lowest - TOLERANCE) | (upper[first] > wide_high + TOLERANCE), "cost_upper")
     _refuse(np.any(lower > upper + TOLERANCE, axis=1), "cost_lower")

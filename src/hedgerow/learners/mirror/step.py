@@ -151,7 +151,7 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
             changed = changed[: refresh_grown(core.index, counts, core.rule.box, rows, boxes, changed)]
         else:
             refresh_rows(core.index, counts, core.rule.box, rows, boxes)
-            changed = rows
+            changed = core.buffers.all_rows if core.rule.tied else rows
         follow_boxes(core, changed)
         update_columns(core.index, boxes.lower, boxes.upper, changed, core.buffers.columns)
         update_columns(core.index, boxes.lower, boxes.upper, changed, core.buffers.baseline_columns)
