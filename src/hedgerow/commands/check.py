@@ -32,9 +32,7 @@ MOST_STATES = 24
 
 
 def check(
-    problem: Annotated[
-        str, typer.Argument(help="A saved CMDP or view, a world (hedgerow worlds), or file.py:Name.")
-    ],
+    problem: Annotated[str, typer.Argument(help="A saved CMDP or view, a world (hedgerow worlds), or file.py:Name.")],
     choices: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter of the entry, as in TOML: tightness=0.8")
     ] = None,
@@ -54,7 +52,7 @@ def check(
     """Look at a problem before a run: sizes, feasibility with proof, thresholds, radii, time and memory, and how many
     episodes S-OPS would leave to its baseline.
 
-    A file that View.save wrote has no transitions and no costs: of it, only the last, under assumptions that are stated.
+    A file of View.save has neither transitions nor costs: of it the last alone, under assumptions that are stated.
     Ends with 1 if no policy satisfies the constraints.
     """
     world, found = _find(problem, choices or [])

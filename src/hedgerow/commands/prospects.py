@@ -41,9 +41,7 @@ def examine_view(
     }
 
 
-def examine_log(
-    view: View, log: str | None, baseline: Baseline, episodes: int, delta: float
-) -> dict[str, Any] | None:
+def examine_log(view: View, log: str | None, baseline: Baseline, episodes: int, delta: float) -> dict[str, Any] | None:
     """What a log is worth, if there is one."""
     if log is None:
         return None
@@ -66,7 +64,7 @@ def told_baseline(view: View, told: str | None, otherwise: Baseline) -> Baseline
     for name, value in given.items():
         beta[view.constraint_names.index(name)] = value
     missing = [name for name in view.constraint_names if name not in given]
-    words = f"--baseline-costs; for {', '.join(map(repr, missing))} {otherwise.words}" if missing else "--baseline-costs"
+    words = "as told" + (f"; for {', '.join(map(repr, missing))} {otherwise.words}" if missing else "")
     return Baseline(np.array(checked_costs(view, beta, allow_no_margin=False)), words)
 
 
@@ -199,7 +197,8 @@ def print_baselines(out: Screen, choices: list[dict[str, Any]]) -> None:
         listed.add_row(choice["policy"], number(choice["loss"]), number(choice["margin"]))
     out.table(listed)
     out.line(
-        "These were computed from the true world; you would have a policy that you know to be safe. For 10^5 episodes or "
-        "less give the one of the smallest loss, not the one of the largest margin (docs/learners.md)."
+        "These were computed from the true world; you would have a policy that you know to be safe. If the losses to "
+        "come are like this one, then for 10^5 episodes or less give the policy of the smallest loss, not the one of "
+        "the largest margin; if they are nothing like it, the margin counts (docs/learners.md)."
     )
     out.line()

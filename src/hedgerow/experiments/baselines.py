@@ -1,8 +1,10 @@
 """Which safe policy to give to a learner: what the choices lose, and how much room they leave.
 
 The Slater policy has the largest margin, and often the largest loss. A learner plays its baseline most of the time at
-first, so that for 10^5 episodes or less a policy of small loss is the better gift, even with a tenth of the margin. All
-choices here are computed from the true world: a user would *have* a policy, and know its costs.
+first, so that for 10^5 episodes or less a policy of small loss is the better gift, even with a tenth of the margin:
+measured with losses that stay what they are. Under losses that have nothing to do with the one for which the policy was
+chosen, the margin is what counts (`examples/baselines.py`). All choices here are computed from the true world: a user
+would *have* a policy, and know its costs.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ def baseline_choices(world: Any) -> list[dict[str, Any]]:
 def _choice(name: str, cmdp: CMDP, loss: FloatArray, policy: FloatArray) -> dict[str, Any]:
     values = evaluate(cmdp, policy, loss)
     costs = dict(zip(cmdp.constraint_names, values.costs.tolist(), strict=True))
-    return {"policy": name, "loss": values.loss, "costs": costs, "margin": float(np.min(cmdp.thresholds - values.costs))}
+    margin = float(np.min(cmdp.thresholds - values.costs))
+    return {"policy": name, "loss": values.loss, "costs": costs, "margin": margin}
 
 
 def world_baseline(world: Any, cmdp: CMDP) -> Baseline:

@@ -232,7 +232,8 @@ def _check_parts(experiment: Experiment) -> None:
             if key not in worlds:
                 worlds[key] = _placed(experiment, item, parts.build_world, part, folder)
                 for learner, description in learners:
-                    _placed(experiment, learner, _try_learner, description, worlds[key][0], part, item.label, experiment)
+                    where = part, item.label, experiment
+                    _placed(experiment, learner, _try_learner, description, worlds[key][0], *where)
             present.append(worlds[key])
         for item in experiment.adversaries:
             part = _placed(experiment, item, parts.complete_adversary, item.given, episodes, folder)

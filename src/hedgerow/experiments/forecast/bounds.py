@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import FloatArray, IntArray
 from hedgerow.estimates.balls import BallRule, Balls, follow_counts, joint_cost_with_balls, make_balls, wide_rows
 from hedgerow.estimates.boxes import Boxes, make_box_rule, make_boxes, refresh_all
 from hedgerow.estimates.columns import load_columns, make_columns
@@ -48,7 +48,7 @@ class Mixing(NamedTuple):
     """lambda, if the own policy is that of the model, and if it is as optimistic as the bounds let it be.
 
     The projection of S-OPS takes the lower bounds for the costs. So its policy costs more than it may by what these
-    are off; runs have been between the two, nearer to `most` at first and to `least` later.
+    are off. Runs are near `most` for some thousand episodes and between the two later (docs/experiments.md).
     """
 
     least: float
@@ -128,10 +128,10 @@ class Forecaster:
         """(m,): lambda as each constraint alone would ask for it; 0 where it cannot be violated."""
         alone = np.zeros(self.view.num_constraints)
         for i in self.view.binding:
-            alone[i] = self._weight(upper, np.array([i]))
+            alone[i] = self._weight(upper, np.array([i], dtype=np.int64))
         return alone
 
-    def _weight(self, upper: FloatArray, binding: FloatArray) -> float:
+    def _weight(self, upper: FloatArray, binding: IntArray) -> float:
         view = self.view
         none = np.zeros((0, view.layout.num_rows))
         return safe_weight(

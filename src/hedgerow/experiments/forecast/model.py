@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import BoolArray, FloatArray
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import induced_policy, occupancy, row_occupancy, uniform_policy
@@ -117,7 +117,7 @@ def _raised(q: FloatArray, shape: FloatArray, given: FloatArray, threshold: floa
     return at(low)
 
 
-def _of_level(name: str, q: FloatArray, costs: FloatArray, unknown: FloatArray, threshold: float) -> str:
+def _of_level(name: str, q: FloatArray, costs: FloatArray, unknown: BoolArray, threshold: float) -> str:
     cost = float(costs @ q)
     told = f"the own policy costs {cost:.4g}"
     if abs(cost - threshold) <= CLOSE:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.checks import FloatArray, IntArray
+from hedgerow.checks import BoolArray, FloatArray, IntArray
 from hedgerow.experiments.forecast.model import Model
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
@@ -64,7 +64,7 @@ def _independent(view: View) -> View:
     return view.knowing(independent_costs=True)
 
 
-def _unknown_costs(view: View) -> FloatArray:
+def _unknown_costs(view: View) -> BoolArray:
     """(m, num_rows) bool"""
     given = view.knowledge.costs
     shape = (view.num_constraints, view.layout.num_rows)
@@ -77,7 +77,7 @@ def _with_classes(view: View, rows: IntArray) -> IntArray:
     return rows if same is None else np.flatnonzero(np.isin(same, same[rows]))
 
 
-def _told(view: View, model: Model, chosen: FloatArray) -> FloatArray:
+def _told(view: View, model: Model, chosen: BoolArray) -> FloatArray:
     """The known costs (m, num_rows), with those of the model where `chosen`."""
     given = view.knowledge.costs
     known = np.full(chosen.shape, np.nan) if given is None else np.array(given)
@@ -92,11 +92,11 @@ def time_ties(view: View, model: Model) -> View | None:
     known, layout = view.knowledge, view.layout
     if known.same_transitions is not None or known.same_costs is not None:
         return None
-    moves, costs = [], []
+    moves, costs, unknown = [], [], _unknown_costs(view)
     for r in range(layout.num_rows):
         pair = _pair(layout, r)
         moves.append((*pair, *_successors(layout, r), *_law(view, model, r)))
-        costs.append((*pair, *model.costs[:, r].round(DIGITS), *_unknown_costs(view)[:, r]))
+        costs.append((*pair, *model.costs[:, r].round(DIGITS), *unknown[:, r]))
     same_moves, same_costs = _numbered(moves), _numbered(costs)
     if len(set(same_moves)) == len(same_moves) and len(set(same_costs)) == len(same_costs):
         return None
