@@ -178,7 +178,7 @@ def test_counts_are_those_of_episodes(name: str) -> None:
         assert np.array_equal(sums[place], counts.num_visits[place])
         expected = counts.num_visits[view.layout.row_of_triple] * model.transitions
         assert np.all(np.abs(counts.num_moves - expected) <= 1.0)
-        assert np.all((counts.cost_sums >= 0.0) & (counts.cost_sums.T <= counts.num_costs).T)
+        assert np.all((counts.cost_sums >= 0.0) & (counts.num_costs >= counts.cost_sums.T).T)
 
 
 # Against learners -----------------------------------------------------------------------------------------------------
@@ -272,7 +272,9 @@ def test_the_slack_adds_up(name: str) -> None:
         for i in range(own.view.num_constraints):
             slack = slack_of(own, bounds, i)
             assert slack.upper == bounds.upper[i]
-            assert float(slack.rows.sum()) == pytest.approx(slack.upper - slack.true, abs=1e-4 if own.wide.any() else 1e-9)
+            assert float(slack.rows.sum()) == pytest.approx(
+                slack.upper - slack.true, abs=1e-4 if own.wide.any() else 1e-9
+            )
             assert slack.costs + slack.transitions + slack.cross == pytest.approx(slack.upper - slack.true, abs=1e-12)
             assert float(slack.row_costs.sum()) == pytest.approx(slack.costs, abs=1e-12)
             assert slack.rows.min() > -1e-6
@@ -315,7 +317,10 @@ def test_a_threshold_that_cannot_be_reached_is_told() -> None:
     all_known = view.knowing(costs=np.zeros((2, 10)))
     assert "all known, the own policy costs 0" in fc.assumed_model(all_known).assumptions["costs"]
     loose = hr.View(view.layout, [3.0, 2.5], ("a", "b"))
-    assert "'a': 1 on average, so that the own policy costs 3, its threshold" in fc.assumed_model(loose).assumptions["costs"]
+    assert (
+        "'a': 1 on average, so that the own policy costs 3, its threshold"
+        in fc.assumed_model(loose).assumptions["costs"]
+    )
 
 
 def test_the_model_of_a_world() -> None:
@@ -385,7 +390,10 @@ def test_no_constraint_that_can_be_violated() -> None:
 @pytest.mark.parametrize(
     ("mean", "words"),
     [
-        ((0.95, 0.97), "95 to 97 % to the baseline, and the last one still with a probability of 90 %. It would be little"),
+        (
+            (0.95, 0.97),
+            "95 to 97 % to the baseline, and the last one still with a probability of 90 %. It would be little",
+        ),
         ((0.4, 0.6), "Much of this run is the baseline's"),
         ((0.05, 0.2), "5.0 to 20 % to the baseline"),
         ((0.0, 0.004), "0 to 0.4 % to the baseline"),
