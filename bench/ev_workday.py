@@ -29,9 +29,11 @@ from hedgerow.catalogue.world import World
 from hedgerow.checks import FloatArray
 from hedgerow.environments.scores import Occupancies
 from hedgerow.errors import InvalidInput
+from hedgerow.estimates.radii import WITHOUT_HORIZON
+from hedgerow.importers.logs import Log
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.settings import Preset
+from hedgerow.learners.mirror.settings import PRESETS, Preset
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.model.policy import Policy
@@ -40,6 +42,8 @@ from hedgerow.simulation.run import simulate
 DELTA = 0.01
 ALPHAS = (0.1, 0.2)
 WINDOW = 500
+LOGGED, LOG_SEED = 5_000, 1_000
+LOGS = f"S-OPS, {LOGGED:,} logged days"
 MIXING = "mixing_weight"
 """The note of lambda, the weight of the baseline."""
 
@@ -59,6 +63,20 @@ def s_ops_known(world: World, episodes: int, preset: Preset, seed: int) -> Mirro
     return SOPS(world.view(), episodes, DELTA, preset, seed, baseline=world.baseline, transitions=transitions)
 
 
+def s_ops_knowing(world: World, episodes: int, preset: Preset, seed: int) -> MirrorLearner:
+    """With P, and the seven rows that cannot cost anything by construction."""
+    view = world.view().knowing(transitions=world.cmdp.transitions, zero_costs=world.cmdp.mean_costs == 0.0)
+    return SOPS(view, episodes, DELTA, preset, seed, baseline=world.baseline)
+
+
+def s_ops_logged(world: World, episodes: int, preset: Preset, seed: int) -> MirrorLearner:
+    """With LOGGED days before the first one, on which actions were drawn uniformly."""
+    learner = SOPS(world.view(), episodes, DELTA, preset, seed, baseline=world.baseline)
+    uniform = np.full(world.cmdp.layout.num_rows, 1.0 / world.cmdp.layout.num_actions)
+    learner.absorb(Log.played(world.cmdp, uniform, LOGGED, seed=LOG_SEED + seed))
+    return learner
+
+
 def cv_ops(world: World, episodes: int, preset: Preset, seed: int) -> MirrorLearner:
     return CVOPS(world.view(), episodes, DELTA, preset, seed)
 
@@ -67,6 +85,8 @@ VARIANTS: Mapping[str, Variant] = {
     "SV-OPS": sv_ops,
     "S-OPS": s_ops,
     "S-OPS, P known": s_ops_known,
+    "S-OPS, P and zero-cost rows known": s_ops_knowing,
+    LOGS: s_ops_logged,
     "CV-OPS": cv_ops,
 }
 
@@ -120,7 +140,7 @@ class EVWorkday(Benchmark[list[Score]]):
     is_timed = False
 
     world: str = option("ev-workday", "ev-workday, or ev-workday-hard")
-    preset: str = option("sharp", "the preset of all learners")
+    preset: str = option("sharpest", "the preset of all learners")
     episodes: int = option(0, "0 for all real charger-days; never more than these", least=0)
     seeds: int = option(3, "runs per cell of the table")
     processes: int = option(1, "processes that share the runs")
@@ -139,10 +159,13 @@ class EVWorkday(Benchmark[list[Score]]):
             raise InvalidInput(f"there are {known:,} real charger-days; {self.episodes:,} episodes are too many")
         if self.only and self.only not in VARIANTS:
             raise InvalidInput(f"there is no variant {self.only!r}; known: {'; '.join(VARIANTS)}")
-        preset = cast(Preset, self.preset)  # the learner refuses others
+        if self.preset not in PRESETS:
+            raise InvalidInput(f"there is no preset {self.preset!r}; known: {', '.join(PRESETS)}")
+        preset = cast(Preset, self.preset)
         return [
             Task(self.world, variant, alpha, preset, self.episodes or known, seed, bool(self.cars))
             for variant in ([self.only] if self.only else VARIANTS)
+            if variant != LOGS or PRESETS[preset].get("radii") in WITHOUT_HORIZON
             for alpha in ALPHAS
             for seed in range(self.seeds)
         ]
