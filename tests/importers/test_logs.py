@@ -38,6 +38,11 @@ def changed(**columns: Any) -> dict[str, Any]:
     return {name: values for name, values in {**GOOD, **columns}.items() if values is not None}
 
 
+def read(source: Any, view: hr.View = VIEW, **options: Any) -> hr.Log:
+    """GOOD needs a word on its cuts."""
+    return hr.Log.read(view, source, **{"costs_count": True, "open_ends": True, **options})
+
+
 def content(log: hr.Log) -> list[Any]:
     return [
         np.nan_to_num(getattr(log, name), nan=-1.0).tolist()
@@ -140,7 +145,7 @@ SOURCES: dict[str, Callable[[Any, Path], Any]] = {
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_every_source_says_the_same(kind: str, tmp_path: Path) -> None:
-    log = hr.Log.read(VIEW, SOURCES[kind](pa.table(GOOD), tmp_path))
+    log = read(SOURCES[kind](pa.table(GOOD), tmp_path))
     layout = VIEW.layout
     assert log.starts.tolist() == [0, 3, 5, 6]
     pairs = zip(GOOD["state"], GOOD["action"], strict=True)
@@ -149,13 +154,13 @@ def test_every_source_says_the_same(kind: str, tmp_path: Path) -> None:
     assert [layout.state_labels[layout.successor[j]] for j in log.triples[:-1]] == led_to  # type: ignore[index]
     assert log.triples[-1] == -1
     np.testing.assert_array_equal(log.costs, np.column_stack((GOOD["delay"], GOOD["noise"])))
-    assert log.counted.tolist() == [True, False, False]
-    assert (len(log), log.num_steps, log.num_prefixes, log.num_open, log.num_uncounted) == (3, 6, 2, 1, 2)
+    assert log.counted.all()
+    assert (len(log), log.num_steps, log.num_prefixes, log.num_open, log.num_uncounted) == (3, 6, 2, 1, 0)
     assert log.view is VIEW
 
 
 def test_the_order_of_episodes_is_that_of_their_first_lines() -> None:
-    log = hr.Log.read(VIEW, pa.table(GOOD).take(pa.array([5, 1, 2, 4, 0, 3])))
+    log = read(pa.table(GOOD).take(pa.array([5, 1, 2, 4, 0, 3])))
     assert log.starts.tolist() == [0, 1, 4, 6]
 
 
@@ -163,13 +168,19 @@ def test_episodes_are_a_log() -> None:
     whole = hr.Episode(VIEW, [("home", "go"), ("full", "wait"), ("right", "go")], [0.5] * 3, [[0, 1], [1, 0], [0.5, 0]])
     cut = hr.Episode(VIEW, [("home", "wait"), ("empty", "wait")], [0, 0], [[0.25, 0], [0, 0.125]], ended_in="left")
     table = pa.table(GOOD).slice(0, 5)
-    assert content(hr.Log.read(VIEW, [whole, cut])) == content(hr.Log.read(VIEW, table))
-    assert content(hr.Log.read(VIEW, iter((whole, cut)))) == content(hr.Log.read(VIEW, table))
+    assert content(read([whole, cut])) == content(read(table))
+    assert content(read(iter((whole, cut)))) == content(read(table))
     assert content(hr.Log.read(VIEW, whole)) == content(hr.Log.read(VIEW, table.slice(0, 3)))
     overridden = hr.Episode(VIEW, whole.rows, whole.losses, whole.costs, overridden=True)
-    assert hr.Log.read(VIEW, [whole, cut, overridden]).counted.tolist() == [True, False, False]
-    assert hr.Log.read(VIEW, [whole, cut, overridden], costs_count=True).counted.all()
-    assert not hr.Log.read(VIEW, [whole, cut], costs_count=False).counted.any()
+    free = hr.Episode(VIEW, whole.rows, whole.losses, whole.costs, overridden=True, costs_count=True)
+    assert hr.Log.read(VIEW, [whole, free]).counted.all()
+    assert read([whole, cut, overridden]).counted.all()
+    assert not read([whole, cut], costs_count=False).counted.any()
+    assert hr.Log.read(VIEW.knowing(independent_costs=True), [whole, cut, overridden]).counted.all()
+    with pytest.raises(
+        hr.InvalidInput, match="costs of entry 1 of the log do not count, and 1 more: if nobody stopped"
+    ):
+        hr.Log.read(VIEW, [whole, cut, overridden])
     for wrong, message in (
         ([], "at least one episode"),
         ([whole, 3], "entry 1 of the log is 3, not a hedgerow Episode"),
@@ -185,33 +196,41 @@ def test_episodes_are_a_log() -> None:
 @pytest.mark.parametrize(
     ("column", "option", "expected"),
     [
-        (None, None, [True, False, False]),
         (None, True, [True, True, True]),
         (None, False, [False, False, False]),
-        ([True, True, None], None, [True, True, False]),
-        ([False, None, None], None, [False, False, False]),
+        ([True, True, True], None, [True, True, True]),
+        ([None, True, False], None, [True, True, False]),
         ([False, None, None], True, [False, True, True]),
         ([True, True, True], False, [False, False, False]),
     ],
 )
 def test_which_costs_count(column: list[Any] | None, option: bool | None, expected: list[bool]) -> None:
     flags = None if column is None else pa.array([column[0]] * 3 + [column[1]] * 2 + [column[2]], pa.bool_())
-    assert hr.Log.read(VIEW, changed(costs_count=flags), costs_count=option).counted.tolist() == expected
+    assert read(changed(costs_count=flags), costs_count=option).counted.tolist() == expected
 
 
-def test_independent_costs_count_in_prefixes() -> None:
+def test_nothing_is_left_out_without_a_word() -> None:
+    with pytest.raises(
+        hr.InvalidInput, match=r"episode 'b' was cut short, and 1 more: if nobody .* costs_count=True; .*"
+    ):
+        read(GOOD, costs_count=None)
+    with pytest.raises(hr.InvalidInput, match="episode 'c' was cut short: if nobody"):
+        read(changed(costs_count=pa.array([None] * 3 + [True] * 2 + [None])), costs_count=None)
+    with pytest.raises(hr.InvalidInput, match=r"episode 'c', step 0 \(line 5\) is the last .* open_ends=True"):
+        read(GOOD, open_ends=False)
     known = VIEW.knowing(independent_costs=True)
-    assert hr.Log.read(known, GOOD).counted.all()
-    assert not hr.Log.read(known, GOOD, costs_count=False).counted.any()
+    assert read(GOOD, known, costs_count=None).counted.all()
+    assert not read(GOOD, known, costs_count=False).counted.any()
+    bare = hr.View(VIEW.layout, [], ())
+    assert len(read(GOOD, bare, costs_count=None)) == 3
 
 
 def test_costs_that_do_not_count_may_be_missing() -> None:
-    log = hr.Log.read(VIEW, changed(delay=None, noise=None), costs_count=False)
-    assert np.isnan(log.costs).all()
-    log = hr.Log.read(VIEW, changed(noise=[1.0, 0.0, 0.0, None, float("nan"), 0.0]))
-    assert np.isnan(log.costs[3:5, 1]).all()
+    assert np.isnan(read(changed(delay=None, noise=None), costs_count=False).costs).all()
+    lines = changed(noise=[1.0, 0.0, 0.0, None, float("nan"), 0.0], costs_count=[True] * 3 + [False] * 2 + [True])
+    assert np.isnan(read(lines, costs_count=None).costs[3:5, 1]).all()
     with pytest.raises(hr.InvalidInput, match=r"the cost 'noise' at episode 'b', step 0 \(line 3\) is missing"):
-        hr.Log.read(VIEW, changed(noise=[1.0, 0.0, 0.0, None, float("nan"), 0.0]), costs_count=True)
+        read({**lines, "costs_count": [True] * 6})
 
 
 def test_names_of_columns() -> None:
@@ -282,7 +301,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("lines", "message"), WRONG, ids=range(len(WRONG)))
 def test_mistakes_are_named(lines: dict[str, Any], message: str) -> None:
     with pytest.raises(hr.InvalidInput, match=message):
-        hr.Log.read(VIEW, lines)
+        read(lines)
 
 
 def test_wrong_arguments() -> None:
@@ -291,7 +310,8 @@ def test_wrong_arguments() -> None:
         (VIEW, 3, {}, "a log is the path of a Parquet or Arrow file, .* not an object of the class int"),
         (VIEW, np.zeros(3), {}, "not an object of the class ndarray"),
         (VIEW.layout, GOOD, {}, "read for a view, .* not for an object of the class Layout"),
-        (VIEW, hr.Log.read(VIEW, GOOD), {}, "a Log already"),
+        (VIEW, read(GOOD), {}, "a Log already"),
+        (VIEW, GOOD, {"open_ends": None}, "open_ends is True or False, not None"),
         (VIEW, GOOD, {"costs_count": "yes"}, "costs_count is True, False or None, not 'yes'"),
         (VIEW, GOOD, {"columns": ["state"]}, "columns is a mapping"),
         (VIEW, GOOD, {"columns": {"stat": "state"}}, "renames 'stat', which no log has; did you mean 'state'"),
@@ -321,15 +341,15 @@ def test_files_that_are_no_logs(tmp_path: Path) -> None:
 
 
 def test_written_logs_are_read_back(tmp_path: Path) -> None:
-    log = hr.Log.read(VIEW, changed(costs_count=[False] * 3 + [True] * 3))
+    log = read(changed(costs_count=[False] * 3 + [True] * 3))
     log.write(tmp_path / "log.parquet")
-    assert content(hr.Log.read(VIEW, tmp_path / "log.parquet")) == content(log)
+    assert content(read(tmp_path / "log.parquet", costs_count=None)) == content(log)
     assert parquet.read_table(tmp_path / "log.parquet")["state"].to_pylist() == GOOD["state"]
     with pytest.raises(hr.InvalidInput, match="exists already"):
         log.write(tmp_path / "log.parquet")
-    silent = hr.Log.read(VIEW, GOOD, costs_count=False)
+    silent = read(GOOD, costs_count=False)
     silent.write(tmp_path / "log.parquet", overwrite=True)
-    assert content(hr.Log.read(VIEW, tmp_path / "log.parquet")) == content(silent)
+    assert content(read(tmp_path / "log.parquet", costs_count=None)) == content(silent)
     assert repr(silent) == (
         "Log(3 episodes, 6 steps, 2 cut short, 1 without their last transition, 3 whose costs do not count)"
     )

@@ -38,19 +38,19 @@ def uniform_log(world: CMDP, episodes: int, seed: int = 0) -> hr.Log:
 
 
 def ragged_log(world: CMDP, view: hr.View, episodes: int, seed: int = 0, costs_count: bool | None = None) -> hr.Log:
-    """Every third episode is cut short, half of these without their last transition, some say whether costs count."""
+    """Every third episode is cut short, half of these without their last transition; all say whether costs count."""
     table = uniform_log(world, episodes, seed).table().to_pydict()
     rng = np.random.default_rng(seed)
     length = np.where(rng.random(episodes) < 1 / 3, rng.integers(1, world.layout.steps, episodes), world.layout.steps)
     silent = rng.random(episodes) < 0.5
-    said = [[None, True, False][i] for i in rng.integers(0, 3, episodes)]
+    said = [bool(flag) for flag in rng.random(episodes) < 0.7]
     lines = [i for i, (e, k) in enumerate(zip(table["episode"], table["step"], strict=True)) if k < length[e]]
     columns: dict[str, list[Any]] = {name: [values[i] for i in lines] for name, values in table.items()}
     columns["next_state"] = [
         None if silent[e] else x for e, x in zip(columns["episode"], columns["next_state"], strict=True)
     ]
     columns["costs_count"] = [said[e] for e in columns["episode"]]
-    return hr.Log.read(view, columns, costs_count=costs_count)
+    return hr.Log.read(view, columns, costs_count=costs_count, open_ends=True)
 
 
 def recounted(learner: MirrorLearner, log: hr.Log) -> dict[str, np.ndarray]:
@@ -388,6 +388,25 @@ def test_a_log_within_a_simulation(step_wise: bool) -> None:
         learner.absorb(uniform_log(false, 5000))
         result = run.run()
     assert result["unclean"][-1] == 80
+
+
+def test_why_nothing_may_be_left_out_without_a_word() -> None:
+    """Episodes that are stopped when they are costly: the costs of the others alone are wrong, and surely so."""
+    view = hr.View(hr.Layout((1, 1, 1), 1), [0.9], ["delay"])
+    first = (np.random.default_rng(0).random(2000) < 0.5).astype(float)  # a mean of 0.5
+    lines: dict[str, list[Any]] = {"episode": [], "state": [], "action": [], "next_state": [], "delay": [], "said": []}
+    for e, cost in enumerate(first):
+        steps = [(0, cost)] if cost == 1.0 else [(0, cost), (1, 0.0)]
+        for k, delay in steps:
+            for name, value in zip(lines, (e, k, 0, k + 1, delay, cost == 0.0), strict=True):
+                lines[name].append(value)
+    with pytest.raises(hr.InvalidInput, match="was cut short"):
+        hr.SVOPS(view, 100, 0.01, "sharpest").absorb(lines)
+    for how, holds in (({"columns": {"costs_count": "said"}}, False), ({"costs_count": True}, True)):
+        learner = hr.SVOPS(view, 100, 0.01, "sharpest")
+        learner.absorb(lines, **how)  # what it says of itself is not true in either case
+        boxes = learner.core.state.boxes
+        assert (boxes.cost_lower[0, 0] <= 0.5 <= boxes.cost_upper[0, 0]) == holds
 
 
 @pytest.mark.slow

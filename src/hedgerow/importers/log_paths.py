@@ -5,7 +5,7 @@ All checks look at whole arrays: a million steps take about a second.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,8 +119,8 @@ def refuse_missing(name: str, missing: BoolArray, where: Any) -> None:
         raise InvalidInput(f"there is no {name} at {where(int(np.flatnonzero(missing)[0]))}; every line needs one")
 
 
-def steps_of_table(view: View, columns: Columns, costs_count: bool | None) -> Steps:
-    """The episodes in a table, checked against the view."""
+def steps_of_table(view: View, columns: Columns, costs_count: bool | None, open_ends: bool) -> Steps:
+    """The episodes in a table, checked against the view; see `Log.read`."""
     layout = view.layout
     lines = Lines(columns, layout.steps)
     rows = _rows(view, columns, lines)[lines.order]
@@ -129,6 +129,13 @@ def steps_of_table(view: View, columns: Columns, costs_count: bool | None) -> St
     if "next_state" in columns:
         next_state = columns.numbered("next_state", layout.num_states, view.state_labels, lines.where)[lines.order]
     triples = _triples(layout, rows, next_state, lines)
+    ends = np.flatnonzero(triples == MISSING)
+    if ends.size and not open_ends:
+        raise InvalidInput(
+            f"{lines.where(int(lines.order[ends[0]]))} is the last of an episode that was cut short, and nobody knows "
+            "what it led to: give its next_state; or, if nobody decided to stop because of that, pass open_ends=True, "
+            "and such transitions are left out"
+        )
     complete = np.diff(lines.starts) == layout.steps
     counted = _counted(view, columns, lines, complete, costs_count)
     return Steps(lines.starts, rows, triples, _costs(view, columns, lines, counted), counted)
@@ -213,16 +220,30 @@ def find_triples(layout: Layout, rows: IntArray, states: IntArray) -> IntArray:
 
 def _counted(view: View, columns: Columns, lines: Lines, complete: BoolArray, costs_count: bool | None) -> BoolArray:
     """(episodes,): whether the costs of each count."""
-    counted = complete | (view.knowledge.independent_costs or costs_count is True)
+    said = np.full(len(complete), MISSING, dtype=np.int8)
     if "costs_count" in columns:
         flags = columns.flags("costs_count")[lines.order]
-        first = flags[lines.starts[:-1]]
-        differ = np.flatnonzero(flags != np.repeat(first, np.diff(lines.starts)))
+        said = flags[lines.starts[:-1]]
+        differ = np.flatnonzero(flags != np.repeat(said, np.diff(lines.starts)))
         if differ.size:
             where = lines.where(int(lines.order[differ[0]]))
             raise InvalidInput(f"costs_count at {where} is not that of step 0; it is said of whole episodes")
-        counted = np.where(first == MISSING, counted, first == 1)
-    return counted & (costs_count is not False)
+    if costs_count is None and view.num_constraints and not view.knowledge.independent_costs:
+        _refuse_unsaid(~complete & (said == MISSING), lambda e: f"episode {lines.name_of(e)} was cut short")
+    counted: BoolArray = (said != 0) & (costs_count is not False)
+    return counted
+
+
+def _refuse_unsaid(unsaid: BoolArray, what: Callable[[int], str]) -> None:
+    """Costs of some episodes cannot be left out without a word: those that remain would be a selection."""
+    if unsaid.any():
+        count = int(unsaid.sum())
+        more = f", and {count - 1} more" if count > 1 else ""
+        raise InvalidInput(
+            f"{what(int(np.flatnonzero(unsaid)[0]))}{more}: if nobody stopped an episode, or chose an action, because "
+            "of the costs of that episode, pass costs_count=True; else no costs of this log may count, not even those "
+            "of the others, which are the ones that nobody saw a reason to stop: costs_count=False"
+        )
 
 
 def _costs(view: View, columns: Columns, lines: Lines, counted: BoolArray) -> FloatArray:
@@ -258,12 +279,15 @@ def steps_of_episodes(view: View, episodes: Sequence[Any], costs_count: bool | N
         if episode.layout != layout or episode.costs.shape[1] != m:
             raise InvalidInput(f"entry {i} of the log is an episode of another world than the view")
     sizes = [len(episode.rows) for episode in episodes]
-    counted = np.array([episode.costs_count for episode in episodes])
-    counted |= view.knowledge.independent_costs or costs_count is True
+    counted = np.array([episode.costs_count for episode in episodes]) | view.knowledge.independent_costs
+    if costs_count is not None:
+        counted[:] = costs_count
+    elif m:
+        _refuse_unsaid(~counted, lambda e: f"the costs of entry {e} of the log do not count")
     return Steps(
         starts=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
         rows=np.concatenate([episode.rows for episode in episodes]),
         triples=np.concatenate([episode.triples for episode in episodes]),
         costs=np.concatenate([episode.costs for episode in episodes]),
-        counted=counted & (costs_count is not False),
+        counted=counted,
     )

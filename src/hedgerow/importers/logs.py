@@ -9,13 +9,16 @@ A log is a table with one line per step:
     <constraint>   the cost in [0, 1], a column per constraint; with a single one, `cost` will do
     costs_count    optional: True or False for a whole episode
 
-What may be counted. Transitions: every one that is recorded. The last step of an episode that was cut short needs its
-`next_state`; without it that one transition is left out, which is only right if nobody decided to stop because of where
-it led to. Costs: those of complete episodes. Costs of one episode may depend on each other, so a cut that was decided
-by looking at them would make cheap episodes longer, and the same is true of actions that a person chose. The costs of
-an episode that was cut short therefore do not count, unless `costs_count` says that neither the cut nor any action had
-to do with the costs of the same episode, or costs are known to be independent. A complete episode in which somebody
-chose actions while seeing its costs must say `costs_count` = False.
+What may be counted. All transitions that are recorded, each being a fresh draw, and all costs, as long as nobody
+stopped an episode, or chose an action, because of the costs that it had so far. Who does that makes a selection:
+counting only the episodes that went on to their end would count the cheap ones. So nothing is left out without a word:
+
+- If episodes were cut short, `costs_count` has to say whether that had to do with their costs. True: it had not, and
+  all costs count. False: it may have had, and no costs count, not even those of complete episodes. Where costs are
+  known to be independent, every one counts that is recorded. The column says it of single episodes, and which of them
+  count must have nothing to do with their costs.
+- The last step of an episode that was cut short needs its `next_state`. With `open_ends=True` it may be missing, and
+  that one transition is left out: only right if nobody decided to stop because of where it led to.
 
     >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
     >>> Log.read(view, {"episode": [7, 7], "state": ["home", "full"], "action": ["go", "wait"], "delay": [0.0, 1.0]})
@@ -79,6 +82,7 @@ class Log:
         source: Any,
         *,
         costs_count: bool | None = None,
+        open_ends: bool = False,
         columns: Mapping[str, str] | None = None,
     ) -> Log:
         """The episodes in `source`, checked against `view`.
@@ -86,8 +90,11 @@ class Log:
         source       the path of a Parquet or Arrow (IPC, Feather) file, a table of pyarrow, pandas or polars, or of
                      whatever speaks Arrow, a mapping {column: values}, or a sequence of `Episode`s
         costs_count  True: no cut, and no action that a person chose, had to do with the costs of the same episode, so
-                     that those of episodes that were cut short count too; False: no costs count, and their columns are
-                     not needed; None: see the module's text. A column `costs_count` decides for its episode
+                     that all costs count; False: none do, and their columns are not needed; None: there is nothing
+                     to say, because all episodes are complete, costs are known to be independent, or the column
+                     `costs_count` says it of each that was cut short
+        open_ends    True: episodes that were cut short may lack their last `next_state`, and nobody stopped them
+                     because of it
         columns      how columns are called in the source, such as {"state": "soc"}
         """
         if not isinstance(view, View):
@@ -104,7 +111,10 @@ class Log:
             return cls(view, steps_of_episodes(view, episodes, count))
         if columns is not None and not isinstance(columns, Mapping):
             raise InvalidInput(f"columns is a mapping such as {{'state': 'soc'}}, not {kind_of(columns)}")
-        return cls(view, steps_of_table(view, Columns(open_table(source), known_columns(view), columns), count))
+        if not isinstance(open_ends, bool | np.bool_):
+            raise InvalidInput(f"open_ends is True or False, not {open_ends!r}")
+        table = Columns(open_table(source), known_columns(view), columns)
+        return cls(view, steps_of_table(view, table, count, bool(open_ends)))
 
     @classmethod
     def played(cls, cmdp: CMDP, policy: Policy | Mixture | ArrayLike, episodes: int, seed: int = 0) -> Log:

@@ -2,7 +2,7 @@
 
 Intervals that hold at all times (`anytime`, `kt`) do not ask who chose the actions, nor when. Each logged step is one
 more factor of the same supermartingales, provided that its action was chosen without knowledge of that episode's costs
-and of what comes next, that the episodes were not selected by their outcome, and that none of them is counted twice.
+and of what comes next, that nothing was selected by its outcome, and that no episode is counted twice.
 So N, M, K and S grow by the log, all sets are made anew, and the present weights are projected onto them: the smaller
 sets still hold the best policy, and a projection brings q_hat no farther from it. No regret is added.
 
