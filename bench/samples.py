@@ -159,14 +159,19 @@ class Samples(Benchmark[list[Curves]]):
     def tasks(self) -> list[Task]:
         """The most telling first: an interrupted run has whole cells of the table, of fewer kinds."""
         short, longer = min(self.lengths), [length for length in self.lengths if length > min(self.lengths)]
+        last = [self.longest] if self.longest else []
+        every, some = self.seeds, self.few_seeds
         plans = [
-            ([short], ["S-OPS", "SV-OPS", "CV-OPS"], LOSSES, self.seeds, self.worlds),
-            (longer, ["S-OPS"], LOSSES[:1], self.seeds, self.worlds),
-            (longer, ["SV-OPS"], LOSSES[:1], self.seeds, self.worlds),
-            ([self.longest] if self.longest else [], ["S-OPS"], LOSSES[:1], self.few_seeds, LONG_WORLDS),
-            (longer, ["S-OPS", "SV-OPS"], LOSSES[1:], self.few_seeds, self.worlds),
-            (longer, ["CV-OPS"], LOSSES[:1], self.seeds, self.worlds),
-            ([self.longest] if self.longest else [], ["SV-OPS"], LOSSES[:1], self.few_seeds, LONG_WORLDS),
+            ([short], ["S-OPS"], LOSSES[:1], every, self.worlds),
+            (longer, ["S-OPS"], LOSSES[:1], every, self.worlds),
+            ([short, *longer], ["SV-OPS"], LOSSES[:1], every, self.worlds),
+            ([short], ["CV-OPS"], LOSSES[:1], every, self.worlds),
+            ([short], ["S-OPS", "SV-OPS", "CV-OPS"], LOSSES[1:], every, self.worlds),
+            (last, ["S-OPS"], LOSSES[:1], some, LONG_WORLDS),
+            (longer, ["S-OPS"], LOSSES[1:], some, self.worlds),
+            (longer, ["CV-OPS"], LOSSES[:1], every, self.worlds),
+            (longer, ["SV-OPS"], LOSSES[1:], some, self.worlds),
+            (last, ["SV-OPS"], LOSSES[:1], some, LONG_WORLDS),
         ]
         if self.baseline != "safest":  # the others have none
             plans = [
@@ -174,12 +179,12 @@ class Samples(Benchmark[list[Curves]]):
             ]
         return [
             Task(world, learner, variant, losses, self.baseline, length, seed)
-            for lengths, names, kinds, seeds, some in plans
-            for length in lengths
+            for where, names, kinds, seeds, worlds in plans
+            for length in where
             for losses in kinds
             for seed in range(seeds)
             for learner in names
-            for world in some
+            for world in worlds
             if world in self.worlds
             for variant in self.variants
             if is_of_use(world, variant)

@@ -97,6 +97,7 @@ def test_counts_are_those_of_a_recount(ties: bool, independent: bool, costs_coun
         "steps": log.num_steps,
         "prefixes": log.num_prefixes,
         "uncounted": log.num_uncounted,
+        "interfered": 0,
     }
     assert log.num_open > 0
     assert learner.episode == 0

@@ -89,8 +89,8 @@ def test_overridden_episodes_teach_the_confidence_sets_alone(kind: str) -> None:
         return
     learner.observe(episode)
     assert learner.core.state.counts.num_visits[rows].tolist() == [1, 1, 1]
-    assert not learner.core.state.counts.cost_sums.any()  # who took over may have looked at the costs
-    assert not learner.core.state.counts.num_costs.any()
-    assert learner.core.state.logged.uncounted == 1
+    assert learner.core.state.counts.num_costs[rows].tolist() == [1, 1, 1]
+    assert learner.logged["interfered"] == 1
+    assert any("1 own episodes were cut short or overridden" in line for line in learner.guarantees().rests_on)
     np.testing.assert_array_equal(learner.core.buffers.trace.estimate, np.zeros(3))
     assert learner.plan().episode == 1

@@ -2,7 +2,7 @@
 
     N_t(x,a)     = number of episodes that visited (x,a)
     M_t(x,a,x')  = number of these that went on to x'
-    K_t(x,a)     = number of these whose costs count, all of them in complete episodes
+    K_t(x,a)     = number of these whose costs count, mostly all
     S_{t,i}(x,a) = sum of the costs g_{tau,i}(x,a) over the latter
 
 A world is loop-free, so a pair is visited at most once in an episode and all counts are counts of episodes. An episode
@@ -11,8 +11,10 @@ the first row of their class, which an episode may visit several times. All thes
 draw. Of their costs only the first does, because costs of one episode may depend on each other, unless they are known
 not to.
 
-The costs of an episode that was cut short, or in which a person chose an action, count only if nobody decided by
-looking at them: else a pair would be visited more often when costs before it were low, and its mean would be off.
+All recorded costs count, also of an episode that was cut short or in which a person chose an action. If that was
+decided by looking at the costs of the same episode, a pair is visited more often when the costs before it were low,
+which does no harm as long as costs of one episode are independent of each other. To leave out such episodes instead
+would be worse: the ones that are left are the cheap ones.
 """
 
 from __future__ import annotations

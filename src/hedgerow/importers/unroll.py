@@ -137,7 +137,7 @@ class Unrolled:
         *,
         ended: bool = False,
         overridden: bool = False,
-        costs_count: bool | None = None,
+        costs_count: bool = True,
     ) -> Episode:
         """What happened in the original process, as a learner takes it.
 

@@ -75,7 +75,7 @@ class Observed:
         rows = episode.rows.copy()  # kernels are compiled for arrays that can be written to
         laws = self._rule.laws
         record(self._index, laws, self._counts, rows, episode.triples.copy())
-        if episode.costs_count or self.view.knowledge.independent_costs:
+        if episode.costs_count:
             record_costs(laws, self._counts, rows, seen)
         refresh_rows(self._index, self._counts, self._rule, rows, self._boxes)
         self._added += 1

@@ -41,7 +41,7 @@ class Episode:
     overridden: bool
     """Whether somebody else chose (some of) the actions"""
     costs_count: bool
-    """Whether its costs may be counted; for an aborted or overridden one only if nobody decided by looking at them"""
+    """Whether its costs are to be counted"""
     all_losses: FloatArray | None
     """(num_rows,): l_t, with full feedback"""
     all_costs: FloatArray | None
@@ -56,15 +56,16 @@ class Episode:
         *,
         ended_in: int | str | None = None,
         overridden: bool = False,
-        costs_count: bool | None = None,
+        costs_count: bool = True,
         all_losses: ArrayLike | None = None,
         all_costs: ArrayLike | None = None,
     ) -> None:
         """`path` are rows (L,) or pairs (state, action); `ended_in` is the state that an aborted episode ended in.
 
-        The costs of an aborted or overridden episode do not count unless `costs_count` says that they may: whoever
-        stopped it or chose an action did so without looking at its costs. Else pairs would be visited more often when
-        the costs before them were low, and their means would be wrong.
+        All recorded costs count. That is right if costs of one episode are independent of each other, or if nobody
+        stopped an episode, or chose an action in it, by looking at its costs; the ledger says so. To leave out the
+        costs of such an episode, because of what they were, would be wrong in any case: what is left would be the
+        cheap ones. `costs_count=False` is for costs that are not to be trusted for another reason.
         """
         layout, m = view.layout, view.num_constraints
         rows = rows_of(layout, path)
@@ -81,8 +82,7 @@ class Episode:
         self.losses = _unit("the loss", losses, (count,))
         self.costs = along(view, costs, count)
         self.overridden = bool(overridden)
-        planned = self.complete and not self.overridden
-        self.costs_count = planned if costs_count is None else bool(costs_count)
+        self.costs_count = bool(costs_count)
         self.all_losses = None if all_losses is None else _unit("the loss of all pairs", all_losses, (layout.num_rows,))
         self.all_costs = None if all_costs is None else _unit("the costs of all pairs", all_costs, (layout.num_rows, m))
 

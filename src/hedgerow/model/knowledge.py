@@ -17,7 +17,7 @@ its normal form; a CMDP that carries knowledge refuses what is not true of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ class Knowledge:
 
     def without_ties(self) -> Knowledge:
         """The rest of it."""
-        return Knowledge(transitions=self.transitions, costs=self.costs, most_costs=self.most_costs)
+        return replace(self, same_transitions=None, same_costs=None)
 
     def described(self, layout: Layout, names: tuple[str, ...]) -> list[str]:
         """One line for each piece of it, for people."""

@@ -223,8 +223,8 @@ class MirrorLearner(ABC):
         """Learn from the planned episode: an `Episode`, or its path, its losses (L,) and its costs (L, m).
 
         A path is the rows (L,), or pairs (state, action) by number or label. From an episode that was aborted, or in
-        which somebody else chose an action, the confidence sets learn: its transitions always, its costs if nobody
-        decided by looking at them (`Episode.costs_count`). Its losses say nothing about the plan and are left out.
+        which somebody else chose an action, the confidence sets learn, and the ledger says on what condition; its
+        losses say nothing about the plan and are left out.
         """
         if not self.core.state.numbers.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
@@ -268,7 +268,7 @@ class MirrorLearner(ABC):
         rows[:], triples[:], costs[:] = episode.rows, episode.triples, episode.costs
         losses[:] = episode.losses if planned else 0.0
         marks, logged = self.core.buffers.marks, self.core.state.logged
-        counted = episode.costs_count or self.view.knowledge.independent_costs
+        counted = episode.costs_count
         marks.uncounted, marks.unplanned = int(not counted), int(not planned)
         try:
             learn(self.core, rows, triples, losses, costs)
@@ -276,6 +276,7 @@ class MirrorLearner(ABC):
             marks.uncounted = marks.unplanned = 0
         logged.uncounted += not counted
         logged.prefixes += not episode.complete
+        logged.interfered += not planned
 
     @exclusive
     def absorb(self, log: Log | Any, **how: Any) -> Log:

@@ -26,10 +26,13 @@ def rests_on(learner: MirrorLearner) -> tuple[str, ...]:
             f"{logged.episodes} logged episodes ({logged.steps} steps): in each of them actions were chosen without "
             "seeing its costs or what would follow, and none was selected, or left out, by its outcome"
         )
-    if logged.uncounted:
+    if logged.interfered and not used.independent_costs:
         told.append(
-            f"the costs of {logged.uncounted} episodes were not counted: they were cut short, or a person chose in them"
+            f"{logged.interfered} own episodes were cut short or overridden: nobody who did that had looked at the "
+            "costs of the same episode, or else costs of one episode are independent (View.knowing)"
         )
+    if logged.uncounted:
+        told.append(f"the costs of {logged.uncounted} episodes were left out, for reasons other than what they were")
     return tuple(told)
 
 

@@ -77,7 +77,9 @@ class Logged(Record):
     prefixes: int
     """Those that were cut short, own ones included"""
     uncounted: int
-    """Episodes whose costs did not count, because somebody may have decided by looking at them"""
+    """Episodes whose costs were left out"""
+    interfered: int
+    """Own episodes that were cut short, or in which somebody else chose an action"""
 
 
 class Reals(Record):
