@@ -4,8 +4,8 @@ A box of transitions was made with N' visits of which M' led to each successor, 
 is computed anew and has to agree. The bounds of a mean cost have been cut with all those before: they are no tighter
 than any order of the same costs could have made them, and not wider than the last of them.
 
-    LCB <= LCB(ceil S, S)     all of the sum came first        LCB >= LCB(K', S') for the least possible S'
-    UCB >= UCB(ceil F, ceil F - F),  F = K - S                 UCB <= UCB(K', S') for the largest possible S'
+    LCB <= LCB(n, min(n, S)), n = floor S or ceil S: all of the sum came first
+    LCB >= LCB(K', S') for the least possible S'; and likewise UCB, with F = K - S in the place of S
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def _check_costs(core: Core, boxes: Boxes) -> None:
     now, then = (np.broadcast_to(n[:, np.newaxis], unknown.shape)[first] for n in (counts.num_costs, boxes.cost_visits))
     total, log = counts.cost_sums[first], rule.radii.cost_log
     least, most = np.maximum(0.0, total - (now - then)), np.minimum(total, then)
-    earliest, failures = np.ceil(total), now - total
-    last = np.ceil(failures)
-    highest = _scaled(earliest, total, log, scale)[0]
-    lowest = _scaled(last, last - failures, log, scale)[1]
+    failures = now - total
+    highest = np.maximum(*(_scaled(n, np.minimum(n, total), log, scale)[0] for n in (np.floor(total), np.ceil(total))))
+    few, many = np.floor(failures), np.ceil(failures)
+    lowest = np.minimum(*(_scaled(n, np.maximum(0.0, n - failures), log, scale)[1] for n in (few, many)))
     wide_low, wide_high = _scaled(then, least, log, scale)[0], _scaled(then, most, log, scale)[1]
     if not rule.clip_costs:
         wide_low = np.where(then > 0, wide_low, -1.0)  # where there is nothing yet, as it was at the start
