@@ -17,8 +17,9 @@ import numpy as np
 from hedgerow.checks import BoolArray, FloatArray, IntArray
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.balls import follow_counts, make_balls
-from hedgerow.estimates.boxes import GROWTH, Boxes
+from hedgerow.estimates.boxes import GROWTH, Boxes, make_boxes
 from hedgerow.estimates.kt import kt_interval
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
 from hedgerow.model.layout import Layout
@@ -37,10 +38,11 @@ def check_gradual_boxes(learner: MirrorLearner) -> None:
     ):
         late = (then > now) | ((now > then) & (GROWTH * (now - then) >= then) & (core.rule.epochs == 0))
         if name == "visits":
-            late &= core.rule.box.uncertain == 1
+            late = np.where(core.rule.box.uncertain == 1, late, then > 0)
         if np.any(late):
             row = layout.describe_row(int(np.flatnonzero(late)[0]))
             raise InvalidInput(f"state.boxes.{name} of {row} do not belong to the counts")
+    _check_known(learner)
     _check_costs(core, boxes)
     _check_moves(learner)
     rows = layout.row_of_triple
@@ -49,6 +51,16 @@ def check_gradual_boxes(learner: MirrorLearner) -> None:
         array = getattr(boxes, name)
         if not np.array_equal(array, array[place]):
             raise InvalidInput(f"state.boxes.{name} differ between rows that share a law")
+
+
+def _check_known(learner: MirrorLearner) -> None:
+    """What is known has been the same from the start."""
+    layout, view, rule, boxes = learner.layout, learner.view, learner.core.rule.box, learner.core.state.boxes
+    start = make_boxes(make_unknowns(layout, view.num_constraints, view.knowledge), clip_costs=bool(rule.clip_costs))
+    moves, costs = (rule.uncertain == 0)[layout.row_of_triple], rule.unknown_costs == 0
+    for name, known in (("lower", moves), ("upper", moves), ("cost_lower", costs), ("cost_upper", costs)):
+        if not np.array_equal(getattr(boxes, name)[known], getattr(start, name)[known]):
+            raise InvalidInput(f"state.boxes.{name} differ from what is known")
 
 
 def check_balls(layout: Layout, core: Core) -> None:
