@@ -60,9 +60,9 @@ def knowing(what: str, world: CMDP = TIED) -> CMDP:
 
 
 def learner_for(kind: str, world: CMDP, episodes: int | None = 400, **options: Any) -> Learner:
-    """`make_learner`, with radii for CV-OPS that let its first phase end soon."""
+    """`make_learner`, with radii for CV-OPS that let its first phase end soon, and room for 400 policies."""
     if kind == "cv-ops":
-        options = {"confidence_scale": 0.05, **options}
+        options = {"confidence_scale": 0.05, "memory_budget": 8 * world.layout.num_rows * 400, **options}
     return make_learner(kind, world, episodes, **{"seed": 5, **options})
 
 
