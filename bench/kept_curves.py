@@ -9,9 +9,8 @@ from typing import NamedTuple
 from hedgerow import files
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import FileFormatError
-from hedgerow.learners.mirror.settings import Preset
 
-KIND, VERSION = "bench samples run", 1
+KIND, VERSION = "bench samples run", 2
 SUFFIX = ".hedgerow"
 
 
@@ -20,7 +19,9 @@ class Task(NamedTuple):
 
     world: str
     learner: str
-    preset: Preset
+    variant: str
+    losses: str
+    baseline: str
     episodes: int
     seed: int
 
@@ -37,17 +38,21 @@ class Curves(NamedTuple):
     episodes: IntArray
     regret: FloatArray
     violation: FloatArray
+    mixing: FloatArray
+    """lambda; 0 without a baseline"""
+    t_bar: FloatArray
+    """The length of the first phase of CV-OPS, the same at all checkpoints; T for others"""
 
     def average(self, measure: str) -> FloatArray:
-        """R(t)/t or V(t)/t."""
-        sums: FloatArray = getattr(self, measure)
-        return sums / self.episodes
+        """R(t)/t, V(t)/t, or lambda_t."""
+        found: FloatArray = getattr(self, measure)
+        return found if measure == "mixing" else found / self.episodes
 
 
 def save(folder: Path, curves: Curves) -> None:
     """One file per run, written atomically; the folder is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = {"episodes": curves.episodes, "regret": curves.regret, "violation": curves.violation}
+    arrays = {name: getattr(curves, name) for name in Curves._fields[1:]}
     blob = files.pack(KIND, VERSION, curves.task._asdict(), arrays)
     files.save(folder / curves.task.file_name, blob, overwrite=True)
 

@@ -1,15 +1,24 @@
-"""`python -m bench samples`: how many episodes the preset `sharp` saves; both presets have the same guarantees.
+"""`python -m bench samples`: how many episodes a preset saves; all presets have the same guarantees.
 
-Both presets run on the same worlds, losses and seeds, each learner built for T episodes. A run of `paper` ends with an
-average R(T)/T of the regret, and V(T)/T of the violation. The *reach* of `sharp` is the first checkpoint t from which
-on its own average, R(t)/t or V(t)/t, stays at or below that until T; the *saving* is T / reach: with `sharp`, so many
-times fewer episodes are enough. Since the learning rate of `sharp` is the one for T too, which is too slow for t, the
-saving is on the low side. Savings are medians over seeds, a seed against itself.
+A *variant* is a preset, with or without what rows share (ties). The reference (`--reference`, by default `sharp`) and
+the variants beyond it run on the same worlds, losses and seeds, each learner built for T episodes. What is compared:
 
-A saving does not exist where there is nothing to be reached: S-OPS does not violate, and SV-OPS may have negative
-regret as long as it violates, because the comparator must not. Nor is it a saving if the average of `sharp` is below
-that of `paper` from the very first episode on, as happens when `paper` ends worse than the uniform policy that both
-begin with: then `sharp` is better throughout, but no number of episodes says by how much. Those cells say so.
+    S-OPS     regret, and lambda, the weight of the baseline
+    SV-OPS    violation
+    CV-OPS    t_bar, the length of its first phase, and regret
+
+A run of the reference ends with an average R(T)/T of the regret, or V(T)/T of the violation, or a weight lambda_T. The
+*reach* of a variant is the first checkpoint t from which on its own R(t)/t, V(t)/t or lambda_t stays at or below that
+until T; the *saving* is T / reach: with the variant, so many times fewer episodes are enough. Since its learning rate
+is the one for T too, which is too slow for t, the saving is on the low side. Of t_bar it is the ratio; a phase that did
+not end counts as T. Savings are medians over seeds, a seed against itself.
+
+A saving does not exist where there is nothing to be reached: regret may be negative as long as a learner violates,
+because the comparator must not. Nor is it a saving if a variant is below from the very first checkpoint on, as happens
+when the reference ends worse than the uniform policy that both begin with. Those cells say so.
+
+The baseline of S-OPS is named by `--baseline`: `safest`, the policy of the largest margin, or `user`, one that a user
+would have: the source's own budget in the worlds that have one, else the best policy at half of the largest margin.
 """
 
 from __future__ import annotations
@@ -18,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -26,13 +35,16 @@ from bench import kept_curves, terminal
 from bench.benchmark import Benchmark, in_any_order, option
 from bench.kept_curves import Curves, Task
 from hedgerow import output
+from hedgerow.adversaries.losses import Switching
 from hedgerow.catalogue import make
 from hedgerow.catalogue.world import World
 from hedgerow.checks import FloatArray, IntArray
+from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.settings import Preset
+from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.protocol import SafePolicy
 from hedgerow.pages.log_plots import Line, log_plot
 from hedgerow.planning import offline
 from hedgerow.simulation.run import simulate
@@ -40,18 +52,47 @@ from hedgerow.simulation.run import simulate
 SHOWN = 1_000
 """The plot begins at this fraction of the longest run."""
 DELTA = 0.01
-GOAL = 5.0
+PERIOD = 1_000
+"""Episodes from one loss to the next, where losses switch"""
+RANDOM_3, RANDOM_5 = "random (1,3,3,1)x3", "random (1,5,5,5,1)x4"
 WORLDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "random (1,3,3,1)x3": ("random-layered", {"layers": (1, 3, 3, 1), "actions": 3, "constraints": 1}),
-    "random (1,5,5,5,1)x4": ("random-layered", {}),
+    RANDOM_3: ("random-layered", {"layers": (1, 3, 3, 1), "actions": 3, "constraints": 1}),
+    RANDOM_5: ("random-layered", {}),
     "dope-factored": ("dope-factored", {}),
+    "dope-factored, known support": ("dope-factored", {"support": "known"}),
     "dope-media": ("dope-media", {}),
+    "dope-media, known support": ("dope-media", {"support": "known"}),
+    "dope-inventory": ("dope-inventory", {}),
 }
-LEARNERS = ("SV-OPS", "S-OPS")
-PRESETS: tuple[Preset, ...] = ("paper", "sharp")
-MEASURES = ("regret", "violation")
+LONG_WORLDS = (RANDOM_3, RANDOM_5, "dope-factored", "dope-media")
+"""Those of the longest runs"""
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "paper": {"preset": "paper"},
+    "sharp": {"preset": "sharp"},
+    "sharpest, no ties": {"preset": "sharpest", "ties": False},
+    "sharpest": {"preset": "sharpest"},
+}
+"""By name: what the constructor of a learner is given; in the order of what they save."""
+MEASURES = {"S-OPS": ("regret", "mixing"), "SV-OPS": ("violation",), "CV-OPS": ("t_bar", "regret")}
+LOSSES = ("own", "switching")
 ALWAYS = "always below"
-"""Of `sharp`: from the first episode on."""
+"""Of a variant: from the first checkpoint on."""
+PROTOTYPE: Mapping[tuple[str, str], Mapping[int, float]] = {
+    (RANDOM_3, "sharpest"): {10_000: 3.0, 100_000: 3.0, 1_000_000: 3.7},
+    (RANDOM_5, "sharpest"): {10_000: 3.0, 100_000: 3.0, 1_000_000: 3.0},
+    ("dope-factored", "sharpest, no ties"): {10_000: 5.1, 100_000: 8.0, 1_000_000: 12.2},
+    ("dope-factored", "sharpest"): {10_000: 17.6, 100_000: 14.3, 1_000_000: 10.0},
+    ("dope-factored, known support", "sharpest, no ties"): {10_000: 4.8, 100_000: 8.5},
+    ("dope-factored, known support", "sharpest"): {10_000: 10.0, 100_000: 10.7},
+    ("dope-media", "sharpest, no ties"): {10_000: 1.0, 100_000: 6.0},
+    ("dope-media", "sharpest"): {10_000: 11.0, 100_000: 32.0, 1_000_000: 10.0},
+    ("dope-media, known support", "sharpest, no ties"): {10_000: 4.0, 100_000: 4.5},
+    ("dope-media, known support", "sharpest"): {10_000: 21.0, 100_000: 15.0},
+    ("dope-inventory", "sharpest"): {10_000: 10.0, 100_000: 10.0},
+}
+"""Goals for the regret of S-OPS under the world's own loss against `sharp`: what a first prototype reached, and at
+least 3 in random worlds, 10 in the others with ties
+"""
 
 
 @dataclass(frozen=True)
@@ -60,54 +101,88 @@ class SavingRow:
 
     world: str
     learner: str
-    episodes: int
+    losses: str
     measure: str
-    paper: float
-    """The summed regret or violation after all episodes"""
-    sharp: float
+    variant: str
+    episodes: int
+    seeds: int
+    reference: float
+    """The summed regret or violation after all episodes, the last lambda, or t_bar"""
+    value: float
     saving: float | None
-    """T / reach, 0 if `sharp` does not reach it; None where there is no such number"""
+    """T / reach, 0 if it is not reached; None where there is no such number"""
     note: str = ""
     """Why there is none"""
+    goal: float | None = None
 
     @property
     def verdict(self) -> str:
         if self.saving is None:
             return self.note
-        if self.saving == 0.0:
-            return "not reached"
-        return "met" if self.saving >= GOAL else "not met"
+        if self.goal is None:
+            return "" if self.saving > 0.0 else "not reached"
+        return "met" if self.saving >= self.goal else "not met"
 
 
 @dataclass(frozen=True)
 class Samples(Benchmark[list[Curves]]):
-    """Regret and violation under the presets `paper` and `sharp`, and how many episodes `sharp` saves."""
+    """Regret, violation, mixing weight and first phase under several presets, and how many episodes they save."""
 
     name = "samples"
     json_file, figure_file = "samples.json", "samples.svg"
     is_timed = False
 
-    lengths: tuple[int, ...] = (100_000, 1_000_000)
+    lengths: tuple[int, ...] = (10_000, 100_000)
+    longest: int = option(1_000_000, "one more length, in some worlds, for S-OPS and SV-OPS; 0 for none", least=0)
     seeds: int = option(10, "runs per cell of the table")
+    few_seeds: int = option(3, "runs per cell of the longest runs, and of long ones with switching losses")
     processes: int = option(2, "processes that share the runs")
     worlds: tuple[str, ...] = tuple(WORLDS)
+    reference: str = option("sharp", "the variant that the others are compared with")
+    baseline: str = option("safest", "of S-OPS: safest, or user")
     keep: str = option("", "a folder that keeps finished runs; the next call goes on from there")
 
     @classmethod
     def quick(cls) -> Self:
-        """Ten times fewer episodes and 3 seeds: some minutes instead of hours."""
-        return cls(lengths=(10_000, 100_000), seeds=3)
+        """Short runs and 3 seeds: some minutes instead of hours."""
+        return cls(lengths=(10_000,), longest=0, seeds=3)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        names = list(VARIANTS)
+        if self.reference not in names:
+            raise InvalidInput(f"there is no variant {self.reference!r}; known: {'; '.join(names)}")
+        beyond = names[names.index(self.reference) + 1 :]
+        return (self.reference, *(("sharp",) if self.reference == "paper" else beyond))
 
     @property
     def tasks(self) -> list[Task]:
-        """Seed by seed: an interrupted run has all cells of the table, of fewer seeds."""
+        """The most telling first: an interrupted run has whole cells of the table, of fewer kinds."""
+        short, longer = min(self.lengths), [length for length in self.lengths if length > min(self.lengths)]
+        plans = [
+            ([short], ["S-OPS", "SV-OPS", "CV-OPS"], LOSSES, self.seeds, self.worlds),
+            (longer, ["S-OPS"], LOSSES[:1], self.seeds, self.worlds),
+            (longer, ["SV-OPS"], LOSSES[:1], self.seeds, self.worlds),
+            ([self.longest] if self.longest else [], ["S-OPS"], LOSSES[:1], self.few_seeds, LONG_WORLDS),
+            (longer, ["S-OPS", "SV-OPS"], LOSSES[1:], self.few_seeds, self.worlds),
+            (longer, ["CV-OPS"], LOSSES[:1], self.seeds, self.worlds),
+            ([self.longest] if self.longest else [], ["SV-OPS"], LOSSES[:1], self.few_seeds, LONG_WORLDS),
+        ]
+        if self.baseline != "safest":  # the others have none
+            plans = [
+                (lengths, ["S-OPS"], losses, n, some) for lengths, names, losses, n, some in plans if "S-OPS" in names
+            ]
         return [
-            Task(world, learner, preset, length, seed)
-            for length in self.lengths
-            for seed in range(self.seeds)
-            for world in self.worlds
-            for learner in LEARNERS
-            for preset in PRESETS
+            Task(world, learner, variant, losses, self.baseline, length, seed)
+            for lengths, names, kinds, seeds, some in plans
+            for length in lengths
+            for losses in kinds
+            for seed in range(seeds)
+            for learner in names
+            for world in some
+            if world in self.worlds
+            for variant in self.variants
+            if is_of_use(world, variant)
         ]
 
     def run(self) -> list[Curves]:
@@ -124,42 +199,71 @@ class Samples(Benchmark[list[Curves]]):
         return found
 
     def figures(self, found: list[Curves]) -> list[SavingRow]:
-        return rows(found)
+        return rows(found, self.reference)
 
     def plot(self, found: list[Curves]) -> str:
-        """Regret of S-OPS over the last decades, the mean over seeds of the longest runs; `paper` dashed.
-
-        Before them the presets hardly differ.
+        """Regret of S-OPS, the mean over seeds of the longest runs; the reference dashed. Before the last decades they
+        hardly differ.
         """
-        longest = max(curves.task.episodes for curves in found)
+        own = [curves for curves in found if curves.task.learner == "S-OPS" and curves.task.losses == "own"]
+        longest = max(curves.task.episodes for curves in own)
         lines = []
-        worlds = dict.fromkeys(task.world for task in sorted((curves.task for curves in found), key=_place))
-        for number, world in enumerate(worlds):
-            for preset in PRESETS:
-                wanted = (world, "S-OPS", preset, longest)
-                own = [curves for curves in found if curves.task[:4] == wanted]
-                mean = np.mean([curves.regret for curves in own], axis=0)
-                shown = zip(own[0].episodes, mean, strict=True)
-                points = [(float(t), float(r)) for t, r in shown if t * SHOWN >= longest and r > 0.0]
-                lines.append(Line(f"{world}, {preset}", points, dashed=preset == "paper", colour=number))
+        for number, world in enumerate(dict.fromkeys(curves.task.world for curves in sorted(own, key=_place))):
+            for variant in self.variants:
+                some = [c for c in own if c.task[:3] == (world, "S-OPS", variant) and c.task.episodes == longest]
+                if some:
+                    mean = np.mean([curves.regret for curves in some], axis=0)
+                    shown = zip(some[0].episodes, mean, strict=True)
+                    points = [(float(t), float(r)) for t, r in shown if t * SHOWN >= longest and r > 0.0]
+                    lines.append(Line(f"{world}, {variant}", points, dashed=variant == self.reference, colour=number))
         return log_plot("Regret of S-OPS, mean over seeds", "episodes", "regret", lines)
 
     def shown(self, found: list[Curves]) -> Iterator[output.Table | str]:
-        columns = ["world", "learner", "measure", "episodes", "paper", "sharp", "saving", "at least 5x"]
-        table = output.Table("what the preset sharp saves: medians over seeds", columns, num_text=3, num_keys=3)
-        for row in rows(found):
-            saving = f"{row.saving:.1f}x" if row.saving else "-"
-            figures = [f"{row.episodes:,}", f"{row.paper:.0f}", f"{row.sharp:.0f}", saving, row.verdict]
-            table.add_row(row.world, row.learner, row.measure, *figures)
+        columns = [
+            "world",
+            "learner",
+            "losses",
+            "measure",
+            "variant",
+            "episodes",
+            self.reference,
+            "value",
+            "saving",
+            "",
+        ]
+        table = output.Table("what presets save: medians over seeds", columns, num_text=5, num_keys=4)
+        for row in rows(found, self.reference):
+            table.add_row(
+                row.world, row.learner, row.losses, row.measure, row.variant, f"{row.episodes:,}",
+                shown(row.measure, row.reference), shown(row.measure, row.value),
+                f"{row.saving:.1f}x" if row.saving else "-", row.verdict,
+            )  # fmt: skip
         yield table
-        yield "saving: episodes of paper / episodes after which sharp has, for good, the same average per episode"
+        yield (
+            f"saving: episodes of {self.reference} / episodes after which the variant has, for good, the same average "
+            "per episode"
+        )
+
+
+def shown(measure: str, value: float) -> str:
+    return f"{value:.3f}" if measure == "mixing" else f"{value:.0f}"
+
+
+def is_of_use(world: str, variant: str) -> bool:
+    """Without ties in a world, a variant without them is the same again."""
+    return variant != "sharpest, no ties" or "random" not in world
 
 
 def one_run(task: Task) -> Curves:
-    """Simulate, with the world's own loss in every episode."""
+    """Simulate."""
     world = _world(task.world)
-    result = simulate(world.cmdp, world.loss, make_learner(world, task), task.seed, progress=False)
-    return Curves(task, result.episodes, result.regret, result.violation)
+    losses: Any = world.loss if task.losses == "own" else Switching(period=PERIOD, seed=task.seed)
+    learner = make_learner(world, task)
+    result = simulate(world.cmdp, losses, learner, task.seed, progress=False)
+    mixing = np.asarray(result["mixing_weight"]) if task.learner != "SV-OPS" else np.zeros(len(result.episodes))
+    t_bar = learner.t_bar if isinstance(learner, CVOPS) else None
+    ended = np.full(len(result.episodes), float(task.episodes if t_bar is None else t_bar))
+    return Curves(task, result.episodes, result.regret, result.violation, mixing, ended)
 
 
 @cache
@@ -169,13 +273,24 @@ def _world(label: str) -> World:
 
 
 def make_learner(world: World, task: Task) -> MirrorLearner:
-    view = world.cmdp.view()
+    view, common = world.cmdp.view(), {"seed": task.seed, **VARIANTS[task.variant]}
     if task.learner == "SV-OPS":
-        return SVOPS(view, task.episodes, DELTA, task.preset, task.seed)
+        return SVOPS(view, task.episodes, DELTA, **common)
+    if task.learner == "CV-OPS":
+        return CVOPS(view, task.episodes, DELTA, **common)
+    return SOPS(view, task.episodes, DELTA, baseline=_baseline(task.world, task.baseline), **common)
+
+
+@cache
+def _baseline(label: str, kind: str) -> SafePolicy:
+    world = _world(label)
     safest = offline.slater(world.cmdp)
-    return SOPS(
-        view, task.episodes, DELTA, task.preset, task.seed, baseline=safest.policy, baseline_costs=safest.costs
-    )  # fmt: skip
+    if kind == "safest":
+        return SafePolicy(safest.policy, safest.costs)
+    alpha = world.cmdp.thresholds
+    budget = world.baseline_thresholds if world.baseline_thresholds is not None else alpha - 0.5 * safest.margin
+    chosen = offline.optimum(world.cmdp.with_thresholds(budget), world.loss)
+    return SafePolicy(chosen.policy, chosen.costs)
 
 
 def reach(episodes: IntArray, averages: FloatArray, target: float) -> float:
@@ -185,35 +300,51 @@ def reach(episodes: IntArray, averages: FloatArray, target: float) -> float:
     return float(episodes[first]) if first < len(episodes) else np.inf
 
 
-def rows(found: Sequence[Curves]) -> list[SavingRow]:
-    """The table, in the order of the settings."""
+class _Cell(NamedTuple):
+    world: str
+    learner: str
+    losses: str
+    baseline: str
+    variant: str
+    episodes: int
+
+
+def rows(found: Sequence[Curves], reference: str = "sharp") -> list[SavingRow]:
+    """The table, in the order of the settings; seeds without their reference are left out."""
     runs = {curves.task: curves for curves in found}
-    groups: dict[tuple[str, str, int], list[Task]] = {}
+    cells: dict[_Cell, list[tuple[Curves, Curves]]] = {}
     for task in sorted(runs, key=_place):
-        if task.preset == "paper":
-            groups.setdefault((task.world, task.learner, task.episodes), []).append(task)
-    return [
-        _row(measure, [(runs[task], runs[task._replace(preset="sharp")]) for task in tasks])
-        for tasks in groups.values()
-        for measure in MEASURES
-    ]
+        other = task._replace(variant=reference)
+        if task.variant != reference and other in runs:
+            cell = _Cell(task.world, task.learner, task.losses, task.baseline, task.variant, task.episodes)
+            cells.setdefault(cell, []).append((runs[other], runs[task]))
+    return [_row(cell, measure, pairs) for cell, pairs in cells.items() for measure in MEASURES[cell.learner]]
 
 
-def _place(task: Task) -> tuple[int, int, int, int]:
-    return list(WORLDS).index(task.world), LEARNERS.index(task.learner), task.episodes, task.seed
+def _place(task_or_curves: Task | Curves) -> tuple[Any, ...]:
+    task = task_or_curves.task if isinstance(task_or_curves, Curves) else task_or_curves
+    learner, variant = list(MEASURES).index(task.learner), list(VARIANTS).index(task.variant)
+    return list(WORLDS).index(task.world), learner, task.losses, task.episodes, variant, task.seed
 
 
-def _row(measure: str, pairs: Sequence[tuple[Curves, Curves]]) -> SavingRow:
-    task = pairs[0][0].task
+def _row(cell: _Cell, measure: str, pairs: Sequence[tuple[Curves, Curves]]) -> SavingRow:
     savings = []
-    for paper, sharp in pairs:
-        target = float(paper.average(measure)[-1])
-        if target > 0.0:
-            after = reach(sharp.episodes, sharp.average(measure), target)
-            savings.append(np.inf if after == sharp.episodes[0] else task.episodes / after)
+    for then, now in pairs:
+        if measure == "t_bar":
+            savings.append(float(then.t_bar[-1] / now.t_bar[-1]))
+            continue
+        target = float(then.average(measure)[-1])
+        if target > 0.0 or measure == "mixing":
+            after = reach(now.episodes, now.average(measure), target)
+            savings.append(np.inf if after == now.episodes[0] else cell.episodes / after)
     saving, note = None, "no violation" if measure == "violation" else "not positive"
     if 2 * len(savings) > len(pairs):  # most seeds have something to be reached
         middle = float(np.median(savings))
         saving, note = (middle, "") if np.isfinite(middle) else (None, ALWAYS)
     ends = [float(np.median([getattr(pair[i], measure)[-1] for pair in pairs])) for i in (0, 1)]
-    return SavingRow(task.world, task.learner, task.episodes, measure, ends[0], ends[1], saving, note)
+    aimed = (cell.learner, cell.losses, cell.baseline, measure) == ("S-OPS", "own", "safest", "regret")
+    goal = PROTOTYPE.get((cell.world, cell.variant), {}).get(cell.episodes) if aimed else None
+    return SavingRow(
+        cell.world, cell.learner, cell.losses, measure, cell.variant, cell.episodes, len(pairs),
+        ends[0], ends[1], saving, note, goal,
+    )  # fmt: skip

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         InvalidInput,
     )
     from hedgerow.importers.gym_table import unroll_gymnasium
+    from hedgerow.importers.logs import Log
     from hedgerow.importers.unroll import unroll
     from hedgerow.learners.ledger import Ledger
     from hedgerow.learners.mirror.cvops import CVOPS
@@ -84,6 +85,7 @@ __all__ = [
     "Layout",
     "Learner",
     "Ledger",
+    "Log",
     "Mixture",
     "Plan",
     "Policy",
@@ -155,6 +157,7 @@ _HOME = {
         "EmpiricalCosts",
     ),
     "hedgerow.importers.gym_table": ("unroll_gymnasium",),
+    "hedgerow.importers.logs": ("Log",),
     "hedgerow.contract.checker": ("check_learner",),
     "hedgerow.environments.protocol": ("Environment",),
     "hedgerow.learners.ledger": ("Ledger",),

@@ -20,7 +20,8 @@ from hedgerow.estimates.aggregate import (
 from hedgerow.estimates.aggregate_bounds import AggregateScratch, aggregate_bounds, make_aggregate_scratch
 from hedgerow.estimates.boxes import Boxes, make_boxes
 from hedgerow.estimates.columns import Columns, load_columns, make_columns
-from hedgerow.estimates.counts import Counts, make_counts, record
+from hedgerow.estimates.counts import Counts, make_counts, record, record_costs
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
 
@@ -45,7 +46,9 @@ class Small:
         index = index_of(self.layout)
         if own:
             count_own_episode(index, rows, triples, costs, self.rule, self.aggregate)
-        record(self.counts, rows, triples, costs)
+        laws = make_unknowns(self.layout, self.g.shape[1]).laws
+        record(index_of(self.layout), laws, self.counts, rows, triples)
+        record_costs(laws, self.counts, rows, costs)
         for r in rows:
             self.refresh(int(r))
 
@@ -83,16 +86,14 @@ def small(
     """A fresh one; a share `known` of the rows and of the costs is known."""
     rng, m = np.random.default_rng(seed), g.shape[1]
     known_rows, known_costs = rng.random(layout.num_rows) < known, rng.random(g.shape) < known
-    centre = make_aggregate(layout, m).p_hat
-    boxes = make_boxes(layout, m, clip_costs=True)
-    of_triple = np.repeat(known_rows, np.diff(layout.row_start))
-    centre[of_triple] = boxes.lower[of_triple] = boxes.upper[of_triple] = p[of_triple]
-    boxes.cost_lower[known_costs] = boxes.cost_upper[known_costs] = g[known_costs]
-    aggregate = make_aggregate(layout, m, centre)
-    aggregate.g_hat[known_costs] = g[known_costs]
-    rule = make_aggregate_rule(
-        layout, -np.log(delta), np.full(m, -np.inf), known_rows=known_rows, known_costs=known_costs
+    boxes, of_triple = (
+        make_boxes(make_unknowns(layout, m), clip_costs=True),
+        np.repeat(known_rows, np.diff(layout.row_start)),
     )
+    boxes.lower[of_triple] = boxes.upper[of_triple] = p[of_triple]
+    boxes.cost_lower[known_costs] = boxes.cost_upper[known_costs] = g[known_costs]
+    aggregate = make_aggregate(layout, boxes)
+    rule = make_aggregate_rule(layout, boxes, -np.log(delta), np.full(m, -np.inf))
     return Small(
         layout,
         p,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import aggregate_worlds as worlds
 import naive_aggregate as twin
 import naive_estimates as naive
@@ -17,8 +19,9 @@ from hedgerow.estimates.aggregate import (
     set_transition_centre,
     start_generation,
 )
-from hedgerow.estimates.aggregate_bounds import aggregate_bounds
 from hedgerow.estimates.aggregate_radius import aggregate_radius, log_term_of
+from hedgerow.estimates.boxes import make_boxes
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.mirror.state import flat_arrays
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
@@ -91,9 +94,7 @@ def test_a_run_says_what_its_twin_says(seed: int) -> None:
 
 def only_slot(aggregate: Aggregate, slot: int) -> Aggregate:
     """A copy in which the other slots have no episodes, and no generation is due."""
-    copy = type(aggregate)(
-        *(type(v)(v.values.copy()) if hasattr(v, "values") else v.copy() for v in aggregate.as_dict().values())
-    )
+    copy = deepcopy(aggregate)
     copy.episodes[np.arange(NUM_SLOTS) != slot] = 0
     copy.best[:] = slot
     copy.numbers.next_start = 10**9
@@ -174,18 +175,18 @@ def test_a_saved_state_goes_on_with_the_same_bits() -> None:
             said[which].append(world.bounds(pi).tobytes())
             if which == 1 and t == 70:
                 saved = {name: array.copy() for name, array in flat_arrays(world.aggregate).items()}
-                world.aggregate = make_aggregate(world.layout, 2)
+                world.aggregate = worlds.some_small(6).aggregate
                 for name, array in flat_arrays(world.aggregate).items():
                     array[...] = saved[name]
-                world.scratch = type(world.scratch)(
-                    *(np.full_like(a, np.nan) for a in world.scratch.as_dict().values())
-                )
+                for array in world.scratch.as_dict().values():
+                    array[:] = np.nan
     assert said[0] == said[1]
 
 
 def test_centres() -> None:
     layout = Layout((1, 3, 1), 2)
-    index, aggregate = index_of(layout), make_aggregate(layout, 2)
+    index, aggregate = index_of(layout), make_aggregate(layout, make_boxes(make_unknowns(layout, 2)))
+    assert (aggregate.g_hat == 0.5).all()
     np.testing.assert_allclose(np.add.reduceat(aggregate.p_hat, layout.row_start[:-1]), 1.0)
     set_transition_centre(index, 1, np.array([9, 9, 2, 0, 6]), 2, 0, aggregate)
     np.testing.assert_allclose(aggregate.p_hat[:6], 1 / 3)
@@ -202,6 +203,20 @@ def test_centres() -> None:
     assert aggregate.g_hat[4].tolist() == [0.125, 0.0]
 
 
+def test_what_is_known_before_the_first_episode_is_a_centre_from_the_start() -> None:
+    world = worlds.some_small(5, known=0.5)
+    known = world.rule.known_rows == 1
+    single = np.diff(world.layout.row_start) == 1
+    assert (known & ~single).any()
+    assert (~known).any()
+    of_triple = np.repeat(known, np.diff(world.layout.row_start))
+    np.testing.assert_array_equal(world.aggregate.p_hat[of_triple], world.p[of_triple])
+    costs = world.rule.known_costs == 1
+    assert costs.any()
+    np.testing.assert_array_equal(world.aggregate.g_hat[costs], world.g[costs])
+    assert (world.aggregate.g_hat[~costs] == 0.5).all()
+
+
 def test_a_constraint_that_costs_nothing() -> None:
     """R is never 0."""
     world = worlds.some_small(2, num_constraints=1)
@@ -216,4 +231,3 @@ def test_nothing_is_said_before_the_first_generation() -> None:
     world = worlds.some_small(2)
     pi = naive.some_policy(np.random.default_rng(0), world.layout)
     assert world.bounds(pi, 7.0).tolist() == [7.0, 7.0]
-    assert aggregate_bounds is not None

@@ -40,9 +40,11 @@ def make_rule(thresholds: list[float], delta: float = 0.05, **changes: float) ->
         dual_step=step_constant(m, L),
         steps=L,
         radius_scale=1.0,
+        variance=False,
         log_inverse_delta=-np.log(delta),
         binding=np.arange(m),
         thresholds=np.array(thresholds),
+        ceilings=np.full(m, L),
         dual_loss=np.zeros(m),
         draws=np.zeros(0, dtype=np.int64),
     )

@@ -7,6 +7,17 @@
 """
 
 from hedgerow.catalogue.entries import WorldDescription, describe, entry, make, names
-from hedgerow.catalogue.world import Golden, Ingredients, Scale, World
+from hedgerow.catalogue.world import Baseline, Golden, Ingredients, Scale, World
 
-__all__ = ["Golden", "Ingredients", "Scale", "World", "WorldDescription", "describe", "entry", "make", "names"]
+__all__ = [
+    "Baseline",
+    "Golden",
+    "Ingredients",
+    "Scale",
+    "World",
+    "WorldDescription",
+    "describe",
+    "entry",
+    "make",
+    "names",
+]

@@ -142,7 +142,8 @@ def build(name: str, params: Mapping[str, Any]) -> World:
     made = found.build(**complete)
     loss = checked_loss(made.cmdp.layout, made.loss)
     digest = content_hash(made.cmdp, loss)
-    return World(name, found.description, complete, made.cmdp, loss, made.scale, None, digest, made.baseline_thresholds)
+    budget, baseline = made.baseline_thresholds, made.baseline
+    return World(name, found.description, complete, made.cmdp, loss, made.scale, None, digest, budget, baseline)
 
 
 def with_golden(world: World, golden: Golden) -> World:
@@ -182,7 +183,8 @@ def _foreign(found: Found, params: Mapping[str, Any]) -> World:
     if loss is None:
         raise InvalidInput(f"{found.name} has no loss of its own; return a pair (CMDP, loss), or use the CMDP itself")
     scale, budget = getattr(made, "scale", Scale()), getattr(made, "baseline_thresholds", None)
-    return World(found.name, found.description, dict(params), cmdp, loss, scale, None, content_hash(cmdp, loss), budget)
+    digest, baseline = content_hash(cmdp, loss), getattr(made, "baseline", None)
+    return World(found.name, found.description, dict(params), cmdp, loss, scale, None, digest, budget, baseline)
 
 
 def key(name: str, params: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from hedgerow.catalogue import entries
 from hedgerow.catalogue.world import Golden, World
 from hedgerow.errors import CertificateError
+from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
 from hedgerow.planning.induction import backward_induction
 
@@ -33,6 +34,8 @@ def golden_values(world: World, published: Mapping[str, float] | None = None) ->
     baseline = None
     if world.baseline_thresholds is not None:
         baseline = offline.optimum(cmdp.with_thresholds(world.baseline_thresholds), loss).value
+    if world.baseline is not None:
+        baseline = evaluate(cmdp, world.baseline.policy, loss).loss
     golden = Golden(
         optimum=offline.optimum(cmdp, loss).value,
         unconstrained=backward_induction(cmdp.layout, cmdp.transitions, loss).value,

@@ -12,7 +12,7 @@ unconstrained optimum. Then
 
 The least slack exceeds 0.05 and costs are at most 7/8 per step, so alpha_i < L and the Slater margin is at least
 `MARGIN` = 0.05 for every choice of parameters. The larger `tightness` in [0, 1], the harder the constraints bind; at 0
-the unconstrained optimum is feasible.
+the unconstrained optimum is feasible. The budget of the baseline is half way between c and alpha.
 
     >>> cmdp = random_layered(layers=(1, 3, 1), actions=2, constraints=1).cmdp
     >>> bool((cmdp.transitions * 2**20 % 1 == 0).all()), bool((cmdp.thresholds * 2**10 % 1 == 0).all())
@@ -71,7 +71,9 @@ def random_layered(
     transitions = _transitions(layout, words)
     loss, costs = _loss_and_costs(layout, constraints, words)
     cmdp = CMDP(layout, transitions, BernoulliCosts(costs), np.full(constraints, float(layout.steps)))
-    return Ingredients(cmdp.with_thresholds(_thresholds(cmdp, loss, tightness)), loss)
+    thresholds = _thresholds(cmdp, loss, tightness)
+    budget = 0.5 * (thresholds + offline.slater(cmdp).costs)
+    return Ingredients(cmdp.with_thresholds(thresholds), loss, baseline_thresholds=budget)
 
 
 def _bits(words: PCG64, count: int) -> IntArray:

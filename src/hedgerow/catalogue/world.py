@@ -33,6 +33,16 @@ class Scale:
 
 
 @dataclass(frozen=True, eq=False)
+class Baseline:
+    """A policy that the source knows to be safe. Learners that ask for a baseline take it as it is."""
+
+    policy: FloatArray
+    """(rows,)"""
+    costs: FloatArray
+    """(m,): upper bounds of its expected costs, which a learner may be told"""
+
+
+@dataclass(frozen=True, eq=False)
 class Ingredients:
     """What a builder returns."""
 
@@ -42,6 +52,8 @@ class Ingredients:
     scale: Scale = Scale()
     baseline_thresholds: FloatArray | None = None
     """(m,): the budget at which the source takes its safe baseline policy, if it defines one."""
+    baseline: Baseline | None = None
+    """The baseline policy itself, if the source names one."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ class Golden:
     margin: float
     """Slater margin rho."""
     baseline: float | None = None
-    """Least loss at the source's baseline budget, where it has one."""
+    """Loss of the source's baseline policy, or the least one at its baseline budget, where it has either."""
     published: Mapping[str, float] | None = None
     """Numbers that the source or a closed form gives, on the source's scale: `optimum`, `unconstrained`, `baseline`."""
 
@@ -77,6 +89,8 @@ class World:
     """SHA-256 of the world and its loss."""
     baseline_thresholds: FloatArray | None = None
     """(m,) or None: see `Ingredients`."""
+    baseline: Baseline | None = None
+    """A policy that is known to be safe: `SOPS(world.view(), ..., baseline=world.baseline)`"""
 
     def view(self) -> View:
         """What a learner may know of this world."""

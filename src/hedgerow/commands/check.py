@@ -1,8 +1,10 @@
-"""`hedgerow check`: the pre-flight of a problem, a saved CMDP or an entry of the catalogue.
+"""`hedgerow check`: the pre-flight of a problem: a saved CMDP, an entry of the catalogue, or a saved view.
 
 hedgerow check dope-media                                      everything about one entry
 hedgerow check random-layered --set layers=[1,3,3,1]           with other parameters
 hedgerow check world.npz --episodes 1000000 --json             a world of your own, for a machine
+hedgerow check view.npz -T 20000 --baseline-costs delay=0.1    no simulator: what S-OPS could do (`View.save`)
+hedgerow check view.npz --log days.csv                         what recorded episodes would buy
 """
 
 from __future__ import annotations
@@ -14,49 +16,72 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.commands import prospects
 from hedgerow.commands.terminal import FAILED, AsJson, number, parameters, print_json
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
     from hedgerow.catalogue import World
     from hedgerow.checks import FloatArray
     from hedgerow.model.cmdp import CMDP
+    from hedgerow.model.view import View
 
 MOST_STATES = 24
 """A policy of more states is not printed (JSON has it)."""
 
 
 def check(
-    problem: Annotated[str, typer.Argument(help="A saved CMDP file, a world (hedgerow worlds), or file.py:Name.")],
+    problem: Annotated[str, typer.Argument(help="A saved CMDP or view, a world (hedgerow worlds), or file.py:Name.")],
     choices: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter of the entry, as in TOML: tightness=0.8")
     ] = None,
     episodes: Annotated[int, typer.Option("--episodes", "-T", min=1, help="How long the run would be.")] = 100_000,
     delta: Annotated[float, typer.Option("--delta", help="Its failure probability.")] = 0.01,
+    baseline_costs: Annotated[
+        str | None, typer.Option("--baseline-costs", help="What your safe policy costs: NAME=VALUE,...")
+    ] = None,
+    log: Annotated[
+        str | None, typer.Option("--log", help="Recorded episodes: what they would buy S-OPS at its start.")
+    ] = None,
     probe: Annotated[
         bool, typer.Option("--probe/--no-probe", help="Run every learner for a moment, to time it.")
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Look at a problem before a run: sizes, feasibility with proof, thresholds, radii, time and memory.
+    """Look at a problem before a run: sizes, feasibility with proof, thresholds, radii, time and memory, and how many
+    episodes S-OPS would leave to its baseline.
 
+    A file of View.save has neither transitions nor costs: of it the last alone, under assumptions that are stated.
     Ends with 1 if no policy satisfies the constraints.
     """
-    world, cmdp = _find(problem, choices or [])
-    found = examine(problem, world, cmdp, episodes, delta, probe)
-    if as_json:
-        print_json(found)
+    world, found = _find(problem, choices or [])
+    if isinstance(found, _view_type()):
+        data = prospects.examine_view(problem, found, baseline_costs, log, episodes, delta)
+        feasible = True
     else:
-        _print(Screen(), found)
-    if not found["feasible"]:
+        data = examine(problem, world, found, episodes, delta, probe, baseline_costs, log)
+        feasible = data["feasible"]
+    if as_json:
+        print_json(data)
+    elif data.get("kind") == "view":
+        prospects.print_view(Screen(), data)
+    else:
+        _print(Screen(), data)
+    if not feasible:
         raise typer.Exit(FAILED)
 
 
-def _find(problem: str, choices: list[str]) -> tuple[World | None, CMDP]:
+def _view_type() -> type[View]:
+    from hedgerow.model.view import View
+
+    return View
+
+
+def _find(problem: str, choices: list[str]) -> tuple[World | None, Any]:
+    """The world of the catalogue, if it is one, and its CMDP; or a view."""
     from hedgerow import catalogue, registry
     from hedgerow.catalogue import entries
-    from hedgerow.model.cmdp import CMDP
 
     if problem in registry.worlds.names() or not Path(problem).exists():
         if Path(problem).suffix and ":" not in problem and problem not in registry.worlds.names():
@@ -72,7 +97,19 @@ def _find(problem: str, choices: list[str]) -> tuple[World | None, CMDP]:
         raise InvalidInput(f"{problem} is an experiment, not a problem; `hedgerow run {problem} --cells` checks it")
     if choices:
         raise InvalidInput("--set belongs to entries of the catalogue; a file has no parameters")
-    return None, CMDP.load(problem)
+    return None, _from_file(problem)
+
+
+def _from_file(problem: str) -> CMDP | View:
+    from hedgerow import files
+    from hedgerow.model import cmdp, view
+
+    file = files.load(problem)
+    if file.kind == view.FILE_KIND:
+        return view.View.from_file(file, problem)
+    if file.kind != cmdp.FILE_KIND:
+        raise FileFormatError(f"{problem} holds a {file.kind!r}; `check` looks at a 'cmdp' or a 'view'")
+    return cmdp.CMDP.from_file(file, problem)
 
 
 def _parsed(choices: list[str]) -> dict[str, Any]:
@@ -92,9 +129,16 @@ def _parsed(choices: list[str]) -> dict[str, Any]:
 
 
 def examine(
-    problem: str, world: World | None, cmdp: CMDP, episodes: int, delta: float, probe: bool = True
+    problem: str,
+    world: World | None,
+    cmdp: CMDP,
+    episodes: int,
+    delta: float,
+    probe: bool = True,
+    baseline_costs: str | None = None,
+    log: str | None = None,
 ) -> dict[str, Any]:
-    """Everything that `check` shows, as plain data."""
+    """Everything that `check` shows of a world, as plain data."""
     from hedgerow.experiments import preflight
 
     layout = cmdp.layout
@@ -105,6 +149,7 @@ def examine(
         "problem": problem,
         "description": None if world is None else world.description,
         "parameters": {} if world is None else dict(world.params),
+        "kind": "cmdp",
         "hash": cmdp.content_hash if world is None else world.hash,
         "state_names": [layout.describe_state(x) for x in range(layout.num_decision_states)],
         "action_names": [layout.action_name(a) for a in range(layout.num_actions)],
@@ -119,11 +164,38 @@ def examine(
         "informative": preflight.informative_radii(cmdp, episodes, delta),
         "runs": preflight.probe_learners(cmdp, episodes, delta) if probe else None,
         "process_bytes": preflight.process_bytes(),
+        "known": cmdp.knowledge.described(layout, cmdp.constraint_names),
+        **_examine_future(world, cmdp, episodes, delta, baseline_costs, log, feasible=state["feasible"]),
+    }
+
+
+def _examine_future(
+    world: World | None,
+    cmdp: CMDP,
+    episodes: int,
+    delta: float,
+    baseline_costs: str | None,
+    log: str | None,
+    *,
+    feasible: bool,
+) -> dict[str, Any]:
+    """What S-OPS would do, with the true world as the model, and what a log would change; nothing if infeasible."""
+    if not feasible:
+        return {"forecast": None, "log": None}
+    from hedgerow.experiments import forecast
+    from hedgerow.experiments.baselines import world_baseline
+
+    view, model = cmdp.view(), forecast.true_model(cmdp, None if world is None else world.loss)
+    baseline = prospects.told_baseline(view, baseline_costs, world_baseline(world, cmdp))
+    return {
+        "forecast": forecast.forecast(view, model, baseline, episodes, delta),
+        "log": prospects.examine_log(view, log, baseline, episodes, delta),
     }
 
 
 def offline_summary(world: World, feasible: bool = True) -> dict[str, Any]:
     """Best policies of a catalogue entry under its own loss, certified."""
+    from hedgerow.experiments.baselines import baseline_choices
     from hedgerow.model.cmdp import CMDP
     from hedgerow.planning import offline
 
@@ -142,6 +214,7 @@ def offline_summary(world: World, feasible: bool = True) -> dict[str, Any]:
         "unit": world.unit,
         "policies": policies,
         "multipliers": multipliers,
+        "baselines": baseline_choices(world) if feasible else [],
         "golden": None
         if golden is None
         else {"optimum": golden.optimum, "unconstrained": golden.unconstrained, "rho": _finite(golden.margin)},
@@ -180,6 +253,7 @@ def _print(out: Screen, found: dict[str, Any]) -> None:
     )
     if found["unreachable"]:
         out.line(f"no policy reaches: {'; '.join(found['unreachable'])}")
+    prospects.print_known(out, found["known"])
     out.line(found["certificate"])
     if found["rho"] is not None:
         out.line(f"Slater margin rho = {found['rho']:.6f}")
@@ -193,6 +267,10 @@ def _print(out: Screen, found: dict[str, Any]) -> None:
     _print_radii(out, found)
     if found["runs"] is not None:
         _print_runs(out, found)
+    if found["forecast"] is not None:
+        prospects.print_forecast(out, found["forecast"])
+    if found["log"] is not None:
+        prospects.print_log(out, found["log"])
 
 
 def _print_offline(out: Screen, found: dict[str, Any]) -> None:
@@ -212,6 +290,8 @@ def _print_offline(out: Screen, found: dict[str, Any]) -> None:
         out.line(f"golden optimum {summary['golden']['optimum']:.6f}, difference {drift:.1e}")
     out.line("gap: distance to a bound by backward induction under the multipliers, which needs no LP solver")
     out.line()
+    if summary["baselines"]:
+        prospects.print_baselines(out, summary["baselines"])
 
 
 def _print_thresholds(out: Screen, found: dict[str, Any]) -> None:

@@ -145,6 +145,8 @@ def _embed(world: CMDP) -> None:
     import numpy as np
 
     from hedgerow.estimates.kt import kt_interval
+    from hedgerow.experiments import forecast
+    from hedgerow.experiments.baselines import assumed_baseline
     from hedgerow.learners.mirror.svops import SVOPS
     from hedgerow.learners.statistics import Statistics
 
@@ -154,7 +156,10 @@ def _embed(world: CMDP) -> None:
     episode = world.play(learner.plan().policy, np.random.default_rng(0))
     learner.observe(episode.rows, episode.losses, episode.costs)
     statistics.add(episode)
+    SVOPS(world.view(), EPISODES, 0.1, "sharpest").absorb([episode])
     statistics.robust_cost(learner.plan().policy)
+    view = world.view()
+    forecast.forecast(view, forecast.assumed_model(view), assumed_baseline(view), EPISODES, 0.1)
 
 
 def _rescue(world: CMDP) -> None:

@@ -12,12 +12,12 @@ with centres g_hat, p_hat from before the episode. With y(r) = g(r) + P(r) . V o
 
     sum_r N(r) y(r) <= SX + rad(VV)             at all times, for all generations and constraints,
 
-but for a probability of delta_A (`aggregate_radius.py`). Statement, proof and what it rests on: docs/aggregate.md. What
-follows for the present policy is in `aggregate_bounds.py`.
+but for a probability of delta_A (`aggregate_radius.py`). Statement, proof and what it rests on: docs/aggregate.md.
+What follows for the present policy is in `aggregate_bounds.py`.
 
-R is a bound of D and d from above. Where a cost or a row is known, its mean takes the place of what was drawn: no
-error. V is the nominal value of the policy of the time when a generation starts, so the new ones fit the present policy
-better, while the old ones have more episodes. The last NUM_SLOTS are kept.
+R is a bound of D and d from above. Where a cost or a row is known, its mean takes the place of what was drawn, without
+any error. V is the nominal value of the policy of the time when a generation starts, so the new ones fit the present
+policy better, while the old ones have more episodes. The last NUM_SLOTS are kept.
 """
 
 from __future__ import annotations
@@ -25,19 +25,24 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray, IntArray, whole_number
+from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
+from hedgerow.estimates.boxes import Boxes
 from hedgerow.estimates.positions import triples_of
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
 NUM_SLOTS = 8
-"""Generations that are kept. The oldest of them has seen 1 - 1.5^-7 = 94 % of all own episodes: more add nothing."""
+"""Generations that are kept. The oldest has seen 94 to 96 % of all own episodes, and was never the best: an older one
+has seen little more, and fits worse.
+"""
 FIRST_START = 20
 """Own episodes before the first generation; the next ones start after half as many again."""
+LEAST_RANGE = 1e-6
+"""R may be larger than needed, but not 0."""
 
 
 class AggregateNumbers(Record):
@@ -98,22 +103,13 @@ class AggregateRule(Bundle):
     """(num_rows, m): 1 where g_hat is the truth"""
 
 
-def make_aggregate(
-    layout: Layout, num_constraints: int, transitions: FloatArray | None = None, costs: FloatArray | None = None
-) -> Aggregate:
-    """Before the first episode. What is known of `transitions` (num_triples,) and `costs` (num_rows, m), if anything,
-    and not NaN, is its own centre.
-    """
-    m = whole_number("the number of constraints", num_constraints, 0)
-    sizes = np.diff(layout.row_start)
-    p_hat, g_hat = np.repeat(1.0 / sizes, sizes), np.full((layout.num_rows, m), 0.5)
-    if transitions is not None:
-        p_hat = np.where(np.isnan(transitions), p_hat, transitions)
-    if costs is not None:
-        g_hat = np.where(np.isnan(costs), g_hat, costs)
+def make_aggregate(layout: Layout, boxes: Boxes) -> Aggregate:
+    """Before the first episode, from the boxes of that time: centres are what is known, else uniform and 1/2."""
+    m, sizes = boxes.cost_lower.shape[1], np.diff(layout.row_start)
+    known = np.repeat(known_rows_of(layout, boxes), sizes)
     return Aggregate(
-        p_hat=p_hat,
-        g_hat=g_hat,
+        p_hat=np.where(known, boxes.lower, np.repeat(1.0 / sizes, sizes)),
+        g_hat=np.clip(np.clip(0.5, boxes.cost_lower, boxes.cost_upper), 0.0, 1.0),
         values=np.zeros((NUM_SLOTS, m, layout.num_states)),
         ranges=np.ones((NUM_SLOTS, m)),
         sums=np.zeros((NUM_SLOTS, m)),
@@ -129,8 +125,7 @@ def make_aggregate(
 
 def no_aggregate() -> Aggregate:
     """For learners that have none."""
-    none: FloatArray = np.zeros((0, 0))
-    num: IntArray = np.zeros(0, dtype=np.int64)
+    none, num = np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
     return Aggregate(
         p_hat=np.zeros(0),
         g_hat=none.copy(),
@@ -149,28 +144,28 @@ def no_aggregate() -> Aggregate:
 
 def make_aggregate_rule(
     layout: Layout,
+    boxes: Boxes,
     log_inverse_delta: float,
     levels: FloatArray,
     *,
     ceilings: FloatArray | None = None,
     watched: IntArray | None = None,
-    known_rows: ArrayLike | None = None,
-    known_costs: ArrayLike | None = None,
 ) -> AggregateRule:
-    """The rule for thresholds `levels` (m,): all constraints are watched and nothing is known, unless it is said."""
+    """The rule for thresholds `levels` (m,). What is known for ever is what the boxes know before the first episode."""
     m = len(levels)
     return AggregateRule(
         log_inverse_delta=float(log_inverse_delta),
         ceilings=np.full(m, float(layout.steps)) if ceilings is None else np.array(ceilings, dtype=np.float64),
         levels=np.array(levels, dtype=np.float64),
         watched=np.arange(m, dtype=np.int64) if watched is None else np.array(watched, dtype=np.int64),
-        known_rows=_marks(known_rows, (layout.num_rows,)),
-        known_costs=_marks(known_costs, (layout.num_rows, m)),
+        known_rows=known_rows_of(layout, boxes).astype(np.int8),
+        known_costs=(boxes.cost_lower == boxes.cost_upper).astype(np.int8),
     )
 
 
-def _marks(given: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.int8]:
-    return np.zeros(shape, dtype=np.int8) if given is None else np.array(given, dtype=np.int8).reshape(shape)
+def known_rows_of(layout: Layout, boxes: Boxes) -> NDArray[np.bool_]:
+    """(num_rows,): where lo = hi for all successors."""
+    return np.logical_and.reduceat(boxes.lower == boxes.upper, layout.row_start[:-1])
 
 
 @kernel
@@ -263,10 +258,6 @@ def start_generation(index: Index, policy: FloatArray, rule: AggregateRule, aggr
         aggregate.ranges[slot, i] = max(span, rule.ceilings[i], LEAST_RANGE)
     numbers.started += 1
     numbers.next_start = numbers.own + max(numbers.own // 2, 1)
-
-
-LEAST_RANGE = 1e-6
-"""R may be larger than needed, but not 0."""
 
 
 @kernel

@@ -1,20 +1,20 @@
 """What the aggregate certificate says of the present policy: an upper bound of its expected cost.
 
-Of the policy pi, q_hat = q^{p_hat,pi} is the nominal occupancy, and V_lo <= V^{P,g,pi} <= V_hi its values under the
+Of the policy pi, q_hat = q^{p_hat,pi} is the nominal occupancy, and V_lo <= V^{P,g,pi} <= V_hi are its values under the
 best and the worst of the boxes. For a generation with nu = N/n and y_hat = g_hat + p_hat . V (docs/aggregate.md)
 
     U_agg = sum q_hat g_hat + (SX + rad - sum N y_hat) / n
           + sum_r [ (q_hat - nu)^+ (UCB - g_hat) + (nu - q_hat)^+ (g_hat - LCB) ]
           + sum_r sum_y max { (hi - p_hat)^+ (f_hi - f_0)^+, (p_hat - lo)^+ (f_0 - f_lo)^+ }
 
-    f_lo(y) = q_hat(r) V_lo(y) - nu(r) V(y),   f_hi(y) = q_hat(r) V_hi(y) - nu(r) V(y),  f_0 = p_hat . (f_lo + f_hi) / 2
+    f_lo(y) = q_hat(r) V_lo(y) - nu(r) V(y),  f_hi(y) = q_hat(r) V_hi(y) - nu(r) V(y),  f_0 = p_hat . (f_lo + f_hi) / 2.
 
 The first line is the sum over own episodes, the others are what boxes say where the present policy goes more often or
 less often than the average own episode did, and of second order: a policy that stays costs nothing there.
 
-The second and the third line are not negative. So the first one, which needs no robust values, is computed first, and
-a generation that cannot help is left at that. Per constraint two generations are looked at: the one that was best last
-time, and one other in turn.
+The second and the third line are not negative while centres lie in their boxes. So the first one, which needs no robust
+values, is computed first, and a generation that cannot help is left at that. Per constraint two generations are looked
+at: the one that was best last time, and one other in turn.
 """
 
 from __future__ import annotations
@@ -145,8 +145,7 @@ def _first_line(
             expected += visits[r] * (aggregate.g_hat[r, i] + mean)
     log_term = log_term_of(rule.log_inverse_delta, len(rule.watched), aggregate.generation[slot])
     radius = aggregate_radius(log_term, aggregate.squares[slot, i], aggregate.ranges[slot, i])
-    score: float = nominal + (aggregate.sums[slot, i] + radius - expected) / n
-    return score
+    return float(nominal + (aggregate.sums[slot, i] + radius - expected) / n)
 
 
 @kernel

@@ -46,7 +46,9 @@ def run_cell(
     seeds = seeds_of(spec)
     cmdp, own_loss = parts.build_world(spec["world"], folder or Path())
     adversary = parts.build_adversary(spec["adversary"], seeds.adversary, own_loss, folder)
-    learner = parts.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder)
+    learner = parts.build_learner(
+        spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder, spec["world"]
+    )
     marks = checkpoints(spec["episodes"], spec.get("marks", NUM_MARKS))
     closely = dict(spec.get("watch", {}))
     simulation = Simulation(

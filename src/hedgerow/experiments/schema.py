@@ -232,7 +232,8 @@ def _check_parts(experiment: Experiment) -> None:
             if key not in worlds:
                 worlds[key] = _placed(experiment, item, parts.build_world, part, folder)
                 for learner, description in learners:
-                    _placed(experiment, learner, _try_learner, description, worlds[key][0], item.label, experiment)
+                    where = part, item.label, experiment
+                    _placed(experiment, learner, _try_learner, description, worlds[key][0], *where)
             present.append(worlds[key])
         for item in experiment.adversaries:
             part = _placed(experiment, item, parts.complete_adversary, item.given, episodes, folder)
@@ -240,11 +241,11 @@ def _check_parts(experiment: Experiment) -> None:
                 _placed(experiment, item, parts.check_adversary, part, cmdp, loss, episodes, folder)
 
 
-def _try_learner(part: Part, cmdp: Any, world: str, experiment: Experiment) -> None:
+def _try_learner(part: Part, cmdp: Any, world: Part, label: str, experiment: Experiment) -> None:
     try:
-        parts.check_learner(part, cmdp, experiment.episodes[0], experiment.delta, experiment.folder)
+        parts.check_learner(part, cmdp, experiment.episodes[0], experiment.delta, experiment.folder, world)
     except Misfit as error:
-        raise Misfit(error.key, f"in the world {world!r}: {error}") from error
+        raise Misfit(error.key, f"in the world {label!r}: {error}") from error
 
 
 def _placed(experiment: Experiment, item: Ingredient, action: Callable[..., Any], *arguments: Any) -> Any:

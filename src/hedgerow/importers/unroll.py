@@ -137,13 +137,14 @@ class Unrolled:
         *,
         ended: bool = False,
         overridden: bool = False,
+        costs_count: bool | None = None,
     ) -> Episode:
         """What happened in the original process, as a learner takes it.
 
         `states` are those before each of the n `actions`, and the one after the last; with n = H the latter may be left
         out. `losses` (n,) and `costs` (n, m) are what each action led to. An episode with n < H was aborted, unless the
         process has `ended` by itself in its last state: then it stays there, as the table says. The root, if there is
-        one, is added by itself.
+        one, is added by itself. `overridden` and `costs_count` are those of `Episode`.
         """
         view, count = self.cmdp.view(), len(actions)
         if not 0 < count <= self.horizon or len(states) not in (count + 1, count + (count < self.horizon)):
@@ -166,7 +167,7 @@ class Unrolled:
             path, loss = [(0, 0), *path], np.concatenate(([0.0], loss))
             cost = np.concatenate((np.zeros((1, cost.shape[1])), cost))
         ended_in = places[count] if count < self.horizon and not copy else None
-        return Episode(view, path, loss, cost, ended_in=ended_in, overridden=overridden)
+        return Episode(view, path, loss, cost, ended_in=ended_in, overridden=overridden, costs_count=costs_count)
 
     def _place(self, step: int, state: int, *, copy: bool = False) -> int:
         """The number of the loop-free state that means `state`, or "ended in `state`", before `step`."""

@@ -1,7 +1,8 @@
 """The guarantee ledger: which promise a learner makes under its present switches, how surely, and by which theorem.
 
-A promise that is void says why, and what all of them rest on, beyond the paper's assumptions, is listed with them. Probabilities count the paper's delta: the clean event (all confidence sets hold the
-truth in all episodes) has 1 - 5 delta, of which 4 delta belong to the transitions, if these are not known.
+A promise that is void says why, and what all of them rest on, beyond the paper's assumptions, is listed with them.
+Probabilities count the paper's delta: the clean event (all confidence sets hold the truth in all episodes) has 1 - 5
+delta, of which 4 delta belong to the transitions, if these are not known.
 """
 
 from __future__ import annotations

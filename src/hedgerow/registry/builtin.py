@@ -24,6 +24,8 @@ WORLDS = {
     "dope-factored": f"{_CATALOGUE}.dope:dope_factored",
     "dope-media": f"{_CATALOGUE}.dope:dope_media",
     "dope-inventory": f"{_CATALOGUE}.dope:dope_inventory",
+    "ev-workday": f"{_CATALOGUE}.ev_workday:ev_workday",
+    "ev-workday-hard": f"{_CATALOGUE}.ev_workday:ev_workday_hard",
 }
 
 ADVERSARIES = {
@@ -34,6 +36,7 @@ ADVERSARIES = {
     "random-walk": f"{_LOSSES}.random_walk:RandomWalk",
     "replay": f"{_LOSSES}.losses:Replay",
     "pursuit": f"{_LOSSES}.adaptive:Pursuit",
+    "ev-days": f"{_CATALOGUE}.ev_days:EVDays",
 }
 
 COSTS = {

@@ -91,7 +91,7 @@ def check_adversary(part: Part, cmdp: CMDP, own_loss: FloatArray | None, episode
             _ask(adversary, cmdp, 0)
     else:
         _ask(adversary, cmdp, 0)
-    if isinstance(adversary, losses.Replay):  # the only one that may come to an end
+    if getattr(adversary, "cycle", None) is False:  # recorded losses come to an end
         _ask(adversary, cmdp, episodes - 1)
 
 

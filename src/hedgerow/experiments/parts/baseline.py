@@ -1,16 +1,27 @@
-"""The safe policy that a learner is given: `baseline = "slater"`, or `margin = 0.1`."""
+"""The safe policy that a learner is given, by name: `baseline = "slater"`, `"budget"`, `"own"`, or `margin = 0.1`.
+
+    slater    the policy of the largest margin, with its exact costs: what the theory likes, and nobody has
+    budget    the policy of least loss under the smaller budget at which the world takes its baseline: what a cautious
+              user has (`World.baseline_thresholds`)
+    own       the policy that the world itself names, with the costs that learners are told (`World.baseline`)
+    margin    the cheapest policy that stays so far below every threshold
+
+For a run of 10^5 episodes or less a known policy of small loss is the better baseline (docs/learners.md).
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from hedgerow.checks import real_number, shown
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments.parts.common import Misfit, Part
+from hedgerow.experiments.parts.worlds import offered_baselines
 from hedgerow.model.cmdp import CMDP
 from hedgerow.planning import offline
 
-BASELINES = ("slater", "margin")
+BASELINES = ("slater", "margin", "budget", "own")
 
 
 def complete_baseline(params: dict[str, Any]) -> Part:
@@ -18,9 +29,9 @@ def complete_baseline(params: dict[str, Any]) -> Part:
     kind = params.pop("baseline", "margin" if "margin" in params else "slater")
     if kind not in BASELINES:
         raise Misfit("baseline", f"the baseline is {shown(kind)}; choose one of {', '.join(BASELINES)}")
-    if kind == "slater":
+    if kind != "margin":
         if "margin" in params:
-            raise Misfit("margin", "a margin belongs to baseline = 'margin'; the Slater policy has the largest one")
+            raise Misfit("margin", f"a margin belongs to baseline = 'margin', not to {kind!r}, which has its own")
         return {"baseline": kind}
     if "margin" not in params:
         raise Misfit("baseline", "the baseline 'margin' needs a number: margin = 0.1")
@@ -30,8 +41,21 @@ def complete_baseline(params: dict[str, Any]) -> Part:
         raise Misfit("margin", str(error)) from error
 
 
-def safe_policy(part: Part, cmdp: CMDP) -> offline.SlaterPoint | offline.OfflineSolution | None:
-    """A strictly feasible policy of the true world with its exact costs; None for a learner without a baseline."""
+def safe_policy(part: Part, cmdp: CMDP, world: Part | None = None, folder: Path | None = None) -> Any:
+    """A strictly feasible policy of the true world with its costs, as `.policy` and `.costs`; None for a learner
+    without a baseline. `world` is the description of `cmdp`, for what that world itself offers.
+    """
     if "baseline" not in part:
         return None
-    return offline.slater(cmdp) if part["baseline"] == "slater" else offline.strictly_feasible(cmdp, part["margin"])
+    kind = part["baseline"]
+    if kind == "slater":
+        return offline.slater(cmdp)
+    if kind == "margin":
+        return offline.strictly_feasible(cmdp, part["margin"])
+    offered = {} if world is None else offered_baselines(world, folder or Path())
+    if kind not in offered:
+        other = f"it offers {', '.join(map(repr, offered))}" if offered else "it offers none"
+        raise InvalidInput(
+            f"this world offers no baseline {kind!r} ({other}); take baseline = 'slater', or a margin = 0.1"
+        )
+    return offered[kind]

@@ -58,30 +58,44 @@ def complete_learner(given: Mapping[str, Any], folder: Path | None = None) -> Pa
 
 
 def build_learner(
-    part: Part, cmdp: CMDP, episodes: int, delta: float, seed: int, folder: Path | None = None
+    part: Part,
+    cmdp: CMDP,
+    episodes: int,
+    delta: float,
+    seed: int,
+    folder: Path | None = None,
+    world: Part | None = None,
 ) -> Learner:
-    """The learner on a view of `cmdp`."""
+    """The learner on a view of `cmdp`; `world` is its description, for baselines that the world brings along."""
     found = as_described(learners, part, folder or Path())
-    arguments = _arguments(found, part, cmdp, {"episodes": episodes, "delta": delta, "seed": seed})
+    safe = safe_policy(part, cmdp, world, folder)
+    arguments = _arguments(found, part, cmdp, {"episodes": episodes, "delta": delta, "seed": seed}, safe)
     made = found.build(**arguments) if PLUG_IN in part else found.target(**arguments)
     return _checked(found, made)
 
 
-def check_learner(part: Part, cmdp: CMDP, episodes: int = 1, delta: float = 0.01, folder: Path | None = None) -> None:
+def check_learner(
+    part: Part,
+    cmdp: CMDP,
+    episodes: int = 1,
+    delta: float = 0.01,
+    folder: Path | None = None,
+    world: Part | None = None,
+) -> None:
     """Refuse a learner that cannot be built in this world.
 
     The mirror-descent family is not built for this, since that takes compiled code; others are plain Python.
     """
     found = as_described(learners, part, folder or Path())
     try:
-        safe = safe_policy(part, cmdp)
+        safe = safe_policy(part, cmdp, world, folder)
     except HedgerowError as error:
         raise Misfit("margin" if "margin" in part else "baseline", str(error)) from error
     if has_presets(found.target):
         mirror.check(found.target, part, _view(part, cmdp), safe)
         return
     try:
-        build_learner(part, cmdp, episodes, delta, 0, folder)
+        build_learner(part, cmdp, episodes, delta, 0, folder, world)
     except InvalidInput as error:
         raise Misfit("name", str(error)) from error
 
@@ -111,7 +125,7 @@ def _complete_plain(found: Found, params: dict[str, Any], told: Part) -> Part:
     return {**safe, **told, **checked_params(found, params, _SUPPLIED)}
 
 
-def _arguments(found: Found, part: Part, cmdp: CMDP, common: dict[str, Any]) -> dict[str, Any]:
+def _arguments(found: Found, part: Part, cmdp: CMDP, common: dict[str, Any], safe: Any) -> dict[str, Any]:
     """What to call the constructor with."""
     known = found.signature.parameters
     others = (KNOWN, KNOWN_COSTS, "baseline", "margin")
@@ -119,7 +133,6 @@ def _arguments(found: Found, part: Part, cmdp: CMDP, common: dict[str, Any]) -> 
     arguments |= {key: value for key, value in {"view": _view(part, cmdp), **common}.items() if key in known}
     if KNOWN in part:
         arguments["transitions"] = cmdp.transitions
-    safe = safe_policy(part, cmdp)
     if safe is not None:
         both = "baseline_costs" in known
         arguments |= {"baseline": safe.policy, "baseline_costs": safe.costs} if both else {"baseline": safe}

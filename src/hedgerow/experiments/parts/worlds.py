@@ -22,6 +22,7 @@ from hedgerow.experiments.parts.common import (
     plain,
 )
 from hedgerow.model.cmdp import CMDP
+from hedgerow.planning import offline
 from hedgerow.registry import worlds
 
 FILE = "file"
@@ -60,6 +61,26 @@ def build_world(part: Part, folder: Path) -> tuple[CMDP, FloatArray | None]:
         return entries.parts_of(found.build(**own_params(part)), found.name)
     world = catalogue.make(found.name, **own_params(part))
     return world.cmdp, world.loss
+
+
+def offered_baselines(part: Part, folder: Path) -> dict[str, Any]:
+    """The safe policies that a world brings along, by name, each with `.policy` and `.costs`; a file has none."""
+    if part["name"] == FILE:
+        return {}
+    found = as_described(worlds, part, folder)
+    if found.is_built_in:
+        return own_baselines(catalogue.make(found.name, **own_params(part)))
+    made = found.build(**own_params(part))
+    return own_baselines(made) if hasattr(made, "cmdp") else {}
+
+
+def own_baselines(world: Any) -> dict[str, Any]:
+    """`budget` and `own` of an entry of the catalogue, or of what is built like one, as far as it has them."""
+    budget, own = getattr(world, "baseline_thresholds", None), getattr(world, "baseline", None)
+    offered = {} if own is None else {"own": own}
+    if budget is not None:
+        offered["budget"] = offline.optimum(world.cmdp.with_thresholds(budget), world.loss)
+    return offered
 
 
 def _load(folder: Path, file: str) -> CMDP:

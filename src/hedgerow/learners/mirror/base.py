@@ -1,5 +1,6 @@
 """The base of the mirror-descent family: plan, play, observe.
 
+    learner.absorb(log)                            # optional: episodes that were played before, by any policy
     plan = learner.plan()                          # the policy of the next episode; it has to be played to its end
     learner.observe(episode)                       # what happened: an `Episode`, or its pieces (path, losses, costs)
 
@@ -35,12 +36,13 @@ from hedgerow.checks import (
 from hedgerow.compiling.kernels import as_python
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.aggregate import make_aggregate, make_aggregate_rule
+from hedgerow.estimates.aggregate import make_aggregate_rule
 from hedgerow.estimates.balls import BallRule, make_balls, wide_rows
 from hedgerow.estimates.boxes import make_box_rule
 from hedgerow.estimates.shares import make_shares
 from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.ledger import Budget, Ledger
+from hedgerow.learners.mirror.absorbing import log_for, take_in
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.mirror.mixing import cost_bounds, toss
 from hedgerow.learners.mirror.plans import Baselines, MirrorPlan
@@ -56,6 +58,7 @@ from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 
 if TYPE_CHECKING:
+    from hedgerow.importers.logs import Log
     from hedgerow.learners.mirror.watcher import MirrorWatcher
     from hedgerow.learners.watching import Stage
 
@@ -143,6 +146,15 @@ class MirrorLearner(ABC):
         kind = settings.mixture_bound
         if kind == "auto":
             kind = "mixture" if num_baselines <= MOST_CACHED else "realised"
+        state = make_state(
+            unknowns,
+            len(baseline.binding),
+            settings.clip_costs,
+            num_baselines=num_baselines,
+            search=search,
+            aggregate=settings.aggregate and num_baselines > 0,
+            balls=make_balls(wide, layout.num_triples) if num_baselines else None,
+        )
         rule = Rule(
             box=make_box_rule(radii, unknowns, settings.clip_costs, gradual=settings.radii == "kt"),
             epochs=settings.boxes == "epoch",
@@ -156,24 +168,13 @@ class MirrorLearner(ABC):
             tied=unknowns.tied,
             aggregate=make_aggregate_rule(
                 layout,
+                state.boxes,
                 -log(max(shares.aggregate, SMALLEST_SHARE) * self.delta),
                 self.view.thresholds,
                 ceilings=self.view.ceilings,
                 watched=self.view.binding,
-                known_rows=~unknowns.uncertain,
-                known_costs=~unknowns.unknown_costs,
             ),
             ball=BallRule(wide.astype(np.int8), log(max(1, num_balls)) - log(max(shares.balls, 1.0) * self.delta)),
-        )
-        aggregates = settings.aggregate and num_baselines > 0
-        state = make_state(
-            unknowns,
-            len(baseline.binding),
-            settings.clip_costs,
-            num_baselines=num_baselines,
-            search=search,
-            aggregate=make_aggregate(layout, m, unknowns.transitions, unknowns.costs) if aggregates else None,
-            balls=make_balls(wide, layout.num_triples) if num_baselines else None,
         )
         state.numbers.stale = 1  # nothing is cached yet
         return make_core(layout, rule, state, baseline, search_rule)
@@ -277,6 +278,19 @@ class MirrorLearner(ABC):
         logged.prefixes += not episode.complete
 
     @exclusive
+    def absorb(self, log: Log | Any, **how: Any) -> Log:
+        """Learn from episodes that were played before, by whatever policy: a `Log`, or what `Log.read` makes one of.
+
+        Before the first episode or between two; `how` are the options of `Log.read`. Only with radii that need no
+        horizon: 'kt' or 'anytime'. What the promises then rest on: the text of `hedgerow.importers.logs`. A log must be
+        absorbed once, and must hold none of the learner's own episodes. Returns the log.
+        """
+        found = log_for(self, log, how)
+        self._complete()
+        take_in(self.layout, self.core, found)
+        return found
+
+    @exclusive
     def complete(self) -> None:
         """Finish what compiled code left open: a projection that needs the slow solver, the end of a phase.
 
@@ -361,6 +375,14 @@ class MirrorLearner(ABC):
         """Counters of the projections so far: infeasible, suspect (solved the slow way), failed, Newton steps."""
         numbers = self.core.state.numbers
         return {name: getattr(numbers, name) for name in ("infeasible", "suspect", "failed", "iterations")}
+
+    @property
+    def logged(self) -> dict[str, int]:
+        """What came from logs: episodes and steps; and how many episodes, own ones included, were cut short
+        (prefixes), or had costs that did not count (uncounted).
+        """
+        record = self.core.state.logged
+        return {name: getattr(record, name) for name in record.fields}
 
     @abstractmethod
     def guarantees(self) -> Ledger:

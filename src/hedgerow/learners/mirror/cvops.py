@@ -48,6 +48,7 @@ from hedgerow.learners.mirror.simplex_ogd import regret_constant, step_constant
 from hedgerow.learners.mirror.sops import largest_mixing
 from hedgerow.learners.mirror.sound_search import check_policies, check_search, end_of_search
 from hedgerow.learners.mirror.state import Numbers, flat_arrays
+from hedgerow.learners.mirror.step import follow_boxes
 from hedgerow.learners.ownership import exclusive
 from hedgerow.model.view import View
 from hedgerow.paper import cite
@@ -107,9 +108,11 @@ class CVOPS(MirrorLearner):
             dual_step=step_constant(m, L),
             steps=L,
             radius_scale=self.settings.confidence_scale,
+            variance=self.settings.search_radius == "variance",
             log_inverse_delta=-float(np.log(self.delta)),
             binding=binding,
             thresholds=view.thresholds[binding],
+            ceilings=view.ceilings[binding],
             dual_loss=np.zeros(m),
             draws=np.zeros(self._capacity(), dtype=np.int64),
         )
@@ -138,6 +141,7 @@ class CVOPS(MirrorLearner):
             core.state.counts.take(old.counts)
             core.state.boxes.take(old.boxes)
             refresh_all(core.index, core.state.counts, core.rule.box, core.state.boxes)
+            follow_boxes(core, core.buffers.all_rows)
             core.state.epoch_visits[:] = core.state.counts.num_visits
             core.state.logged.values[:] = old.logged.values
         self._start(core)
@@ -235,7 +239,8 @@ class CVOPS(MirrorLearner):
         for name, array in flat_arrays(own).items():
             if name != "policies" and arrays[f"search.{name}"].shape != array.shape:
                 raise InvalidInput(f"state.search.{name} must have the shape {array.shape}")
-        given = Search(arrays["search.weights"], arrays["search.cost_sums"], policies, Facts(arrays["search.facts"]))
+        sums, squares = arrays["search.cost_sums"], arrays["search.squares"]
+        given = Search(arrays["search.weights"], sums, squares, policies, Facts(arrays["search.facts"]))
         t_bar, over = end_of_search(given.facts), bool(numbers.phase_over)
         if over and t_bar != numbers.episode:
             raise InvalidInput(f"state.numbers: phase_over, but state.search.facts say t_bar = {t_bar}")

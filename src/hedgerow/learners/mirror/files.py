@@ -163,6 +163,7 @@ def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
         "state.boxes.cost_visits": np.zeros_like(visits),
         **{f"state.aggregate.{name}": array for name, array in flat_arrays(no_aggregate()).items()},
         **{f"state.balls.{name}": array for name, array in flat_arrays(no_balls()).items()},
+        "state.search.squares": np.zeros_like(arrays["state.search.cost_sums"]),
         "state.logged": np.zeros(len(Logged.fields), dtype=np.int64),
     }
 

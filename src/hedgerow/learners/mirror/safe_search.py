@@ -13,8 +13,14 @@ at once (D7), by Azuma's inequality and a union with the weights 1/(t(t+1)):
     R_t = L sqrt(ln(m t (t+1) / delta) / (2t))
     stop as soon as  m_t >= 2 R_t + s (C_P sqrt(ln t / t) + C_D / sqrt(t) + 2 R_t),      rho_hat = m_t - R_t > 0
 
-Safety needs R_t alone, so that s = 0 is the default; s = 1 with the constants of the two players makes rho_hat at least
-half of the largest margin (D8). The printed rule is there to compare:
+The costs of an episode mostly vary much less than L. The radius of the aggregate certificate knows it
+(`estimates/aggregate_radius.py`, docs/aggregate.md, Lemma 2, which lets the means vary): with B_i the most that an
+episode costs and VV_i = sum (c_i - mean of the episodes before)^2 / B_i^2, and half of delta for either radius,
+
+    R_t = min { L sqrt(ln(2m t (t+1) / delta) / (2t)),  max_i B_i min_l (ln(2 J m / delta) + psi(l) VV_i) / (l t) }
+
+is used where `variance` is set. Safety needs R_t alone, so that s = 0 is the default; s = 1 with the constants of the
+two players makes rho_hat at least half of the largest margin (D8). The printed rule is there to compare:
 
     t m_t >= 2 C_P sqrt(t ln t) + 8 L sqrt(2 t ln(1/delta)) + 2 C_D sqrt(t),      R_t = 2 L sqrt(2 ln(1/delta) / t)
 
@@ -33,6 +39,7 @@ from numpy.random import Generator
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
+from hedgerow.estimates.aggregate_radius import NUM_RATES, aggregate_radius
 from hedgerow.learners.mirror.simplex_ogd import descend, first_point
 from hedgerow.model.layout import Layout
 
@@ -60,6 +67,8 @@ class Search(Bundle):
     """phi, of the constraints that bind"""
     cost_sums: FloatArray
     """sum_tau c_{tau,i} of the constraints that bind"""
+    squares: FloatArray
+    """VV of these, kept where `variance` is set"""
     policies: FloatArray
     """(K, num_rows): the places for policies; the first min(t, K) are taken"""
     facts: Facts
@@ -83,12 +92,16 @@ class SearchRule(Bundle):
     """L"""
     radius_scale: float
     """Multiplies R_t; below 1 nothing is promised any more"""
+    variance: bool
+    """Whether R_t knows how much costs vary"""
     log_inverse_delta: float
     """ln(1/delta)"""
     binding: IntArray
     """The constraints that bind"""
     thresholds: FloatArray
     """alpha of these"""
+    ceilings: FloatArray
+    """B of these"""
     dual_loss: FloatArray
     """A buffer for the dual player's loss"""
     draws: IntArray
@@ -100,6 +113,7 @@ def make_search(layout: Layout, num_binding: int, capacity: int) -> Search:
     return Search(
         weights=first_point(num_binding),
         cost_sums=np.zeros(num_binding),
+        squares=np.zeros(num_binding),
         policies=np.zeros((capacity, layout.num_rows)),
         facts=Facts(),
     )
@@ -109,7 +123,8 @@ def no_search() -> SearchRule:
     """For learners that do not search."""
     reals, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
     return SearchRule(
-        False, PRACTICAL, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, numbers, reals, reals.copy(), numbers.copy()
+        False, PRACTICAL, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, False, 0.0, numbers, reals, reals.copy(), reals.copy(),
+        numbers.copy(),
     )  # fmt: skip
 
 
@@ -131,12 +146,15 @@ def search_step(rule: SearchRule, search: Search, episode: int, costs: FloatArra
         c = 0.0
         for k in range(len(costs)):
             c += costs[k, rule.binding[i]]
+        if rule.variance:
+            away = (c - search.cost_sums[i] / max(1, episode - 1)) / rule.ceilings[i]
+            search.squares[i] += away * away
         search.cost_sums[i] += c
         rule.dual_loss[i] = rule.thresholds[i] - c
         margin = min(margin, rule.thresholds[i] - search.cost_sums[i] / episode)
     if len(search.weights) > 1:
         descend(search.weights, rule.dual_loss, episode, rule.dual_step)
-    radius = stopping_radius(rule, len(search.policies), episode)
+    radius = stopping_radius(rule, search.squares, len(search.policies), episode)
     search.facts.margin = margin
     search.facts.radius = radius
     if episode < EARLIEST_STOP or not margin >= needed_margin(rule, radius, episode):
@@ -147,13 +165,19 @@ def search_step(rule: SearchRule, search: Search, episode: int, costs: FloatArra
 
 
 @kernel
-def stopping_radius(rule: SearchRule, capacity: int, episode: int) -> float:
+def stopping_radius(rule: SearchRule, squares: FloatArray, capacity: int, episode: int) -> float:
     """R_t, with the share of the K draws once not all policies are kept."""
     t, m = float(episode), max(1, len(rule.binding))
     if rule.kind == LITERAL:
         radius = 2.0 * rule.steps * sqrt(2.0 * rule.log_inverse_delta / t)
     else:
-        radius = rule.steps * sqrt((log(m) + log(t) + log1p(t) + rule.log_inverse_delta) / (2.0 * t))
+        share = log(2.0) if rule.variance else 0.0
+        radius = rule.steps * sqrt((log(m) + log(t) + log1p(t) + rule.log_inverse_delta + share) / (2.0 * t))
+        if rule.variance:
+            widest, log_term = 0.0, rule.log_inverse_delta + log(2.0 * m * NUM_RATES)
+            for i in range(len(squares)):
+                widest = max(widest, aggregate_radius(log_term, squares[i], rule.ceilings[i]) / t)
+            radius = min(radius, widest)
     if episode > capacity:
         radius += rule.steps * sqrt((log(2.0 * m) + rule.log_inverse_delta) / (2.0 * capacity))
     return rule.radius_scale * radius

@@ -21,6 +21,7 @@ sigma              safe, literal                    literal: the mixing weight m
 stop               practical, theory, literal       practical: that rho_hat is at least half of the largest margin
 stop_scale         0, up to 1                       the same below 1: the part of the constants that a stop waits for
 phase2_stats       keep, discard                    nothing: what the first phase saw, in the second one
+search_radius      range, variance                  nothing: what costs may vary by, or what they do vary by
 baseline_bound     margin, each                     nothing: costs of the found mixture, by rho_hat or one by one
 horizon            fixed, doubling                  a factor 3.41 of the regret; radii must be anytime or kt
 tol                1e-10, up to 1e-3                regret and violation if above eta / (L sqrt(T)), never safety
@@ -39,7 +40,7 @@ from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii
 Preset = Literal["paper", "sharp", "sharpest"]
 
 
-WIDE = 8
+WIDE = 6
 """From so many successors on a ball pays: narrower rows lose more by the smaller budget of their boxes."""
 
 
@@ -71,6 +72,7 @@ class SearchSwitches(MixingSwitches, total=False):
     stop: Literal["practical", "theory", "literal"]
     stop_scale: float
     phase2_stats: Literal["keep", "discard"]
+    search_radius: Literal["range", "variance"]
     baseline_bound: Literal["margin", "each"]
 
 
@@ -104,6 +106,7 @@ class Settings:
     stop: str = "practical"
     stop_scale: float = 0.0
     phase2_stats: str = "keep"
+    search_radius: str = "range"
     baseline_bound: str = "margin"
     horizon: str = "fixed"
     tol: float = 1e-10
@@ -145,7 +148,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "sharp": {"radii": "tight", "clip_costs": True, "joint_cost": True, "baseline_bound": "each"},
     "sharpest": {
         "radii": "kt", "ties": True, "clip_costs": True, "joint_cost": True, "aggregate": True,
-        "ball_from": WIDE, "baseline_bound": "each",
+        "ball_from": WIDE, "search_radius": "variance", "baseline_bound": "each",
     },
 }  # fmt: skip
 

@@ -48,15 +48,17 @@ def check_boxes(learner: MirrorLearner) -> None:
     if np.any(older) or np.any(changed):
         if core.rule.tied:  # boxes of classes and of costs grow old by themselves
             older[:] = changed[:] = True
-        blank = counts.replace(num_visits=then.copy(), num_costs=np.minimum(then, counts.num_costs))
+        apart = state.logged.uncounted or (state.logged.episodes and state.logged.prefixes)  # K is not N
+        num_costs = np.where(counts.num_visits > then, np.minimum(then, counts.num_costs), counts.num_costs)
+        blank = counts.replace(num_visits=then.copy(), num_costs=num_costs)
         fresh.xi[:] = boxes_of(learner, blank).xi
-        if not core.rule.tied and not state.logged.uncounted:
+        if not core.rule.tied and not apart:
             _check_older_costs(counts, then, core.rule.box, fresh.xi, changed, state.boxes)
             _check_older_transitions(layout, core, then, older[layout.row_of_triple])
         triples = older[layout.row_of_triple]
         for name, old in (("cost_lower", changed), ("cost_upper", changed), ("lower", triples), ("upper", triples)):
             getattr(fresh, name)[old] = getattr(state.boxes, name)[old]
-        if core.rule.tied or state.logged.uncounted:
+        if core.rule.tied or apart:
             fresh.xi[changed] = state.boxes.xi[changed]
     for name in Boxes.fields:
         compare(name, getattr(state.boxes, name), getattr(fresh, name))

@@ -28,15 +28,17 @@ def demand(condition: bool, otherwise: str) -> None:
 def check_numbers(learner: MirrorLearner) -> None:
     core, numbers = learner.core, learner.core.state.numbers
     episode, pending, begun = numbers.episode, numbers.pending, learner.begun
+    logged = core.state.logged.episodes
     learner.check_horizon(pending)
     demand(begun <= episode, f"state.search.facts: the search took {begun} of {episode} episodes")
     busy = pending + max(numbers.open, numbers.phase_over)
     demand(busy <= 1, "state.numbers: an episode is pending although the one before is not complete")
     demand(not numbers.phase_over or core.search.active, "state.numbers: phase_over, but there is no search")
-    demand(numbers.open == 0 or episode > begun, "state.numbers: open before the first episode")
+    demand(numbers.open == 0 or episode > begun or logged > 0, "state.numbers: open before the first episode")
     demand(numbers.failed <= numbers.suspect, "state.numbers: failed exceeds suspect")
-    # One projection for each episode, and one at the start of each phase.
-    demand(numbers.infeasible <= episode + 2, f"state.numbers: {numbers.infeasible} infeasible in {episode} episodes")
+    # One projection for each episode, one at the start of each phase, and one for each log, which has episodes.
+    most = episode + 2 + logged
+    demand(numbers.infeasible <= most, f"state.numbers: {numbers.infeasible} infeasible in {episode} episodes")
     demand(numbers.last_iterations <= numbers.iterations, "state.numbers: last_iterations exceeds iterations")
     status = numbers.last_status
     demand(status != RELAXED or numbers.infeasible > 0, "state.numbers: last_status without an infeasible one")
@@ -47,7 +49,7 @@ def check_numbers(learner: MirrorLearner) -> None:
         end = begun + 2 ** (segment + 1) - 1
     demand(numbers.segment == segment, f"state.numbers: segment is {numbers.segment}, not {segment}")
     demand(numbers.segment_end == end, f"state.numbers: segment_end is {numbers.segment_end}, not {end}")
-    fewest, most = (min(1, episode), episode) if core.rule.epochs else (0, 0)
+    fewest, most = (min(1, episode), episode + logged) if core.rule.epochs else (0, 0)
     demand(fewest <= numbers.epochs <= most, f"state.numbers: {numbers.epochs} epochs in {episode} episodes")
     cached = len(core.state.baseline_u) > 0 and core.rule.mixture_bound == MIXTURE
     demand(cached or numbers.stale == 1, "state.numbers: stale is 0, but no bounds are cached")

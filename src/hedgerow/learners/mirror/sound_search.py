@@ -28,11 +28,13 @@ def check_search(rule: SearchRule, search: Search, capacity: int, episode: int, 
     t, facts, expected = episode, search.facts, Facts()
     if np.any(search.cost_sums < 0.0) or np.any(search.cost_sums > t * rule.steps):
         raise InvalidInput(f"state.search.cost_sums must lie in [0, L] per episode; there were {t} episodes")
+    if np.any(search.squares > (t if rule.variance else 0) * (1.0 + TOLERANCE)):
+        raise InvalidInput(f"state.search.squares are too large; there were {t} episodes")
     if abs(float(search.weights.sum()) - 1.0) > TOLERANCE or np.any(search.weights < 0.0):
         raise InvalidInput("state.search.weights must be positive and sum to 1")
     if t > 0:
         margin = float(np.min(rule.thresholds - search.cost_sums / t))
-        radius = stopping_radius(rule, capacity, t)
+        radius = stopping_radius(rule, search.squares, capacity, t)
         expected.margin, expected.radius = margin, radius
         if over:
             expected.rho_hat, expected.t_bar = margin - radius, t

@@ -71,6 +71,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "baseline_visits": (0, LARGEST),
     "search.weights": (0.0, 1.0 + TOLERANCE),
     "search.cost_sums": (0.0, HUGE),
+    "search.squares": (0.0, HUGE),
     "search.policies": (0.0, 1.0 + TOLERANCE),
     "search.facts": (-HUGE, HUGE),
     "aggregate.p_hat": (0.0, 1.0 + TOLERANCE),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
-from hedgerow.estimates.aggregate import Aggregate, no_aggregate
+from hedgerow.estimates.aggregate import Aggregate, make_aggregate, no_aggregate
 from hedgerow.estimates.balls import Balls, no_balls
 from hedgerow.estimates.boxes import Boxes, make_boxes
 from hedgerow.estimates.counts import Counts, make_counts
@@ -151,11 +151,12 @@ def make_state(
     *,
     num_baselines: int = 0,
     search: Search | None = None,
-    aggregate: Aggregate | None = None,
+    aggregate: bool = False,
     balls: Balls | None = None,
 ) -> State:
     """Before the first episode: no data, no weights; `uniform_weights` and a projection make a policy of it."""
     layout, num_constraints = unknowns.layout, unknowns.unknown_costs.shape[1]
+    boxes = make_boxes(unknowns, clip_costs=clip_costs)
     workspace = make_workspace(layout, num_active)
     cached = layout.num_rows if num_baselines > 1 else 0
     return State(
@@ -165,7 +166,7 @@ def make_state(
         system=System(*(getattr(workspace, name) for name in System.fields)),
         policy=np.full(layout.num_rows, 1.0 / layout.num_actions),
         counts=make_counts(layout, num_constraints),
-        boxes=make_boxes(unknowns, clip_costs=clip_costs),
+        boxes=boxes,
         epoch_visits=np.zeros(layout.num_rows, dtype=np.int64),
         multipliers=np.zeros(num_active),
         certificate=np.full(num_active, 1.0 / max(1, num_active)),
@@ -173,7 +174,7 @@ def make_state(
         baseline_u=np.zeros(cached),
         baseline_visits=np.zeros(cached, dtype=np.int64),
         search=search if search is not None else make_search(layout, 0, 0),
-        aggregate=no_aggregate() if aggregate is None else aggregate,
+        aggregate=make_aggregate(layout, boxes) if aggregate else no_aggregate(),
         balls=no_balls() if balls is None else balls,
         logged=Logged(),
         numbers=Numbers(),

@@ -94,7 +94,7 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
     follow_violation(core)
     relaxed = reals.slack > 0.0
     if relaxed:
-        _copy_floored(log_weight, RELAXED_FLOOR, log_weight)
+        copy_floored(log_weight, RELAXED_FLOOR, log_weight)
     code = project_weights(core, core.buffers.all_rows if numbers.moved else rows)
     if code != SOLVED and relaxed and not numbers.moved:
         numbers.moved = 1  # raised thresholds have a solution: once more, without what was kept of the last one
@@ -213,13 +213,13 @@ def project_weights(core: Core, rows: IntArray) -> int:
         for i in range(len(costs)):
             residual = max(residual, costs[i] - problem.thresholds[i])
         core.state.reals.cost_residual = residual
-        _copy_floored(newton.p, SMALLEST_CONDITIONAL, core.state.conditional)  # no sum of a row notices 10^-261
+        copy_floored(newton.p, SMALLEST_CONDITIONAL, core.state.conditional)  # no sum of a row notices 10^-261
         core.state.numbers.moved = 0
     return outcome.code
 
 
 @kernel
-def _copy_floored(source: FloatArray, floor: float, target: FloatArray) -> None:
+def copy_floored(source: FloatArray, floor: float, target: FloatArray) -> None:
     for j in range(len(source)):
         target[j] = max(source[j], floor)
 
@@ -235,7 +235,7 @@ def settle(core: Core, status: int) -> None:
 @kernel
 def _conclude(core: Core, status: int) -> None:
     """`settle`, where the columns hold the policy already."""
-    _copy_floored(core.state.log_weight, LOG_FLOOR, core.state.log_weight)
+    copy_floored(core.state.log_weight, LOG_FLOOR, core.state.log_weight)
     core.state.numbers.last_status = status
     core.state.numbers.open = 0
     if status == RELAXED:

@@ -37,6 +37,7 @@ from hedgerow.learners.mirror.watch import (
     watch_close,
     watch_learning,
     watch_plan,
+    watch_rows,
 )
 from hedgerow.learners.watching import Stage
 
@@ -78,6 +79,7 @@ class MirrorWatcher:
         self._path = make_path(layout, m)
         self._losses = np.zeros(layout.num_rows)
         self._core, self._learnt, self._closed = learner.core, learner.episode, True
+        self._logged = learner.core.state.logged.episodes
 
     @property
     def compiled(self) -> bool:
@@ -100,8 +102,10 @@ class MirrorWatcher:
         if not self._closed or numbers.open or numbers.phase_over:
             self._closed = self._closed and not numbers.open
             self._close(self._core)
+        self._follow_logs()
 
     def planned(self) -> None:
+        self._follow_logs()
         stage, self._core, self._learnt = self.stage, self.learner.core, self.learner.episode
         _planned(self._core, stage.world, stage.scores, stage.curves, self.watch, self.notes)
 
@@ -135,6 +139,7 @@ class MirrorWatcher:
 
     def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
         """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
+        self._follow_logs()
         done, given = 0, self._given(block, pursuit)
         while done < len(given.pattern):
             core = self._core = self.learner.core
@@ -189,6 +194,13 @@ class MirrorWatcher:
             losses=scores.losses.copy(),
             margin=float(np.min(cmdp.thresholds - cmdp.mean_costs @ self.watch.baseline)),
         )
+
+    def _follow_logs(self) -> None:
+        """The learner may have absorbed a log, which changes the sets of all rows."""
+        core = self.learner.core
+        if core.state.logged.episodes != self._logged:
+            self._logged = core.state.logged.episodes
+            watch_rows(core, self.stage.world, core.buffers.all_rows, self.watch)
 
     # What was seen ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,204 @@
+"""What `check` prints about S-OPS before a run: lambda against episodes, who keeps it up, what knowledge would help."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.commands.terminal import number
+from hedgerow.errors import InvalidInput
+from hedgerow.output import Screen, Table
+
+if TYPE_CHECKING:
+    from hedgerow.experiments.forecast.summary import Baseline
+    from hedgerow.model.view import View
+
+EXPLAINED = (
+    "from: the own policy costs what is assumed. to: it costs more, as much as the bounds do not notice yet: S-OPS is "
+    "optimistic, and runs are near `to` at first and between the two later. While lambda is large a run explores less "
+    "than is assumed here. The aggregate certificate of `sharpest` is left out; it can only help."
+)
+
+
+# The data -------------------------------------------------------------------------------------------------------------
+
+
+def examine_view(
+    problem: str, view: View, told: str | None, log: str | None, episodes: int, delta: float
+) -> dict[str, Any]:
+    """Everything that `check` shows of a view, as plain data."""
+    from hedgerow.experiments import forecast, preflight
+    from hedgerow.experiments.baselines import assumed_baseline
+
+    baseline = told_baseline(view, told, assumed_baseline(view))
+    return {
+        "problem": problem,
+        "kind": "view",
+        "hash": view.content_hash,
+        **preflight.sizes(view.layout),
+        "known": view.knowledge.described(view.layout, view.constraint_names),
+        "forecast": forecast.forecast(view, forecast.assumed_model(view), baseline, episodes, delta),
+        "log": examine_log(view, log, baseline, episodes, delta),
+    }
+
+
+def examine_log(view: View, log: str | None, baseline: Baseline, episodes: int, delta: float) -> dict[str, Any] | None:
+    """What a log is worth, if there is one."""
+    if log is None:
+        return None
+    from hedgerow.experiments.forecast.log_value import log_value
+
+    return log_value(view, log, baseline.costs, episodes, delta)
+
+
+def told_baseline(view: View, told: str | None, otherwise: Baseline) -> Baseline:
+    """The costs of `--baseline-costs name=value,...`; what is not named is as it would be otherwise."""
+    if not told:
+        return otherwise
+    import numpy as np
+
+    from hedgerow.experiments.forecast.summary import Baseline
+    from hedgerow.learners.mirror.sops import checked_costs
+
+    beta = np.array(otherwise.costs)
+    given = parsed_costs(told, view.constraint_names)
+    for name, value in given.items():
+        beta[view.constraint_names.index(name)] = value
+    missing = [name for name in view.constraint_names if name not in given]
+    words = "as told" + (f"; for {', '.join(map(repr, missing))} {otherwise.words}" if missing else "")
+    return Baseline(np.array(checked_costs(view, beta, allow_no_margin=False)), words)
+
+
+def parsed_costs(told: str, names: tuple[str, ...]) -> dict[str, float]:
+    """NAME=VALUE, separated by commas; a number alone is enough where there is one constraint."""
+    from hedgerow.checks import did_you_mean, shown
+
+    found: dict[str, float] = {}
+    for piece in told.split(","):
+        name, equals, value = (part.strip() for part in piece.rpartition("="))
+        if not equals and len(names) == 1:
+            name = names[0]
+        if name not in names:
+            reason = f"there is no constraint {shown(name)}{did_you_mean(name, names)}" if name else "it names nothing"
+            raise InvalidInput(f"--baseline-costs {shown(piece.strip())} is not NAME=VALUE: {reason}")
+        try:
+            found[name] = float(value)
+        except ValueError as error:
+            raise InvalidInput(f"--baseline-costs {shown(piece.strip())}: {shown(value)} is not a number") from error
+    return found
+
+
+# What is printed ------------------------------------------------------------------------------------------------------
+
+
+def print_view(out: Screen, found: dict[str, Any]) -> None:
+    out.line()
+    out.line(f"{found['problem']}: what a learner knows of a world; nothing here has been simulated", style="bold")
+    out.line(
+        f"layers {found['layers']}: {found['steps']} steps, {found['states']} states, {found['actions']} actions, "
+        f"{found['rows']} rows (x, a), {found['triples']} triples (x, a, x')"
+        + ("" if found["full_support"] else ", known sparse support")
+    )
+    print_known(out, found["known"])
+    print_forecast(out, found["forecast"])
+    if found["log"] is not None:
+        print_log(out, found["log"])
+
+
+def print_known(out: Screen, known: list[str]) -> None:
+    out.line(f"known beforehand: {'; '.join(known) if known else 'nothing beyond the layout and the thresholds'}")
+
+
+def print_forecast(out: Screen, found: dict[str, Any]) -> None:
+    out.line()
+    out.line("How much S-OPS would leave to its baseline", style="bold")
+    if not found["constraints"]:
+        out.line(f"verdict: {found['verdict']}")
+        return
+    for what, words in found["model"].items():
+        out.line(f"  {what}: {words}")
+    out.line(f"  baseline: {found['baseline']}")
+    out.line()
+    _print_marks(out, found)
+    out.line(EXPLAINED)
+    out.line()
+    _print_constraints(out, found)
+    if found["rows"]:
+        _print_rows(out, found)
+    if found["wishes"]:
+        _print_wishes(out, found)
+    out.line(f"verdict: {found['verdict']}", style="bold")
+    out.line()
+
+
+def _print_marks(out: Screen, found: dict[str, Any]) -> None:
+    title = f"lambda, the probability of the baseline, after t episodes (delta = {found['delta']:g}, lambda_0 = "
+    title += f"{found['lambda_0']:.3f})"
+    listed = Table(title, ["t", "sharpest, from", "to", "sharp, from", "to"])
+    for mark in found["marks"]:
+        weights = [mark[preset][end] for preset in ("sharpest", "sharp") for end in ("least", "most")]
+        style = "bold" if mark["episodes"] == found["episodes"] else ""
+        listed.add_row((f"{mark['episodes']:,}", style), *((number(weight, 3), style) for weight in weights))
+    out.table(listed)
+
+
+def _print_constraints(out: Screen, found: dict[str, Any]) -> None:
+    title = f"constraints after {found['episodes']:,} episodes: the own policy's bound is its cost + three causes"
+    columns = ["constraint", "threshold", "ceiling", "baseline", "own cost", "+ costs", "+ transitions", "+ cross"]
+    listed = Table(title, [*columns, "= bound", "lambda"])
+    for entry in found["constraints"]:
+        keys = ("threshold", "ceiling", "baseline_cost", "own_cost", "costs", "transitions", "cross", "bound", "lambda")
+        listed.add_row(entry["name"], *(number(entry[key], 3) for key in keys))
+    out.table(listed)
+    out.line("ceiling: the most that an episode can cost; a bound above it counts as the ceiling")
+    out.line()
+
+
+def _print_rows(out: Screen, found: dict[str, Any]) -> None:
+    title = f"pairs that keep lambda up most, through {found['worst']!r}"
+    listed = Table(title, ["pair", "share", "by costs", "by transitions", "visits"])
+    for row in found["rows"]:
+        share, visits = f"{100.0 * row['share']:.0f} %", f"{row['visits']:,}"
+        listed.add_row(row["pair"], share, number(row["costs"], 4), number(row["transitions"], 4), visits)
+    out.table(listed)
+
+
+def _print_wishes(out: Screen, found: dict[str, Any]) -> None:
+    listed = Table(f"if you knew ..., lambda at t = {found['episodes']:,} would be ...", ["if you knew", "from", "to"])
+    listed.add_row("what you know now", number(found["last"]["least"], 3), number(found["last"]["most"], 3))
+    for wish in found["wishes"]:
+        listed.add_row(wish["knowledge"], number(wish["least"], 3), number(wish["most"], 3))
+    out.table(listed)
+
+
+def print_log(out: Screen, found: dict[str, Any]) -> None:
+    """What a log buys."""
+    size = "" if found["episodes"] is None else f" ({found['episodes']:,} episodes)"
+    out.line(f"The log {found['file']}{size}", style="bold")
+    listed = Table("counts of pairs (x, a)", ["", "least", "median", "most"])
+    for name, key in (("visits", "visits"), ("visits whose costs count", "cost_visits")):
+        listed.add_row(name, *(f"{found[key][end]:,}" for end in ("least", "median", "most")))
+    out.table(listed)
+    unseen = found["never_visited"]
+    if unseen:
+        more = "; ..." if found["rows_never_visited"] > len(unseen) else ""
+        count = f"{found['rows_never_visited']} of {found['rows']} pairs are not in the log"
+        out.line(f"{count}, and nothing is known of them: {'; '.join(unseen)}{more}")
+    out.line(
+        f"lambda of S-OPS (sharpest) in its first episode: {found['lambda_without']:.3f} without the log, "
+        f"{found['lambda_with']:.3f} with it"
+    )
+    out.line()
+
+
+def print_baselines(out: Screen, choices: list[dict[str, Any]]) -> None:
+    """Which safe policy to give."""
+    listed = Table("safe policies that a learner could be given", ["policy", "loss", "smallest margin"])
+    for choice in choices:
+        listed.add_row(choice["policy"], number(choice["loss"]), number(choice["margin"]))
+    out.table(listed)
+    out.line(
+        "These were computed from the true world; you would have a policy that you know to be safe. If the losses to "
+        "come are like this one, then for 10^5 episodes or less give the policy of the smallest loss, not the one of "
+        "the largest margin; if they are nothing like it, the margin counts (docs/learners.md)."
+    )
+    out.line()

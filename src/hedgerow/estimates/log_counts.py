@@ -1,0 +1,43 @@
+"""Counting a whole log at once, by the rules of `counts.py`: what rows share, and what may count.
+
+A transition that is not known, the last one of some episodes that were cut short, is left out: the row is not visited
+then, as far as N is concerned. Its cost may count all the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import kernel
+from hedgerow.estimates.counts import Counts, record, record_costs
+from hedgerow.estimates.unknowns import Laws
+from hedgerow.model.index import Index
+
+
+class LogArrays(Bundle):
+    """Episodes one after the other."""
+
+    starts: IntArray
+    """(episodes + 1,): episode e has the steps starts[e] : starts[e + 1]"""
+    rows: IntArray
+    """(steps,)"""
+    triples: IntArray
+    """(steps,): -1 where it is not known what the last step of an episode led to"""
+    costs: FloatArray
+    """(steps, m)"""
+    counted: NDArray[np.int8]
+    """(episodes,): whether the costs count"""
+
+
+@kernel
+def record_log(index: Index, laws: Laws, counts: Counts, log: LogArrays) -> None:
+    """Add all episodes of `log` to `counts`."""
+    for e in range(len(log.counted)):
+        first, last = log.starts[e], log.starts[e + 1]
+        moved = last - 1 if log.triples[last - 1] < 0 else last
+        record(index, laws, counts, log.rows[first:moved], log.triples[first:moved])
+        if log.counted[e]:
+            record_costs(laws, counts, log.rows[first:last], log.costs[first:last])

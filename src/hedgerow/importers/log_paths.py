@@ -1,0 +1,293 @@
+"""From the lines of a log to its episodes: put in order, and checked to be paths of the world that the log is of.
+
+All checks look at whole arrays: a million steps take about a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hedgerow.checks import BoolArray, FloatArray, IntArray, shown
+from hedgerow.errors import InvalidInput
+from hedgerow.importers.log_columns import MISSING, Columns
+from hedgerow.model.episode import Episode
+from hedgerow.model.layout import Layout
+from hedgerow.model.view import View
+
+PLAIN = ("episode", "step", "row", "state", "action", "next_state", "costs_count")
+"""The columns of every log; those of costs are named like the constraints."""
+
+
+class Steps(NamedTuple):
+    """Episodes one after the other."""
+
+    starts: IntArray
+    """(episodes + 1,): those of episode e are the steps starts[e] : starts[e + 1]"""
+    rows: IntArray
+    """(steps,)"""
+    triples: IntArray
+    """(steps,): MISSING where it is not known what a last step led to"""
+    costs: FloatArray
+    """(steps, m): may be NaN in episodes whose costs do not count"""
+    counted: BoolArray
+    """(episodes,): whether the costs count"""
+
+
+def cost_columns(view: View) -> tuple[str, ...]:
+    """What the columns of costs are called: like the constraints, unless that is the name of another column."""
+    return tuple(f"cost:{name}" if name in PLAIN else name for name in view.constraint_names)
+
+
+def known_columns(view: View) -> tuple[str, ...]:
+    """All names that a column can have."""
+    return (*PLAIN, *cost_columns(view), *(("cost",) if view.num_constraints == 1 else ()))
+
+
+class Lines:
+    """The lines of a log: to which episode and step each belongs."""
+
+    def __init__(self, columns: Columns, steps: int) -> None:
+        if not columns.num_lines:
+            raise InvalidInput("the log is empty; it needs one line per step, and at least one")
+        columns.need("episode", "which lines belong together")
+        self.episode, self._ids = columns.codes("episode")
+        self._step: IntArray | None = None
+        if "step" in columns:
+            given = columns.whole("step", steps, self.where)
+            refuse_missing("step", given == MISSING, self.where)
+            self._step = given
+        self.order = self._in_order()
+        sizes = np.bincount(self.episode)
+        self.starts: IntArray = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        self.layer: IntArray = np.arange(columns.num_lines) - np.repeat(self.starts[:-1], sizes)
+        self._check_steps(steps)
+
+    def _in_order(self) -> IntArray:
+        """The lines by episode, in the order in which these first occur, and by step."""
+        keys = (self.episode,) if self._step is None else (self._step, self.episode)
+        return np.lexsort(keys).astype(np.int64)  # stable: without steps, lines stay in their order
+
+    def _check_steps(self, steps: int) -> None:
+        long = np.flatnonzero(self.layer >= steps)
+        if self._step is None:
+            if long.size:
+                name = self.name_of(int(self.episode[self.order[long[0]]]))
+                raise InvalidInput(f"episode {name} has more than {steps} lines; an episode has at most {steps} steps")
+            return
+        given = self._step[self.order]
+        wrong = np.flatnonzero(given != self.layer)
+        if not wrong.size:
+            return
+        place = int(wrong[0])
+        line, k, found = int(self.order[place]), int(self.layer[place]), int(given[place])
+        name = self.name_of(int(self.episode[line]))
+        if found < k:
+            other = int(self.order[place - 1])
+            raise InvalidInput(
+                f"step {found} of episode {name} is there twice, in the lines {min(line, other)} and "
+                f"{max(line, other)}; drop one, or tell episodes apart"
+            )
+        if k == 0:
+            raise InvalidInput(
+                f"episode {name} begins with step {found} (line {line}); steps are counted from 0, and an episode has "
+                "to be known from its start"
+            )
+        raise InvalidInput(
+            f"step {k} of episode {name} is missing: after step {k - 1} comes step {found} (line {line}); an episode "
+            "may end early, but has no gaps"
+        )
+
+    def name_of(self, code: int) -> str:
+        """An episode as the log calls it."""
+        return shown(self._ids[code].as_py())
+
+    def where(self, line: int) -> str:
+        """A line in words."""
+        name = self.name_of(int(self.episode[line]))
+        if hasattr(self, "layer"):
+            place = int(np.flatnonzero(self.order == line)[0])
+            return f"episode {name}, step {int(self.layer[place])} (line {line})"
+        return f"episode {name} (line {line})"
+
+
+def refuse_missing(name: str, missing: BoolArray, where: Any) -> None:
+    """Every line needs a value of this column."""
+    if missing.any():
+        raise InvalidInput(f"there is no {name} at {where(int(np.flatnonzero(missing)[0]))}; every line needs one")
+
+
+def steps_of_table(view: View, columns: Columns, costs_count: bool | None, open_ends: bool) -> Steps:
+    """The episodes in a table, checked against the view; see `Log.read`."""
+    layout = view.layout
+    lines = Lines(columns, layout.steps)
+    rows = _rows(view, columns, lines)[lines.order]
+    _check_layers(layout, rows, lines)
+    next_state = np.full(columns.num_lines, MISSING, dtype=np.int64)
+    if "next_state" in columns:
+        next_state = columns.numbered("next_state", layout.num_states, view.state_labels, lines.where)[lines.order]
+    triples = _triples(layout, rows, next_state, lines)
+    ends = np.flatnonzero(triples == MISSING)
+    if ends.size and not open_ends:
+        raise InvalidInput(
+            f"{lines.where(int(lines.order[ends[0]]))} is the last of an episode that was cut short, and nobody knows "
+            "what it led to: give its next_state; or, if nobody decided to stop because of that, pass open_ends=True, "
+            "and such transitions are left out"
+        )
+    complete = np.diff(lines.starts) == layout.steps
+    counted = _counted(view, columns, lines, complete, costs_count)
+    return Steps(lines.starts, rows, triples, _costs(view, columns, lines, counted), counted)
+
+
+def _rows(view: View, columns: Columns, lines: Lines) -> IntArray:
+    """In the order of the lines."""
+    layout, pairs = view.layout, "state" in columns or "action" in columns
+    if "row" in columns:
+        rows = columns.whole("row", layout.num_rows, lines.where)
+        refuse_missing("row", rows == MISSING, lines.where)
+        if "state" not in columns or "action" not in columns:
+            return rows
+    if not pairs and "row" not in columns:
+        columns.need("state", "which pair of state and action was visited: 'state' and 'action', or 'row'")
+    columns.need("state", "it belongs to 'action'")
+    columns.need("action", "it belongs to 'state'")
+    state = columns.numbered("state", layout.num_states, view.state_labels, lines.where)
+    action = columns.numbered("action", layout.num_actions, view.action_labels, lines.where)
+    refuse_missing("state", state == MISSING, lines.where)
+    ended = state == layout.num_states - 1
+    if ended.any():
+        line = int(np.flatnonzero(ended)[0])
+        raise InvalidInput(
+            f"{lines.where(line)} is in the terminal state, where no action is taken; leave that line out"
+        )
+    refuse_missing("action", action == MISSING, lines.where)
+    pair: IntArray = state * layout.num_actions + action
+    if "row" in columns and np.any(rows != pair):
+        line = int(np.flatnonzero(rows != pair)[0])
+        raise InvalidInput(
+            f"the column 'row' is {rows[line]} at {lines.where(line)}, but its state and action are row {pair[line]}; "
+            "drop 'row', or 'state' and 'action'"
+        )
+    return pair
+
+
+def _check_layers(layout: Layout, rows: IntArray, lines: Lines) -> None:
+    layer = layout.layer_of_state[rows // layout.num_actions]
+    wrong = np.flatnonzero(layer != lines.layer)
+    if wrong.size:
+        place = int(wrong[0])
+        k, what = int(lines.layer[place]), layout.describe_row(int(rows[place]))
+        rule = "an episode starts in layer 0" if k == 0 else f"step {k} is in layer {k}"
+        raise InvalidInput(f"{lines.where(int(lines.order[place]))} is {what}; {rule}")
+
+
+def _triples(layout: Layout, rows: IntArray, next_state: IntArray, lines: Lines) -> IntArray:
+    """What each step led to: the state of the following one, at the end of an episode `next_state`."""
+    targets = np.full(len(rows), MISSING, dtype=np.int64)
+    targets[:-1] = rows[1:] // layout.num_actions
+    last = lines.starts[1:] - 1
+    targets[last] = np.where(lines.layer[last] == layout.steps - 1, layout.num_states - 1, next_state[last])
+    known = next_state != MISSING
+    wrong = np.flatnonzero(known & (next_state != targets))
+    if wrong.size:
+        place = int(wrong[0])
+        raise InvalidInput(
+            f"{lines.where(int(lines.order[place]))} has the next_state "
+            f"{layout.describe_state(int(next_state[place]))}, but the episode goes on in "
+            f"{layout.describe_state(int(targets[place]))}"
+        )
+    triples = find_triples(layout, rows, targets)
+    wrong = np.flatnonzero((triples == MISSING) & (targets != MISSING))
+    if wrong.size:
+        place = int(wrong[0])
+        raise InvalidInput(
+            f"{lines.where(int(lines.order[place]))} is impossible: {layout.describe_row(int(rows[place]))} cannot "
+            f"lead to {layout.describe_state(int(targets[place]))}; the layout does not allow it"
+        )
+    return triples
+
+
+def find_triples(layout: Layout, rows: IntArray, states: IntArray) -> IntArray:
+    """The triples that lead from `rows` (n,) to `states` (n,), MISSING where there is none."""
+    keys = layout.row_of_triple * layout.num_states + layout.successor  # ascending
+    wanted = rows * layout.num_states + states
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    triples: IntArray = np.where((keys[place] == wanted) & (states != MISSING), place, MISSING).astype(np.int64)
+    return triples
+
+
+def _counted(view: View, columns: Columns, lines: Lines, complete: BoolArray, costs_count: bool | None) -> BoolArray:
+    """(episodes,): whether the costs of each count."""
+    said = np.full(len(complete), MISSING, dtype=np.int8)
+    if "costs_count" in columns:
+        flags = columns.flags("costs_count")[lines.order]
+        said = flags[lines.starts[:-1]]
+        differ = np.flatnonzero(flags != np.repeat(said, np.diff(lines.starts)))
+        if differ.size:
+            where = lines.where(int(lines.order[differ[0]]))
+            raise InvalidInput(f"costs_count at {where} is not that of step 0; it is said of whole episodes")
+    if costs_count is None and view.num_constraints and not view.knowledge.independent_costs:
+        _refuse_unsaid(~complete & (said == MISSING), lambda e: f"episode {lines.name_of(e)} was cut short")
+    counted: BoolArray = (said != 0) & (costs_count is not False)
+    return counted
+
+
+def _refuse_unsaid(unsaid: BoolArray, what: Callable[[int], str]) -> None:
+    """Costs of some episodes cannot be left out without a word: those that remain would be a selection."""
+    if unsaid.any():
+        count = int(unsaid.sum())
+        more = f", and {count - 1} more" if count > 1 else ""
+        raise InvalidInput(
+            f"{what(int(np.flatnonzero(unsaid)[0]))}{more}: if nobody stopped an episode, or chose an action, because "
+            "of the costs of that episode, pass costs_count=True; else no costs of this log may count, not even those "
+            "of the others, which are the ones that nobody saw a reason to stop: costs_count=False"
+        )
+
+
+def _costs(view: View, columns: Columns, lines: Lines, counted: BoolArray) -> FloatArray:
+    """(steps, m); not looked at if none count."""
+    names = cost_columns(view)
+    costs = np.full((len(lines.order), len(names)), np.nan)
+    if not counted.any():
+        return costs
+    needed = np.repeat(counted, np.diff(lines.starts))
+    for i, name in enumerate(names):
+        if len(names) == 1 and name not in columns and "cost" in columns:
+            name = "cost"
+        columns.need(name, "the costs of a constraint; without them pass costs_count=False")
+        costs[:, i] = columns.costs(name, lines.where)[lines.order]
+        missing = np.flatnonzero(needed & np.isnan(costs[:, i]))
+        if missing.size:
+            where = lines.where(int(lines.order[missing[0]]))
+            raise InvalidInput(
+                f"the cost {name!r} at {where} is missing (null or NaN); the costs of an episode count all or not at "
+                "all: fill it in, or let this episode have costs_count = False"
+            )
+    return costs
+
+
+def steps_of_episodes(view: View, episodes: Sequence[Any], costs_count: bool | None) -> Steps:
+    """The same from `Episode`s, which have been checked."""
+    if not episodes:
+        raise InvalidInput("the log is empty; it needs at least one episode")
+    layout, m = view.layout, view.num_constraints
+    for i, episode in enumerate(episodes):
+        if not isinstance(episode, Episode):
+            raise InvalidInput(f"entry {i} of the log is {shown(episode)}, not a hedgerow Episode")
+        if episode.layout != layout or episode.costs.shape[1] != m:
+            raise InvalidInput(f"entry {i} of the log is an episode of another world than the view")
+    sizes = [len(episode.rows) for episode in episodes]
+    counted = np.array([episode.costs_count for episode in episodes]) | view.knowledge.independent_costs
+    if costs_count is not None:
+        counted[:] = costs_count
+    elif m:
+        _refuse_unsaid(~counted, lambda e: f"the costs of entry {e} of the log do not count")
+    return Steps(
+        starts=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        rows=np.concatenate([episode.rows for episode in episodes]),
+        triples=np.concatenate([episode.triples for episode in episodes]),
+        costs=np.concatenate([episode.costs for episode in episodes]),
+        counted=counted,
+    )

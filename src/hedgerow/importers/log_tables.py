@@ -1,0 +1,134 @@
+"""Where logs come from: files, tables of other packages, and plain arrays, all as columns of Arrow.
+
+Arrow is what they have in common: pandas, polars, DuckDB and others hand their tables over without a copy and without
+being imported here. Of a file only the columns that are needed are read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hedgerow import disk
+from hedgerow.checks import kind_of, shown, unmasked
+from hedgerow.errors import FileFormatError, InvalidInput
+
+KINDS = (
+    "the path of a Parquet or Arrow file, a table of pyarrow, pandas or polars, a mapping {column: values}, or a "
+    "sequence of hedgerow Episodes"
+)
+
+
+class Source(NamedTuple):
+    """A table that has not been read yet."""
+
+    names: tuple[str, ...]
+    """Of its columns"""
+    read: Callable[[Sequence[str]], Any]
+    """A `pyarrow.Table` of some of them"""
+
+
+def open_table(given: Any) -> Source:
+    """The columns of whatever a log may be given as, episodes apart."""
+    if isinstance(given, str | os.PathLike):
+        return _from_file(given)
+    table = _arrow_table(given)
+    names = tuple(table.column_names)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InvalidInput(f"the log has several columns that are called {repeated[0]!r}; rename or drop one")
+    return Source(names, table.select)
+
+
+def _arrow_table(given: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        if isinstance(given, pa.Table):
+            return given
+        if isinstance(given, pa.RecordBatch):
+            return pa.Table.from_batches([given])
+        if isinstance(given, Mapping):
+            return pa.table({str(name): _values(str(name), values) for name, values in given.items()})
+        if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
+            return pa.table(given)
+        if hasattr(given, "to_arrow"):
+            return _arrow_table(given.to_arrow())
+        if type(given).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(given, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"the log is no table: {shown(str(error))}; give {KINDS}") from error
+    raise InvalidInput(f"a log is {KINDS}, not {kind_of(given)}")
+
+
+def _values(name: str, values: Any) -> Any:
+    """One column of a mapping."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    given = unmasked(f"the column {name!r}", values)
+    if isinstance(given, str) or not hasattr(given, "__len__") or getattr(given, "ndim", 1) != 1:
+        raise InvalidInput(f"the column {name!r} of the log must be a list of values, one per step")
+    try:
+        return pa.array(given)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"the column {name!r} of the log must hold values of one kind: {error}") from error
+
+
+def _from_file(given: str | os.PathLike[str]) -> Source:
+    path = disk.checked_path(given)
+    try:
+        if not path.is_file():
+            raise FileFormatError(f"cannot read the log {path}: there is no such file")
+        with path.open("rb") as stream:
+            begins = stream.read(6)
+    except OSError as error:
+        raise FileFormatError(f"cannot read the log {path}: {error.strerror}") from error
+    if begins.startswith(b"PAR1"):
+        return _from_parquet(str(path))
+    if begins == b"ARROW1" or begins.startswith(b"\xff\xff\xff\xff"):
+        return _from_ipc(str(path), stream=begins != b"ARROW1")
+    raise FileFormatError(
+        f"{path} is neither a Parquet nor an Arrow file; read it with what you have, such as pyarrow.csv.read_csv or "
+        "pandas.read_csv, and pass the table"
+    )
+
+
+def _from_parquet(path: str) -> Source:
+    from pyarrow import parquet
+
+    def read(names: Sequence[str]) -> Any:
+        # Without threads: pyarrow's may still be running when the interpreter ends.
+        with parquet.ParquetFile(path, pre_buffer=False) as file:
+            return file.read(columns=list(names), use_threads=False)
+
+    def names() -> tuple[str, ...]:
+        with parquet.ParquetFile(path, pre_buffer=False) as file:
+            return tuple(file.schema_arrow.names)
+
+    return Source(_parsed(names, path), lambda chosen: _parsed(lambda: read(chosen), path))
+
+
+def _from_ipc(path: str, *, stream: bool) -> Source:
+    import pyarrow as pa
+
+    def read() -> Any:
+        with pa.OSFile(path) as file, (pa.ipc.open_stream if stream else pa.ipc.open_file)(file) as reader:
+            return reader.read_all()
+
+    table = _parsed(read, path)
+    return Source(tuple(table.column_names), table.select)
+
+
+def _parsed(read: Callable[[], Any], path: str) -> Any:
+    """What pyarrow makes of a file that may hold anything."""
+    import pyarrow as pa
+
+    try:
+        return read()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise FileFormatError(f"cannot read the log {path}, it is damaged: {shown(str(error))}") from error

@@ -1,0 +1,215 @@
+"""Logs: episodes that were played before, by whatever policy, as a learner can take them in (`learner.absorb`).
+
+A log is a table with one line per step:
+
+    episode        any values; equal ones belong together
+    step           optional: 0, 1, ..., L - 1; without it the lines of an episode stand in their order
+    state, action  by number or label; or both in one: `row`
+    next_state     optional: by number or label; only needed at the end of an episode that was cut short
+    <constraint>   the cost in [0, 1], a column per constraint; with a single one, `cost` will do
+    costs_count    optional: True or False for a whole episode
+
+What may be counted. All transitions that are recorded, each being a fresh draw, and all costs, as long as nobody
+stopped an episode, or chose an action, because of the costs that it had so far. Who does that makes a selection:
+counting only the episodes that went on to their end would count the cheap ones. So nothing is left out without a word:
+
+- If episodes were cut short, `costs_count` has to say whether that had to do with their costs. True: it had not, and
+  all costs count. False: it may have had, and no costs count, not even those of complete episodes. Where costs are
+  known to be independent, every one counts that is recorded. The column says it of single episodes, and which of them
+  count must have nothing to do with their costs.
+- The last step of an episode that was cut short needs its `next_state`. With `open_ends=True` it may be missing, and
+  that one transition is left out: only right if nobody decided to stop because of where it led to.
+
+    >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
+    >>> Log.read(view, {"episode": [7, 7], "state": ["home", "full"], "action": ["go", "wait"], "delay": [0.0, 1.0]})
+    Log(1 episode, 2 steps)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hedgerow import disk
+from hedgerow.checks import BoolArray, FloatArray, IntArray, frozen, kind_of, num_episodes
+from hedgerow.errors import InvalidInput
+from hedgerow.importers.log_columns import MISSING, Columns
+from hedgerow.importers.log_paths import (
+    Steps,
+    cost_columns,
+    known_columns,
+    steps_of_episodes,
+    steps_of_table,
+)
+from hedgerow.importers.log_tables import open_table
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.episode import Episode
+from hedgerow.model.policy import Mixture, Policy
+from hedgerow.model.view import View
+
+
+class Log:
+    """Episodes that were played before, checked against a view; see the module's text. Frozen."""
+
+    __slots__ = ("costs", "counted", "rows", "starts", "triples", "view")
+    view: View
+    starts: IntArray
+    """(episodes + 1,): episode e has the steps starts[e] : starts[e + 1]"""
+    rows: IntArray
+    """(steps,)"""
+    triples: IntArray
+    """(steps,): -1 where it is not known what the last step of an episode led to"""
+    costs: FloatArray
+    """(steps, m): NaN where there are none, in episodes whose costs do not count"""
+    counted: BoolArray
+    """(episodes,): whether the costs count"""
+
+    def __init__(self, view: View, steps: Steps) -> None:
+        """From steps that are known to be sound; `read` checks them."""
+        self.view = view
+        self.starts, self.rows, self.triples = frozen(steps.starts), frozen(steps.rows), frozen(steps.triples)
+        self.costs, self.counted = frozen(steps.costs), frozen(steps.counted)
+
+    @classmethod
+    def read(
+        cls,
+        view: View,
+        source: Any,
+        *,
+        costs_count: bool | None = None,
+        open_ends: bool = False,
+        columns: Mapping[str, str] | None = None,
+    ) -> Log:
+        """The episodes in `source`, checked against `view`.
+
+        source       the path of a Parquet or Arrow (IPC, Feather) file, a table of pyarrow, pandas or polars, or of
+                     whatever speaks Arrow, a mapping {column: values}, or a sequence of `Episode`s
+        costs_count  True: no cut, and no action that a person chose, had to do with the costs of the same episode, so
+                     that all costs count; False: none do, and their columns are not needed; None: there is nothing
+                     to say, because all episodes are complete, costs are known to be independent, or the column
+                     `costs_count` says it of each that was cut short
+        open_ends    True: episodes that were cut short may lack their last `next_state`, and nobody stopped them
+                     because of it
+        columns      how columns are called in the source, such as {"state": "soc"}
+        """
+        if not isinstance(view, View):
+            raise InvalidInput(f"a log is read for a view, such as cmdp.view(), not for {kind_of(view)}")
+        if costs_count is not None and not isinstance(costs_count, bool | np.bool_):
+            raise InvalidInput(f"costs_count is True, False or None, not {costs_count!r}")
+        count = None if costs_count is None else bool(costs_count)
+        if isinstance(source, Log):
+            raise InvalidInput("this is a Log already; it is read once, from its source")
+        episodes = _episodes_in(source)
+        if episodes is not None:
+            if columns:
+                raise InvalidInput("columns are those of a table; episodes have none")
+            return cls(view, steps_of_episodes(view, episodes, count))
+        if columns is not None and not isinstance(columns, Mapping):
+            raise InvalidInput(f"columns is a mapping such as {{'state': 'soc'}}, not {kind_of(columns)}")
+        if not isinstance(open_ends, bool | np.bool_):
+            raise InvalidInput(f"open_ends is True or False, not {open_ends!r}")
+        table = Columns(open_table(source), known_columns(view), columns)
+        return cls(view, steps_of_table(view, table, count, bool(open_ends)))
+
+    @classmethod
+    def played(cls, cmdp: CMDP, policy: Policy | Mixture | ArrayLike, episodes: int, seed: int = 0) -> Log:
+        """The log of so many episodes of one policy, or of a mixture that is drawn from anew in each of them."""
+        if not isinstance(cmdp, CMDP):
+            raise InvalidInput(f"episodes are played in a CMDP, not in {kind_of(cmdp)}")
+        count = num_episodes(episodes)
+        # By name: who plays is further along the way of the data, and nothing here may depend on it.
+        rows, triples, costs = import_module("hedgerow.environments.many").play_many(cmdp, policy, count, seed)
+        starts = np.arange(count + 1, dtype=np.int64) * cmdp.layout.steps
+        return cls(cmdp.view(), Steps(starts, rows, triples, costs, np.ones(count, dtype=bool)))
+
+    # What is in it ---------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """The number of episodes."""
+        return len(self.counted)
+
+    @property
+    def num_steps(self) -> int:
+        return len(self.rows)
+
+    @property
+    def num_prefixes(self) -> int:
+        """Episodes that were cut short."""
+        return int(np.sum(np.diff(self.starts) < self.view.layout.steps))
+
+    @property
+    def num_open(self) -> int:
+        """Of these, the ones that do not say what their last step led to."""
+        return int(np.sum(self.triples == MISSING))
+
+    @property
+    def num_uncounted(self) -> int:
+        """Episodes whose costs do not count."""
+        return int(np.sum(~self.counted))
+
+    def table(self) -> Any:
+        """A `pyarrow.Table` in the format of logs, with labels where the view has them."""
+        import pyarrow as pa
+
+        view, layout = self.view, self.view.layout
+        sizes = np.diff(self.starts)
+        state, action = np.divmod(self.rows, layout.num_actions)
+        following = np.where(self.triples == MISSING, MISSING, layout.successor[self.triples])
+        arrays: dict[str, Any] = {
+            "episode": np.repeat(np.arange(len(self)), sizes),
+            "step": np.arange(self.num_steps) - np.repeat(self.starts[:-1], sizes),
+            "state": _named(state, view.state_labels),
+            "action": _named(action, view.action_labels),
+            "next_state": _named(following, view.state_labels),
+            "costs_count": np.repeat(self.counted, sizes),
+        }
+        for name, column in zip(cost_columns(view), self.costs.T, strict=True):
+            arrays[name] = pa.array(column, from_pandas=True)  # NaN becomes null
+        return pa.table(arrays)
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a Parquet file that `read` takes, atomically."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        sink = pa.BufferOutputStream()
+        parquet.write_table(self.table(), sink, compression="zstd", write_page_checksum=True)
+        disk.save(path, sink.getvalue().to_pybytes(), overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        count = len(self)
+        parts = [f"{count:,} episode{'s' * (count != 1)}", f"{self.num_steps:,} step{'s' * (self.num_steps != 1)}"]
+        notes = (
+            (self.num_prefixes, "cut short"),
+            (self.num_open, "without their last transition"),
+            (self.num_uncounted, "whose costs do not count"),
+        )
+        return f"Log({', '.join(parts + [f'{number:,} {what}' for number, what in notes if number])})"
+
+
+def _episodes_in(source: Any) -> list[Any] | None:
+    """The episodes, if that is what a source consists of; None for a table."""
+    if isinstance(source, Episode):
+        return [source]
+    if isinstance(source, str | bytes | Mapping | np.ndarray | os.PathLike) or hasattr(source, "__arrow_c_stream__"):
+        return None
+    if isinstance(source, list | tuple):
+        return list(source)
+    if isinstance(source, Iterable) and not hasattr(source, "columns") and not hasattr(source, "to_arrow"):
+        return list(source)
+    return None
+
+
+def _named(numbers: IntArray, labels: tuple[str, ...] | None) -> Any:
+    """A column of numbers or of labels, null where there is none."""
+    import pyarrow as pa
+
+    if labels is None:
+        return pa.array(numbers.astype(np.int64), mask=numbers == MISSING)
+    codes = pa.array(numbers.astype(np.int32), mask=numbers == MISSING)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(labels)).dictionary_decode()

@@ -1,0 +1,116 @@
+"""Taking in a log (`importers/logs.py`): episodes that somebody else played, before the first one or between two.
+
+Intervals that hold at all times (`anytime`, `kt`) do not ask who chose the actions, nor when. Each logged step is one
+more factor of the same supermartingales, provided that its action was chosen without knowledge of that episode's costs
+and of what comes next, that nothing was selected by its outcome, and that no episode is counted twice.
+So N, M, K and S grow by the log, all sets are made anew, and the present weights are projected onto them: the smaller
+sets still hold the best policy, and a projection brings q_hat no farther from it. No regret is added.
+
+The aggregate certificate counts own episodes only; its centres follow the counts, which the proof allows between
+episodes. Counting and all that follows is one compiled call: nothing can interrupt it halfway. If the projection is
+interrupted, the next plan begins with it, as after an episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.compiling.kernels import kernel
+from hedgerow.errors import InvalidInput
+from hedgerow.estimates.boxes import refresh_all
+from hedgerow.estimates.log_counts import LogArrays, record_log
+from hedgerow.estimates.radii import WITHOUT_HORIZON
+from hedgerow.importers.logs import Log
+from hedgerow.learners.mirror.core import RELAXED_FLOOR, Core
+from hedgerow.learners.mirror.relaxing import follow_violation
+from hedgerow.learners.mirror.rescue import rescue
+from hedgerow.learners.mirror.state import PROJECTED, RELAXED
+from hedgerow.learners.mirror.step import copy_floored, follow_boxes, project_all
+from hedgerow.model.layout import Layout
+from hedgerow.model.view import View
+from hedgerow.projection.newton import SOLVED
+from hedgerow.projection.workspace import NO_SYSTEM
+
+if TYPE_CHECKING:
+    from hedgerow.learners.mirror.base import MirrorLearner
+
+
+def log_for(learner: MirrorLearner, given: Any, how: Mapping[str, Any]) -> Log:
+    """What is given as a log that this learner can take in now; else refused."""
+    if learner.settings.radii not in WITHOUT_HORIZON:
+        raise InvalidInput(
+            f"radii = {learner.settings.radii!r} hold for a fixed number of episodes, and a log would exceed it; build "
+            "the learner with radii='kt' or 'anytime', or preset='sharpest'"
+        )
+    if learner.core.state.numbers.pending:
+        raise InvalidInput(
+            f"episode {learner.episode} is planned; call observe with what happened in it before a log is absorbed"
+        )
+    if not isinstance(given, Log):
+        return Log.read(learner.view, given, **how)
+    if how:
+        raise InvalidInput(f"a Log is read already; {', '.join(sorted(how))} belongs to Log.read")
+    _check_views(given.view, learner.view)
+    return given
+
+
+def _check_views(of_log: View, own: View) -> None:
+    if of_log.layout != own.layout:
+        raise InvalidInput(f"the log is of another world: {of_log.layout!r}; this learner has {own.layout!r}")
+    for what in ("constraint_names", "state_labels", "action_labels"):
+        theirs, ours = getattr(of_log, what), getattr(own, what)
+        if theirs != ours and (what == "constraint_names" or None not in (theirs, ours)):
+            raise InvalidInput(
+                f"the log is of another world: its {what.replace('_', ' ')} are not those of the learner; read it "
+                "with learner.view"
+            )
+    if of_log.knowledge.independent_costs and not own.knowledge.independent_costs:
+        raise InvalidInput(
+            "the log was read with a view that knows costs to be independent, which this learner does not; read it "
+            "with learner.view"
+        )
+
+
+def take_in(layout: Layout, core: Core, log: Log) -> None:
+    """Let a learner's core, between two episodes, have the counts of the log and all that follows from them."""
+    count(core, arrays_of(log))
+    if project_all(core, RELAXED if core.state.reals.slack > 0.0 else PROJECTED) != SOLVED:
+        rescue(layout, core)
+
+
+def arrays_of(log: Log) -> LogArrays:
+    """As kernels take them: compiled code exists once, for arrays that can be written to."""
+    return LogArrays(
+        starts=log.starts.copy(),
+        rows=log.rows.copy(),
+        triples=log.triples.copy(),
+        costs=log.costs.copy(),
+        counted=log.counted.astype(np.int8),
+    )
+
+
+@kernel
+def count(core: Core, log: LogArrays) -> None:
+    """Counts, sets and whatever follows from them; the projection is open then."""
+    state, numbers, logged = core.state, core.state.numbers, core.state.logged
+    record_log(core.index, core.rule.box.laws, state.counts, log)
+    logged.steps += len(log.rows)
+    for e in range(len(log.counted)):
+        logged.episodes += 1
+        logged.prefixes += log.starts[e + 1] - log.starts[e] < len(core.buffers.trace.u)
+        logged.uncounted += log.counted[e] == 0
+    refresh_all(core.index, state.counts, core.rule.box, state.boxes)
+    follow_boxes(core, core.buffers.all_rows)
+    core.buffers.columns.kept[0] = core.buffers.baseline_columns.kept[0] = 0
+    if core.rule.epochs:
+        for r in range(len(state.epoch_visits)):
+            state.epoch_visits[r] = state.counts.num_visits[r]
+        numbers.epochs += 1
+    numbers.stale = numbers.moved = numbers.open = 1
+    state.system.num_candidates[0] = NO_SYSTEM
+    follow_violation(core)
+    if state.reals.slack > 0.0:
+        copy_floored(state.log_weight, RELAXED_FLOOR, state.log_weight)
