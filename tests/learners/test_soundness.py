@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from known_worlds import knowing
 from learner_cases import KINDS, assert_same, draw_path, make_learner, random_world, snapshot
 
 from hedgerow import files
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarni
 
 PLAIN = random_world(3)
 SPARSE = random_world(7, (1, 3, 3, 1), 2, sparse=True)
+TIED = knowing("ties")
 RECORDS = {"numbers": Numbers, "reals": Reals, "search.facts": Facts, "logged": Logged}
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
 
@@ -72,6 +74,54 @@ def one_more_move(row: int) -> Change:
     def change(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         arrays["state.counts.num_visits"][row] += 1
         arrays["state.counts.num_moves"][PLAIN.layout.row_start[row]] += 1
+
+    return change
+
+
+def of_twins(name: str) -> Change:
+    """One of two rows that share a law gets wider bounds."""
+    layout, known = TIED.layout, TIED.knowledge
+    first = known.same_costs if name.startswith("cost") else known.same_transitions
+    assert first is not None
+    long = np.diff(layout.row_start) > 1
+    row = int(np.flatnonzero((first != np.arange(layout.num_rows)) & long)[-1])
+
+    def change(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        place = row if name.startswith("cost") else layout.row_start[row]
+        bounds = arrays[f"state.boxes.{name}"]
+        bounds[place] = 0.5 * (bounds[place] + (1.0 if name.endswith("upper") else 0.0))
+        if name.startswith("cost"):
+            width = arrays["state.boxes.cost_upper"][row] - arrays["state.boxes.cost_lower"][row]
+            arrays["state.boxes.xi"][row] = 0.5 * width.max()
+
+    return change
+
+
+def known_box(name: str) -> Change:
+    """Rows that are known get boxes around what is known, all of a class alike."""
+
+    def change(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        known = (arrays["view.known.transitions"] > 0.0) & (arrays["view.known.transitions"] < 1.0)
+        assert known.any()
+        bounds = arrays[f"state.boxes.{name}"]
+        bounds[known] = 0.5 * (bounds[known] + (1.0 if name == "upper" else 0.0))
+
+    return change
+
+
+def elsewhere(name: str) -> Change:
+    """What was counted in the first row of a class moves to another one."""
+    first = TIED.knowledge.same_costs if name == "num_costs" else TIED.knowledge.same_transitions
+    assert first is not None
+    row = int(np.flatnonzero(first != np.arange(len(first)))[-1])
+
+    def change(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        counts = arrays[f"state.counts.{name}"]
+        counts[row], counts[first[row]] = counts[first[row]], 0
+        if name == "num_visits":
+            moves, start = arrays["state.counts.num_moves"], TIED.layout.row_start
+            for j in range(start[row + 1] - start[row]):
+                moves[start[row] + j], moves[start[first[row]] + j] = moves[start[first[row]] + j], 0
 
     return change
 
@@ -240,6 +290,57 @@ def test_a_box_of_an_older_epoch_cannot_be_narrower_than_its_counts_allow() -> N
         wrong = entry(f"boxes.{name}", row, 0.0 if name == "cost_upper" else 1.0)
         with pytest.raises(FileFormatError, match=message):
             from_bytes(changed(blob, wrong))
+
+
+OF_KT: list[tuple[str, Change, str]] = [
+    ("tied", entry("boxes.cost_lower", (2, 0), 0.99), "state.boxes.cost_lower are not what any episodes"),
+    ("tied", entry("boxes.cost_upper", (2, 0), 0.0), "state.boxes.cost_upper are not what any episodes"),
+    ("tied", entry("boxes.cost_upper", (2, 0), 1.0), "state.boxes.cost_upper are not what any episodes"),
+    ("tied", entry("boxes.xi", 2, 0.0), "state.boxes.xi are not what any episodes"),
+    ("tied", entry("boxes.upper", 0, 0.0), "state.boxes.upper are not what any episodes"),
+    ("tied", entry("boxes.lower", 0, 0.99), "state.boxes.lower are not what any episodes"),
+    ("tied", entry("boxes.visits", 0, 3), "state.boxes.visits of layer 0, .* do not belong to the counts"),
+    ("tied", entry("boxes.visits", 0, 99), "state.boxes.visits of layer 0, .* do not belong to the counts"),
+    ("tied", entry("boxes.cost_visits", 2, 1), "state.boxes.cost_visits of layer 1, .* do not belong to the counts"),
+    ("tied", of_twins("cost_lower"), "state.boxes.cost_lower differ between rows that share a law"),
+    ("tied", of_twins("upper"), "state.boxes.upper differ between rows that share a law"),
+    ("tied", elsewhere("num_visits"), "state.counts.num_visits of .* are counted elsewhere"),
+    ("tied", elsewhere("num_costs"), "state.counts.num_costs of .* are counted elsewhere"),
+    ("tied", entry("numbers", "episode", 39), "state.counts.num_visits sum to 200; there are 39 episodes"),
+    ("tied", entry("logged", "episodes", 3), "state.counts.num_visits sum to 200; there are 43 episodes"),
+    ("tied", array("view.known.same_costs", np.zeros_like), "state.counts.num_costs of .* are counted elsewhere"),
+    ("much", array("view.known.most_costs", lambda a: a - 2.0), "state"),
+    ("much", array("view.known.costs", lambda a: np.nan_to_num(a, nan=0.5)), "state.boxes.cost_lower .* known"),
+    ("much", array("view.known.costs", lambda a: a + 0.25), "state.boxes.cost_lower .* known"),
+    ("much", known_box("lower"), "state.boxes.lower .* known"),
+    ("much", known_box("upper"), "state.boxes.upper .* known"),
+    ("much", entry("boxes.visits", 0, 3), "state.boxes.visits of layer 0, .* do not belong to the counts"),
+    ("tied", lambda meta, arrays: meta["settings"].update(ties=False), "state"),
+    ("tied", lambda meta, arrays: meta["settings"].update(ball_from=2), "state"),
+    (
+        "tied",
+        lambda meta, arrays: meta["settings"].update(aggregate=False),
+        "the state needs the arrays|state.aggregate",
+    ),
+    ("tied", lambda meta, arrays: meta["settings"].update(radii="tight"), "belongs to radii='kt'"),
+]
+
+
+@pytest.fixture(scope="module")
+def tied_blobs() -> dict[str, bytes]:
+    with np.errstate(all="ignore"):
+        worlds = {"tied": TIED, "much": knowing("much")}
+        return {name: to_bytes(after(40, "s-ops", world, preset="sharpest")) for name, world in worlds.items()}
+
+
+@pytest.mark.parametrize(("name", "change", "message"), OF_KT)
+def test_a_senseless_entry_of_intervals_is_refused(
+    tied_blobs: dict[str, bytes], name: str, change: Change, message: str
+) -> None:
+    from_bytes(tied_blobs[name])
+    with pytest.raises(FileFormatError, match=message) as error:
+        from_bytes(changed(tied_blobs[name], change))
+    assert "\n" not in str(error.value)
 
 
 def test_every_array_of_the_state_has_a_range() -> None:

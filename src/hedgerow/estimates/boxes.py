@@ -143,7 +143,8 @@ def refresh_costs(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> No
     """The bounds of the mean costs that are counted at row `place`, for all rows of that law."""
     laws, num = rule.laws, counts.num_costs[place]
     if rule.radii.kind == KT:
-        _refresh_cost_intervals(counts, rule, place, boxes)
+        if num > 0:  # else they stay what they were at the start
+            _refresh_cost_intervals(counts, rule, place, boxes)
     else:
         radius, known = cost_radius(rule.radii, num), counts.cost_sums.shape[1] > 0
         for i in range(counts.cost_sums.shape[1]):

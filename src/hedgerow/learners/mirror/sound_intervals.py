@@ -4,8 +4,8 @@ A box of transitions was made with N' visits of which M' led to each successor, 
 is computed anew and has to agree. The bounds of a mean cost have been cut with all those before: they are no tighter
 than any order of the same costs could have made them, and not wider than the last of them.
 
-    LCB <= LCB(ceil S, S)     all of the sum came first        LCB >= LCB(K', S') for the least possible S'
-    UCB >= UCB(ceil F, ceil F - F),  F = K - S                 UCB <= UCB(K', S') for the largest possible S'
+    LCB <= LCB(n, min(n, S)), n = floor S or ceil S: all of the sum came first
+    LCB >= LCB(K', S') for the least possible S'; and likewise UCB, with F = K - S in the place of S
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import numpy as np
 from hedgerow.checks import BoolArray, FloatArray, IntArray
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.balls import follow_counts, make_balls
-from hedgerow.estimates.boxes import GROWTH, Boxes
+from hedgerow.estimates.boxes import GROWTH, Boxes, make_boxes
 from hedgerow.estimates.kt import kt_interval
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
 from hedgerow.model.layout import Layout
@@ -37,10 +38,11 @@ def check_gradual_boxes(learner: MirrorLearner) -> None:
     ):
         late = (then > now) | ((now > then) & (GROWTH * (now - then) >= then) & (core.rule.epochs == 0))
         if name == "visits":
-            late &= core.rule.box.uncertain == 1
+            late = np.where(core.rule.box.uncertain == 1, late, then > 0)
         if np.any(late):
             row = layout.describe_row(int(np.flatnonzero(late)[0]))
             raise InvalidInput(f"state.boxes.{name} of {row} do not belong to the counts")
+    _check_known(learner)
     _check_costs(core, boxes)
     _check_moves(learner)
     rows = layout.row_of_triple
@@ -49,6 +51,16 @@ def check_gradual_boxes(learner: MirrorLearner) -> None:
         array = getattr(boxes, name)
         if not np.array_equal(array, array[place]):
             raise InvalidInput(f"state.boxes.{name} differ between rows that share a law")
+
+
+def _check_known(learner: MirrorLearner) -> None:
+    """What is known has been the same from the start."""
+    layout, view, rule, boxes = learner.layout, learner.view, learner.core.rule.box, learner.core.state.boxes
+    start = make_boxes(make_unknowns(layout, view.num_constraints, view.knowledge), clip_costs=bool(rule.clip_costs))
+    moves, costs = (rule.uncertain == 0)[layout.row_of_triple], rule.unknown_costs == 0
+    for name, known in (("lower", moves), ("upper", moves), ("cost_lower", costs), ("cost_upper", costs)):
+        if not np.array_equal(getattr(boxes, name)[known], getattr(start, name)[known]):
+            raise InvalidInput(f"state.boxes.{name} differ from what is known")
 
 
 def check_balls(layout: Layout, core: Core) -> None:
@@ -82,10 +94,10 @@ def _check_costs(core: Core, boxes: Boxes) -> None:
     now, then = (np.broadcast_to(n[:, np.newaxis], unknown.shape)[first] for n in (counts.num_costs, boxes.cost_visits))
     total, log = counts.cost_sums[first], rule.radii.cost_log
     least, most = np.maximum(0.0, total - (now - then)), np.minimum(total, then)
-    earliest, failures = np.ceil(total), now - total
-    last = np.ceil(failures)
-    highest = _scaled(earliest, total, log, scale)[0]
-    lowest = _scaled(last, last - failures, log, scale)[1]
+    failures = now - total
+    highest = np.maximum(*(_scaled(n, np.minimum(n, total), log, scale)[0] for n in (np.floor(total), np.ceil(total))))
+    few, many = np.floor(failures), np.ceil(failures)
+    lowest = np.minimum(*(_scaled(n, np.maximum(0.0, n - failures), log, scale)[1] for n in (few, many)))
     wide_low, wide_high = _scaled(then, least, log, scale)[0], _scaled(then, most, log, scale)[1]
     if not rule.clip_costs:
         wide_low = np.where(then > 0, wide_low, -1.0)  # where there is nothing yet, as it was at the start
