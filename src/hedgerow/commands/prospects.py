@@ -144,7 +144,7 @@ def _print_marks(out: Screen, found: dict[str, Any]) -> None:
 
 
 def _print_thresholds(out: Screen, found: dict[str, Any]) -> None:
-    title = "thresholds, the most that an episode can cost (ceiling), and what the baseline costs"
+    title = "thresholds; ceiling: the most that an episode can cost"
     listed = Table(title, ["constraint", "threshold", "ceiling", "baseline", "its margin"])
     for entry in found["constraints"]:
         margin = entry["threshold"] - entry["baseline_cost"]
@@ -154,7 +154,7 @@ def _print_thresholds(out: Screen, found: dict[str, Any]) -> None:
 
 
 def _print_constraints(out: Screen, found: dict[str, Any]) -> None:
-    title = f"what keeps lambda up after {found['episodes']:,} episodes: the bound is the own cost + three causes"
+    title = f"what keeps lambda up at t = {found['episodes']:,}: the bound is the own cost + three causes"
     listed = Table(title, ["constraint", "own cost", "+ costs", "+ transitions", "+ cross", "= bound", "lambda"])
     for entry in found["constraints"]:
         keys = ("own_cost", "costs", "transitions", "cross", "bound")

@@ -23,7 +23,7 @@ WITHOUT_HORIZON = ("sharpest",)
 """Presets whose intervals do not depend on how long the run is to be"""
 TOP = 5
 """Rows that are named"""
-LITTLE, SMALL, MOST = 0.1, 0.5, 0.9
+LITTLE, SMALL, MOST = 0.1, 0.5, 0.75
 """Shares of the episodes between which the verdict changes"""
 
 
