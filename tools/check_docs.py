@@ -21,7 +21,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "hedgerow"
 NAMED_SOURCES = ("docs/paper-map.md", "docs/notation.md", "docs/learners.md")
-WITH_EXAMPLES = ("README.md", "docs/learners.md", "docs/knowledge-view.md", "docs/own-learner.md", "docs/gymnasium.md", "docs/projection.md")
+WITH_EXAMPLES = (
+    "README.md",
+    "docs/learners.md",
+    "docs/knowledge-view.md",
+    "docs/own-learner.md",
+    "docs/gymnasium.md",
+    "docs/projection.md",
+)
 
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _SOURCE_NAME = re.compile(r"`([a-z_/]+\.py)(?:::([A-Za-z_][\w.]*))?`")

@@ -16,7 +16,7 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.experiments.forecast.bounds import Forecaster, Mixing
 
-POINTS = 28
+POINTS = 36
 """Numbers of explored episodes at which bounds are computed; between them lambda is a line in ln e"""
 FINE = 4_000
 """Points of the integral"""

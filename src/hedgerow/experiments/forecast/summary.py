@@ -12,15 +12,11 @@ from hedgerow.experiments.forecast.course import Course
 from hedgerow.experiments.forecast.model import Model
 from hedgerow.experiments.forecast.slack import Slack, slack_of
 from hedgerow.experiments.forecast.wishes import wishes
-from hedgerow.learners.mirror.settings import Preset
 from hedgerow.learners.mirror.sops import largest_mixing
 from hedgerow.model.view import View
 
-MARKS = tuple(10**k for k in range(2, 8))
+MARKS = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """The episodes at which lambda is told"""
-PRESETS: tuple[Preset, ...] = ("sharpest", "sharp")
-WITHOUT_HORIZON = ("sharpest",)
-"""Presets whose intervals do not depend on how long the run is to be"""
 TOP = 5
 """Rows that are named"""
 LITTLE, SMALL, MOST = 0.1, 0.5, 0.75
@@ -42,7 +38,7 @@ def forecast(view: View, model: Model, baseline: Baseline, episodes: int, delta:
     best = Forecaster(view, model, beta, episodes, delta)
     bounds = best.after(episodes)
     slacks = [slack_of(best, bounds, i) for i in range(view.num_constraints)]
-    course = Course(best, episodes)
+    course = Course(best, _longest(episodes))
     last, alone = course.at(episodes), best.weights(bounds.upper)
     worst = int(np.argmax(alone)) if len(alone) else None
     rows = top_rows(slacks[worst].rows) if worst is not None and alone[worst] > 0.0 else np.zeros(0, dtype=np.int64)
@@ -53,7 +49,7 @@ def forecast(view: View, model: Model, baseline: Baseline, episodes: int, delta:
         "lambda_0": largest_mixing(view, beta),
         "baseline": baseline.words,
         "model": dict(model.assumptions),
-        "marks": _marks(view, model, beta, episodes, delta),
+        "marks": _marks(course, view, model, beta, episodes, delta),
         "last": last._asdict(),
         "mean": mean._asdict(),
         "constraints": [
@@ -84,17 +80,22 @@ def top_rows(contributions: FloatArray) -> Any:
     return order[contributions[order] > 0.0]
 
 
-def _marks(view: View, model: Model, beta: FloatArray, episodes: int, delta: float) -> list[dict[str, Any]]:
+def _longest(episodes: int) -> int:
+    """The last mark: courses go as far, so that all of them are computed at the same points."""
+    return max(MARKS[-1], episodes)
+
+
+def _marks(
+    course: Course, view: View, model: Model, beta: FloatArray, episodes: int, delta: float
+) -> list[dict[str, Any]]:
     """lambda after t episodes, of learners that were built for `episodes`, or for t if that is more."""
-    times = sorted({*MARKS, episodes})
-    found: list[dict[str, Any]] = [{"episodes": t} for t in times]
-    for preset in PRESETS:
-        course: Course | None = None
-        for t, mark in zip(times, found, strict=True):
-            if course is None or (t > episodes and preset not in WITHOUT_HORIZON):
-                longest = times[-1] if preset in WITHOUT_HORIZON else max(t, episodes)
-                course = Course(Forecaster(view, model, beta, longest, delta, preset), longest)
-            mark[preset] = course.at(t)._asdict()
+    found: list[dict[str, Any]] = []
+    other: Course | None = None
+    for t in sorted({*MARKS, episodes}):
+        if other is None or t > episodes:  # the radii of `sharp` are made for a number of episodes
+            horizon = max(t, episodes)
+            other = Course(Forecaster(view, model, beta, horizon, delta, "sharp"), horizon)
+        found.append({"episodes": t, "sharpest": course.at(t)._asdict(), "sharp": other.at(t)._asdict()})
     return found
 
 
@@ -120,7 +121,7 @@ def _granted(
     """lambda at T for every wish, the most helpful first."""
     found: list[dict[str, Any]] = []
     for wish in wishes(view, model, rows, episodes):
-        course = Course(Forecaster(wish.view, model, beta, episodes, delta), episodes, wish.logged)
+        course = Course(Forecaster(wish.view, model, beta, episodes, delta), _longest(episodes), wish.logged)
         found.append({"knowledge": wish.words, **course.at(episodes)._asdict()})
     return sorted(found, key=lambda item: (item["most"], item["least"]))
 
