@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,135 @@ def test_no_constraints_means_no_margin() -> None:
     assert found["rho"] is None
     assert found["certificate"] == "there are no constraints: every policy is feasible"
     json.dumps(found, allow_nan=False)
+
+
+# check, of a view and before a run ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def view_file(tmp_path: Path) -> str:
+    states = [["home"], ["left", "right"]]
+    view = hr.View.of(states, ["wait", "go"], {"delay": 0.4, "noise": 0.5})
+    view.knowing(zero_costs=[True, False, True, True, False, False]).save(tmp_path / "view.npz")
+    return str(tmp_path / "view.npz")
+
+
+FORECAST = {
+    "episodes": int, "delta": float, "lambda_0": float, "baseline": str, "model": dict, "marks": list, "last": dict,
+    "mean": dict, "constraints": list, "worst": str, "rows": list, "wishes": list, "verdict": str,
+}  # fmt: skip
+
+
+def test_check_of_a_view_as_json(view_file: str) -> None:
+    shown = json.loads(run("check", view_file, "-T", "5000", "--baseline-costs", "delay=0.1, noise=0.2", "--json"))
+    assert set(shown) == {
+        "problem", "kind", "hash", "layers", "steps", "states", "actions", "rows", "triples", "full_support", "known",
+        "forecast", "log",
+    }  # fmt: skip
+    assert (shown["kind"], shown["log"], shown["layers"]) == ("view", None, [1, 2, 1])
+    assert shown["known"] == [
+        "'delay': the mean costs of 3 rows are known, 3 of them as 0",
+        "'noise': the mean costs of 3 rows are known, 3 of them as 0",
+    ]
+    found = shown["forecast"]
+    assert {key: type(value) for key, value in found.items()} == FORECAST
+    assert [mark["episodes"] for mark in found["marks"]] == [100, 1000, 5000, 10**4, 10**5, 10**6, 10**7]
+    (mark,) = (mark for mark in found["marks"] if mark["episodes"] == 5000)
+    assert mark["sharpest"] == found["last"]
+    assert set(found["rows"][0]) == {"row", "pair", "share", "costs", "transitions", "visits"}
+    assert set(found["wishes"][0]) == {"knowledge", "least", "most"}
+    assert [entry["baseline_cost"] for entry in found["constraints"]] == [0.1, 0.2]
+    assert found["lambda_0"] == pytest.approx(max(1.6 / 1.9, 1.5 / 1.8))
+    assert max(entry["lambda"] for entry in found["constraints"]) == found["last"]["least"]
+
+
+def test_check_of_a_view_for_people(view_file: str) -> None:
+    text = run("check", view_file, "-T", "5000")
+    found = json.loads(run("check", view_file, "-T", "5000", "--json"))["forecast"]
+    words = ("nothing here has been simulated", "as known, else uniform", "an assumption: it costs half of each")
+    for word in (
+        *words,
+        "3 of them as 0",
+        "state 'right', action 'wait'",
+        "if you knew",
+        "all transitions",
+        "sharpest",
+    ):
+        assert word in text
+    assert found["verdict"] in text
+    assert f"{found['last']['least']:.3f}" in text
+
+
+def test_check_of_a_world_has_the_same_forecast(tmp_path: Path) -> None:
+    shown = json.loads(run("check", "dope-factored", "--no-probe", "--json", "-T", "1000"))
+    assert {key: type(value) for key, value in shown["forecast"].items()} == FORECAST
+    assert shown["forecast"]["model"]["transitions"] == "the true ones"
+    assert shown["forecast"]["constraints"][0]["baseline_cost"] == pytest.approx(0.6)  # the source's budget
+    assert "rows share" in shown["known"][0]
+    losses = [choice["loss"] for choice in shown["offline"]["baselines"]]
+    assert losses[0] > losses[1] > losses[2] > shown["offline"]["policies"]["optimum"]["loss"]
+    text = run("check", "dope-factored", "--no-probe", "-T", "1000")
+    for word in (
+        "Slater: the largest margin",
+        "a tenth of it",
+        "the world's baseline budget",
+        "you would have a policy",
+    ):
+        assert word in text
+    hr.catalogue.make(NAME).cmdp.save(tmp_path / "world.npz")  # a world without a loss
+    bare = json.loads(run("check", str(tmp_path / "world.npz"), "--no-probe", "--json"))
+    assert bare["offline"] is None
+    assert bare["forecast"]["baseline"].startswith("the Slater policy")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--baseline-costs", "delai=0.1"), "no constraint 'delai'; did you mean 'delay'?"),
+        (("--baseline-costs", "0.1"), "it names nothing"),
+        (("--baseline-costs", "delay=much"), "'much' is not a number"),
+        (("--baseline-costs", "delay=0.5"), "the baseline is not safe: 'delay' costs 0.5"),
+        (("--baseline-costs", "delay=0.4"), "leaves no margin for 'delay'"),
+        (("--baseline-costs", "delay=nan"), "nan"),
+        (("--baseline-costs", "delay=-1"), "-1"),
+        (("--delta", "2"), "delta"),
+        (("--set", "layers=[1,1]"), "--set belongs to entries of the catalogue"),
+        (("--log", "nowhere.csv"), "log" if find_spec("hedgerow.importers.logs") is None else "nowhere.csv"),
+    ],
+)
+def test_what_is_wrong_about_a_view_is_one_line(
+    view_file: str,
+    arguments: tuple[str, ...],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_main(monkeypatch, "check", view_file, *arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("hedgerow: ")
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_files_of_other_kinds(
+    tmp_path: Path, view_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learner = hr.SVOPS(hr.View.load(view_file), 10, 0.1)
+    learner.save(tmp_path / "learner.npz")
+    assert run_main(monkeypatch, "check", str(tmp_path / "learner.npz")) == 2
+    assert "`check` looks at a 'cmdp' or a 'view'" in capsys.readouterr().err
+    damaged = bytearray(Path(view_file).read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (tmp_path / "damaged.npz").write_bytes(damaged)
+    assert run_main(monkeypatch, "check", str(tmp_path / "damaged.npz")) == 2
+    assert "is corrupt" in capsys.readouterr().err
+
+
+def test_check_explains_its_options() -> None:
+    text = " ".join(run("check", "--help").split())
+    for word in ("--baseline-costs", "--log", "--episodes", "--delta", "--json", "view", "View.save"):
+        assert word in text
 
 
 # run, resume, report --------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ WITH_EXAMPLES = (
     "README.md",
     "docs/learners.md",
     "docs/knowledge.md",
+    "docs/knowledge-view.md",
     "docs/own-learner.md",
     "docs/gymnasium.md",
     "docs/projection.md",

@@ -13,7 +13,7 @@ from small_experiments import NUM_CELLS, SMALL, small
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments.cells import cells_of, experiment_data, seeds_of
-from hedgerow.experiments.parts import Misfit, build_learner, complete_learner
+from hedgerow.experiments.parts import Misfit, build_learner, build_world, complete_learner
 from hedgerow.experiments.run_cell import run_cell
 from hedgerow.experiments.schema import load
 from hedgerow.planning import offline
@@ -148,6 +148,37 @@ def test_the_two_baselines() -> None:
     assert hr.occupancy.evaluate(cmdp, bolder.baseline).costs == pytest.approx(bolder.baseline_costs, abs=1e-12)
     with pytest.raises(hr.InfeasibleError, match=r"no policy keeps every cost 0.3 below"):
         build_learner(complete_learner({"name": "s-ops", "margin": 0.3}), cmdp, 10, 0.1, 0)
+
+
+def test_the_baselines_that_a_world_brings() -> None:
+    world = {"name": "dope-media", "support": "full"}
+    cmdp, loss = build_world(world, Path())
+    learner = build_learner(complete_learner({"name": "s-ops", "baseline": "budget"}), cmdp, 10, 0.1, 0, None, world)
+    assert isinstance(learner, hr.SOPS)
+    assert learner.baseline_costs == pytest.approx([1.0], abs=1e-8)  # DOPE's own budget
+    golden = hr.catalogue.make("dope-media").golden
+    assert golden is not None
+    assert hr.occupancy.evaluate(cmdp, learner.baseline, loss).loss == pytest.approx(golden.baseline, abs=1e-8)
+    days = {"name": "ev-workday", "alpha": 0.1, "prices": "carbon"}
+    own = build_learner(
+        complete_learner({"name": "s-ops", "baseline": "own"}), build_world(days, Path())[0], 10, 0.1, 0, None, days
+    )
+    assert isinstance(own, hr.SOPS)
+    assert own.baseline_costs.tolist() == [0.001]
+    for kind, offers in (("own", "it offers 'budget'"), ("budget", "it offers none")):
+        part = complete_learner({"name": "s-ops", "baseline": kind})
+        with pytest.raises(InvalidInput, match=rf"no baseline '{kind}' \({offers}\); take baseline = 'slater'"):
+            build_learner(part, cmdp, 10, 0.1, 0, None, world if kind == "own" else None)
+    with pytest.raises(Misfit, match="a margin belongs to baseline = 'margin', not to 'budget'"):
+        complete_learner({"name": "s-ops", "baseline": "budget", "margin": 0.1})
+
+
+def test_the_demo_names_its_baseline() -> None:
+    cells = [cell for cell in cells_of(load("demo")) if cell.spec["learner"]["name"] == "s-ops"]
+    assert {cell.spec["learner"]["baseline"] for cell in cells} == {"budget"}
+    assert {cell.spec["label"]["learner"] for cell in cells} == {"s-ops-sharp-baseline=budget"}
+    short = {**cells[0].spec, "episodes": 50}
+    assert bool(run_cell(short).run.safe[-1])
 
 
 def test_known_transitions_reach_the_learner() -> None:

@@ -1,4 +1,4 @@
-"""The forecast for S-OPS, against a slow computation of its own, real learners, and what must hold whatever is assumed."""
+"""The forecast for S-OPS, against a slow computation of its own, real learners, and what must hold in any case."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ import pytest
 import hedgerow as hr
 from hedgerow.experiments import forecast as fc
 from hedgerow.experiments.baselines import assumed_baseline, baseline_choices, world_baseline
-from hedgerow.experiments.forecast.bounds import Forecaster
+from hedgerow.experiments.forecast.bounds import Forecaster, Mixing
+from hedgerow.experiments.forecast.course import Course
 from hedgerow.experiments.forecast.log_value import log_value, read_log
 from hedgerow.experiments.forecast.slack import slack_of
-from hedgerow.experiments.forecast.summary import Baseline, mean_mixing, verdict
+from hedgerow.experiments.forecast.summary import Baseline, verdict
 from hedgerow.experiments.forecast.wishes import time_ties, wishes
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import uniform_policy
@@ -45,7 +46,8 @@ def some_views() -> dict[str, hr.View]:
         "plain": plain,
         "known costs": plain.knowing(costs=costs, most_costs={"noise": 1.5}),
         "tied": hr.View(Layout((1, 3, 3, 3, 1), 2), [1.0], ("cost",)).knowing(
-            same_transitions=[-1, -1, *range(6), *range(6), *[-1] * 6], same_costs=[-1, -1, *range(6), *range(6), *range(6)]
+            same_transitions=[-1, -1, *range(6), *range(6), *[-1] * 6],
+            same_costs=[-1, -1, *range(6), *range(6), *range(6)],
         ),
         "wide": wide,
         "media": hr.catalogue.make("dope-media").view(),
@@ -94,7 +96,7 @@ def kt_upper(n: int, total: float, log_inverse_delta: float) -> float:
 
 
 def by_hand(view: hr.View, beta: np.ndarray, t: int, horizon: int, preset: str) -> float:
-    """lambda of the uniform policy after t episodes in the tiny world, from the formulas in sharper.md and the paper."""
+    """lambda of the uniform policy after t episodes in the tiny world, by the formulas as they are written down."""
     layout, m, A = view.layout, view.num_constraints, view.layout.num_actions
     sizes = [int(layout.row_start[r + 1] - layout.row_start[r]) for r in range(layout.num_rows)]
     P = np.concatenate([np.full(n, 1.0 / n) for n in sizes])
@@ -223,13 +225,13 @@ def test_a_run_is_near_its_forecast(preset: Any) -> None:
     learner = hr.SOPS(world.view(), T, 0.01, preset, baseline=safest)
     run = hr.simulate(world, world.loss, learner, seed=0, progress=False)
     model = fc.true_model(world.cmdp, world.loss)
-    own = Forecaster(world.view(), model, np.array(safest.costs), T, 0.01, preset)
+    course = Course(Forecaster(world.view(), model, np.array(safest.costs), T, 0.01, preset), T)
     for t in (1_000, 10_000, T):
         k = int(np.flatnonzero(run.episodes >= t)[0])
-        least, most = own.mixing(t)
-        assert least - 0.02 < run["mixing_weight"][k] < most + 0.1
-    mean = mean_mixing(own, T)
-    assert mean.least - 0.02 < run["mixing_total"][-1] / T < mean.most + 0.1
+        least, most = course.at(t)
+        assert least - 0.02 < run["mixing_weight"][k] < most
+    mean = course.mean(T)
+    assert mean.least < run["mixing_total"][-1] / T < mean.most
 
 
 # Whatever is assumed --------------------------------------------------------------------------------------------------
@@ -249,7 +251,8 @@ def test_more_episodes_leave_less_to_the_baseline(name: str) -> None:
         assert last["sharpest"]["least"] == pytest.approx(1.0)
     else:
         assert last["sharpest"]["most"] < 0.05
-    assert found["last"]["least"] <= found["mean"]["least"] <= found["lambda_0"] * (1 + 1e-9)
+    assert found["last"]["least"] <= found["mean"]["least"] + 1e-9 <= found["lambda_0"] * (1 + 1e-9) + 1e-9
+    assert found["mean"]["least"] <= found["mean"]["most"] <= 1.0
 
 
 @pytest.mark.parametrize("episodes", [300, 100_000])
@@ -400,18 +403,32 @@ def test_no_constraint_that_can_be_violated() -> None:
     ],
 )
 def test_verdicts(mean: tuple[float, float], words: str) -> None:
-    from hedgerow.experiments.forecast.bounds import Mixing
-
     assert words in verdict(1_000, Mixing(*mean), Mixing(0.9, 0.9))
 
 
-def test_the_mean_of_lambda() -> None:
-    own = caster(tiny(), 200)
-    every = [own.mixing(t) for t in range(200)]
-    mean = mean_mixing(own, 200)
-    assert mean.least == pytest.approx(float(np.mean([weight.least for weight in every])), abs=2e-3)
-    assert mean.most == pytest.approx(float(np.mean([weight.most for weight in every])), abs=2e-3)
-    assert mean_mixing(own, 1) == own.mixing(0)
+@pytest.mark.parametrize("logged", [0, 150])
+def test_the_course_of_lambda_episode_by_episode(logged: int) -> None:
+    T = 600
+    own = caster(tiny(), T)
+    course, explored, least, most = Course(own, T, logged), 0.0, [], []
+    for t in range(T):
+        least.append(own.mixing(t + logged).least)
+        low, high = (own.mixing(int(e) + logged).most for e in (np.floor(explored), np.ceil(explored)))
+        most.append(low + (explored % 1.0) * (high - low))
+        if t % 50 == 49:
+            assert course.at(t).least == least[-1]
+            assert course.at(t).most == pytest.approx(most[-1], abs=6e-3)
+        explored += 1.0 - most[-1]
+    mean = course.mean(T)
+    assert mean.least == pytest.approx(float(np.mean(least)), abs=3e-3)
+    assert mean.most == pytest.approx(float(np.mean(most)), abs=3e-3)
+
+
+def test_a_learner_without_margin_never_explores() -> None:
+    view = VIEWS["no margin in a threshold"]
+    course = Course(caster(view), 10_000)
+    assert course.explored(10_000) < 1.0
+    assert course.mean(10_000).most == pytest.approx(1.0, abs=1e-3)
 
 
 # Baselines ------------------------------------------------------------------------------------------------------------

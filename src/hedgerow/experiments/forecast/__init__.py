@@ -2,9 +2,10 @@
 
 lambda, the probability of the baseline, depends on the upper bound U of the own policy's costs, and U on what was seen.
 What will be seen nobody knows beforehand; under a *stated* model it can be computed. `model` says what is assumed,
-`exploring` what would have been seen after t episodes, `bounds` what the package's own intervals make of it, `slack`
-who is to blame, `wishes` what else one could know, `log_value` what recorded episodes are worth, and `summary` puts it
-together as plain data. The aggregate certificate has no part in it: it needs real episodes, and makes lambda no larger.
+`exploring` what would have been seen after t episodes, `bounds` what the package's own intervals make of it, `course`
+how lambda and exploration depend on each other, `slack` who is to blame, `wishes` what else one could know, `log_value`
+what recorded episodes are worth, and `summary` puts it together as plain data. The aggregate certificate has no part in
+it: it needs real episodes, and makes lambda no larger.
 """
 
 from __future__ import annotations

@@ -39,16 +39,16 @@ class Bounds(NamedTuple):
     lower: FloatArray
     """(m,): the least that it can cost"""
 
-    def daring(self, true: FloatArray) -> FloatArray:
-        """U (m,) of a policy that costs more than this one, as much more as nobody would notice yet."""
-        return self.upper + np.maximum(0.0, true - self.lower)
+    def daring(self, thresholds: FloatArray) -> FloatArray:
+        """U (m,) of a policy of the same widths whose lower bounds reach the thresholds (m,)."""
+        return self.upper + np.maximum(0.0, thresholds - self.lower)
 
 
 class Mixing(NamedTuple):
     """lambda, if the own policy is that of the model, and if it is as optimistic as the bounds let it be.
 
-    The projection of S-OPS takes the lower bounds for the costs. So its policy costs more than it may by what these
-    are off. Runs are near `most` for some thousand episodes and between the two later (docs/experiments.md).
+    The projection of S-OPS takes the lower bounds for the costs: its policy may cost more than the thresholds, by as
+    much as these are off.
     """
 
     least: float
@@ -138,7 +138,7 @@ class Forecaster:
             Baseline(none, self.beta.copy(), view.thresholds.copy(), view.ceilings.copy(), binding), upper
         )
 
-    def mixing(self, episodes: int) -> Mixing:
-        """lambda after so many episodes."""
-        bounds = self.after(episodes)
-        return Mixing(self.weight(bounds.upper), self.weight(bounds.daring(self.model.true_costs)))
+    def mixing(self, explored: int) -> Mixing:
+        """lambda after so many episodes of exploration."""
+        bounds = self.after(explored)
+        return Mixing(self.weight(bounds.upper), self.weight(bounds.daring(self.view.thresholds)))

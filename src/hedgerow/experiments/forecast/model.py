@@ -82,7 +82,7 @@ def assumed_model(view: View) -> Model:
         words.append(_of_level(name, q, costs[i], np.isnan(given), float(view.thresholds[i])))
     assumptions = {
         "transitions": "as known, else uniform over the successors of each pair",
-        "costs": f"as known, else rising evenly from 0 over the states of a layer ({'; '.join(words)})",
+        "costs": f"as known, else rising evenly over the states of a layer; {'; '.join(words)}",
         "exploration": "actions drawn uniformly in every episode so far",
         "own policy": "the uniform one",
     }

@@ -8,21 +8,18 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.experiments.forecast.bounds import Forecaster, Mixing
+from hedgerow.experiments.forecast.course import Course
 from hedgerow.experiments.forecast.model import Model
 from hedgerow.experiments.forecast.slack import Slack, slack_of
 from hedgerow.experiments.forecast.wishes import wishes
-from hedgerow.learners.mirror.settings import Preset
 from hedgerow.learners.mirror.sops import largest_mixing
 from hedgerow.model.view import View
 
-MARKS = tuple(10**k for k in range(2, 8))
+MARKS = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """The episodes at which lambda is told"""
-PRESETS: tuple[Preset, ...] = ("sharpest", "sharp")
 TOP = 5
 """Rows that are named"""
-POINTS = 40
-"""At which lambda is computed for its mean"""
-LITTLE, SMALL, MOST = 0.1, 0.5, 0.9
+LITTLE, SMALL, MOST = 0.1, 0.5, 0.75
 """Shares of the episodes between which the verdict changes"""
 
 
@@ -38,21 +35,21 @@ class Baseline(NamedTuple):
 def forecast(view: View, model: Model, baseline: Baseline, episodes: int, delta: float) -> dict[str, Any]:
     """Everything, for S-OPS with so many episodes."""
     beta = baseline.costs
-    casters = {preset: Forecaster(view, model, beta, episodes, delta, preset) for preset in PRESETS}
-    best = casters["sharpest"]
+    best = Forecaster(view, model, beta, episodes, delta)
     bounds = best.after(episodes)
     slacks = [slack_of(best, bounds, i) for i in range(view.num_constraints)]
-    last, alone = best.mixing(episodes), best.weights(bounds.upper)
+    course = Course(best, _longest(episodes))
+    last, alone = course.at(episodes), best.weights(bounds.upper)
     worst = int(np.argmax(alone)) if len(alone) else None
     rows = top_rows(slacks[worst].rows) if worst is not None and alone[worst] > 0.0 else np.zeros(0, dtype=np.int64)
-    mean = mean_mixing(best, episodes)
+    mean = course.mean(episodes)
     return {
         "episodes": episodes,
         "delta": delta,
         "lambda_0": largest_mixing(view, beta),
         "baseline": baseline.words,
         "model": dict(model.assumptions),
-        "marks": [_mark(view, model, beta, t, episodes, delta) for t in sorted({*MARKS, episodes})],
+        "marks": _marks(course, view, model, beta, episodes, delta),
         "last": last._asdict(),
         "mean": mean._asdict(),
         "constraints": [
@@ -83,22 +80,23 @@ def top_rows(contributions: FloatArray) -> Any:
     return order[contributions[order] > 0.0]
 
 
-def _mark(view: View, model: Model, beta: FloatArray, t: int, episodes: int, delta: float) -> dict[str, Any]:
+def _longest(episodes: int) -> int:
+    """The last mark: courses go as far, so that all of them are computed at the same points."""
+    return max(MARKS[-1], episodes)
+
+
+def _marks(
+    course: Course, view: View, model: Model, beta: FloatArray, episodes: int, delta: float
+) -> list[dict[str, Any]]:
     """lambda after t episodes, of learners that were built for `episodes`, or for t if that is more."""
-    found: dict[str, Any] = {"episodes": t}
-    for preset in PRESETS:
-        found[preset] = Forecaster(view, model, beta, max(t, episodes), delta, preset).mixing(t)._asdict()
+    found: list[dict[str, Any]] = []
+    other: Course | None = None
+    for t in sorted({*MARKS, episodes}):
+        if other is None or t > episodes:  # the radii of `sharp` are made for a number of episodes
+            horizon = max(t, episodes)
+            other = Course(Forecaster(view, model, beta, horizon, delta, "sharp"), horizon)
+        found.append({"episodes": t, "sharpest": course.at(t)._asdict(), "sharp": other.at(t)._asdict()})
     return found
-
-
-def mean_mixing(caster: Forecaster, episodes: int) -> Mixing:
-    """The mean of lambda over the episodes 1..T: the share of them that is left to the baseline."""
-    marks = np.unique(np.rint(np.geomspace(1, episodes, POINTS)).astype(np.int64)) - 1  # lambda before each
-    weights = np.array([caster.mixing(int(t)) for t in marks])
-    if len(marks) == 1:
-        return Mixing(*weights[0].tolist())
-    sums = np.diff(marks) @ (0.5 * (weights[1:] + weights[:-1]))
-    return Mixing(*(sums / (marks[-1] - marks[0])).tolist())
 
 
 def _rows(caster: Forecaster, slack: Slack, rows: Any, episodes: int) -> list[dict[str, Any]]:
@@ -123,8 +121,8 @@ def _granted(
     """lambda at T for every wish, the most helpful first."""
     found: list[dict[str, Any]] = []
     for wish in wishes(view, model, rows, episodes):
-        weights = Forecaster(wish.view, model, beta, wish.episodes, delta).mixing(wish.episodes)
-        found.append({"knowledge": wish.words, **weights._asdict()})
+        course = Course(Forecaster(wish.view, model, beta, episodes, delta), _longest(episodes), wish.logged)
+        found.append({"knowledge": wish.words, **course.at(episodes)._asdict()})
     return sorted(found, key=lambda item: (item["most"], item["least"]))
 
 

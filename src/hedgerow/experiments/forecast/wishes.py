@@ -26,8 +26,8 @@ class Wish(NamedTuple):
 
     words: str
     view: View
-    episodes: int
-    """How many episodes of exploration there would be"""
+    logged: int = 0
+    """How many episodes of exploration there would be before the first one"""
 
 
 def wishes(view: View, model: Model, rows: IntArray, episodes: int) -> Iterator[Wish]:
@@ -36,28 +36,28 @@ def wishes(view: View, model: Model, rows: IntArray, episodes: int) -> Iterator[
     sizes = np.diff(view.layout.row_start)
     uncertain = (sizes > 1) & (known.transitions is None or np.isnan(known.transitions[view.layout.row_start[:-1]]))
     if uncertain.any():
-        yield Wish("all transitions", view.knowing(transitions=model.transitions), episodes)
+        yield Wish("all transitions", view.knowing(transitions=model.transitions))
     costs = _unknown_costs(view)
     few = _with_classes(view, rows)
     if costs[:, few].any():
         chosen = np.zeros(view.layout.num_rows, dtype=bool)
         chosen[few] = True
         words = f"the mean costs of the {len(rows)} pairs above"
-        yield Wish(words, view.knowing(costs=_told(view, model, costs & chosen)), episodes)
+        yield Wish(words, view.knowing(costs=_told(view, model, costs & chosen)))
     if costs.any():
-        yield Wish("all mean costs", view.knowing(costs=_told(view, model, costs)), episodes)
+        yield Wish("all mean costs", view.knowing(costs=_told(view, model, costs)))
     tied = time_ties(view, model)
     if tied is not None:
         words = "that layers of equal size obey the same laws (ties)"
-        yield Wish(words, tied, episodes)
+        yield Wish(words, tied)
         if not known.independent_costs:
-            yield Wish(f"{words}, and costs of an episode are independent", _independent(tied), episodes)
+            yield Wish(f"{words}, and costs of an episode are independent", _independent(tied))
     elif known.same_costs is not None and not known.independent_costs:
-        yield Wish("that the costs of one episode are independent of each other", _independent(view), episodes)
+        yield Wish("that the costs of one episode are independent of each other", _independent(view))
     half = np.where(0.5 * view.ceilings > view.thresholds, 0.5 * view.ceilings, view.ceilings)
     if np.any(half < view.ceilings):  # a ceiling at the threshold would be the end of all questions
-        yield Wish("that an episode costs half of its present ceiling at most", view.knowing(most_costs=half), episodes)
-    yield Wish(f"a log of {episodes:,} episodes of uniform actions", view, 2 * episodes)
+        yield Wish("that an episode costs half of its present ceiling at most", view.knowing(most_costs=half))
+    yield Wish(f"a log of {episodes:,} episodes of uniform actions", view, episodes)
 
 
 def _independent(view: View) -> View:
