@@ -1,7 +1,7 @@
 """Watching the proofs of the mirror-descent family while it runs, against the truth that only a simulation knows:
 
-whether the confidence sets hold the truth (the clean event, `watch_sets.py`), whether u >= q on the visited pairs, whether a projection
-failed although the event was clean, and the two sides of the mirror-descent inequality
+whether the confidence sets hold the truth (the clean event, `watch_sets.py`), whether u >= q on the visited pairs,
+whether a projection failed although the event was clean, and the two sides of the mirror-descent inequality
 
     sum_t l_hat_t^T (q_hat_t - q) <= L ln(|X|^2|A|)/eta + eta sum_t q_hat_t^T l_hat_t^2,
 
