@@ -45,12 +45,22 @@ def many(count: int, bad: int, **broken: float) -> list[Observation]:
     return [seen(None, **broken) if k < bad else seen() for k in range(count)]
 
 
+def sharpest(count: int, bad: int, delta: float = 0.05, **broken: float) -> list[Observation]:
+    """Runs whose sets share 5 delta among all four kinds."""
+    shares = {"cost_share": 1.5, "aggregate_share": 1.5, "transition_share": 1.0, "ball_share": 1.0}
+    spec = {"switches": {"preset": "sharpest"}, "delta": delta}
+    return [seen(spec, **shares, **(broken if k < bad else {})) for k in range(count)]
+
+
 def searches(count: int, bad: int, **broken: float) -> list[Observation]:
     return [found(ORACLE, **broken) if k < bad else found(ORACLE) for k in range(count)]
 
 
 KEPT: dict[str, list[Observation]] = {
-    **{key: many(40, 0) for key in ("T1", "T2", "T3", "T4", "T7", "T8", "T9", "T18", "T19")},
+    **{
+        key: [*many(40, 0), *sharpest(40, 1, cost_breaches=1.0)]
+        for key in ("T1", "T2", "T3", "T4", "T7", "T8", "T9", "T18", "T19")
+    },
     **{key: searches(40, 0) for key in ("T12", "T13", "T14", "T15", "T20")},
     "T5": curve("violation", 0.5, width=100.0),
     "T6": curve("regret", 0.5),
@@ -64,8 +74,8 @@ KEPT: dict[str, list[Observation]] = {
     "T17": pair(20.0),
 }
 BROKEN: dict[str, list[list[Observation]]] = {
-    "T1": [many(40, 12, cost_breaches=3.0)],
-    "T2": [many(40, 20, transition_breaches=1.0)],
+    "T1": [many(40, 12, cost_breaches=3.0), sharpest(40, 14, aggregate_breaches=1.0)],
+    "T2": [many(40, 20, transition_breaches=1.0), sharpest(40, 12, ball_breaches=1.0)],
     "T3": [many(40, 1, refuted_feasibility=1.0, infeasible=1.0), many(40, 25, infeasible=2.0, clean=0.0)],
     "T4": [many(40, 1, least_excess=-1e-9)],
     "T5": [curve("violation", 1.0, clean=0.0), curve("violation", 0.5, violation=30.0)],
@@ -120,6 +130,22 @@ def test_every_promise_has_both_cases() -> None:
 def test_a_few_failures_within_the_budget_refute_nothing() -> None:
     assert judged("T1", many(40, 3, cost_breaches=1.0)).status is Status.HOLDS
     assert judged("T2", many(40, 10, transition_breaches=1.0)).status is Status.HOLDS
+
+
+def test_runs_that_may_fail_more_often_do_not_cover_for_others() -> None:
+    """Six failures of 40 runs are too many for 1.5 percent, and would not be for the largest budget of the group."""
+    sure = sharpest(40, 6, delta=0.01, cost_breaches=1.0)
+    assert judged("T1", [*sharpest(40, 6, cost_breaches=1.0)]).status is Status.HOLDS
+    verdict = judged("T1", [*sharpest(400, 0), *sure])
+    assert verdict.status is Status.REFUTED
+    assert "6 of 40 runs" in verdict.sentence
+    assert judged("T7", [*many(400, 0), *sharpest(40, 9, delta=0.01, unsafe=1.0)]).status is Status.REFUTED
+
+
+def test_budgets_are_those_of_the_sets() -> None:
+    verdict = judged("T2", [*many(20, 0), *sharpest(20, 0), *sharpest(20, 0, delta=0.01)])
+    allowed = sorted(value for name, value in verdict.figures.items() if name.endswith("allowed"))
+    assert allowed == pytest.approx([0.01, 0.01, 0.05, 0.05, 0.2])
 
 
 def test_growth_that_still_bends_is_not_judged() -> None:

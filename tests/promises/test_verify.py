@@ -29,9 +29,11 @@ def short(count: int) -> Level:
 
 
 def test_deterministic_promises_on_the_catalogue(tmp_path: Path) -> None:
-    """A slice of `hedgerow verify --deterministic`: five worlds, three adversaries, both presets, run by run."""
-    level = Level("deterministic", {"deterministic": deterministic(150, 1)})
-    assert len(level.groups["deterministic"]) == 60
+    """A slice of `hedgerow verify --deterministic`: five worlds, three adversaries, all presets, run by run; and the
+    worlds of which more is known.
+    """
+    level = Level("deterministic", {"deterministic": deterministic(120, 1)})
+    assert len(level.groups["deterministic"]) == 90 + 39
     report = verify.verify(level, tmp_path, processes=1)
     assert [one.promise.key for one in report.promises] == ["T3", "T4", "T7", "T8", "T9", "T18"]
     for one in report.promises:
@@ -50,6 +52,18 @@ def test_broken_learners_are_refuted(name: str, tmp_path: Path) -> None:
     (caught,) = report.controls
     assert caught.control is control
     assert caught.caught, caught.verdict.sentence
+
+
+@pytest.mark.parametrize("name", ["hundred-delta", "false-ties", "selected-log", "counts-all"])
+def test_learners_that_are_too_sure_are_refuted(name: str, tmp_path: Path) -> None:
+    control = next(control for control in CONTROLS if control.name == name)
+    sound = runs(two_actions, "s-ops", 50, [0], presets=("sharpest",))
+    level = Level("one", {"coverage": sound}, {name: levels.controls()[name]})
+    report = verify.verify(level, tmp_path, only=control.promises, processes=1)
+    assert [one.promise.key for one in report.controls] == list(control.promises)
+    for one in report.controls:
+        assert one.caught, one.verdict.sentence
+    assert report.passed
 
 
 def test_every_control_has_runs_and_a_promise() -> None:
@@ -71,10 +85,11 @@ def test_levels_feed_every_promise(name: str) -> None:
 
 def test_the_deterministic_level_is_as_large_as_it_claims() -> None:
     specs = [cell.spec for cell in make_level("deterministic").groups["deterministic"]]
-    assert len({spec["label"]["world"] for spec in specs}) == 5
+    assert len(specs) == 5 * 2 * 3 * 3 * 20 + (6 * 2 + 1) * 3 * 5
+    assert len({spec["label"]["world"] for spec in specs}) == 5 + 6
     assert len({spec["label"]["adversary"] for spec in specs}) == 3
     assert len({spec["seed"] for spec in specs}) == 20
-    assert {spec["learner"]["preset"] for spec in specs} == {"paper", "sharp"}
+    assert {spec["learner"]["preset"] for spec in specs} == {"paper", "sharp", "sharpest"}
     assert {spec["episodes"] for spec in specs} == {20_000}
     assert all(spec["watch"]["audit"] for spec in specs)
 
@@ -162,10 +177,16 @@ def test_figures_are_drawn_from_what_is_there(tmp_path: Path) -> None:
     safe, constant = (
         runs(two_actions, learner, T, [0]) for learner, T in (("s-ops", (64, 128)), ("cv-ops", (400, 800)))
     )
-    level = Level("x", {"safe-growth": safe, "constant": constant})
-    verify.verify(level, tmp_path, only=["T10", "T15"], processes=1)
+    covered = runs(two_actions, "s-ops", 64, 2, presets=("sharpest",))
+    level = Level("x", {"safe-growth": safe, "constant": constant, "coverage": covered})
+    verify.verify(level, tmp_path, only=["T1", "T10", "T15"], processes=1)
     written = {path.name for path in draw(level, tmp_path)}
-    assert written == {"safe-growth.svg", "constant-violation.svg", "growth.md", "constants.md"}
+    assert written == {"safe-growth.svg", "constant-violation.svg", "growth.md", "constants.md", "coverage.md"}
+    # No transition is uncertain: costs and certificate share all of 5 delta, and there are no balls.
+    assert (
+        "| two-actions, independent costs, s-ops | 64 | 2 | 0.25 |  |  | 0.0000 (0.125) | 0.0000 (0.125) | 0.0000 | 0 |"
+        in (tmp_path / "coverage.md").read_text()
+    )
     assert "sum lambda of S-OPS" in (tmp_path / "growth.md").read_text()
     for name in ("safe-growth.svg", "constant-violation.svg"):
         ElementTree.parse(tmp_path / name)

@@ -2,8 +2,8 @@
 
 hedgerow verify --quick              under a minute
 hedgerow verify                      some minutes; results go to out/verify-default and are resumed from there
-hedgerow verify --full               a quarter of an hour
-hedgerow verify --deterministic      the implications that need no statistics, on 1,200 long runs
+hedgerow verify --full               twenty minutes
+hedgerow verify --deterministic      the implications that need no statistics, on 1,995 long runs
 hedgerow verify --only T7 --json     one promise, with the controls that it must refute, for a machine
 """
 
@@ -29,10 +29,10 @@ app = typer.Typer(add_completion=False)
 def verify(
     quick: Annotated[bool, typer.Option("--quick", help="Short runs: under a minute on two cores.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: a quarter of an hour.")
+        bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: twenty minutes.")
     ] = False,
     deterministic: Annotated[
-        bool, typer.Option("--deterministic", help="Only what needs no statistics, on 1,200 runs of 20,000 episodes.")
+        bool, typer.Option("--deterministic", help="Only what needs no statistics, on 1,995 runs of 20,000 episodes.")
     ] = False,
     only: Annotated[
         list[str] | None, typer.Option("--only", help="A promise, T1 to T20; may be repeated or a,b,c.")

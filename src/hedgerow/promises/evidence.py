@@ -28,7 +28,8 @@ from hedgerow.results.record import heading
 
 PACKAGE = Path(__file__).parent.parent
 ASIDE = ("bench", "commands", "pages", "promises")
-"""Folders that no run depends on, but for the worlds and controls in the last one."""
+"""Folders that no run depends on, but for what is `PLAYED` in the last one."""
+PLAYED = ("worlds.py", "worlds_known.py", "logged.py", "controls/*.py")
 STEP_WISE = 20.0
 """How much longer the episodes of a broken learner take, which are not compiled."""
 
@@ -37,7 +38,7 @@ STEP_WISE = 20.0
 def sources() -> str:
     """The hash of all code that a run depends on."""
     wanted = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ASIDE]
-    wanted += [PACKAGE / "promises" / "worlds.py", *(PACKAGE / "promises" / "controls").glob("*.py")]
+    wanted += [path for pattern in PLAYED for path in (PACKAGE / "promises").glob(pattern)]
     digest = hashlib.sha256(" ".join(version(name) for name in ("numpy", "scipy", "numba")).encode())
     for source in sorted(wanted):
         digest.update(str(source.relative_to(PACKAGE)).encode() + b"\0" + source.read_bytes())

@@ -26,7 +26,8 @@ def draw(level: Level, folder: Path) -> list[Path]:
     """Write what the finished runs in `folder` allow; returns the files."""
     evidence = Evidence(level, folder)
     seen = {group: evidence.seen(group, cells) for group, cells in level.groups.items()}
-    texts = {"growth.md": growth_table(seen), "constants.md": constants_table(seen)}
+    tables = {"growth": growth_table, "constants": constants_table, "coverage": coverage_table}
+    texts = {f"{name}.md": table(seen) for name, table in tables.items()}
     for name, (lines_of, title, x, y) in FIGURES.items():
         lines = lines_of(seen)
         if lines:
@@ -163,3 +164,33 @@ def constants_table(seen: Seen) -> str:
             f"| t_bar ({title}) | {longest_search(some[0], theory):.1e} | {largest['t_bar']:,.0f} | {len(some)} |",
         ]
     return "\n".join(lines) + "\n"
+
+
+SETS = ("transition", "ball", "cost", "aggregate")
+
+
+def coverage_table(seen: Seen) -> str:
+    """How often the truth left a set at any time, beside how often it may."""
+    sets: dict[tuple[str, str, int, float], list[Observation]] = {}
+    for one in seen.get("coverage", []):
+        costs = one.spec["world"].get("kind", "independent")
+        name = f"{one.world}, {costs} costs, {one.spec['learner']['name']}"
+        sets.setdefault((name, one.preset, one.episodes, one.delta), []).append(one)
+    lines = [
+        "| world, costs, learner | T | runs | 5 delta | boxes | balls | costs | aggregate | any of them | unsafe |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for (name, _, episodes, delta), some in sorted(sets.items()):
+        shares = [_share(some, kind, delta) for kind in SETS]
+        whole = f"{sum(one['unclean'] > 0 for one in some) / len(some):.4f}"
+        unsafe = str(sum(one["unsafe"] > 0 for one in some)) if some[0]["honest_baseline"] else ""
+        told = [name, f"{episodes:,}", f"{len(some):,}", f"{5.0 * delta:g}", *shares, whole, unsafe]
+        lines.append(f"| {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _share(some: Sequence[Observation], kind: str, delta: float) -> str:
+    """The share of runs with a breach, and in brackets what is allowed."""
+    allowed = some[0][f"{kind}_share"] * delta
+    breached = sum(one[f"{kind}_breaches"] > 0 for one in some)
+    return f"{breached / len(some):.4f} ({allowed:g})" if allowed > 0.0 else ""

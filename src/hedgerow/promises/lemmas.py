@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.promise import Verdict, holds, largest_delta, never, rate, together
+from hedgerow.promises.promise import Verdict, holds, largest_delta, never, rate, rates, together
 
 TOL_BOUND = 1e-12
 """Rounding of an upper occupancy bound (T4)."""
@@ -19,21 +19,36 @@ PRIMAL_EVENTS = 9
 
 
 def judge_costs(observations: Sequence[Observation]) -> Verdict:
-    breached = [one["cost_breaches"] > 0 for one in observations]
-    return rate("a mean cost left its radius", breached, largest_delta(observations))
+    """The bounds of mean costs, and the aggregate certificate, which takes half of their probability where it is."""
+    return together(
+        *_breaches("a mean cost left its bounds", observations, "cost"),
+        *_optional("the sums of the aggregate certificate failed", observations, "aggregate"),
+    )
 
 
 def judge_transitions(observations: Sequence[Observation]) -> Verdict:
-    breached = [one["transition_breaches"] > 0 for one in observations]
-    return rate("a transition left its box", breached, 4.0 * largest_delta(observations))
+    """The boxes, and the balls, which take half of their probability where there are any."""
+    return together(
+        *_breaches("a transition left its box", observations, "transition"),
+        *_optional("a transition row left its ball", observations, "ball"),
+    )
+
+
+def _breaches(what: str, observations: Sequence[Observation], kind: str) -> list[Verdict]:
+    return rates(what, observations, lambda one: one[f"{kind}_breaches"] > 0, lambda one: one[f"{kind}_share"])
+
+
+def _optional(what: str, observations: Sequence[Observation], kind: str) -> list[Verdict]:
+    """The same where there are such sets; nothing is missing where there are none."""
+    some = [one for one in observations if one[f"{kind}_share"] > 0.0]
+    return _breaches(what, some, kind) if some else []
 
 
 def judge_feasibility(observations: Sequence[Observation]) -> Verdict:
     refuted = [one["refuted_feasibility"] > 0 for one in observations if one["clean"] or one["refuted_feasibility"]]
-    failed = [one["infeasible"] > 0 for one in observations]
     return together(
         never("a projection without a solution on the clean event", refuted),
-        rate("a projection had no solution", failed, 5.0 * largest_delta(observations)),
+        *rates("a projection had no solution", observations, lambda one: one["infeasible"] > 0, 5.0),
     )
 
 

@@ -2,9 +2,10 @@
 
 quick           under a minute on two idle cores: everything, at horizons where most curves have just begun to bend
 default         some minutes
-full            a quarter of an hour: horizons to 10^7, paper radii, at least 200 seeds for probabilities
+full            twenty minutes: horizons to 10^7, paper radii, at least 200 seeds for probabilities
 deterministic   the implications that need no statistics (T3, T4, T7, T8, T9, T18), on five worlds of the catalogue
-                against three adversaries with twenty seeds, T = 20,000, both presets, run by run
+                against three adversaries with twenty seeds, T = 20,000, all presets, run by run; worlds of which more
+                is known with five seeds
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from hedgerow.experiments.cells import PlannedCell
 from hedgerow.experiments.parts import Part
 from hedgerow.promises.controls.mislearning import Commits, MovesWrongly, SkipsFirstLayer, TimidEstimator, WrongCounts
 from hedgerow.promises.controls.misplaying import IndexOnce, PerStep, WrongBox
+from hedgerow.promises.controls.overconfident import CountsAll, FalseTies, HundredDelta, KeepsCheap
+from hedgerow.promises.logged import Logged
 from hedgerow.promises.runs import Named, runs
 from hedgerow.promises.worlds import front_loaded, gate, needle, opposed, turncoat, two_actions, wide
+from hedgerow.promises.worlds_known import buffer, chorus, cycle, fan, layered, partly_known
 
 SMALL: Part = {"name": "random-layered", "actions": 3, "constraints": 1, "layers": [1, 3, 3, 1]}
 CATALOGUE: tuple[Named, ...] = (
@@ -29,8 +33,15 @@ CATALOGUE: tuple[Named, ...] = (
     "random-layered",
     {"name": "dope-factored", "support": "known"},
 )
+EQUAL: Part = {"name": layered, "kind": "equal"}
+OPPOSITE: Part = {"name": layered, "kind": "opposite", "constraints": 2}
+INFORMED: tuple[Named, ...] = (EQUAL, OPPOSITE, partly_known, cycle, buffer, chorus)
+"""Ties, known parts, ceilings, costs that depend on each other"""
 ADVERSARIES = ("switching", "drifting", "pursuit")
-BOTH = ("paper", "sharp")
+PRESETS = ("paper", "sharp", "sharpest")
+SHARPEST = ("sharpest",)
+COVERED = (0.04, 0.01)
+"""delta of the runs that count how often sets lose the truth: 5 delta is the budget of the clean event."""
 ORACLE_CONSTANT = 1.5
 """C_P for T13 and T14: above the regret constants that are measured on the worlds where it is used."""
 
@@ -44,6 +55,7 @@ NONE: tuple[tuple[int, ...], int] = ((), 0)
 SIZES: dict[str, tuple[Any, Any, Any]] = {
     "deterministic": ((300, 1), (4_000, 2), (20_000, 2)),
     "confidence": ((500, 24), (2_000, 200), (5_000, 400)),
+    "coverage": ((300, 40), (2_000, 1_000), (3_000, 1_000)),
     "soft": ((_powers(10, 14), 4), (_powers(10, 18), 6), ((*_powers(10, 20), LONG), 4)),
     "soft paper": (NONE, (_powers(12, 18), 3), ((*_powers(12, 20), LONG), 4)),
     "soft layered": (NONE, (_powers(12, 16), 3), (_powers(12, 20), 4)),
@@ -90,7 +102,8 @@ def make_level(name: str) -> Level:
         return Level(name, {"deterministic": deterministic(20_000, 20)}, {})
     if name not in LEVELS:
         raise InvalidInput(f"there is no level {name!r}; choose one of {', '.join(LEVELS)}, deterministic")
-    return Level(name, _groups({what: sizes[LEVELS.index(name)] for what, sizes in SIZES.items()}), controls())
+    sizes = {what: sizes[LEVELS.index(name)] for what, sizes in SIZES.items()}
+    return Level(name, _groups(sizes) | {"coverage": coverage(name, *sizes["coverage"])}, controls())
 
 
 def _groups(size: dict[str, Any]) -> dict[str, list[PlannedCell]]:
@@ -127,12 +140,50 @@ def _groups(size: dict[str, Any]) -> dict[str, list[PlannedCell]]:
 
 
 def deterministic(episodes: int, seeds: int) -> list[PlannedCell]:
-    """Five worlds x three adversaries x seeds x presets x SV-OPS and S-OPS, audited."""
+    """Five worlds x three adversaries x seeds x presets x SV-OPS and S-OPS, audited; and under the preset sharpest,
+    with a quarter of the seeds, the worlds of which more is known, and S-OPS with a log.
+    """
+    plain, known = (
+        [(world, learner) for world in worlds for learner in ("sv-ops", "s-ops")] for worlds in (CATALOGUE, INFORMED)
+    )
+    return [
+        *_audited(plain, episodes, seeds, PRESETS),
+        *_audited([*known, (EQUAL, Logged)], episodes, max(1, seeds // 4), SHARPEST),
+    ]
+
+
+def _audited(
+    pairs: Sequence[tuple[Named, Named]], episodes: int, seeds: int, presets: Sequence[str]
+) -> list[PlannedCell]:
     return [
         cell
-        for world in CATALOGUE
-        for learner in ("sv-ops", "s-ops")
-        for cell in runs(world, learner, episodes, seeds, adversaries=ADVERSARIES, presets=BOTH, delta=0.01, audit=True)
+        for world, learner in pairs
+        for cell in runs(
+            world, learner, episodes, seeds, adversaries=ADVERSARIES, presets=presets, delta=0.01, audit=True
+        )
+    ]
+
+
+def coverage(level: str, episodes: int, seeds: int) -> list[PlannedCell]:
+    """The preset sharpest, whose sets spend much of what they may: how often do they lose the truth?
+
+    S-OPS with costs of an episode that are independent, and all equal; a quarter of the seeds for sets with other
+    shares of delta: those of SV-OPS, of a world without uncertain transitions, of balls. At the level full with both
+    budgets.
+    """
+    few = seeds // 4
+    wanted: list[tuple[Named, str, int, int]] = [
+        (SMALL, "s-ops", episodes, seeds),
+        (EQUAL, "s-ops", episodes, seeds if level == "full" else few),
+        (SMALL, "sv-ops", episodes, few),
+        (two_actions, "s-ops", episodes, few),
+        (fan, "s-ops", episodes // 3, few),
+    ]
+    return [
+        cell
+        for world, learner, T, count in wanted
+        for delta in (COVERED if level == "full" else COVERED[:1])
+        for cell in runs(world, learner, T, count, adversaries=("drifting",), presets=SHARPEST, delta=delta)
     ]
 
 
@@ -171,5 +222,9 @@ def controls() -> dict[str, list[PlannedCell]]:
         "explore-then-commit": runs(two_actions, Commits, (2**7, 2**8, 2**9), 2, adversaries=("turning",)),
         "wrong-box": runs(gate, WrongBox, 200, 1),
         "backward-steps": runs(two_actions, MovesWrongly, 1000, 1, adversaries=noisy),
+        "hundred-delta": runs(SMALL, HundredDelta, 300, 60, adversaries=drifting, presets=SHARPEST, delta=0.002),
+        "false-ties": runs(SMALL, FalseTies, 300, 4, presets=SHARPEST),
+        "selected-log": runs(EQUAL, KeepsCheap, 100, 3, presets=SHARPEST),
+        "counts-all": runs(chorus, CountsAll, 300, 12, presets=SHARPEST),
         "timid-estimator": runs(two_actions, TimidEstimator, 400, 4, adversaries=noisy, estimator=True),
     }

@@ -11,6 +11,8 @@ from hedgerow.promises.observation import Observation
 
 LEVEL = 0.99
 """Of all intervals; bounds of probabilities are one-sided, each at this level."""
+Share = float | Callable[["Observation"], float]
+"""How often something may fail, as a multiple of delta: in all runs alike, or run by run"""
 
 
 class Status(Enum):
@@ -69,6 +71,25 @@ def rate(what: str, failed: Iterable[bool], allowed: float) -> Verdict:
     sentence = f"{what} in {failures} of {runs} runs: probability within [{low:.3f}, {high:.3f}], allowed {allowed:.3g}"
     figures = {"failures": float(failures), "runs": float(runs), "low": low, "high": high, "allowed": allowed}
     return Verdict(Status.REFUTED if low > allowed else Status.HOLDS, sentence, figures)
+
+
+def rates(
+    what: str, observations: Sequence[Observation], failed: Callable[[Observation], bool], share: Share
+) -> list[Verdict]:
+    """`rate`, separately for runs that may fail with different probabilities: `share` times delta, 0 for those in which
+    there is nothing that could fail.
+
+    Thrown together, those that may fail more often would cover for the others.
+    """
+    sets: dict[float, list[Observation]] = {}
+    for one in observations:
+        allowed = share(one) * one.delta if callable(share) else share * one.delta
+        sets.setdefault(round(allowed, 12), []).append(one)
+    return [
+        rate(f"{what} ({', '.join(sorted({one.preset for one in some}))})", map(failed, some), min(1.0, allowed))
+        for allowed, some in sorted(sets.items())
+        if allowed > 0.0
+    ] or [untested(f"no run in which {what} could have happened")]
 
 
 def clopper_pearson(failures: int, runs: int) -> tuple[float, float]:

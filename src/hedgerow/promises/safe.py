@@ -9,7 +9,7 @@ import numpy as np
 from hedgerow.promises.growth import growth, safe_prefix, split
 from hedgerow.promises.lower import by_margin, margin_law
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.promise import Verdict, any_of, holds, largest_delta, never, rate, refuted, together, untested
+from hedgerow.promises.promise import Verdict, any_of, holds, never, rates, refuted, together, untested
 
 TOL_MIXING = 1e-9
 
@@ -17,13 +17,16 @@ TOL_MIXING = 1e-9
 def judge_safety(observations: Sequence[Observation]) -> Verdict:
     """Searches (CV-OPS) count from the end of their first phase."""
     told = [one for one in observations if one["honest_baseline"]]
-    unsafe = [(one["unsafe_after"] if one["searched"] else one["unsafe"]) > 0 for one in told]
     worst = max((one["worst"] for one in told if not one["searched"]), default=np.nan)
     detail = f"largest excess over a threshold {worst:.1e}" if np.isfinite(worst) else ""
     return together(
         never("an unsafe episode on the clean event", [one["refuted_safety"] > 0 for one in told], detail),
-        rate("an episode was unsafe", unsafe, 5.0 * largest_delta(observations)),
+        *rates("an episode was unsafe", told, _is_unsafe, 5.0),
     )
+
+
+def _is_unsafe(one: Observation) -> bool:
+    return (one["unsafe_after"] if one["searched"] else one["unsafe"]) > 0
 
 
 def judge_mixing_range(observations: Sequence[Observation]) -> Verdict:

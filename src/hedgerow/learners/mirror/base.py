@@ -37,10 +37,8 @@ from hedgerow.compiling.kernels import as_python
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate_rule
-from hedgerow.estimates.balls import BallRule, make_balls, wide_rows
+from hedgerow.estimates.balls import BallRule, make_balls
 from hedgerow.estimates.boxes import make_box_rule
-from hedgerow.estimates.shares import make_shares
-from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.ledger import Budget, Ledger
 from hedgerow.learners.mirror.absorbing import log_for, take_in
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
@@ -49,6 +47,7 @@ from hedgerow.learners.mirror.plans import Baselines, MirrorPlan
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy
 from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_settings, names_of
+from hedgerow.learners.mirror.spending import make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
 from hedgerow.learners.ownership import Turn, exclusive
@@ -137,10 +136,7 @@ class MirrorLearner(ABC):
         search_rule: SearchRule | None = None,
     ) -> Core:
         settings, layout, m = self.settings, self.layout, self.view.num_constraints
-        unknowns = make_unknowns(layout, m, self.view.knowledge, ties=settings.ties)
-        wide = wide_rows(unknowns, settings.ball_from if self.mixes else 0)
-        num_balls = int(wide[unknowns.counted_rows].sum())
-        shares = make_shares(unknowns, aggregate=settings.aggregate and self.mixes, num_balls=num_balls)
+        unknowns, wide, num_balls, shares = make_spending(self.view, settings, mixes=self.mixes)
         radii = settings.confidence.rule(layout, m, self.delta, self.episodes, unknowns, shares)
         num_baselines = len(baseline.policies)
         kind = settings.mixture_bound

@@ -5,7 +5,7 @@ With q = q^{P,pi_hat_t} of the learner's own policy, q_hat_t its iterate, xi the
     sum |q - q_hat|_1     sum (1 - lambda) |q - q_hat|_1     2 sum xi^T q_hat     sum of the residuals of PROJ
     sum (l_hat_t - (q_t / u_t) l_t)(x,a)                     per pair, u_t on all pairs           (on request)
     the regrets of the two players in the first phase of CV-OPS
-    episodes that began with a mean cost, or a transition row, outside its confidence set
+    episodes that began with a mean cost, a transition row, or the sums of the aggregate certificate outside their sets
 
 A run that nobody asks for them pays nothing: the compiled loop is compiled once with notes and once without.
 """
@@ -56,6 +56,10 @@ class NoteTallies(Record):
     """A mean cost"""
     transition_breaches: int
     """A transition row"""
+    ball_breaches: int
+    """A transition row, by its ball"""
+    aggregate_breaches: int
+    """The sums of the aggregate certificate"""
 
 
 class Notes(Bundle):
@@ -115,8 +119,11 @@ def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> Non
     sums.width += width
     sums.weighted += (1.0 - lam) * width
     sums.radii += radii
-    notes.tallies.cost_breaches += 1 if watch.tallies.outside_g > 0 else 0
-    notes.tallies.transition_breaches += 1 if watch.tallies.outside_p > 0 else 0
+    breaches, now = notes.tallies, watch.sets.tallies
+    breaches.cost_breaches += 1 if now.costs > 0 else 0
+    breaches.transition_breaches += 1 if now.transitions > 0 else 0
+    breaches.ball_breaches += 1 if now.balls > 0 else 0
+    breaches.aggregate_breaches += 1 if now.sums > 0 else 0
     if core.search.active:
         phi, binding = state.search.weights, core.search.binding
         for r in range(len(own)):

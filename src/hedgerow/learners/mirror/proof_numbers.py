@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray
-from hedgerow.learners.mirror.notes import Notes, NoteSums
+from hedgerow.learners.mirror.notes import Notes, NoteSums, NoteTallies
 from hedgerow.learners.mirror.regret_constants import primal_constant
 from hedgerow.learners.mirror.simplex_ogd import regret_constant
+from hedgerow.learners.mirror.spending import make_spending
 from hedgerow.planning.induction import backward_induction
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) ->
     """What is one number per run; `comparator` is q* (num_rows,).
 
     steps, log_argument          L, and |X||A|m/delta: what stands in the logarithms of the bounds beside T
-    cost_, transition_breaches   episodes that began with a mean cost, a transition row, outside its confidence set
+    ..._breaches                 episodes that began with a mean cost, a transition row, a row by its ball, the sums of
+                                 the aggregate certificate outside their sets
+    ..._share                    the probability that this may ever happen, as a multiple of delta; 0 where it cannot
     honest_baseline              1 if there is a baseline that costs no more than it was said to
     first_mixing                 lambda_0
     optimism, optimism_bound     max over pairs of sum (l_hat - (q/u) l), and ln(|X||A|/delta) / (2 gamma)
@@ -51,11 +54,15 @@ def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) ->
     learner, watch, layout, stop = watcher.learner, watcher.watch, watcher.learner.layout, watcher.at_stop
     pairs, searched = layout.num_states * layout.num_actions, hasattr(learner, "rho_hat")
     binding = len(learner.view.binding)
+    unknowns, _, _, shares = make_spending(learner.view, learner.settings, mixes=learner.mixes)
     return {
         "steps": layout.steps,
         "log_argument": float(pairs * max(1, learner.view.num_constraints)) / learner.delta,
-        "cost_breaches": notes.tallies.cost_breaches,
-        "transition_breaches": notes.tallies.transition_breaches,
+        **{name: getattr(notes.tallies, name) for name in NoteTallies.fields},
+        "cost_share": shares.costs,
+        "transition_share": shares.transitions if unknowns.num_triples else 0.0,
+        "ball_share": shares.balls,
+        "aggregate_share": shares.aggregate,
         "honest_baseline": int(len(watch.baseline) > 0 and not watch.tallies.false_baseline),
         "first_mixing": watch.sums.first_mixing,
         "optimism": float(np.max(notes.optimism)) if len(notes.optimism) else nan,

@@ -1,7 +1,7 @@
 """Watching the proofs of the mirror-descent family while it runs, against the truth that only a simulation knows:
 
-whether the confidence sets hold the truth (the clean event), whether u >= q on the visited pairs, whether a projection
-failed although the event was clean, and the two sides of the mirror-descent inequality
+whether the confidence sets hold the truth (the clean event, `watch_sets.py`), whether u >= q on the visited pairs,
+whether a projection failed although the event was clean, and the two sides of the mirror-descent inequality
 
     sum_t l_hat_t^T (q_hat_t - q) <= L ln(|X|^2|A|)/eta + eta sum_t q_hat_t^T l_hat_t^2,
 
@@ -23,9 +23,8 @@ from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import MIXTURE, Core
 from hedgerow.learners.mirror.mixing import cost_bounds
 from hedgerow.learners.mirror.state import PROJECTED, RELAXED
+from hedgerow.learners.mirror.watch_sets import TOL_CLEAN, Sets, is_clean, look_at_rows, look_at_sums, make_sets
 from hedgerow.model.layout import Layout
-
-TOL_CLEAN = 1e-12
 
 
 class WatchSums(Record):
@@ -58,10 +57,6 @@ class WatchSums(Record):
 class WatchTallies(Record):
     """Whole numbers that it keeps."""
 
-    outside_p: int
-    """Rows whose transitions are outside their confidence set at present"""
-    outside_g: int
-    """Rows whose mean costs are"""
     refuted_feasibility: int
     """Projections without a solution although the event was clean"""
     refuted_safety: int
@@ -107,8 +102,8 @@ class Watch(Bundle):
     """(num_rows,): q of the learner's own policy in an audit; else empty"""
     upper_reach: FloatArray
     """(num_states,): largest reach probabilities in an audit; else empty"""
-    outside: IntArray
-    """(num_rows, 2): whether the transitions, and the costs, of a row are outside their confidence sets"""
+    sets: Sets
+    """Whether the truth is in the confidence sets"""
     mark_sums: FloatArray
     """(C, fields of `sums`)"""
     mark_bounds: FloatArray
@@ -131,7 +126,7 @@ def make_watch(
         baseline=np.zeros(0),
         own=np.zeros(rows if audit else 0),
         upper_reach=np.zeros(layout.num_states if audit else 0),
-        outside=np.zeros((rows, 2), dtype=np.int64),
+        sets=make_sets(core, world),
         mark_sums=np.zeros((num_marks, len(WatchSums.fields))),
         mark_bounds=np.zeros((num_marks, m)),
         mark_counters=np.zeros((num_marks, len(Counters.fields)), dtype=np.int64),
@@ -148,20 +143,20 @@ def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
     tallies.seen_segment = core.state.numbers.segment
     watch.sums.now_eta = core.state.reals.eta
     watch.sums.mirror_restarts += 1.0 / core.state.reals.eta
-    watch_rows(core, world, core.buffers.all_rows, watch)
+    sets = make_sets(core, world)
     if not len(baseline.policies):
-        return watch.replace(baseline=np.zeros(0))
-    mixture, occupancy = np.zeros(len(watch.outside)), np.zeros(len(watch.outside))
+        return watch.replace(baseline=np.zeros(0), sets=sets)
+    mixture, occupancy = np.zeros(len(watch.estimates)), np.zeros(len(watch.estimates))
     reach = np.zeros(len(core.buffers.reach))
     for policy in baseline.policies:
         forward(core.index, world.transitions, policy, reach, occupancy)
         mixture += occupancy / len(baseline.policies)
-    steps, alpha, beta = len(core.buffers.trace.u), baseline.thresholds, baseline.costs
-    weights = [(steps - alpha[i]) / (steps - beta[i]) for i in baseline.binding]
+    most, alpha, beta = baseline.ceilings, baseline.thresholds, baseline.costs
+    weights = [(most[i] - alpha[i]) / (most[i] - beta[i]) for i in baseline.binding]
     watch.sums.first_mixing = max(weights, default=0.0)
     # The true costs of a baseline that is told exactly may exceed what was told by rounding.
     tallies.false_baseline = int(np.any((world.mean_costs.T @ mixture - beta)[baseline.binding] > TOL_CLEAN))
-    return watch.replace(baseline=mixture)
+    return watch.replace(baseline=mixture, sets=sets)
 
 
 @kernel
@@ -178,7 +173,7 @@ def occupy(core: Core, world: KernelWorld, scores: Scores, watch: Watch) -> None
 def watch_plan(core: Core, world: KernelWorld, scores: Scores, curves: Curves, watch: Watch) -> None:
     """Look at the episode that is about to be played, after its scores have been added."""
     sums, tallies, counters, lam = watch.sums, watch.tallies, watch.counters, core.state.reals.mixing
-    clean = tallies.outside_p == 0 and tallies.outside_g == 0
+    clean = is_clean(watch.sets)
     if len(watch.own) > 0:
         forward(core.index, world.transitions, core.state.policy, watch.upper_reach, watch.own)
         _audit(core, clean, watch)
@@ -213,7 +208,7 @@ def _audit(core: Core, clean: bool, watch: Watch) -> None:
     width = 0.0
     for r in range(len(state.policy)):
         u, q = state.policy[r] * reach[r // core.index.num_actions], watch.own[r]
-        if watch.tallies.outside_p == 0:
+        if watch.sets.tallies.transitions == 0:
             sums.least_excess = min(sums.least_excess, u - q)
         width += abs(u - q) + abs(q - exp(state.log_weight[r])) + 2.0 * state.boxes.xi[r] * u
     if not clean or len(watch.baseline) == 0 or state.numbers.last_status != PROJECTED:
@@ -230,7 +225,7 @@ def watch_learning(core: Core, world: KernelWorld, rows: IntArray, scores: Score
     """Add what was learnt from the visited rows (n,); the projection may still be open."""
     trace, sums, tallies, numbers = core.buffers.trace, watch.sums, watch.tallies, core.state.numbers
     # u comes from the boxes before this episode, and so does the tally; cached bounds from still earlier ones.
-    bounded = tallies.outside_p == 0 and core.rule.mixture_bound == MIXTURE
+    bounded = watch.sets.tallies.transitions == 0 and core.rule.mixture_bound == MIXTURE
     bounded &= len(core.state.baseline_u) == 0 or watch.counters.unclean == 0
     for k in range(len(rows)):
         q_hat, estimate = trace.q_hat[k], trace.estimate[k]
@@ -244,39 +239,20 @@ def watch_learning(core: Core, world: KernelWorld, rows: IntArray, scores: Score
         tallies.seen_segment = numbers.segment
         sums.now_eta = core.state.reals.eta
         sums.mirror_restarts += 1.0 / core.state.reals.eta
+    look_at_sums(core, world, rows, watch.sets)
     if not core.rule.epochs:
-        watch_rows(core, world, rows, watch)
+        look_at_rows(core, world, rows, watch.sets)
     elif numbers.epochs != tallies.seen_epochs:
         tallies.seen_epochs = numbers.epochs
-        watch_rows(core, world, core.buffers.all_rows, watch)
-
-
-@kernel
-def watch_rows(core: Core, world: KernelWorld, rows: IntArray, watch: Watch) -> None:
-    """Whether the truth of some rows is within their confidence sets now."""
-    boxes, row_start, outside = core.state.boxes, core.index.row_start, watch.outside
-    for r in rows:
-        outside_p = outside_g = 0
-        for j in range(row_start[r], row_start[r + 1]):
-            p = world.transitions[j]
-            if p < boxes.lower[j] - TOL_CLEAN or p > boxes.upper[j] + TOL_CLEAN:
-                outside_p = 1
-        for i in range(world.mean_costs.shape[1]):
-            g = world.mean_costs[r, i]
-            if g < boxes.cost_lower[r, i] - TOL_CLEAN or g > boxes.cost_upper[r, i] + TOL_CLEAN:
-                outside_g = 1
-        watch.tallies.outside_p += outside_p - outside[r, 0]
-        watch.tallies.outside_g += outside_g - outside[r, 1]
-        outside[r, 0] = outside_p
-        outside[r, 1] = outside_g
+        look_at_rows(core, world, core.buffers.all_rows, watch.sets)
 
 
 @kernel
 def watch_close(core: Core, mark: int, watch: Watch) -> None:
     """After the projection: note a broken promise, and what to keep if the episode is the checkpoint `mark` >= 0."""
-    tallies, counters, numbers = watch.tallies, watch.counters, core.state.numbers
-    if numbers.last_status == RELAXED and tallies.outside_p == 0 and tallies.outside_g == 0:
-        tallies.refuted_feasibility += 1
+    counters, numbers, now = watch.counters, core.state.numbers, watch.sets.tallies
+    if numbers.last_status == RELAXED and now.transitions == 0 and now.costs == 0:
+        watch.tallies.refuted_feasibility += 1
     if mark >= 0:
         watch.sums.now_residual = core.state.reals.cost_residual
         counters.status, counters.infeasible = numbers.last_status, numbers.infeasible

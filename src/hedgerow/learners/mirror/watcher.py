@@ -37,8 +37,8 @@ from hedgerow.learners.mirror.watch import (
     watch_close,
     watch_learning,
     watch_plan,
-    watch_rows,
 )
+from hedgerow.learners.mirror.watch_sets import look_at_rows
 from hedgerow.learners.watching import Stage
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class MirrorWatcher:
         core = self.learner.core
         if core.state.logged.episodes != self._logged:
             self._logged = core.state.logged.episodes
-            watch_rows(core, self.stage.world, core.buffers.all_rows, self.watch)
+            look_at_rows(core, self.stage.world, core.buffers.all_rows, self.watch.sets)
 
     # What was seen ---------------------------------------------------------------------------------------------------
 

@@ -31,5 +31,9 @@ CONTROLS = (
     Control("explore-then-commit", "explores for T/8 episodes, then keeps the best", ("T6",)),
     Control("wrong-box", "projects onto transitions that exclude the true ones", ("T3",)),
     Control("backward-steps", "mirror descent moves towards the losses", ("T18",)),
+    Control("hundred-delta", "all sets are made for 100 delta", ("T1", "T2")),
+    Control("false-ties", "rows are said to share their laws, and do not", ("T1", "T2")),
+    Control("selected-log", "a log that has lost the dearer half of its episodes", ("T1",)),
+    Control("counts-all", "all visits of a cost law count, where all costs of an episode are one", ("T1",)),
     Control("timid-estimator", "divides losses by a tenth of u", ("T19",)),
 )

@@ -1,0 +1,39 @@
+"""What a learner estimates, and the shares of delta that its confidence sets may fail with.
+
+Intervals of the kind `kt` split 5 delta among costs, boxes, balls and the aggregate certificate (`shares.py`). All
+other radii have the paper's budgets, delta for costs and 4 delta for transitions, and neither balls nor a certificate.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hedgerow.checks import BoolArray
+from hedgerow.estimates.balls import wide_rows
+from hedgerow.estimates.shares import Shares, make_shares
+from hedgerow.estimates.unknowns import Unknowns, make_unknowns
+from hedgerow.learners.mirror.settings import Settings
+from hedgerow.model.view import View
+
+PAPER = Shares(costs=1.0, transitions=4.0, aggregate=0.0, balls=0.0)
+
+
+class Spending(NamedTuple):
+    """See the module's text."""
+
+    unknowns: Unknowns
+    wide: BoolArray
+    """(num_rows,): the rows that have a ball"""
+    num_balls: int
+    shares: Shares
+
+
+def make_spending(view: View, settings: Settings, *, mixes: bool) -> Spending:
+    """Of a learner on `view`; `mixes` says whether it needs upper bounds of its own costs."""
+    unknowns = make_unknowns(view.layout, view.num_constraints, view.knowledge, ties=settings.ties)
+    wide = wide_rows(unknowns, settings.ball_from if mixes else 0)
+    num_balls = int(wide[unknowns.counted_rows].sum())
+    shares = PAPER
+    if settings.radii == "kt":
+        shares = make_shares(unknowns, aggregate=settings.aggregate and mixes, num_balls=num_balls)
+    return Spending(unknowns, wide, num_balls, shares)
