@@ -25,7 +25,6 @@ WITH_EXAMPLES = (
     "README.md",
     "docs/learners.md",
     "docs/knowledge.md",
-    "docs/knowledge-view.md",
     "docs/own-learner.md",
     "docs/gymnasium.md",
     "docs/projection.md",
