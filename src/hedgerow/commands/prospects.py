@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 EXPLAINED = (
     "from: every episode explores, and the own policy is the one above. to: only the episodes of the own policy "
-    "explore, and it is as optimistic as S-OPS may be: it costs as much as its bounds do not notice. In five of six "
-    "worlds runs were between the two, in one above (docs/experiments.md). The aggregate certificate of `sharpest` is "
-    "left out; it can only help."
+    "explore, and it is as optimistic as S-OPS may be: it costs as much as its bounds do not notice. Of runs in six "
+    "worlds four were between the two, one a little below and one above (docs/experiments.md). The aggregate "
+    "certificate of `sharpest` is left out; it can only help."
 )
 
 
