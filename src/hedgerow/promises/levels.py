@@ -222,7 +222,7 @@ def controls() -> dict[str, list[PlannedCell]]:
         "explore-then-commit": runs(two_actions, Commits, (2**7, 2**8, 2**9), 2, adversaries=("turning",)),
         "wrong-box": runs(gate, WrongBox, 200, 1),
         "backward-steps": runs(two_actions, MovesWrongly, 1000, 1, adversaries=noisy),
-        "hundred-delta": runs(SMALL, HundredDelta, 300, 60, adversaries=drifting, presets=SHARPEST, delta=0.002),
+        "hundred-delta": runs(SMALL, HundredDelta, 300, 24, adversaries=drifting, presets=SHARPEST, delta=0.004),
         "false-ties": runs(SMALL, FalseTies, 300, 4, presets=SHARPEST),
         "selected-log": runs(EQUAL, KeepsCheap, 100, 3, presets=SHARPEST),
         "counts-all": runs(chorus, CountsAll, 300, 12, presets=SHARPEST),
