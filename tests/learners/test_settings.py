@@ -9,7 +9,7 @@ import pytest
 from learner_cases import KINDS, make_learner, random_world
 
 import hedgerow as hr
-from hedgerow.learners.mirror.settings import PRESETS, Settings, from_meta, make_settings, to_meta
+from hedgerow.learners.mirror.settings import PRESETS, WIDE, Settings, from_meta, make_settings, to_meta
 
 ALL = frozenset(to_meta(Settings())) - {"preset"}
 WORLD = random_world(0)
@@ -25,7 +25,9 @@ def test_the_presets() -> None:
     assert settings("paper") == Settings()
     sharp = {"radii": "tight", "clip_costs": True, "joint_cost": True, "baseline_bound": "each"}
     assert settings("sharp") == Settings(preset="sharp", **sharp)
-    assert settings() == Settings(preset="sharpest", ties=True, aggregate=True, ball_from=8, **{**sharp, "radii": "kt"})
+    best = {"radii": "kt", "ties": True, "aggregate": True, "ball_from": WIDE, "search_radius": "variance"}
+    assert settings() == Settings(preset="sharpest", **{**sharp, **best})
+    assert WIDE > 1
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -122,7 +124,7 @@ def test_only_learners_that_mix_have_switches_for_bounds_of_their_costs(name: st
 def test_settings_are_plain_values_and_back(preset: str) -> None:
     found = settings(preset)
     assert from_meta(to_meta(found)) == found
-    older = {k: v for k, v in to_meta(settings("sharp")).items() if k not in ("ties", *OF_KT)}
+    older = {k: v for k, v in to_meta(settings("sharp")).items() if k not in ("ties", "search_radius", *OF_KT)}
     assert from_meta(older) == settings("sharp")  # a file of an earlier release
     with pytest.raises(hr.InvalidInput, match="unknown switch 'more'"):
         from_meta({**to_meta(found), "more": 1})
