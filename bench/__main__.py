@@ -8,7 +8,8 @@
     python -m bench calls                  what calls from Python cost, beside the mathematics inside them
     python -m bench compile --quick        what compilation costs, in fresh processes with an empty cache
     python -m bench cores                  episodes per second on one and on two processes
-    python -m bench samples --quick        how many episodes the preset `sharp` saves
+    python -m bench presets --quick        what an episode of `sharpest` costs beside one of `sharp`
+    python -m bench samples --quick        how many episodes the preset `sharpest` saves
     python -m bench ev-workday --quick     what each learner saves on real charger-days
 
 `python -m bench NAME --help` lists the options. Exit code 1: an answer was wrong. 2: the request cannot be met.
@@ -30,6 +31,7 @@ BENCHMARKS = {
     "calls": ("bench.calls", "Calls"),
     "compile": ("bench.compilation", "Compilation"),
     "cores": ("bench.cores", "Cores"),
+    "presets": ("bench.presets", "PresetTimes"),
     "samples": ("bench.samples", "Samples"),
     "ev-workday": ("bench.ev_workday", "EVWorkday"),
 }

@@ -96,7 +96,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
         plain, missing = plain_learners(world, own, record(world, copied(own), self.turns, self.seed + 2))
         advance(f"{world.label}, warm")
         able: list[Contender] = [*compiled, *plain]
-        samples = self._take_turns(able, lambda: advance(world.label))
+        samples = self.take_turns(able, lambda: advance(world.label))
         ours = float(np.median(samples[OURS]))
         rows = []
         for contender in able:
@@ -108,7 +108,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
     def compiled(self, world: BenchWorld) -> dict[str, Compiled]:
         """Our learners after their warm-up, by name, and the floor of the first."""
         learners = our_learners(world, self.episodes)
-        found = {name: self._warmed(world, name, each) for name, each in learners.items()}
+        found = {name: self.warmed(world, name, each) for name, each in learners.items()}
         return found | {FLOOR: self._floor(world, found[OURS])}
 
     def _floor(self, world: BenchWorld, ours: Compiled) -> Compiled:
@@ -117,7 +117,8 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
         learner.core = learner.core.replace(rule=learner.core.rule.replace(tol=np.inf))
         return Compiled(FLOOR, learner, Simulation(world.cmdp, world.loss, learner, self.seed + 1), ours.per_turn)
 
-    def _warmed(self, world: BenchWorld, name: str, learner: MirrorLearner) -> Compiled:
+    def warmed(self, world: BenchWorld, name: str, learner: MirrorLearner) -> Compiled:
+        """The learner after its warm-up, in the compiled loop."""
         episodes = self.warm_up if world.triples <= LARGE else self.warm_up // 8
         warm_up = Simulation(world.cmdp, world.loss, learner, self.seed, episodes=episodes)
         warm_up.advance(episodes // 2)  # compiles, if need be
@@ -127,7 +128,8 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
         per_turn = int(np.clip(self.turn / price, 10, self.most_per_turn))
         return Compiled(name, learner, Simulation(world.cmdp, world.loss, learner, self.seed + 1), per_turn)
 
-    def _take_turns(self, able: Sequence[Contender], advance: Callable[[], None]) -> dict[str, list[float]]:
+    def take_turns(self, able: Sequence[Contender], advance: Callable[[], None]) -> dict[str, list[float]]:
+        """Seconds per episode of all contenders, by name."""
         samples: dict[str, list[float]] = {contender.name: [] for contender in able}
         spent = dict.fromkeys(samples, 0.0)
         for i in range(self.turns):

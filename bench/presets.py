@@ -1,0 +1,107 @@
+"""`python -m bench presets`: what an episode of the preset `sharpest` costs beside one of `sharp`, by turns.
+
+Worlds, warm-up and turns are those of `python -m bench episode`; times are medians of processor time. The goal is at most
+half as much again at 45 and 240 triples, and 1.3 times beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from bench import terminal
+from bench.benchmark import Benchmark, option
+from bench.episode import DELTA, EpisodeSpeed
+from bench.episode_worlds import LABELS, BenchWorld
+from bench.timing import duration
+from hedgerow import output
+from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.mirror.settings import Preset
+from hedgerow.learners.mirror.sops import SOPS
+from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.planning import offline
+
+PRESETS: tuple[Preset, Preset] = ("sharp", "sharpest")
+LEARNERS = ("SV-OPS", "S-OPS")
+SMALL = 240
+"""Triples up to which the first goal holds"""
+GOALS = (1.5, 1.3)
+
+
+@dataclass(frozen=True)
+class PresetRow:
+    """A learner in a world: seconds per episode."""
+
+    world: str
+    triples: int
+    learner: str
+    sharp: float
+    sharpest: float
+
+    @property
+    def ratio(self) -> float:
+        return self.sharpest / self.sharp
+
+    @property
+    def goal(self) -> float:
+        return GOALS[0] if self.triples <= SMALL else GOALS[1]
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.ratio <= self.goal else "not met"
+
+
+@dataclass(frozen=True)
+class PresetTimes(Benchmark[list[PresetRow]]):
+    """Time of an episode under `sharp` and `sharpest`, by turns."""
+
+    name, json_file = "presets", "preset-times.json"
+
+    worlds: int = option(len(LABELS), "only the first so many of the seven worlds")
+    warm_up: int = option(8_000, "episodes before the first that is timed")
+    turns: int = option(40, "of each")
+
+    @classmethod
+    def quick(cls) -> Self:
+        return cls(worlds=2, warm_up=4_000, turns=12)
+
+    def run(self) -> list[PresetRow]:
+        rows: list[PresetRow] = []
+        labels = list(LABELS)[: self.worlds]
+        with terminal.progress("bench presets", len(labels) * self.turns) as advance:
+            for label in labels:
+                world = LABELS[label]()
+                rows += self._one_world(world, lambda world=world: advance(world.label))  # type: ignore[misc]
+        return rows
+
+    def _one_world(self, world: BenchWorld, advance: Any) -> list[PresetRow]:
+        speed = EpisodeSpeed(warm_up=self.warm_up, turns=self.turns)
+        able = [
+            speed.warmed(world, f"{learner} {preset}", _learner(world, learner, preset, speed.episodes))
+            for learner in LEARNERS
+            for preset in PRESETS
+        ]
+        samples = speed.take_turns(able, advance)
+        medians = {name: float(np.median(times)) for name, times in samples.items()}
+        return [
+            PresetRow(world.label, world.triples, learner, *(medians[f"{learner} {preset}"] for preset in PRESETS))
+            for learner in LEARNERS
+        ]
+
+    def shown(self, found: list[PresetRow]) -> Iterator[output.Table | str]:
+        columns = ["world", "learner", "triples", "sharp", "sharpest", "ratio", "asked", ""]
+        table = output.Table("time of an episode", columns, num_text=2, num_keys=2)
+        for row in found:
+            times = [duration(row.sharp), duration(row.sharpest), f"{row.ratio:.2f}x", f"<= {row.goal:g}x"]
+            table.add_row(row.world, row.learner, f"{row.triples:,}", *times, row.verdict)
+        yield table
+
+
+def _learner(world: BenchWorld, name: str, preset: Preset, episodes: int) -> MirrorLearner:
+    view = world.cmdp.view()
+    if name == "SV-OPS":
+        return SVOPS(view, episodes, DELTA, preset)
+    return SOPS(view, episodes, DELTA, preset, baseline=offline.slater(world.cmdp))
