@@ -1,7 +1,7 @@
 """`python -m bench presets`: what an episode of the preset `sharpest` costs beside one of `sharp`, by turns.
 
-Worlds, warm-up and turns are those of `python -m bench episode`; times are medians of processor time. The goal is at most
-half as much again at 45 and 240 triples, and 1.3 times beyond.
+Worlds, warm-up and turns are those of `python -m bench episode`; times are medians of processor time. The goal is at
+most half as much again at 45 and 240 triples, and 1.3 times beyond.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class PresetTimes(Benchmark[list[PresetRow]]):
         with terminal.progress("bench presets", len(labels) * self.turns) as advance:
             for label in labels:
                 world = LABELS[label]()
-                rows += self._one_world(world, lambda world=world: advance(world.label))  # type: ignore[misc]
+                rows += self._one_world(world, lambda world=world: advance(world.label))
         return rows
 
     def _one_world(self, world: BenchWorld, advance: Any) -> list[PresetRow]:

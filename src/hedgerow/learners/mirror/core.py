@@ -123,6 +123,10 @@ class Buffers(Bundle):
     """(num_rows,): 0, 1, ..."""
     changed: IntArray
     """(2 num_rows,): the rows whose boxes an episode changed, where these are refreshed gradually"""
+    touched: IntArray
+    """(num_rows,): these and the visited ones, each once, where rows share laws"""
+    before: FloatArray
+    """(m,): bounds before a certificate was asked"""
     trace: Trace
     marks: Marks
     certificate: AggregateScratch
@@ -171,6 +175,8 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
         reach=np.zeros(layout.num_states),
         all_rows=np.arange(layout.num_rows, dtype=np.int64),
         changed=np.zeros(2 * layout.num_rows, dtype=np.int64),
+        touched=np.zeros(layout.num_rows, dtype=np.int64),
+        before=np.zeros(len(state.bounds)),
         trace=_make_trace(layout.steps),
         marks=Marks(),
         certificate=make_aggregate_scratch(layout),

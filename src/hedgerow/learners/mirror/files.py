@@ -21,7 +21,7 @@ from hedgerow.learners.mirror import settings as switches
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_numbers import restored_coin
 from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
-from hedgerow.learners.mirror.state import Logged, Reals, flat_arrays
+from hedgerow.learners.mirror.state import Logged, Patience, Reals, flat_arrays
 from hedgerow.learners.ownership import in_turn
 from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
@@ -164,6 +164,7 @@ def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
         **{f"state.aggregate.{name}": array for name, array in flat_arrays(no_aggregate()).items()},
         **{f"state.balls.{name}": array for name, array in flat_arrays(no_balls()).items()},
         "state.search.squares": np.zeros_like(arrays["state.search.cost_sums"]),
+        "state.patience": np.zeros(len(Patience.fields), dtype=np.int64),
         "state.logged": np.zeros(len(Logged.fields), dtype=np.int64),
     }
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.kernels import kernel
+from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.estimates.aggregate import set_cost_centre, set_transition_centre
 from hedgerow.estimates.aggregate_bounds import aggregate_bounds
 from hedgerow.estimates.balls import joint_cost_with_balls
@@ -27,6 +27,10 @@ from hedgerow.learners.mirror.core import DISCARD, REALISED, Baseline, Core
 from hedgerow.learners.mirror.state import PROJECTED
 
 ROUND_UP = 1.0 + 1e-12
+WORTH_OF_BALLS, WORTH_OF_SUMS = 0.1, 0.05
+"""What a dear bound has to take away of the part of U above its threshold; balls cost more"""
+MOST_SKIPPED = 31
+"""Evaluations of it that are left out, at most"""
 
 
 @kernel
@@ -117,12 +121,6 @@ def bound_costs(core: Core) -> None:
     buffers, bounds, upper = core.buffers, core.state.bounds, core.state.boxes.cost_upper
     if core.rule.joint_cost:
         joint_costs_of_columns(core.index, buffers.columns, upper, bounds)
-        if len(core.state.balls.radius) > 0:
-            for i in core.baseline.binding:
-                if bounds[i] > core.baseline.thresholds[i]:  # else nothing is gained
-                    balls, rule = core.state.balls, core.rule.ball
-                    near = joint_cost_with_balls(core.index, buffers.columns, rule, balls, upper, i)
-                    bounds[i] = min(bounds[i], near)
         return
     num_states = len(buffers.reach) - 1
     reach_of_states(core.index, buffers.columns, buffers.columns.states, num_states, buffers.reach)
@@ -135,13 +133,53 @@ def bound_costs(core: Core) -> None:
 
 
 @kernel
+def bound_by_balls(core: Core) -> None:
+    """Let the balls of wide rows, if there are any, improve on the `bounds` of the present policy.
+
+    That is dear, and often of little use: after an evaluation that took away little of what lies above the
+    thresholds, the next 1, 3, 7, ... are left out. A bound that was not looked for is no bound; U stays valid.
+    """
+    bounds, alpha, patience = core.state.bounds, core.baseline.thresholds, core.state.patience
+    if len(core.state.balls.radius) == 0:
+        return
+    if patience.balls_left > 0:
+        patience.balls_left -= 1
+        return
+    looked = helped = False
+    for i in core.baseline.binding:
+        if bounds[i] > alpha[i]:  # else nothing is gained
+            looked = True
+            balls, upper = core.state.balls, core.state.boxes.cost_upper
+            near = joint_cost_with_balls(core.index, core.buffers.columns, core.rule.ball, balls, upper, i)
+            helped |= bounds[i] - near > WORTH_OF_BALLS * (bounds[i] - alpha[i])
+            bounds[i] = min(bounds[i], near)
+    if looked:
+        patience.balls_skipped = 0 if helped else min(2 * patience.balls_skipped + 1, MOST_SKIPPED)
+        patience.balls_left = patience.balls_skipped
+
+
+@kernel
 def bound_by_sums(core: Core) -> None:
-    """Let the aggregate certificate, if there is one, improve on the `bounds` of the present policy."""
-    if len(core.state.aggregate.generation) > 0:
-        aggregate_bounds(
-            core.index, core.buffers.columns, core.state.policy, core.state.boxes, core.rule.aggregate,
-            core.state.aggregate, core.buffers.certificate, core.state.bounds,
-        )  # fmt: skip
+    """Let the aggregate certificate, if there is one, improve on the `bounds`, with the same patience."""
+    bounds, before, patience = core.state.bounds, core.buffers.before, core.state.patience
+    if len(core.state.aggregate.generation) == 0:
+        return
+    if patience.sums_left > 0:
+        patience.sums_left -= 1
+        return
+    copy_into(bounds, before)
+    aggregate_bounds(
+        core.index, core.buffers.columns, core.state.policy, core.state.boxes, core.rule.aggregate,
+        core.state.aggregate, core.buffers.certificate, bounds,
+    )  # fmt: skip
+    looked = helped = False
+    for i in core.baseline.binding:
+        above = before[i] - core.baseline.thresholds[i]
+        looked |= above > 0.0
+        helped |= above > 0.0 and before[i] - bounds[i] > WORTH_OF_SUMS * above
+    if looked:
+        patience.sums_skipped = 0 if helped else min(2 * patience.sums_skipped + 1, MOST_SKIPPED)
+        patience.sums_left = patience.sums_skipped
 
 
 @kernel

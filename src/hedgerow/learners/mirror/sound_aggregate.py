@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.estimates.aggregate import Aggregate
 from hedgerow.estimates.aggregate_bounds import aggregate_bounds
+from hedgerow.estimates.balls import joint_cost_with_balls
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.sound_counts import layer_sums
 from hedgerow.learners.mirror.sound_numbers import TOLERANCE, demand
@@ -60,6 +61,11 @@ def least_bounds(core: Core) -> FloatArray:
     numbers = type(core.state.aggregate.numbers)(core.state.aggregate.numbers.values.copy())
     copy = Aggregate(**{**{name: arrays[name].copy() for name in arrays if name != "numbers"}, "numbers": numbers})
     least = core.state.bounds.copy()
+    if len(core.state.balls.radius):
+        for i in core.baseline.binding:
+            upper, rule = core.state.boxes.cost_upper, core.rule.ball
+            near = joint_cost_with_balls(core.index, core.buffers.columns, rule, core.state.balls, upper, i)
+            least[i] = min(least[i], near)
     for slot in range(len(copy.generation)):
         copy.numbers.turn, copy.numbers.next_start = slot, NEVER
         bounds = core.state.bounds.copy()

@@ -95,7 +95,9 @@ def check_mixing(learner: MirrorLearner, given: Mapping[str, NDArray[Any]], sett
         room, least = TOLERANCE * (1.0 + steps), least_bounds(core)
         apart = (given["bounds"] > core.state.bounds + room) | (given["bounds"] < least - room)
         demand(not np.any(apart), "state.bounds are not the cost bounds of the policy")
-        if len(core.state.aggregate.generation):  # which generation was looked at is not known any more
+        if len(core.state.aggregate.generation) or len(
+            core.state.balls.radius
+        ):  # what was looked at is not known any more
             core.state.bounds[:] = given["bounds"]
         computed = mixing_weight(core, numbers.last_status)
         demand(abs(lam - computed) <= TOLERANCE, f"state.reals: mixing is {lam!r}; the bounds make it {computed!r}")

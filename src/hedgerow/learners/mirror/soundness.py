@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.balls import UNSEEN
 from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.mirror.mixing import MOST_SKIPPED
 from hedgerow.learners.mirror.sound_aggregate import check_aggregate
 from hedgerow.learners.mirror.sound_boxes import check_boxes
 from hedgerow.learners.mirror.sound_counts import check_counts, check_epochs
@@ -89,6 +90,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "balls.moves": (0, LARGEST),
     "balls.visits": (0, LARGEST),
     "balls.radius": (0.0, UNSEEN),
+    "patience": (0, MOST_SKIPPED),
     "logged": (0, LARGEST),
     "numbers": (0, LARGEST),
     "reals": (0.0, HUGE),

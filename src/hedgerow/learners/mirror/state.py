@@ -82,6 +82,18 @@ class Logged(Record):
     """Own episodes that were cut short, or in which somebody else chose an action"""
 
 
+class Patience(Record):
+    """How long the dear bounds are left alone after they did not help, see `mixing.py`."""
+
+    balls_left: int
+    """Episodes until the balls are looked at again"""
+    balls_skipped: int
+    """Episodes for which they are left alone"""
+    sums_left: int
+    """Likewise for the aggregate certificate"""
+    sums_skipped: int
+
+
 class Reals(Record):
     """Real numbers of a learner."""
 
@@ -141,6 +153,7 @@ class State(Bundle):
     """The aggregate certificate; empty for learners that have none"""
     balls: Balls
     """Of wide rows; empty for learners that have none"""
+    patience: Patience
     logged: Logged
     numbers: Numbers
     reals: Reals
@@ -178,6 +191,7 @@ def make_state(
         search=search if search is not None else make_search(layout, 0, 0),
         aggregate=make_aggregate(layout, boxes) if aggregate else no_aggregate(),
         balls=no_balls() if balls is None else balls,
+        patience=Patience(),
         logged=Logged(),
         numbers=Numbers(),
         reals=Reals(),

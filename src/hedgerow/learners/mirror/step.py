@@ -38,6 +38,7 @@ from hedgerow.learners.mirror.core import (
     Core,
 )
 from hedgerow.learners.mirror.mixing import (
+    bound_by_balls,
     bound_by_sums,
     bound_costs,
     bound_mixture,
@@ -81,7 +82,7 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
         record_costs(core.rule.box.laws, core.state.counts, rows, costs)
     if len(core.state.baseline_u) > 0:
         watch_cached_bounds(core, rows)
-    _update_boxes(core, rows)
+    touched = _update_boxes(core, rows)
     for k in range(len(rows)):
         log_weight[rows[k]] -= reals.eta * trace.estimate[k]
     numbers.pending = 0
@@ -95,7 +96,8 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
     relaxed = reals.slack > 0.0
     if relaxed:
         copy_floored(log_weight, RELAXED_FLOOR, log_weight)
-    code = project_weights(core, core.buffers.all_rows if numbers.moved else rows)
+    changed = core.buffers.touched[:touched] if core.rule.tied else rows
+    code = project_weights(core, core.buffers.all_rows if numbers.moved else changed)
     if code != SOLVED and relaxed and not numbers.moved:
         numbers.moved = 1  # raised thresholds have a solution: once more, without what was kept of the last one
         core.state.system.num_candidates[0] = NO_SYSTEM
@@ -143,8 +145,11 @@ def _bound_visited(core: Core, rows: IntArray) -> None:
 
 
 @kernel
-def _update_boxes(core: Core, rows: IntArray) -> None:
-    """Bring the visited rows up to date, or with epochs all rows as soon as one of them has twice its visits."""
+def _update_boxes(core: Core, rows: IntArray) -> int:
+    """Bring the visited rows up to date, or with epochs all rows as soon as one of them has twice its visits.
+
+    Where rows share laws, returns how many rows are in `touched`: those visited, or changed with them.
+    """
     counts, boxes, changed = core.state.counts, core.state.boxes, core.buffers.changed
     if not core.rule.epochs:
         if core.rule.box.gradual:
@@ -155,9 +160,7 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
         follow_boxes(core, changed)
         update_columns(core.index, boxes.lower, boxes.upper, changed, core.buffers.columns)
         update_columns(core.index, boxes.lower, boxes.upper, changed, core.buffers.baseline_columns)
-        if core.rule.tied and len(changed) > 0:
-            core.state.numbers.moved = 1
-        return
+        return _touched(core, rows, changed) if core.rule.tied else 0
     doubled = False
     for k in range(len(rows)):
         place = core.rule.box.laws.moves_at[rows[k]]
@@ -170,6 +173,22 @@ def _update_boxes(core: Core, rows: IntArray) -> None:
         refresh_all(core.index, counts, core.rule.box, boxes)
         follow_boxes(core, core.buffers.all_rows)
         core.buffers.columns.kept[0] = core.buffers.baseline_columns.kept[0] = 0
+    return _touched(core, rows, changed[:0]) if core.rule.tied else 0
+
+
+@kernel
+def _touched(core: Core, rows: IntArray, changed: IntArray) -> int:
+    """Write the rows of both lists, each once, into `touched`; how many they are."""
+    touched, marked, count = core.buffers.touched, core.rule.box.laws.counted, 0
+    for some in (rows, changed):
+        for r in some:
+            if marked[r] == 0:
+                marked[r] = 1
+                touched[count] = r
+                count += 1
+    for k in range(count):
+        marked[touched[k]] = 0
+    return count
 
 
 @kernel
@@ -242,6 +261,7 @@ def _conclude(core: Core, status: int) -> None:
         core.state.numbers.infeasible += 1
     if len(core.baseline.policies) > 0:
         bound_costs(core)
+        bound_by_balls(core)
         bound_by_sums(core)
         core.state.reals.mixing = mixing_weight(core, status)
 
