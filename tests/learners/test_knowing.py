@@ -102,7 +102,7 @@ def test_files_of_learners_whose_episodes_were_not_all_as_planned(kind: str, wha
         if getattr(learner, "phase", 2) == 2 and t % 4:
             count = [layout.steps, 1, 2, 3][t % 4]
             ended = int(rows[count]) // layout.num_actions
-            counts = [None, True, False][t % 3]
+            counts = t % 3 > 0
             episode = hr.Episode(view, rows[:count], losses[:count], costs[:count], ended_in=ended, costs_count=counts)
             if t % 4 == 3:
                 other, _, _ = episode_of(world, hr.Policy.uniform(world), rng)
@@ -115,7 +115,8 @@ def test_files_of_learners_whose_episodes_were_not_all_as_planned(kind: str, wha
         assert_same(snapshot(learner), snapshot(from_bytes(to_bytes(learner))))
     logged = learner.core.state.logged
     assert logged.prefixes > 0
-    assert (logged.uncounted == 0) == (what == "much")  # whose costs are independent of each other
+    assert logged.uncounted > 0
+    assert logged.interfered > logged.prefixes
 
 
 @pytest.mark.parametrize("order", [[1.0] * 30 + [0.01], [0.0] * 30 + [0.99], [0.5, 1.0, 0.25, 0.0] * 8], ids=str)
@@ -353,20 +354,19 @@ def test_a_ceiling_shortens_the_search() -> None:
 
 
 @pytest.mark.parametrize("independent", [False, True])
-@pytest.mark.parametrize("said", [None, True, False])
+@pytest.mark.parametrize("said", [{}, {"costs_count": True}, {"costs_count": False}], ids=str)
 @pytest.mark.parametrize("how", ["aborted", "overridden", "planned"])
-def test_costs_count_if_nobody_decided_by_looking_at_them(how: str, said: bool | None, independent: bool) -> None:
+def test_costs_count_unless_it_is_said_that_they_do_not(how: str, said: dict[str, bool], independent: bool) -> None:
+    """However the episode ended; the ledger says on what condition that is right, unless costs are independent."""
     world = random_world(0).with_knowledge({"independent_costs": True} if independent else None)
     learner, view = learner_for("sv-ops", world), world.view()
     rows, losses, costs = episode_of(world, learner.plan().policy, np.random.default_rng(0))
     costs = np.full_like(costs, 0.25)
     n = 2 if how == "aborted" else 3
     ended: dict[str, Any] = {"ended_in": int(rows[2]) // 2} if how == "aborted" else {}
-    episode = hr.Episode(
-        view, rows[:n], losses[:n], costs[:n], overridden=how == "overridden", costs_count=said, **ended
-    )
-    assert episode.costs_count == (how == "planned" if said is None else said)
-    counted = episode.costs_count or independent
+    episode = hr.Episode(view, rows[:n], losses[:n], costs[:n], overridden=how == "overridden", **said, **ended)
+    counted = said.get("costs_count", True)
+    assert episode.costs_count == counted
     seen = hr.Statistics(view, 10, 0.05)
     seen.add(episode)
     learner.observe(episode)
@@ -378,8 +378,12 @@ def test_costs_count_if_nobody_decided_by_looking_at_them(how: str, said: bool |
     np.testing.assert_array_equal(counts.cost_sums, 0.25 * np.outer(expected * counted, [1, 1]))
     np.testing.assert_array_equal(seen.cost_sums, counts.cost_sums)
     np.testing.assert_array_equal(seen.visits, expected)
-    assert learner.core.state.logged.uncounted == (not counted)
-    assert learner.core.state.logged.prefixes == (how == "aborted")
+    logged = learner.core.state.logged
+    interfered = how != "planned"
+    assert (logged.uncounted, logged.prefixes, logged.interfered) == (not counted, how == "aborted", interfered)
+    told = " ".join(learner.guarantees().rests_on)
+    assert ("1 own episodes were cut short or overridden" in told) == (interfered and not independent)
+    assert ("the costs of 1 episodes were left out" in told) == (not counted)
 
 
 # Statistics -----------------------------------------------------------------------------------------------------------
