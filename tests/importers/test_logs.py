@@ -172,13 +172,13 @@ def test_episodes_are_a_log() -> None:
     assert content(read(iter((whole, cut)))) == content(read(table))
     assert content(hr.Log.read(VIEW, whole)) == content(hr.Log.read(VIEW, table.slice(0, 3)))
     overridden = hr.Episode(VIEW, whole.rows, whole.losses, whole.costs, overridden=True)
-    free = hr.Episode(VIEW, whole.rows, whole.losses, whole.costs, overridden=True, costs_count=True)
-    assert hr.Log.read(VIEW, [whole, free]).counted.all()
+    distrusted = hr.Episode(VIEW, whole.rows, whole.losses, whole.costs, overridden=True, costs_count=False)
+    assert hr.Log.read(VIEW, [whole, distrusted]).counted.tolist() == [True, False]
     assert read([whole, cut, overridden]).counted.all()
     assert not read([whole, cut], costs_count=False).counted.any()
     assert hr.Log.read(VIEW.knowing(independent_costs=True), [whole, cut, overridden]).counted.all()
     with pytest.raises(
-        hr.InvalidInput, match="costs of entry 1 of the log do not count, and 1 more: if nobody stopped"
+        hr.InvalidInput, match="entry 1 of the log was cut short or overridden, and 1 more: if nobody stopped"
     ):
         hr.Log.read(VIEW, [whole, cut, overridden])
     for wrong, message in (

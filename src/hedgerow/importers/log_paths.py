@@ -279,11 +279,12 @@ def steps_of_episodes(view: View, episodes: Sequence[Any], costs_count: bool | N
         if episode.layout != layout or episode.costs.shape[1] != m:
             raise InvalidInput(f"entry {i} of the log is an episode of another world than the view")
     sizes = [len(episode.rows) for episode in episodes]
-    counted = np.array([episode.costs_count for episode in episodes]) | view.knowledge.independent_costs
+    counted = np.array([episode.costs_count for episode in episodes])
     if costs_count is not None:
         counted[:] = costs_count
-    elif m:
-        _refuse_unsaid(~counted, lambda e: f"the costs of entry {e} of the log do not count")
+    elif m and not view.knowledge.independent_costs:
+        unplanned = np.array([not episode.complete or episode.overridden for episode in episodes])
+        _refuse_unsaid(unplanned & counted, lambda e: f"entry {e} of the log was cut short or overridden")
     return Steps(
         starts=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
         rows=np.concatenate([episode.rows for episode in episodes]),
