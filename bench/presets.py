@@ -31,6 +31,10 @@ SMALL = 240
 GOALS = (1.5, 1.3)
 
 
+def goal_of(triples: int) -> float:
+    return GOALS[0] if triples <= SMALL else GOALS[1]
+
+
 @dataclass(frozen=True)
 class PresetRow:
     """A learner in a world: seconds per episode."""
@@ -47,7 +51,7 @@ class PresetRow:
 
     @property
     def goal(self) -> float:
-        return GOALS[0] if self.triples <= SMALL else GOALS[1]
+        return goal_of(self.triples)
 
     @property
     def verdict(self) -> str:

@@ -23,14 +23,18 @@ from bench.compilation import Compilation
 from bench.cores import Cores
 from bench.episode import EpisodeSpeed
 from bench.episode_goals import Goal
-from bench.samples import Samples
+from bench.ev_workday import EVWorkday
+from bench.presets import PresetTimes, goal_of
+from bench.samples import Samples, shown
 from bench.scale import Scale
 from bench.timing import at_most, duration
 from hedgerow import files
 from hedgerow.errors import InvalidInput
 
-PAGE, FIGURES = "benchmarks.md", "figures"
+PAGES, FIGURES = ("benchmarks.md", "ev-workday.md"), "figures"
 PROGRESS_FILE = "episode-progress.json"
+PAPER_FILE = "samples-paper.json"
+"""Of `python -m bench samples --reference paper`"""
 """Two versions by turns, from tools/compare_episode.py."""
 UNUSUAL = ("inexact", "no answer", "stopped early", "infeasible", "suspect", "failed")
 """What a status may say that belongs beside a time."""
@@ -40,13 +44,15 @@ Data = Mapping[str, Any]
 
 
 def rewrite(docs: Path) -> bool:
-    """Bring the tables of the page up to date; whether anything changed."""
-    page = docs / PAGE
-    before = page.read_text(encoding="utf-8")
-    after = replaced(before, tables(docs / FIGURES))
-    if after != before:
-        files.save(page, after.encode(), overwrite=True)
-    return after != before
+    """Bring the tables of the pages up to date; whether anything changed."""
+    contents, changed = tables(docs / FIGURES), False
+    for name in PAGES:
+        before = (docs / name).read_text(encoding="utf-8")
+        after = replaced(before, contents)
+        if after != before:
+            files.save(docs / name, after.encode(), overwrite=True)
+            changed = True
+    return changed
 
 
 def replaced(text: str, contents: Mapping[str, str]) -> str:
@@ -63,10 +69,10 @@ def replaced(text: str, contents: Mapping[str, str]) -> str:
 
 def tables(figures: Path) -> dict[str, str]:
     """All tables by name, as Markdown."""
-    benchmarks = (EpisodeSpeed, Samples, Cores, Scale, Calls, Compilation)
-    names = (PROGRESS_FILE, *(benchmark.json_file for benchmark in benchmarks))
+    benchmarks = (EpisodeSpeed, Samples, Cores, Scale, Calls, Compilation, PresetTimes, EVWorkday)
+    names = (PROGRESS_FILE, PAPER_FILE, *(benchmark.json_file for benchmark in benchmarks))
     found = (json.loads((figures / name).read_text(encoding="utf-8")) for name in names)
-    turns, episode, sample, core, large, call, compiling = found
+    turns, paper, episode, sample, core, large, call, compiling, preset, cars = found
     measured = {
         "episode": episode,
         "samples": sample,
@@ -74,12 +80,18 @@ def tables(figures: Path) -> dict[str, str]:
         "scale": large,
         "calls": call,
         "compile": compiling,
+        "samples-paper": paper,
+        "presets": preset,
+        "ev-workday": cars,
     }
     makers: dict[str, tuple[Callable[[Data], str], Data]] = {
         "contenders": (contenders, episode),
         "progress": (progress, turns),
         "goals": (goals, episode),
         "samples": (savings, sample),
+        "samples-paper": (savings, paper),
+        "presets": (preset_times, preset),
+        "ev-workday": (charging, cars),
         "cores": (throughput, core),
         "scale": (growth, large),
         "calls": (calls, call),
@@ -160,13 +172,36 @@ def goals(data: Data) -> str:
 
 
 def savings(data: Data) -> str:
-    """What the preset `sharp` saves."""
+    """What presets save."""
     rows = []
     for row in data["figures"]:
-        saving = f"{row['saving']:.1f}x, " if row["saving"] else ""
-        figures = [f"{row['episodes']:,}", f"{row['paper']:.0f}", f"{row['sharp']:.0f}", saving + row["verdict"]]
-        rows.append([row["world"], row["learner"], row["measure"], *figures])
-    return markdown(["world", "learner", "measure", "episodes", "paper", "sharp", "saving"], rows)
+        asked = f", {row['verdict']} (goal {row['goal']:g}x)" if row["goal"] else ""
+        saving = f"{row['saving']:.1f}x{asked}" if row["saving"] else row["verdict"]
+        ends = [shown(row["measure"], row["reference"]), shown(row["measure"], row["value"])]
+        told = [row[name] for name in ("world", "learner", "losses", "measure", "variant")]
+        rows.append([*told, f"{row['episodes']:,}", str(row["seeds"]), *ends, saving])
+    head = ["world", "learner", "losses", "measure", "variant", "episodes", "seeds", "reference", "variant's", "saving"]
+    return markdown(head, rows)
+
+
+def preset_times(data: Data) -> str:
+    """An episode of `sharpest` beside one of `sharp`."""
+    rows = [
+        [row["world"], f"{row['triples']:,}", row["learner"], duration(row["sharp"]), duration(row["sharpest"]),
+         f"{row['sharpest'] / row['sharp']:.2f}x", f"at most {goal_of(row['triples']):g}x, {row['verdict']}"]
+        for row in data["figures"]
+    ]  # fmt: skip
+    return markdown(["world", "triples", "learner", "sharp", "sharpest", "ratio", "goal"], rows)
+
+
+def charging(data: Data) -> str:
+    """What learners save on real charger-days."""
+    rows = [
+        [row["learner"], f"{row['alpha']:g}", f"{100 * row['saved']:.1f} %", f"{row['regret']:.0f}",
+         f"{row['unsafe']:.0f}", "-" if row["mixing"] is None else f"{row['mixing']:.3f}"]
+        for row in data["figures"]
+    ]  # fmt: skip
+    return markdown(["learner", "threshold", "saved", "regret", "unsafe episodes", "lambda at T"], rows)
 
 
 def growth(data: Data) -> str:

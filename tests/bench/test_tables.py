@@ -17,15 +17,18 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 TIME = {"median": 2e-3, "p10": 1e-3, "p90": 4e-3, "count": 3}
 
 
-def test_page_says_what_the_figures_say() -> None:
-    page = (DOCS / tables.PAGE).read_text(encoding="utf-8")
-    assert tables.replaced(page, tables.tables(DOCS / tables.FIGURES)) == page, "run python -m bench.tables docs"
+def pages() -> list[str]:
+    return [(DOCS / name).read_text(encoding="utf-8") for name in tables.PAGES]
 
 
-def test_every_table_is_on_the_page() -> None:
-    page = (DOCS / tables.PAGE).read_text(encoding="utf-8")
+def test_pages_say_what_the_figures_say() -> None:
+    for page in pages():
+        assert tables.replaced(page, tables.tables(DOCS / tables.FIGURES)) == page, "run python -m bench.tables docs"
+
+
+def test_every_table_is_on_a_page() -> None:
     for name in tables.tables(DOCS / tables.FIGURES):
-        assert f"<!-- table: {name} -->" in page
+        assert any(f"<!-- table: {name} -->" in page for page in pages()), name
 
 
 def test_an_unknown_table_is_named() -> None:
@@ -65,15 +68,32 @@ def test_versions_stand_side_by_side() -> None:
 
 
 def test_savings_are_told_with_their_verdict() -> None:
-    common = {"world": "w", "learner": "S-OPS", "episodes": 10_000, "paper": 12.3, "sharp": 4.6}
+    common = {"world": "w", "losses": "own", "variant": "sharpest", "episodes": 10_000, "seeds": 3}
     figures = [
-        common | {"measure": "regret", "saving": 7.25, "verdict": "met"},
-        common | {"measure": "violation", "saving": None, "verdict": "no violation"},
+        common
+        | {"learner": "S-OPS", "measure": "regret", "saving": 7.25, "verdict": "met", "goal": 3.0}
+        | {"reference": 12.3, "value": 4.6},
+        common
+        | {"learner": "SV-OPS", "measure": "violation", "saving": None, "verdict": "no violation", "goal": None}
+        | {"reference": 0.0, "value": 0.0},
+        common
+        | {"learner": "S-OPS", "measure": "mixing", "saving": 2.0, "verdict": "", "goal": None}
+        | {"reference": 0.5, "value": 0.25},
     ]
     assert tables.savings({"figures": figures}).splitlines()[2:] == [
-        "| w | S-OPS | regret | 10,000 | 12 | 5 | 7.2x, met |",
-        "| w | S-OPS | violation | 10,000 | 12 | 5 | no violation |",
+        "| w | S-OPS | own | regret | sharpest | 10,000 | 3 | 12 | 5 | 7.2x, met (goal 3x) |",
+        "| w | SV-OPS | own | violation | sharpest | 10,000 | 3 | 0 | 0 | no violation |",
+        "| w | S-OPS | own | mixing | sharpest | 10,000 | 3 | 0.500 | 0.250 | 2.0x |",
     ]
+
+
+def test_presets_and_charging_stand_in_tables() -> None:
+    row = {"world": "w", "triples": 45, "learner": "S-OPS", "sharp": 1e-5, "sharpest": 1.2e-5, "verdict": "met"}
+    assert tables.preset_times({"figures": [row]}).splitlines()[2] == (
+        "| w | 45 | S-OPS | 10.0 us | 12.0 us | 1.20x | at most 1.5x, met |"
+    )
+    car = {"learner": "SV-OPS", "alpha": 0.1, "saved": 0.145, "regret": 394.4, "unsafe": 2271.0, "mixing": None}
+    assert tables.charging({"figures": [car]}).splitlines()[2] == "| SV-OPS | 0.1 | 14.5 % | 394 | 2271 | - |"
 
 
 def test_calls_stand_in_a_table_with_their_goals() -> None:
@@ -101,7 +121,8 @@ def test_a_page_is_rewritten_once(tmp_path: Path) -> None:
     (tmp_path / tables.FIGURES).mkdir()
     for file in (DOCS / tables.FIGURES).glob("*.json"):
         (tmp_path / tables.FIGURES / file.name).write_text(json.dumps(json.loads(file.read_text())))
-    page = tmp_path / tables.PAGE
+    page, other = (tmp_path / name for name in tables.PAGES)
+    other.write_text("nothing to exchange\n")
     page.write_text("before\n<!-- table: cores -->\nold\n<!-- end -->\nafter\n")
     command = [sys.executable, "-m", "bench.tables", str(tmp_path)]
     done = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, check=True)
