@@ -61,7 +61,7 @@ def tell(learner: MirrorLearner, world: CMDP, visits: int) -> None:
     first, counts = world.layout.row_start[:-1], learner.core.state.counts
     moves = np.floor(visits * world.transitions).astype(np.int64)
     moves[first] += visits - np.add.reduceat(moves, first)
-    counts.num_visits[:] = visits
+    counts.num_visits[:] = counts.num_costs[:] = visits
     counts.num_moves[:] = moves
     counts.cost_sums[:] = visits * world.mean_costs.T
     refresh_all(learner.core.index, counts, learner.core.rule.box, learner.core.state.boxes)

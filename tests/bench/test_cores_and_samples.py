@@ -15,7 +15,7 @@ from bench import kept_curves, samples
 from bench.cores import Cores
 from bench.kept_curves import Curves, Task
 from bench.samples import Samples, SavingRow, reach
-from hedgerow.errors import FileFormatError
+from hedgerow.errors import FileFormatError, InvalidInput
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORLD = "random (1,3,3,1)x3"
@@ -29,79 +29,124 @@ def test_reach_is_for_good() -> None:
     assert reach(episodes, np.array([0.1, 0.1, 0.1, 0.4]), 0.3) == np.inf
 
 
-def curves(preset: str, seed: int, regret: list[float], violation: list[float], learner: str = "S-OPS") -> Curves:
+def curves(
+    variant: str,
+    seed: int,
+    regret: list[float],
+    violation: list[float],
+    learner: str = "S-OPS",
+    mixing: tuple[float, ...] = (0.9, 0.9, 0.9),
+    t_bar: float = 1000.0,
+) -> Curves:
     marks = np.array([10, 100, 1000])
-    return Curves(Task(WORLD, learner, preset, 1000, seed), marks, np.array(regret), np.array(violation))
+    task = Task(WORLD, learner, variant, "own", "safest", 1000, seed)
+    sums = np.array(regret, dtype=float), np.array(violation, dtype=float)
+    return Curves(task, marks, *sums, np.array(mixing), np.full(3, t_bar))
+
+
+QUIET = [0.0, 0.0, 0.0]
 
 
 def test_savings_pair_seeds_and_take_medians() -> None:
-    quiet = [0.0, 0.0, 0.0]
     found = [
-        # Averages at the end 0.5, 0.2, 0.1; sharp is there for good after 100, 1000 and never.
-        curves("paper", 0, [9, 90, 500], quiet),
-        curves("sharp", 0, [9, 50, 300], quiet),
-        curves("paper", 1, [9, 90, 200], quiet),
-        curves("sharp", 1, [9, 30, 150], quiet),
-        curves("paper", 2, [9, 90, 100], quiet),
-        curves("sharp", 2, [9, 90, 300], quiet),
+        # Averages at the end 0.5, 0.2, 0.1; sharpest is there for good after 100, 1000 and never.
+        curves("sharp", 0, [9, 90, 500], QUIET),
+        curves("sharpest", 0, [9, 50, 300], QUIET),
+        curves("sharp", 1, [9, 90, 200], QUIET),
+        curves("sharpest", 1, [9, 30, 150], QUIET),
+        curves("sharp", 2, [9, 90, 100], QUIET),
+        curves("sharpest", 2, [9, 90, 300], QUIET),
+        curves("sharpest", 3, [9, 90, 300], QUIET),  # without its reference: left out
     ]
-    regret, violation = samples.rows(found)
-    assert (regret.paper, regret.sharp) == (200.0, 300.0)
+    regret, mixing = samples.rows(found)
+    assert (regret.reference, regret.value, regret.seeds) == (200.0, 300.0, 3)
     assert regret.saving == pytest.approx(np.median([10.0, 1.0, 0.0]))
-    assert regret.verdict == "not met"
-    assert violation.saving is None
-    assert violation.verdict == "no violation"
+    assert regret.goal is None  # there is none for 1,000 episodes
+    assert mixing.note == "always below"
 
 
-def test_regret_below_zero_is_no_aim() -> None:
+def test_the_weight_of_the_baseline_is_compared_as_it_is() -> None:
     found = [
-        curves("paper", 0, [1, -10, -300], [9, 90, 800], "SV-OPS"),
-        curves("sharp", 0, [1, 10, 30], [5, 20, 40], "SV-OPS"),
+        curves("sharp", 0, [1, 1, 1], QUIET, mixing=(0.9, 0.8, 0.5)),
+        curves("sharpest", 0, [1, 1, 1], QUIET, mixing=(0.9, 0.5, 0.2)),
     ]
-    regret, violation = samples.rows(found)
-    assert regret.saving is None
+    mixing = samples.rows(found)[1]
+    assert (mixing.reference, mixing.value, mixing.saving) == (0.5, 0.2, 10.0)
+
+
+def test_first_phases_are_compared_by_their_length() -> None:
+    found = [
+        curves("sharp", 0, [1, -10, -300], QUIET, "CV-OPS", t_bar=800.0),
+        curves("sharpest", 0, [1, 10, 30], QUIET, "CV-OPS", t_bar=200.0),
+    ]
+    t_bar, regret = samples.rows(found)
+    assert (t_bar.reference, t_bar.value, t_bar.saving) == (800.0, 200.0, 4.0)
     assert regret.verdict == "not positive"
-    # 0.5 <= 0.8 from the first checkpoint on: better throughout, but that is not a number of episodes.
-    assert violation.saving is None
-    assert violation.verdict == "always below"
 
 
 def test_what_rises_first_counts_from_where_it_stays_below() -> None:
     found = [
-        curves("paper", 0, [1, 1, 1], [9, 90, 800], "SV-OPS"),
-        curves("sharp", 0, [1, 1, 1], [9, 20, 40], "SV-OPS"),
+        curves("sharp", 0, [1, 1, 1], [9, 90, 800], "SV-OPS"),
+        curves("sharpest", 0, [1, 1, 1], [9, 20, 40], "SV-OPS"),
     ]
-    violation = samples.rows(found)[1]
+    (violation,) = samples.rows(found)
     assert violation.saving == pytest.approx(10.0)  # 0.9 > 0.8, then 0.2
-    assert violation.verdict == "met"
+    (safe,) = samples.rows([curves(name, 0, [1, 1, 1], QUIET, "SV-OPS") for name in ("sharp", "sharpest")])
+    assert safe.verdict == "no violation"
+
+
+def test_the_reference_may_be_another() -> None:
+    found = [curves("paper", 0, [9, 90, 500], QUIET), curves("sharp", 0, [9, 50, 300], QUIET)]
+    assert samples.rows(found, "paper")[0].saving == 10.0
+    assert Samples(reference="paper").variants == ("paper", "sharp")
+    assert Samples().variants == ("sharp", "sharpest, no ties", "sharpest")
+    with pytest.raises(InvalidInput, match="no variant 'blunt'"):
+        _ = Samples(reference="blunt").variants
 
 
 def test_verdicts() -> None:
-    for saving, verdict in ((5.0, "met"), (4.9, "not met"), (0.0, "not reached")):
-        assert SavingRow(WORLD, "S-OPS", 10, "regret", 1.0, 1.0, saving).verdict == verdict
+    for saving, goal, verdict in (
+        (5.0, 5.0, "met"),
+        (4.9, 5.0, "not met"),
+        (0.0, None, "not reached"),
+        (2.0, None, ""),
+    ):
+        row = SavingRow(WORLD, "S-OPS", "own", "regret", "sharpest", 10, 3, 1.0, 1.0, saving, goal=goal)
+        assert row.verdict == verdict
+
+
+def test_only_worlds_with_ties_are_run_without_them() -> None:
+    tasks = Samples(lengths=(10, 100), longest=1000, seeds=2, few_seeds=1).tasks
+    assert len(set(tasks)) == len(tasks)
+    assert not [task for task in tasks if "random" in task.world and "no ties" in task.variant]
+    assert {task.learner for task in tasks if task.episodes == 1000} == {"S-OPS", "SV-OPS"}
+    assert {task.learner for task in Samples(baseline="user").tasks} == {"S-OPS"}
 
 
 def test_samples_run_and_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny = Samples(lengths=(50, 300), worlds=(WORLD,))
+    tiny = Samples(lengths=(50, 300), longest=0, seeds=2, few_seeds=1, worlds=(WORLD,))
     monkeypatch.setattr(Samples, "quick", classmethod(lambda cls: tiny))
     shown = invoke("samples", "--quick", "--processes", "1", "--seeds", "2", "--out", str(tmp_path))
     data = json.loads((tmp_path / Samples.json_file).read_text())
-    assert [(row["learner"], row["episodes"], row["measure"]) for row in data["figures"]] == [
-        (learner, episodes, measure)
-        for learner in samples.LEARNERS
-        for episodes in (50, 300)
-        for measure in samples.MEASURES
-    ]
-    safe = [row for row in data["figures"] if row["learner"] == "S-OPS" and row["measure"] == "violation"]
-    assert all(row["paper"] == row["sharp"] == 0.0 and row["verdict"] == "no violation" for row in safe)
+    cells = {(row["learner"], row["losses"], row["episodes"], row["measure"], row["seeds"]) for row in data["figures"]}
+    assert {cell[:4] for cell in cells} >= {("S-OPS", "own", 300, "mixing"), ("CV-OPS", "switching", 50, "t_bar")}
+    assert ("S-OPS", "switching", 300, "regret", 1) in cells
     assert "S-OPS" in shown
     lines = ElementTree.parse(tmp_path / Samples.figure_file).getroot().findall(f"{SVG}polyline")
     assert [line.get("stroke-dasharray") is not None for line in lines] == [True, False]
     assert lines[0].get("stroke") == lines[1].get("stroke")
 
 
+def test_baselines_have_names() -> None:
+    safest, user = (samples._baseline("dope-factored", kind) for kind in ("safest", "user"))
+    assert user.costs[0] == pytest.approx(0.6)  # the budget of the source
+    assert safest.costs[0] < user.costs[0]
+    half = samples._baseline(WORLD, "user")
+    assert half.costs[0] > samples._baseline(WORLD, "safest").costs[0]
+
+
 def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = Samples(lengths=(40,), seeds=1, processes=1, worlds=(WORLD,), keep=str(tmp_path))
+    settings = Samples(lengths=(40,), longest=0, seeds=1, processes=1, worlds=(WORLD,), keep=str(tmp_path))
     whole = replace(settings, keep="").run()
     one_run, left = samples.one_run, [1, 1]
 
@@ -115,14 +160,14 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(KeyboardInterrupt):
         settings.run()
     assert len(list(tmp_path.iterdir())) == 2
-    left.extend([1, 1])  # no more than the two that are missing
+    left.extend([1] * (len(settings.tasks) - 2))  # no more than are missing
     again = settings.run()
     assert samples.rows(again) == samples.rows(whole)
     assert samples.rows(settings.run()) == samples.rows(whole)
 
 
 def test_a_kept_run_under_another_name_is_refused(tmp_path: Path) -> None:
-    run = curves("paper", 0, [1, 1, 1], [0, 0, 0])
+    run = curves("sharp", 0, [1, 1, 1], [0, 0, 0])
     kept_curves.save(tmp_path, run)
     other = run.task._replace(seed=1)
     (tmp_path / run.task.file_name).rename(tmp_path / other.file_name)

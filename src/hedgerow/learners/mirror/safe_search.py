@@ -14,7 +14,7 @@ at once (D7), by Azuma's inequality and a union with the weights 1/(t(t+1)):
     stop as soon as  m_t >= 2 R_t + s (C_P sqrt(ln t / t) + C_D / sqrt(t) + 2 R_t),      rho_hat = m_t - R_t > 0
 
 The costs of an episode mostly vary much less than L. The radius of the aggregate certificate knows it
-(`estimates/aggregate_radius.py`, docs/aggregate.md, Lemma 2, which lets the means vary): with B_i the most that an
+(`estimates/aggregate_radius.py`, docs/aggregate.md, Lemma B, which lets the means vary): with B_i the most that an
 episode costs and VV_i = sum (c_i - mean of the episodes before)^2 / B_i^2, and half of delta for either radius,
 
     R_t = min { L sqrt(ln(2m t (t+1) / delta) / (2t)),  max_i B_i min_l (ln(2 J m / delta) + psi(l) VV_i) / (l t) }
