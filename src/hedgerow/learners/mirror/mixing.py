@@ -27,8 +27,10 @@ from hedgerow.learners.mirror.core import DISCARD, REALISED, Baseline, Core
 from hedgerow.learners.mirror.state import PROJECTED
 
 ROUND_UP = 1.0 + 1e-12
-WORTH_OF_BALLS, WORTH_OF_SUMS = 0.1, 0.05
-"""What a dear bound has to take away of the part of U above its threshold; balls cost more"""
+WORTH_OF_BALLS, WORTH_OF_SUMS = 0.01, 0.05
+"""What a dear bound has to take away of the part of U above its threshold. Measured: with .1 for the balls, regret in
+`dope-media` after 10^4 episodes is 2 % larger.
+"""
 MOST_SKIPPED = 31
 """Evaluations of it that are left out, at most"""
 
