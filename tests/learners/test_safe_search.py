@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -16,6 +18,7 @@ from hedgerow.learners.mirror.safe_search import (
     make_search,
     mix_costs,
     search_step,
+    stopping_radius,
 )
 from hedgerow.learners.mirror.simplex_ogd import (
     descend,
@@ -29,7 +32,7 @@ from hedgerow.model.layout import Layout
 LAYOUT = Layout((1, 2, 2, 1), 2)
 
 
-def make_rule(thresholds: list[float], delta: float = 0.05, **changes: float) -> SearchRule:
+def make_rule(thresholds: list[float], delta: float = 0.05, **changes: Any) -> SearchRule:
     m, L = len(thresholds), float(LAYOUT.steps)
     rule = SearchRule(
         active=True,
@@ -178,6 +181,52 @@ def test_nothing_is_found_where_nothing_is_safe() -> None:
                     break
             assert (stopped > 0) == stops
             assert search.facts.rho_hat <= true_margin
+
+
+def variance_radius(costs: np.ndarray, ceilings: np.ndarray, delta: float, L: float) -> float:
+    """The formula of the module's text, in plain Python; `costs` (t, m) are those of whole episodes."""
+    t, m = costs.shape
+    range_radius = L * np.sqrt(np.log(2 * m * t * (t + 1) / delta) / (2 * t))
+    before = np.vstack([np.zeros(m), np.cumsum(costs, axis=0)[:-1] / np.arange(1, t)[:, None]])
+    VV = (((costs - before) / ceilings) ** 2).sum(axis=0)
+    rates = 0.5 ** np.arange(1, 15)
+    psi = -np.log(1 - rates) - rates
+    widest = max(ceilings[i] * np.min((np.log(2 * 14 * m / delta) + psi * VV[i]) / (rates * t)) for i in range(m))
+    return float(min(range_radius, widest))
+
+
+def test_the_radius_knows_how_much_costs_vary() -> None:
+    rng = np.random.default_rng(11)
+    ceilings = np.array([3.0, 2.0])
+    rule, search = make_rule([1.5, 1.5], variance=True, ceilings=ceilings), make_search(LAYOUT, 2, 10_000)
+    history = []
+    for t in range(1, 200):
+        costs = np.minimum(rng.random((3, 2)) * [0.4, 0.1], 1.0)
+        search_step(rule, search, t, costs)
+        history.append(costs.sum(axis=0))
+        expected = variance_radius(np.array(history), ceilings, 0.05, 3.0)
+        assert search.facts.radius == pytest.approx(expected, rel=1e-12)
+    plain = make_rule([1.5, 1.5])
+    assert search.facts.radius < 0.5 * stopping_radius(plain, search.squares, 10_000, 199)
+
+
+def test_the_radius_that_knows_the_variance_holds_at_all_times() -> None:
+    """Means that change from episode to episode, chosen by what was seen: their sum stays below the sum + radius."""
+    rule = make_rule([1.5], 0.2, variance=True)
+    runs, episodes, delta = 300, 400, 0.2
+    breaches = 0
+    rng = np.random.default_rng(5)
+    for _ in range(runs):
+        squares, total, means = np.zeros(1), 0.0, 0.0
+        broken = False
+        for t in range(1, episodes + 1):
+            p = 0.05 if total > means else 0.4  # chases its own luck
+            cost = 3.0 * (rng.random() < p)
+            squares[0] += ((cost - total / max(1, t - 1)) / 3.0) ** 2
+            total, means = total + cost, means + 3.0 * p
+            broken |= means - total > t * stopping_radius(rule, squares, episodes, t)
+        breaches += broken
+    assert stats.binomtest(breaches, runs, delta, alternative="greater").pvalue > 1e-3
 
 
 # The dual player ------------------------------------------------------------------------------------------------------
