@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.kt import kt_bounds, kt_interval, kt_level, kt_lower, kt_overhead, kt_upper
+from hedgerow.estimates.kt import kt_bounds, kt_interval, kt_level, kt_overhead
 
 LOG = 7.649693
 """Of the published numbers for n = 1000"""
@@ -91,10 +91,9 @@ def test_bounds_at_the_edge_of_what_floats_hold(total: float, log_inverse_delta:
 
 
 @pytest.mark.parametrize("n", VISITS)
-def test_the_two_ends_mirror_each_other_and_are_what_single_kernels_say(n: int) -> None:
+def test_the_two_ends_mirror_each_other(n: int) -> None:
     for share in (0.0, 1e-9, 0.01, 0.25, 0.5, 0.9, 1.0):
         lower, upper = kt_bounds(n, n * share, 7.0)
-        assert (kt_lower(n, n * share, 7.0), kt_upper(n, n * share, 7.0)) == (lower, upper)
         mirrored = kt_bounds(n, n - n * share, 7.0)
         assert mirrored == pytest.approx((1.0 - upper, 1.0 - lower), abs=2e-13)
 

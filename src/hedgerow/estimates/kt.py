@@ -63,22 +63,6 @@ def kt_bounds(n: int, total: float, log_inverse_delta: float) -> tuple[float, fl
     return lower_end(p, q, level), upper_end(p, q, level)
 
 
-@kernel
-def kt_lower(n: int, total: float, log_inverse_delta: float) -> float:
-    """LCB alone."""
-    if n < 1:
-        return 0.0
-    return lower_end(total / n, (n - total) / n, kt_level(n, total, log_inverse_delta))
-
-
-@kernel
-def kt_upper(n: int, total: float, log_inverse_delta: float) -> float:
-    """UCB alone."""
-    if n < 1:
-        return 1.0
-    return upper_end(total / n, (n - total) / n, kt_level(n, total, log_inverse_delta))
-
-
 @overload
 def kt_interval(visits: int, total: float, log_inverse_delta: float) -> tuple[float, float]: ...
 @overload

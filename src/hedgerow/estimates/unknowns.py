@@ -6,7 +6,7 @@ union bound.
 
     num_costs      mean costs to be estimated: classes times constraints, without those that are known
     num_triples    probabilities to be estimated: triples of one row per class, with at least two successors, not known
-    num_rows       classes of such rows
+    counted_rows   the rows at which these are counted, one per class
 """
 
 from __future__ import annotations

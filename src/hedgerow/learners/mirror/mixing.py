@@ -156,8 +156,7 @@ def bound_by_balls(core: Core) -> None:
             helped |= bounds[i] - near > WORTH_OF_BALLS * (bounds[i] - alpha[i])
             bounds[i] = min(bounds[i], near)
     if looked:
-        patience.balls_skipped = 0 if helped else min(2 * patience.balls_skipped + 1, MOST_SKIPPED)
-        patience.balls_left = patience.balls_skipped
+        patience.balls_left = patience.balls_skipped = _to_skip(patience.balls_skipped, helped)
 
 
 @kernel
@@ -180,8 +179,13 @@ def bound_by_sums(core: Core) -> None:
         looked |= above > 0.0
         helped |= above > 0.0 and before[i] - bounds[i] > WORTH_OF_SUMS * above
     if looked:
-        patience.sums_skipped = 0 if helped else min(2 * patience.sums_skipped + 1, MOST_SKIPPED)
-        patience.sums_left = patience.sums_skipped
+        patience.sums_left = patience.sums_skipped = _to_skip(patience.sums_skipped, helped)
+
+
+@kernel
+def _to_skip(skipped: int, helped: bool) -> int:
+    """How many evaluations to leave out, after one that helped or did not, if `skipped` were left out before it."""
+    return 0 if helped else min(2 * skipped + 1, MOST_SKIPPED)
 
 
 @kernel
