@@ -4,7 +4,7 @@ hedgerow check dope-media                                      everything about 
 hedgerow check random-layered --set layers=[1,3,3,1]           with other parameters
 hedgerow check world.npz --episodes 1000000 --json             a world of your own, for a machine
 hedgerow check view.npz -T 20000 --baseline-costs delay=0.1    no simulator: what S-OPS could do (`View.save`)
-hedgerow check view.npz --log days.csv                         what recorded episodes would buy
+hedgerow check view.npz --log days.parquet                     what recorded episodes would buy
 """
 
 from __future__ import annotations
