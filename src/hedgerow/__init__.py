@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from hedgerow.importers.gym_table import unroll_gymnasium
     from hedgerow.importers.logs import Log
+    from hedgerow.importers.tables import TableWorld, from_table
     from hedgerow.importers.unroll import unroll
     from hedgerow.learners.ledger import Ledger
     from hedgerow.learners.mirror.cvops import CVOPS
@@ -97,6 +98,7 @@ __all__ = [
     "Run",
     "SafePolicy",
     "Statistics",
+    "TableWorld",
     "View",
     "WarmStart",
     "__version__",
@@ -106,6 +108,7 @@ __all__ = [
     "costs",
     "errors",
     "estimates",
+    "from_table",
     "learners",
     "load",
     "losses",
@@ -158,6 +161,7 @@ _HOME = {
     ),
     "hedgerow.importers.gym_table": ("unroll_gymnasium",),
     "hedgerow.importers.logs": ("Log",),
+    "hedgerow.importers.tables": ("TableWorld", "from_table"),
     "hedgerow.contract.checker": ("check_learner",),
     "hedgerow.environments.protocol": ("Environment",),
     "hedgerow.learners.ledger": ("Ledger",),

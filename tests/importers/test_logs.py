@@ -307,7 +307,7 @@ def test_mistakes_are_named(lines: dict[str, Any], message: str) -> None:
 def test_wrong_arguments() -> None:
     plain = hr.View(hr.Layout((1, 2, 2, 1), 2), [1.0], ["delay"])
     for view, source, options, message in (
-        (VIEW, 3, {}, "a log is the path of a Parquet or Arrow file, .* not an object of the class int"),
+        (VIEW, 3, {}, "a log is the path of a CSV, Parquet or Arrow file, .* not an object of the class int"),
         (VIEW, np.zeros(3), {}, "not an object of the class ndarray"),
         (VIEW.layout, GOOD, {}, "read for a view, .* not for an object of the class Layout"),
         (VIEW, read(GOOD), {}, "a Log already"),
@@ -327,14 +327,16 @@ def test_files_that_are_no_logs(tmp_path: Path) -> None:
     whole = tmp_path / "log.parquet"
     parquet.write_table(pa.table(GOOD), whole)
     (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-20])
-    (tmp_path / "log.csv").write_text("episode,step\n1,0\n")
+    (tmp_path / "log.txt").write_text("episode,step\n1,0\n")
+    (tmp_path / "cut.csv").write_text("episode,step\n1,0,7\n")
     (tmp_path / "cut.arrow").write_bytes(b"ARROW1\0\0")
     for name, message in (
         ("nowhere", "no such file"),
         ("", "no such file"),
         ("cut.parquet", "damaged"),
         ("cut.arrow", "damaged"),
-        ("log.csv", "neither a Parquet nor an Arrow file; read it with what you have, such as pyarrow.csv.read_csv"),
+        ("log.txt", "no CSV, Parquet or Arrow file; read it with what you have, such as pandas"),
+        ("cut.csv", "damaged"),
     ):
         with pytest.raises(hr.FileFormatError, match=message):
             hr.Log.read(VIEW, tmp_path / name)

@@ -120,3 +120,29 @@ def test_views_from_names() -> None:
         hr.View.of([["x0"], ["y"]], ["a"], {}, successors={"x0": ["end"]})
     with pytest.raises(hr.InvalidInput, match="no state 'x1'; known: x0, y, end"):
         hr.View.of([["x0"], ["y"]], ["a"], {}, successors={"x1": ["y"]})
+
+
+LABELLED = hr.View.of([["home"], ["shop"]], ["walk", "drive"], thresholds={"fuel": 0.5})
+
+
+def test_a_policy_from_names() -> None:
+    mixed = hr.Policy.of(LABELLED, {"home": "drive", "shop": {"walk": 0.25, "drive": 0.75}})
+    assert mixed.probabilities.tolist() == [0.0, 1.0, 0.25, 0.75]
+    assert hr.Policy.of(LABELLED, "walk").probabilities.tolist() == [1.0, 0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ("wak", "did you mean 'walk'"),
+        ({"home": "walk"}, "no action for layer 1, state 'shop'"),
+        ({"home": "walk", "shop": "walk", "end": "walk"}, "no action is taken in it"),
+        ({"home": "walk", "shp": "walk"}, "did you mean 'shop'"),
+        ({"home": "walk", "shop": {"walk": 0.5}}, "sum"),
+        ({"home": "walk", "shop": {"walk": float("nan")}}, "probability of an action"),
+        (["walk"], "choices are an action or a mapping"),
+    ],
+)
+def test_mistakes_in_names_are_named(choices: object, message: str) -> None:
+    with pytest.raises(hr.InvalidInput, match=message):
+        hr.Policy.of(LABELLED, choices)  # type: ignore[arg-type]

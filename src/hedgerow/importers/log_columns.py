@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import BoolArray, FloatArray, IntArray, Locator, did_you_mean, shown
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.log_tables import Source
+from hedgerow.importers.columnar import Source
 
 MISSING = -1
 

@@ -38,6 +38,7 @@ from numpy.typing import ArrayLike
 from hedgerow import disk
 from hedgerow.checks import BoolArray, FloatArray, IntArray, frozen, kind_of, num_episodes
 from hedgerow.errors import InvalidInput
+from hedgerow.importers.columnar import open_table
 from hedgerow.importers.log_columns import MISSING, Columns
 from hedgerow.importers.log_paths import (
     Steps,
@@ -46,7 +47,6 @@ from hedgerow.importers.log_paths import (
     steps_of_episodes,
     steps_of_table,
 )
-from hedgerow.importers.log_tables import open_table
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Mixture, Policy
@@ -113,7 +113,7 @@ class Log:
             raise InvalidInput(f"columns is a mapping such as {{'state': 'soc'}}, not {kind_of(columns)}")
         if not isinstance(open_ends, bool | np.bool_):
             raise InvalidInput(f"open_ends is True or False, not {open_ends!r}")
-        table = Columns(open_table(source), known_columns(view), columns)
+        table = Columns(open_table(source, "log"), known_columns(view), columns)
         return cls(view, steps_of_table(view, table, count, bool(open_ends)))
 
     @classmethod

@@ -40,7 +40,7 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import TOL_POLICY_SUM, checked_policy
 
 Support = Literal["known", "full"]
-_COST_KINDS: dict[str, type[BernoulliCosts] | type[DeterministicCosts]] = {
+COST_KINDS: dict[str, type[BernoulliCosts] | type[DeterministicCosts]] = {
     "bernoulli": BernoulliCosts,
     "deterministic": DeterministicCosts,
 }
@@ -206,7 +206,7 @@ def unroll(
     process has ended. `available` (S, A) or (H, S, A), bool: the other actions do what the first available one does.
     """
     _one_of("support", support, ("known", "full"))
-    _one_of("cost_kind", cost_kind, tuple(_COST_KINDS))
+    _one_of("cost_kind", cost_kind, tuple(COST_KINDS))
     mdp = finite_horizon(
         transitions,
         horizon,
@@ -218,7 +218,7 @@ def unroll(
         absorbing=absorbing,
         available=available,
     )
-    return _unrolled(mdp, support, _COST_KINDS[cost_kind], thresholds, constraint_names)
+    return _unrolled(mdp, support, COST_KINDS[cost_kind], thresholds, constraint_names)
 
 
 def _unrolled(

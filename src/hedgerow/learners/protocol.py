@@ -150,7 +150,7 @@ def feedback_of(learner: Any) -> str:
     return str(feedback)
 
 
-def safe_policy(baseline: Any, costs: ArrayLike | None) -> tuple[Any, Any]:
+def safe_policy(baseline: Any, costs: ArrayLike | Mapping[str, float] | None) -> tuple[Any, Any]:
     """Policy and costs (m,) of a baseline: something with `.policy` and `.costs`, or a policy and `costs` beside it."""
     if hasattr(baseline, "policy") and hasattr(baseline, "costs"):
         return baseline.policy, baseline.costs if costs is None else costs

@@ -16,7 +16,7 @@ decides: losses, costs and safety are those of the mixture.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,48 @@ class Policy:
         """All actions alike, in every state."""
         layout = layout_of(place)
         return cls.trusted(layout, np.full(layout.num_rows, 1.0 / layout.num_actions))
+
+    @classmethod
+    def of(cls, place: Any, choices: str | Mapping[str, str | Mapping[str, float]]) -> Policy:
+        """Make a policy from names.
+
+        Args:
+            place: A layout with labels, or what has one: a view, a CMDP, a world.
+            choices: The action of every state, by name; or one action for all states. An action may also be a mapping
+                {action: probability}.
+
+        Returns:
+            The policy.
+
+        Raises:
+            InvalidInput: If a state has no action, or a name is unknown.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> view = hr.View.of([["home"], ["shop"]], ["walk", "drive"], thresholds={"fuel": 0.5})
+            >>> hr.Policy.of(view, "walk")["shop", "walk"]
+            1.0
+            >>> hr.Policy.of(view, {"home": "drive", "shop": {"walk": 0.5, "drive": 0.5}})["shop"].tolist()
+            [0.5, 0.5]
+        """
+        layout = layout_of(place)
+        count, table = layout.num_decision_states, np.zeros((layout.num_decision_states, layout.num_actions))
+        if isinstance(choices, str):
+            table[:, layout.action(choices)] = 1.0
+            return cls(layout, table)
+        if not isinstance(choices, Mapping):
+            raise InvalidInput(f"choices are an action or a mapping {{state: action}}, not {kind_of(choices)}")
+        for state, chosen in choices.items():
+            x = layout.state(state)
+            if x >= count:
+                raise InvalidInput(f"{layout.describe_state(x)} is the end: no action is taken in it")
+            shares = chosen if isinstance(chosen, Mapping) else {chosen: 1.0}
+            for action, share in shares.items():
+                table[x, layout.action(action)] = real_number("the probability of an action", share, 0.0, 1.0)
+        silent = np.flatnonzero(~table.any(axis=1))
+        if len(silent):
+            raise InvalidInput(f"choices have no action for {layout.describe_state(int(silent[0]))}")
+        return cls(layout, table)
 
     @classmethod
     def trusted(cls, layout: Layout, probabilities: FloatArray) -> Policy:

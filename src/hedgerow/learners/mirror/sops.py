@@ -8,6 +8,7 @@ bounds of the true expected costs of the baseline: lambda grows with them, so th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -48,8 +49,8 @@ class SOPS(MirrorLearner):
 
     def __init__(
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
-        baseline: ArrayLike | SafePolicy | Any, baseline_costs: ArrayLike | None = None, allow_no_margin: bool = False,
-        transitions: ArrayLike | None = None, **switches: Unpack[MixingSwitches],
+        baseline: ArrayLike | SafePolicy | Any, baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        allow_no_margin: bool = False, transitions: ArrayLike | None = None, **switches: Unpack[MixingSwitches],
     ) -> None:  # fmt: skip
         view = checked_view(view)
         policy, costs = safe_policy(baseline, baseline_costs)
@@ -114,8 +115,17 @@ def largest_mixing(view: View, beta: FloatArray) -> float:
     return float(max([(most[i] - alpha[i]) / (most[i] - beta[i]) for i in view.binding], default=0.0))
 
 
-def checked_costs(view: View, costs: ArrayLike, allow_no_margin: bool) -> FloatArray:
-    """beta (m,) with 0 <= beta_i < alpha_i, or = alpha_i if allowed; no tolerance: this is where safety begins."""
+def checked_costs(view: View, costs: ArrayLike | Mapping[str, float], allow_no_margin: bool) -> FloatArray:
+    """beta (m,) with 0 <= beta_i < alpha_i, or = alpha_i if allowed; no tolerance: this is where safety begins.
+
+    `costs` (m,) in the order of the constraints, or by their names.
+    """
+    if isinstance(costs, Mapping):
+        names = view.constraint_names
+        wrong = [name for name in costs if name not in names] + [name for name in names if name not in costs]
+        if wrong:
+            raise InvalidInput(f"baseline_costs need the constraints {', '.join(names)}, once each; see {wrong[0]!r}")
+        costs = [costs[name] for name in names]
     beta = float_array("the baseline cost", costs, (view.num_constraints,))
     within("the baseline cost", beta, 0.0, float(view.layout.steps))
     binding = set(view.binding.tolist())

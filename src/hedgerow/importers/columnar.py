@@ -1,4 +1,4 @@
-"""Where logs come from: files, tables of other packages, and plain arrays, all as columns of Arrow.
+"""Where tables come from: files, data frames of other packages, and plain arrays, all as columns of Arrow.
 
 Arrow is what they have in common: pandas, polars, DuckDB and others hand their tables over without a copy and without
 being imported here. Of a file only the columns that are needed are read.
@@ -14,10 +14,9 @@ from hedgerow import disk
 from hedgerow.checks import kind_of, shown, unmasked
 from hedgerow.errors import FileFormatError, InvalidInput
 
-KINDS = (
-    "the path of a Parquet or Arrow file, a table of pyarrow, pandas or polars, a mapping {column: values}, or a "
-    "sequence of hedgerow Episodes"
-)
+KINDS = "the path of a CSV, Parquet or Arrow file, a table of pyarrow, pandas or polars, a mapping {column: values}"
+MORE_KINDS = {"log": ", or a sequence of hedgerow Episodes"}
+"""What else is taken, by what the table is."""
 
 
 class Source(NamedTuple):
@@ -29,42 +28,43 @@ class Source(NamedTuple):
     """A `pyarrow.Table` of some of them"""
 
 
-def open_table(given: Any) -> Source:
-    """The columns of whatever a log may be given as, episodes apart."""
+def open_table(given: Any, what: str) -> Source:
+    """Find the columns of a table in any of its forms; `what` is its name in messages, such as `log`."""
     if isinstance(given, str | os.PathLike):
-        return _from_file(given)
-    table = _arrow_table(given)
+        return _from_file(given, what)
+    table = _arrow_table(given, what)
     names = tuple(table.column_names)
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise InvalidInput(f"the log has several columns that are called {repeated[0]!r}; rename or drop one")
+        raise InvalidInput(f"the {what} has several columns that are called {repeated[0]!r}; rename or drop one")
     return Source(names, table.select)
 
 
-def _arrow_table(given: Any) -> Any:
+def _arrow_table(given: Any, what: str) -> Any:
     import pyarrow as pa
 
+    kinds = KINDS + MORE_KINDS.get(what, "")
     try:
         if isinstance(given, pa.Table):
             return given
         if isinstance(given, pa.RecordBatch):
             return pa.Table.from_batches([given])
         if isinstance(given, Mapping):
-            return pa.table({str(name): _values(str(name), values) for name, values in given.items()})
+            return pa.table({str(name): _values(str(name), values, what) for name, values in given.items()})
         if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
             return pa.table(given)
         if hasattr(given, "to_arrow"):
-            return _arrow_table(given.to_arrow())
+            return _arrow_table(given.to_arrow(), what)
         if type(given).__module__.partition(".")[0] == "pandas":
             return pa.Table.from_pandas(given, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, InvalidInput):
             raise
-        raise InvalidInput(f"the log is no table: {shown(str(error))}; give {KINDS}") from error
-    raise InvalidInput(f"a log is {KINDS}, not {kind_of(given)}")
+        raise InvalidInput(f"the {what} is no table: {shown(str(error))}; give {kinds}") from error
+    raise InvalidInput(f"a {what} is {kinds}, not {kind_of(given)}")
 
 
-def _values(name: str, values: Any) -> Any:
+def _values(name: str, values: Any, what: str) -> Any:
     """One column of a mapping."""
     import pyarrow as pa
 
@@ -72,33 +72,34 @@ def _values(name: str, values: Any) -> Any:
         return values
     given = unmasked(f"the column {name!r}", values)
     if isinstance(given, str) or not hasattr(given, "__len__") or getattr(given, "ndim", 1) != 1:
-        raise InvalidInput(f"the column {name!r} of the log must be a list of values, one per step")
+        raise InvalidInput(f"the column {name!r} of the {what} must be a list of values, one per line")
     try:
         return pa.array(given)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"the column {name!r} of the log must hold values of one kind: {error}") from error
+        raise InvalidInput(f"the column {name!r} of the {what} must hold values of one kind: {error}") from error
 
 
-def _from_file(given: str | os.PathLike[str]) -> Source:
+def _from_file(given: str | os.PathLike[str], what: str) -> Source:
     path = disk.checked_path(given)
     try:
         if not path.is_file():
-            raise FileFormatError(f"cannot read the log {path}: there is no such file")
+            raise FileFormatError(f"cannot read the {what} {path}: there is no such file")
         with path.open("rb") as stream:
             begins = stream.read(6)
     except OSError as error:
-        raise FileFormatError(f"cannot read the log {path}: {error.strerror}") from error
+        raise FileFormatError(f"cannot read the {what} {path}: {error.strerror}") from error
     if begins.startswith(b"PAR1"):
-        return _from_parquet(str(path))
+        return _from_parquet(str(path), what)
     if begins == b"ARROW1" or begins.startswith(b"\xff\xff\xff\xff"):
-        return _from_ipc(str(path), stream=begins != b"ARROW1")
+        return _from_ipc(str(path), what, stream=begins != b"ARROW1")
+    if path.suffix.lower() == ".csv":
+        return _from_csv(str(path), what)
     raise FileFormatError(
-        f"{path} is neither a Parquet nor an Arrow file; read it with what you have, such as pyarrow.csv.read_csv or "
-        "pandas.read_csv, and pass the table"
+        f"{path} is no CSV, Parquet or Arrow file; read it with what you have, such as pandas, and pass the table"
     )
 
 
-def _from_parquet(path: str) -> Source:
+def _from_parquet(path: str, what: str) -> Source:
     from pyarrow import parquet
 
     def read(names: Sequence[str]) -> Any:
@@ -110,25 +111,35 @@ def _from_parquet(path: str) -> Source:
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             return tuple(file.schema_arrow.names)
 
-    return Source(_parsed(names, path), lambda chosen: _parsed(lambda: read(chosen), path))
+    return Source(_parsed(names, path, what), lambda chosen: _parsed(lambda: read(chosen), path, what))
 
 
-def _from_ipc(path: str, *, stream: bool) -> Source:
+def _from_csv(path: str, what: str) -> Source:
+    from pyarrow import csv
+
+    def read() -> Any:
+        # Without threads: pyarrow's may still be running when the interpreter ends.
+        return csv.read_csv(path, csv.ReadOptions(use_threads=False))
+
+    return open_table(_parsed(read, path, what), what)
+
+
+def _from_ipc(path: str, what: str, *, stream: bool) -> Source:
     import pyarrow as pa
 
     def read() -> Any:
         with pa.OSFile(path) as file, (pa.ipc.open_stream if stream else pa.ipc.open_file)(file) as reader:
             return reader.read_all()
 
-    table = _parsed(read, path)
+    table = _parsed(read, path, what)
     return Source(tuple(table.column_names), table.select)
 
 
-def _parsed(read: Callable[[], Any], path: str) -> Any:
+def _parsed(read: Callable[[], Any], path: str, what: str) -> Any:
     """What pyarrow makes of a file that may hold anything."""
     import pyarrow as pa
 
     try:
         return read()
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileFormatError(f"cannot read the log {path}, it is damaged: {shown(str(error))}") from error
+        raise FileFormatError(f"cannot read the {what} {path}, it is damaged: {shown(str(error))}") from error
