@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from learner_cases import KINDS, assert_same, draw_path, make_learner, random_world, snapshot
 
+import hedgerow as hr
 from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.learners.mirror.base import MirrorLearner as Learner
@@ -277,3 +278,16 @@ def test_no_constraints_at_all() -> None:
             assert plan.branch == "own"
             learner.observe(draw_path(world, plan.policy, rng), rng.random(2))
         assert learner.episode == 20
+
+
+def test_a_plan_that_waits_is_seen_after_a_restart(tmp_path: Path) -> None:
+    learner = hr.SVOPS(hr.View(hr.Layout((1, 2, 1), 2), [1.0], ["c"]), 10, 0.1)
+    assert not learner.pending
+    plan = learner.plan()
+    learner.save(tmp_path / "learner.npz")
+    loaded = hr.load(tmp_path / "learner.npz")
+    assert isinstance(loaded, hr.SVOPS)
+    assert loaded.pending
+    np.testing.assert_array_equal(loaded.current_plan().policy.probabilities, plan.policy.probabilities)
+    loaded.observe([0, 2], [0.5, 0.5], [0.0, 0.0])
+    assert not loaded.pending

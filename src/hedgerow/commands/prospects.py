@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EXPLAINED = (
     "from: every episode explores, and the own policy is the one above. to: only the episodes of the own policy "
     "explore, and it is as optimistic as S-OPS may be: it costs as much as its bounds do not notice. Of runs in six "
-    "worlds four were between the two, one a little below and one above (docs/experiments.md). The aggregate "
+    "worlds four were between the two, one a little below and one above (docs/sweeps.md). The aggregate "
     "certificate of `sharpest` is left out; it can only help."
 )
 
@@ -208,6 +208,6 @@ def print_baselines(out: Screen, choices: list[dict[str, Any]]) -> None:
     out.line(
         "These were computed from the true world; you would have a policy that you know to be safe. If the losses to "
         "come are like this one, then for 10^5 episodes or less give the policy of the smallest loss, not the one of "
-        "the largest margin; if they are nothing like it, the margin counts (docs/learners.md)."
+        "the largest margin; if they are nothing like it, the margin counts (docs/choose-a-learner.md)."
     )
     out.line()

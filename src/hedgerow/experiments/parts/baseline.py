@@ -6,7 +6,7 @@
     own       the policy that the world itself names, with the costs that learners are told (`World.baseline`)
     margin    the cheapest policy that stays so far below every threshold
 
-For a run of 10^5 episodes or less a known policy of small loss is the better baseline (docs/learners.md).
+For a run of 10^5 episodes or less a known policy of small loss is the better baseline (docs/choose-a-learner.md).
 """
 
 from __future__ import annotations

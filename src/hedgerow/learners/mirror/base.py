@@ -200,6 +200,11 @@ class MirrorLearner(ABC):
             as_python(keep_policy)(core.search, state.search, state.policy, self.episode + 1, self.coin)
         return self._current_plan()
 
+    @property
+    def pending(self) -> bool:
+        """Whether a plan waits for its `observe`; after a restart, `current_plan` says which."""
+        return bool(self.core.state.numbers.pending)
+
     @exclusive
     def current_plan(self) -> MirrorPlan:
         """The plan that waits for its `observe`; after a crash, a loaded learner still has it."""
