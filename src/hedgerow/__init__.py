@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         InfeasibleWarning,
         InvalidInput,
     )
+    from hedgerow.experiments.whole import sweep
     from hedgerow.importers.gym_table import unroll_gymnasium
     from hedgerow.importers.logs import Log
     from hedgerow.importers.tables import TableWorld, from_table
@@ -119,6 +120,7 @@ __all__ = [
     "results",
     "save",
     "simulate",
+    "sweep",
     "unroll",
     "unroll_gymnasium",
     "worlds",
@@ -159,6 +161,7 @@ _HOME = {
         "DeterministicCosts",
         "EmpiricalCosts",
     ),
+    "hedgerow.experiments.whole": ("sweep",),
     "hedgerow.importers.gym_table": ("unroll_gymnasium",),
     "hedgerow.importers.logs": ("Log",),
     "hedgerow.importers.tables": ("TableWorld", "from_table"),

@@ -52,7 +52,7 @@ def run_cell(
     marks = checkpoints(spec["episodes"], spec.get("marks", NUM_MARKS))
     closely = dict(spec.get("watch", {}))
     simulation = Simulation(
-        cmdp, adversary, learner, seeds.simulation, marks="all" if trace else marks,
+        cmdp, adversary, learner, seeds.simulation, episodes=spec["episodes"], marks="all" if trace else marks,
         audit=closely.pop("audit", False), watch=closely,
     )  # fmt: skip
     built = time.perf_counter()

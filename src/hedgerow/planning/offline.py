@@ -120,8 +120,8 @@ def strictly_feasible(world: CMDP | Any, margin: float, loss: ArrayLike | None =
     This is what to try out as a baseline of S-OPS in a simulation, at a part of the Slater margin and with the loss
     that the learner will meet. For 10^5 episodes or less a *known* safe policy of small loss beats the one of the
     largest margin, because it is played most of the time: measured regret is 1.2 to 1.7 times smaller at half of the
-    margin, 2 to 7 times at a tenth (docs/choose-a-learner.md). If the losses to come have nothing to do with `loss`, it is the
-    other way round.
+    margin, 2 to 7 times at a tenth (docs/choose-a-learner.md). If the losses to come have nothing to do with `loss`, it
+    is the other way round.
     """
     cmdp = cmdp_of(world)
     margin = real_number("the margin", margin, 0.0, float(cmdp.layout.steps))

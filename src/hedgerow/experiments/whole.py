@@ -1,0 +1,62 @@
+"""A whole experiment from Python, in one call: read, run, open. `hedgerow run` does the same from a shell."""
+
+from __future__ import annotations
+
+import os
+
+from hedgerow.errors import HedgerowError
+from hedgerow.experiments.progress import watcher
+from hedgerow.experiments.schema import load
+from hedgerow.experiments.sweep import Workers
+from hedgerow.experiments.sweep import sweep as run_sweep
+from hedgerow.results.record import Results
+from hedgerow.results.store import open as open_results
+
+
+def sweep(
+    experiment: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    *,
+    processes: int | None = None,
+    scheduler: str = "",
+    resume: bool = False,
+    progress: bool = True,
+) -> Results:
+    """Run an experiment and open its results.
+
+    In a script, call it below `if __name__ == "__main__":`, because worker processes import the script.
+
+    Args:
+        experiment: The path of a TOML file, or the name of an experiment that ships, such as `quickstart`.
+        directory: Where the results go.
+        processes: Worker processes on this machine; one per core by default. With 1, cells run in this process.
+        scheduler: The address of a Dask scheduler, such as `tcp://10.0.0.1:8786`, in the place of `processes`.
+        resume: Go on in a directory that was begun before; finished cells are kept.
+        progress: Show what is going on.
+
+    Returns:
+        The results, as `hr.results.open(directory)` gives them.
+
+    Raises:
+        InvalidInput: If the file has a mistake (with its line), or the directory holds results and `resume` is False.
+        HedgerowError: If cells failed. All others have run, and `resume=True` tries those again.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> results = hr.sweep("quickstart", "out/quickstart")  # doctest: +SKIP
+        >>> results.summary().num_rows  # doctest: +SKIP
+        8
+    """
+    loaded = load(os.fspath(experiment))
+    backend = "dask" if scheduler else "serial" if processes == 1 else "loky"
+    workers = Workers(backend, None if scheduler else processes, scheduler)
+    tally = run_sweep(loaded, directory, workers=workers, resume=resume, watch=watcher(not progress))
+    if tally.interrupted:
+        raise KeyboardInterrupt
+    if tally.failed:
+        cell, reason = next(iter(tally.failed.items()))
+        raise HedgerowError(
+            f"{len(tally.failed)} of {tally.total} cells failed; the first is {cell}: {reason}. The others are in "
+            f"{directory}; resume=True runs the failed ones again"
+        )
+    return open_results(directory)
