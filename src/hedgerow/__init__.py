@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         InfeasibleWarning,
         InvalidInput,
     )
+    from hedgerow.estimates.frames import Estimates
     from hedgerow.importers.gym_table import unroll_gymnasium
     from hedgerow.importers.logs import Log
     from hedgerow.importers.unroll import unroll
@@ -76,6 +77,7 @@ __all__ = [
     "EmpiricalCosts",
     "Environment",
     "Episode",
+    "Estimates",
     "FileFormatError",
     "HedgerowError",
     "InfeasibleError",
@@ -160,6 +162,7 @@ _HOME = {
     "hedgerow.importers.logs": ("Log",),
     "hedgerow.contract.checker": ("check_learner",),
     "hedgerow.environments.protocol": ("Environment",),
+    "hedgerow.estimates.frames": ("Estimates",),
     "hedgerow.learners.ledger": ("Ledger",),
     "hedgerow.learners.saving": ("save",),
     "hedgerow.learners.protocol": ("Learner", "Plan", "SafePolicy"),
