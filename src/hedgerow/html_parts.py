@@ -32,9 +32,9 @@ LONGEST_WORDS = 600
 _CARD = "font:13px/1.5 system-ui,sans-serif;color:inherit;margin:2px 0 8px;overflow-x:auto;max-width:100%"
 _FAINT = "opacity:.75"
 _TABLE = "border-collapse:collapse;border:none;margin:6px 0;font-size:12px;font-variant-numeric:tabular-nums"
-_CELL = "padding:2px 9px;border:none;vertical-align:top;color:inherit"
-_HEAD = f"{_CELL};border-bottom:1px solid rgba(128,128,128,.7);font-weight:600;background:none"
-_BODY = f"{_CELL};border-bottom:1px solid rgba(128,128,128,.25)"
+_CELL = "padding:2px 9px;vertical-align:top;border:none;border-bottom:1px solid #888"
+_HEAD, _BODY = f"{_CELL}b;font-weight:600;background:none", f"{_CELL}4"
+"""Lines of a grey that is more or less transparent"""
 _NUMBER, _TEXT = "text-align:right;white-space:nowrap", "text-align:left;white-space:normal;max-width:34em"
 _SHADE = "38,120,210"
 """Red, green and blue of a share, laid over whatever the page has below."""
@@ -104,30 +104,25 @@ def table(
     shown = list(islice(given, MOST_ROWS))
     more = (len(shown) + sum(1 for _ in given) if total is None else total) - len(shown)
     kinds = [_TEXT if i < num_text else _NUMBER for i in range(len(head))]
-    heads = "".join(
-        _cell("th", ' scope="col"', f"{_HEAD};{kind}", cell) for kind, cell in zip(kinds, head, strict=True)
-    )
+    heads = "".join(_cell("th", "col", f"{_HEAD};{kind}", cell) for kind, cell in zip(kinds, head, strict=True))
     lines = []
-    for row in shown:
-        cells = [
-            _cell("th" if i == 0 else "td", ' scope="row"' if i == 0 else "", f"{_BODY};font-weight:400;{kind}", cell)
-            for i, (kind, cell) in enumerate(zip(kinds, row, strict=True))
-        ]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+    for first, *others in shown:
+        named = _cell("th", "row", f"{_BODY};{kinds[0]};font-weight:400", first)
+        cells = (_cell("td", "", f"{_BODY};{kind}", cell) for kind, cell in zip(kinds[1:], others, strict=True))
+        lines.append(f"<tr>{named}{''.join(cells)}</tr>")
     rest = line(f"… and {more:,} more{' ' * bool(what)}{what}") if more > 0 else ""
-    return (
-        f'<table style="{_TABLE}"><thead><tr>{heads}</tr></thead><tbody>{"".join(lines)}</tbody></table>{rest}'
-        if shown
-        else ""
-    )
+    if not shown:
+        return ""
+    return f'<table style="{_TABLE}"><thead><tr>{heads}</tr></thead><tbody>{"".join(lines)}</tbody></table>{rest}'
 
 
 def _cell(tag: str, scope: str, style: str, cell: str | Cell) -> str:
     words, own, hint = cell if isinstance(cell, Cell) else (cell, "", "")
     if len(words) > LONGEST_WORDS:
         words = f"{words[: LONGEST_WORDS - 1]}…"
+    scoped = f' scope="{scope}"' if scope else ""
     tip = f' title="{text(hint)}"' if hint else ""
-    return f'<{tag}{scope} style="{style}{";" * bool(own)}{own}"{tip}>{text(words)}</{tag}>'
+    return f'<{tag}{scoped} style="{style}{";" * bool(own)}{own}"{tip}>{text(words)}</{tag}>'
 
 
 def line(words: object) -> str:

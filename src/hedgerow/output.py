@@ -218,7 +218,7 @@ def progress_bar(label: str, total: float, shown: bool = True) -> Iterator[Calla
 def in_notebook() -> bool:
     """Whether a notebook shows what is displayed."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return type(shell).__name__ == "ZMQInteractiveShell"
+    return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)  # Colab's derives from it
 
 
 class _TerminalBar:

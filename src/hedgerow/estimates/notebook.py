@@ -81,4 +81,4 @@ def _place(layout: Layout, row: int) -> list[str | Cell]:
 
 
 def _estimate(value: float, lower: float, upper: float) -> str:
-    return f"{'-' if np.isnan(value) else f'{value:.3g}'} [{lower:.3g}, {upper:.3g}]"
+    return f"{'' if np.isnan(value) else f'{value:.3g} '}[{lower:.3g}, {upper:.3g}]"

@@ -30,6 +30,8 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_policy
 
 TOL_WEIGHTS = 1e-10
+MOST_SHOWN, LONGEST_NAME = 3, 20
+"""Of one state in the line that a policy prints: how many actions, and how long their names are."""
 
 
 class Policy:
@@ -110,15 +112,17 @@ class Policy:
         layout = self.layout
         chances = self.probabilities[state * layout.num_actions : (state + 1) * layout.num_actions]
         likely = np.flatnonzero(chances)
-        if len(likely) > brief.MOST_ITEMS:
+        if len(likely) > MOST_SHOWN:
             likely = likely[np.argsort(-chances[likely], kind="stable")]
         labels, first = layout.action_labels, int(layout.state_start[layout.layer_of_state[state]])
-        actions = (f"{a if labels is None else brief.quoted(labels[a])}: {chances[a]:.3g}" for a in likely)
+        actions = (
+            f"{a if labels is None else brief.quoted(labels[a], LONGEST_NAME)}: {chances[a]:.3g}" for a in likely
+        )
         states = layout.state_labels
         name = f"layer {layout.layer_of_state[state]}, state {state - first}"
         if states is not None:
             name = f"state {brief.quoted(states[state])}"
-        return f"{name} -> {brief.listed(actions, count=len(likely))}"
+        return f"{name} -> {brief.listed(actions, MOST_SHOWN, len(likely))}"
 
     def _repr_html_(self) -> str:
         from hedgerow.model.notebook import policy_html
