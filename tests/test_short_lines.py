@@ -104,6 +104,14 @@ def test_lines_say_what_matters(hostile: dict[str, Any], middling: dict[str, Any
     assert repr(hostile["empirical"]) == "EmpiricalCosts(1 matrix, 2 constraints, 6 rows)"
 
 
+def test_cells_of_which_only_the_name_is_known(hostile: dict[str, Any]) -> None:
+    results = hostile["results"]
+    lost = type(results.cells[0]).of({"id": "lost"}, {}, "missing")
+    line = repr(type(results)(None, results.manifest, (*results.cells, lost), results.load))
+    assert "1 of 2 cells done, 1 learner, 1 setting" in line
+    assert repr(lost) == "Cell('lost', missing)"
+
+
 def test_results_of_a_sweep_name_the_directory(hostile: dict[str, Any], tmp_path: Any) -> None:
     results = hostile["results"]
     here = type(results)(tmp_path / HOSTILE.replace("/", ""), results.manifest, results.cells, results.load)

@@ -91,7 +91,18 @@ class Policy:
         return self.in_words(brief.LONGEST)
 
     def in_words(self, room: int) -> str:
-        """What it does in the first states, in about `room` characters: one state at least."""
+        """What it does in the first states.
+
+        Args:
+            room: About how many characters there are for it.
+
+        Returns:
+            One line; it names one state at least, and how many follow.
+
+        Examples:
+            >>> Policy(Layout((1, 1), 2).labelled(["home", "end"], ["wait", "go"]), [0.25, 0.75]).in_words(80)
+            "Policy(state 'home' -> 'wait': 0.25, 'go': 0.75)"
+        """
         from hedgerow import brief
 
         layout, shown, room = self.layout, [], room - 30

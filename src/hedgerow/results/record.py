@@ -107,8 +107,9 @@ class Results:
     """From the id of a finished cell to its table"""
 
     def __repr__(self) -> str:
-        settings = {(cell.label("world"), cell.label("adversary"), cell.episodes) for cell in self.cells}
-        learners = {cell.label("learner") for cell in self.cells}
+        told = [cell for cell in self.cells if cell.spec]  # of a cell that left nothing, only its name may be known
+        settings = {(cell.label("world"), cell.label("adversary"), cell.episodes) for cell in told}
+        learners = {cell.label("learner") for cell in told}
         return brief.line(
             "Results",
             brief.quoted(self.title, 60),
