@@ -15,6 +15,7 @@ MOST_LINES = 500
 ORDER = (
     ("errors", "paper"),
     ("disk", "output"),
+    ("brief", "html_parts"),
     ("checks", "compiling", "files", "streams"),
     ("registry",),
     ("model",),

@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -109,7 +110,9 @@ def test_without_a_terminal_there_is_no_bar(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_notebook_shows_a_bar_without_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """What a notebook is asked to show, one after the other."""
     shown: list[dict[str, str]] = []
 
     class Handle:
@@ -124,15 +127,58 @@ def test_a_notebook_shows_a_bar_without_widgets(monkeypatch: pytest.MonkeyPatch)
     class ZMQInteractiveShell:
         pass
 
+    class Shell(ZMQInteractiveShell):
+        pass
+
     module, part = types.ModuleType("IPython"), types.ModuleType("IPython.display")
-    module.get_ipython, part.display = ZMQInteractiveShell, display
+    module.get_ipython, part.display = Shell, display
     monkeypatch.setitem(sys.modules, "IPython", module)
     monkeypatch.setitem(sys.modules, "IPython.display", part)
-    with progress_bar("episodes <b>", 100) as move:
-        move(25)
-    assert "episodes <b>: 25 %" in shown[1]["text/plain"]
-    assert "&lt;b&gt;" in shown[1]["text/html"]
-    assert shown[-1] == {"text/plain": "", "text/html": ""}
+    return shown
+
+
+def test_a_notebook_shows_a_bar_without_widgets(
+    notebook: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = notebook
+    clock = iter([0.0, 0.5, 2.0, 2.1, 3.0, 4.0, *[100.0] * 9])
+    monkeypatch.setattr(output.time, "monotonic", lambda: next(clock))
+    with progress_bar("episodes <b>", 2000) as move:
+        move(100)  # too early to be shown
+        move(400)
+        move(500)  # too soon after the last one
+        move(1100)
+    assert [entry["text/plain"] for entry in shown] == [
+        "episodes <b>: 20 %, 200/s, 8.0 s left",
+        "episodes <b>: 55 %, 400/s, 2.2 s left",
+        "episodes <b>: done after 4.0 s, 275/s",
+    ]
+    assert shown[0]["text/html"].startswith('<progress value="400" max="2000"></progress> episodes &lt;b&gt;: 20 %')
+    assert shown[-1]["text/html"] == "episodes &lt;b&gt;: done after 4.0 s, 275/s"
+
+
+def test_a_notebook_is_told_what_was_cut_short_and_not_what_was_quick(notebook: list[dict[str, str]]) -> None:
+    with progress_bar("quick", 10) as move:
+        move(10)
+    assert notebook == []
+
+    def stopped() -> None:
+        with progress_bar("long", 10) as move:
+            time.sleep(1.05)
+            move(4)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert re.fullmatch(r"long: stopped at 40 % after 1\.\d s", notebook[-1]["text/plain"])
+    assert len(notebook) == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.04, "0.0 s"), (9.94, "9.9 s"), (59.4, "59 s"), (185.0, "3:05 min"), (7800.0, "2:10 h")]
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert output._duration(seconds) == words
 
 
 COLUMNS = ["name of the row", "parameters", *(f"number {i}" for i in range(12))]

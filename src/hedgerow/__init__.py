@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         InfeasibleWarning,
         InvalidInput,
     )
+    from hedgerow.estimates.frames import Estimates
     from hedgerow.experiments.whole import sweep
     from hedgerow.importers.gym_table import unroll_gymnasium
     from hedgerow.importers.logs import Log
@@ -78,6 +79,7 @@ __all__ = [
     "EmpiricalCosts",
     "Environment",
     "Episode",
+    "Estimates",
     "FileFormatError",
     "HedgerowError",
     "InfeasibleError",
@@ -167,6 +169,7 @@ _HOME = {
     "hedgerow.importers.tables": ("TableWorld", "from_table"),
     "hedgerow.contract.checker": ("check_learner",),
     "hedgerow.environments.protocol": ("Environment",),
+    "hedgerow.estimates.frames": ("Estimates",),
     "hedgerow.learners.ledger": ("Ledger",),
     "hedgerow.learners.saving": ("save",),
     "hedgerow.learners.protocol": ("Learner", "Plan", "SafePolicy"),

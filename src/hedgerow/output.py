@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 from unicodedata import category
 
@@ -30,6 +31,10 @@ PLAIN_WIDTH = 140
 """Columns of output that does not go to a terminal."""
 REFRESH = 0.2
 """Seconds between two looks of a notebook at a bar."""
+SOON = 1.0
+"""Seconds: what is over by then needs no bar in a notebook, where its last line would stay."""
+SLOWEST_RATE = 10.0
+"""Per second; whatever goes on more slowly is not counted in episodes."""
 NARROWEST_TEXT = 16
 """Columns that a text in a table may always ask for; longer words are broken if there is no room for them."""
 
@@ -200,18 +205,20 @@ def progress_bar(label: str, total: float, shown: bool = True) -> Iterator[Calla
         if _bars == [label]:
             bar.move(done)
 
+    ended = False
     try:
         yield move
+        ended = True
     finally:
         if _bars == [label]:
             _bars.clear()
-            bar.stop()
+            bar.stop(ended)
 
 
 def in_notebook() -> bool:
     """Whether a notebook shows what is displayed."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return type(shell).__name__ == "ZMQInteractiveShell"
+    return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)  # Colab's derives from it
 
 
 class _TerminalBar:
@@ -226,37 +233,74 @@ class _TerminalBar:
     def move(self, done: float) -> None:
         self.bar.update(self.task, completed=done)
 
-    def stop(self) -> None:
+    def stop(self, ended: bool) -> None:
         self.bar.stop()
 
 
 class _NotebookBar:
-    """Needs nothing but the page: no widgets."""
+    """One output of a cell, which is replaced while the work goes on and says in the end how long it took.
+
+    It needs nothing but the page: no widgets. What is over within `SOON` seconds shows nothing.
+    """
 
     def __init__(self, label: str, total: float) -> None:
-        self.label, self.total, self.begun, self.shown = label, total, time.monotonic(), 0.0
+        self.label, self.total, self.begun = visible(label), total, time.monotonic()
+        self.handle: Any = None
+        self.done, self.shown = 0.0, 0.0
+        self.first: tuple[float, float] | None = None
+        """When it was first moved, and to where: what came before, such as compiling, has another rate."""
 
     def start(self) -> None:
-        from IPython.display import display
-
-        self.handle = display(self._content(0.0), raw=True, display_id=True)
+        """Nothing to see yet."""
 
     def move(self, done: float) -> None:
-        if time.monotonic() - self.shown >= REFRESH:
-            self.shown = time.monotonic()
-            self.handle.update(self._content(done), raw=True)
+        now, self.done = time.monotonic(), done
+        self.first = self.first or (now, done)
+        if now - self.begun < SOON or now - self.shown < REFRESH:
+            return
+        self.shown = now
+        if self.handle is None:
+            page: Any = import_module("IPython.display")
+            self.handle = page.display(self._content(now), raw=True, display_id=True)
+        else:
+            self.handle.update(self._content(now), raw=True)
 
-    def stop(self) -> None:
-        self.handle.update({"text/plain": "", "text/html": ""}, raw=True)
+    def stop(self, ended: bool) -> None:
+        if self.handle is not None:
+            took = time.monotonic() - self.begun
+            how = "done" if ended else f"stopped at {100.0 * self.done / self.total:.0f} %"
+            words = f"{self.label}: {how} after {_duration(took)}{_rate(self.done / max(took, 1e-9))}"
+            self.handle.update({"text/plain": words, "text/html": _escaped(words)}, raw=True)
 
-    def _content(self, done: float) -> dict[str, str]:
-        from html import escape
-
-        left = (time.monotonic() - self.begun) * (self.total - done) / done if done > 0.0 else 0.0
-        words = f"{visible(self.label)}: {100.0 * done / self.total:.0f} %"
-        words += f", {left:.0f} s left" if left >= 1.0 else ""
-        bar = f'<progress value="{done}" max="{self.total}"></progress> {escape(words)}'
+    def _content(self, now: float) -> dict[str, str]:
+        then, before = self.first or (now, self.done)
+        speed = (self.done - before) / (now - then) if now > then else 0.0
+        words = f"{self.label}: {100.0 * self.done / self.total:.0f} %{_rate(speed)}"
+        if speed > 0.0:
+            words += f", {_duration((self.total - self.done) / speed)} left"
+        bar = f'<progress value="{self.done}" max="{self.total}"></progress> {_escaped(words)}'
         return {"text/plain": words, "text/html": bar}
+
+
+def _escaped(words: str) -> str:
+    from html import escape
+
+    return escape(words)
+
+
+def _rate(speed: float) -> str:
+    """Of episodes; what is measured in seconds has no rate worth telling."""
+    return f", {speed:,.0f}/s" if speed > SLOWEST_RATE else ""
+
+
+def _duration(seconds: float) -> str:
+    """`7 s`, `3:05 min`, `2:10 h`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02d} h"
 
 
 def make_progress(screen: Screen) -> Progress:
@@ -271,8 +315,7 @@ def make_progress(screen: Screen) -> Progress:
 
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
-            # Of episodes; what is measured in seconds has no rate worth telling.
-            return Text(f"{task.speed:,.0f}/s" if task.speed and task.speed > 10.0 else "", style="progress.data.speed")
+            return Text(_rate(task.speed or 0.0).removeprefix(", "), style="progress.data.speed")
 
     name, share = Name(table_column=Column(overflow="fold", ratio=1)), TextColumn("{task.percentage:>3.0f} %")
     columns = (name, BarColumn(bar_width=12), share, Rate(), TimeRemainingColumn())

@@ -52,6 +52,7 @@ def calls(learner: Learner, folder: Path) -> dict[str, Callable[[], Any]]:
         "current_plan": learner.current_plan,
         "complete": learner.complete,
         "policy": lambda: learner.policy,
+        "estimates": lambda: learner.estimates,
         "played": lambda: learner.played,
         "guarantees": learner.guarantees,
         "save": lambda: learner.save(folder / "refused.hedge"),

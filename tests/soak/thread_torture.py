@@ -112,6 +112,9 @@ def read(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
     if np.any(np.abs(policy.reshape(-1, world.layout.num_actions).sum(axis=1) - 1.0) > 1e-9):
         raise AssertionError("a torn policy")
     learner.guarantees(), learner.diagnostics, learner.episode, repr(learner)
+    seen = learner.estimates
+    if not np.array_equal(np.add.reduceat(seen.counts, world.layout.row_start[:-1]), seen.visits):
+        raise AssertionError("torn estimates")
     learner.current_plan()
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -50,6 +51,12 @@ class LossBlock(NamedTuple):
         """(count, rows): the loss of every episode."""
         rows: FloatArray = self.patterns[self.index]
         return rows
+
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        parts = brief.counted(len(self.index), "episode"), brief.counted(len(self.patterns), "pattern")
+        return brief.line("LossBlock", *parts, brief.counted(self.patterns.shape[-1], "row"))
 
     def total(self) -> FloatArray:
         """(rows,): the sum over the episodes of the block."""
@@ -90,6 +97,12 @@ class ObliviousLosses(ABC):
         """The constructor's arguments by name: numbers, text and arrays."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.init}  # type: ignore[arg-type]
 
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        parts = (f"{name}={_brief(value)}" for name, value in self.params().items() if value is not None)
+        return brief.line(type(self).__name__, *parts)
+
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
@@ -109,6 +122,15 @@ class ObliviousLosses(ABC):
             object.__setattr__(self, name, value)
 
 
+def _brief(value: Any) -> str:
+    """A parameter in a few words: an array by its shape."""
+    from hedgerow import brief
+
+    if isinstance(value, np.ndarray):
+        return f"array{value.shape}" if value.ndim > 1 else f"array({len(value)})"
+    return brief.quoted(value) if isinstance(value, str) else repr(value)
+
+
 def _rebuilt(cls: type[ObliviousLosses], params: Mapping[str, Any]) -> ObliviousLosses:
     return cls(**params)
 
@@ -118,6 +140,12 @@ class CheckedBlocks:
 
     def __init__(self, source: Callable[[Layout, int, int], LossBlock | ArrayLike]) -> None:
         self._source = source
+
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        of = getattr(self._source, "__self__", self._source)
+        return brief.line("checked", of.__name__ if isinstance(of, FunctionType) else repr(of))
 
     def block(self, layout: Layout, first: int, count: int) -> LossBlock:
         answer = self._source(layout, first, count)

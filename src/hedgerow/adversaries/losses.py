@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fixed(ObliviousLosses):
     """The same loss (rows,), or a table (states, actions), in every episode."""
 
@@ -76,7 +76,7 @@ class Fixed(ObliviousLosses):
         return LossBlock(self.loss[np.newaxis], np.zeros(count, dtype=np.int64))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IID(ObliviousLosses):
     """Independent draws around a mean loss (rows,), which is drawn from the seed unless it is given.
 
@@ -109,7 +109,7 @@ class IID(ObliviousLosses):
         return one_pattern_each(np.clip(means + (2.0 * draws - 1.0) * np.minimum(means, 1.0 - means), 0.0, 1.0))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Switching(ObliviousLosses):
     """Each pattern in turn for `period` episodes, and round again.
 
@@ -143,7 +143,7 @@ class Switching(ObliviousLosses):
         return LossBlock(table, index.astype(np.int64))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Drifting(ObliviousLosses):
     """Every entry wanders evenly from its high to its low value and back within `period` episodes.
 
@@ -166,7 +166,7 @@ class Drifting(ObliviousLosses):
         return one_pattern_each(np.clip(low + (high - low) * wave, 0.0, 1.0))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Replay(ObliviousLosses):
     """Recorded losses: row t of `table` (episodes, rows) is the loss of episode t; with `cycle` it then starts over."""
 

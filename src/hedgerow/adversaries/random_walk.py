@@ -24,7 +24,7 @@ from hedgerow.checks import IntArray, real_number, seed_number
 from hedgerow.model.layout import Layout
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RandomWalk(ObliviousLosses):
     """Every entry starts anywhere in [0, 1] and moves by a uniform step in [-step, step], reflected at 0 and 1.
 

@@ -25,7 +25,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EVDays(ObliviousLosses):
     """The losses of real charger-days in true order; `world` and `prices` as in the catalogue."""
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hedgerow import files
+from hedgerow import brief, files
 from hedgerow.checks import FloatArray
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.view import View
@@ -32,7 +32,7 @@ class Scale:
         return self.offset + self.factor * loss_value
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Baseline:
     """A policy that the source knows to be safe. Learners that ask for a baseline take it as it is."""
 
@@ -40,6 +40,9 @@ class Baseline:
     """(rows,)"""
     costs: FloatArray
     """(m,): upper bounds of its expected costs, which a learner may be told"""
+
+    def __repr__(self) -> str:
+        return brief.line("Baseline", brief.counted(len(self.policy), "row"), f"costs={brief.numbers(self.costs)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ class Golden:
     """Numbers that the source or a closed form gives, on the source's scale: `optimum`, `unconstrained`, `baseline`."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class World:
     """A named world with its own loss. `golden` is None unless these parameters are frozen."""
 
@@ -91,6 +94,17 @@ class World:
     """(m,) or None: see `Ingredients`."""
     baseline: Baseline | None = None
     """A policy that is known to be safe: `SOPS(world.view(), ..., baseline=world.baseline)`"""
+
+    def __repr__(self) -> str:
+        layout, known = self.cmdp.layout, [f"optimum={self.golden.optimum:.6g}"] if self.golden else []
+        constraints = brief.counted(self.cmdp.num_constraints, "constraint")
+        return brief.line("World", brief.quoted(self.name), repr(layout), constraints, *known)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.model.notebook import cmdp_html
+
+        facts = f"{self.name}: {self.description}"
+        return cmdp_html(self.cmdp, title=facts)
 
     def view(self) -> View:
         """What a learner may know of this world."""

@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from hedgerow import brief
 from hedgerow.checks import kind_of, num_episodes, positive_share, seed_number
 from hedgerow.contract.checks import FIRST, THEN, Check
 from hedgerow.contract.trial import Declined, Factory, Fault, Trial
@@ -43,7 +44,7 @@ class Finding:
     fault: Fault | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Findings:
     """What was found of a learner."""
 
@@ -51,6 +52,12 @@ class Findings:
     findings: tuple[Finding, ...]
     milliseconds: dict[str, float]
     """By world: the time of plan and observe for one episode"""
+
+    def __repr__(self) -> str:
+        passed = sum(finding.outcome == PASSED for finding in self.findings)
+        failed = f"{len(self.failures)} failed" if self.failures else ""
+        checks = f"{passed} of {brief.counted(len(self.findings), 'check')} passed"
+        return brief.line("Findings", brief.quoted(self.learner, 60), checks, failed)
 
     @property
     def ok(self) -> bool:

@@ -30,6 +30,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow import brief
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, numeric_array
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.finite_horizon import FiniteHorizon, Transitions, at_step, finite_horizon
@@ -62,7 +63,7 @@ class RewardScale(NamedTuple):
         return (self.horizon * self.best - total_reward) / self.width
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Unrolled:
     """A loop-free CMDP and where each of its states and rows comes from.
 
@@ -87,6 +88,10 @@ class Unrolled:
     """(1|H, S, A): uniform over the available actions; what `table` reports for states that were left out."""
     scale: RewardScale | None = None
     """How the losses came from rewards, if they did."""
+
+    def __repr__(self) -> str:
+        original = brief.counted(self.num_original_states, "original state")
+        return brief.line("Unrolled", f"horizon={self.horizon}", original, repr(self.cmdp))
 
     @property
     def has_root(self) -> bool:

@@ -16,7 +16,7 @@ TRANSITION_SHARE = 4
 """Of the delta in each promise that belong to the confidence sets of the transitions."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Promise:
     """One line of the ledger."""
 
@@ -37,11 +37,16 @@ class Promise:
     def status(self) -> str:
         return "holds" if self.holds else f"void: {self.void_because}"
 
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        return brief.line("Promise", brief.quoted(self.name), f"probability >= {self.probability:.4g}", self.status)
+
     def __str__(self) -> str:
         return f"{self.name} (probability >= {self.probability:.4g}, {self.source}): {self.statement} [{self.status}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ledger:
     """All promises of a learner, in the order of what rests on what: `for promise in ledger`, `ledger["safety"]`."""
 
@@ -66,6 +71,19 @@ class Ledger:
     def __contains__(self, wanted: object) -> bool:
         """Whether a promise, or one of that name, is in the ledger; void or not."""
         return any(wanted in (promise, promise.name) for promise in self.promises)
+
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        void = [brief.quoted(promise.name) for promise in self.promises if not promise.holds]
+        holding = f"{len(self) - len(void)} of {brief.counted(len(self), 'promise')} hold"
+        rests = f"rests on {brief.counted(len(self.rests_on), 'statement')}" if self.rests_on else ""
+        return brief.line("Ledger", brief.quoted(self.learner), holding, f"void: {', '.join(void)}" * bool(void), rests)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.learners.notebook import ledger_html
+
+        return ledger_html(self)
 
     def __str__(self) -> str:
         told = [f"  rests on: {statement}" for statement in self.rests_on]

@@ -12,10 +12,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow import brief
 from hedgerow.checks import FloatArray, IntArray, frozen, kind_of, num_episodes, positive_share
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import make_box_rule, make_boxes, refresh_all, refresh_rows
 from hedgerow.estimates.counts import make_counts, record, record_costs
+from hedgerow.estimates.frames import Estimates
 from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii, transition_radius
 from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.observed_state import checked_state
@@ -179,6 +181,15 @@ class Observed:
         """(num_rows,): UCB of the mean loss, in [0, 1]"""
         return frozen(self._boxes.cost_upper[:, -1])
 
+    @property
+    def estimates(self) -> Estimates:
+        """All of the above as labelled tables, the loss like one more cost: a snapshot.
+
+        Returns:
+            `Estimates` whose `rows` and `moves` are Arrow tables; what is added later does not change them.
+        """
+        return Estimates.of(self.view, self._added, self._counts, self._boxes, self._rule)
+
     # Files -----------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -215,4 +226,5 @@ class Observed:
 
     def __repr__(self) -> str:
         limit = "" if self.episodes is None else f" of {self.episodes}"
-        return f"{type(self).__name__}({self.layout!r}, {self._added}{limit} episodes, radii={self.radii.kind!r})"
+        parts = f"{self._added}{limit} episodes", f"radii={self.radii.kind!r}"
+        return brief.line(type(self).__name__, repr(self.layout), *parts)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, kind_of
@@ -68,8 +69,15 @@ class Plan:
         object.__setattr__(self, "notes", MappingProxyType(_checked_notes(self.notes)))
 
     def __repr__(self) -> str:
-        notes = ", ".join(f"{name}={value:.6g}" for name, value in self.notes.items())
-        return f"{type(self).__name__}({notes})\n{self.policy!r}"
+        from hedgerow import brief
+
+        notes = brief.listed((f"{name}={value:.6g}" for name, value in self.notes.items()), count=len(self.notes))
+        return brief.line(type(self).__name__, notes, self.policy.in_words(brief.LONGEST - len(notes) - 8))
+
+    def _repr_html_(self) -> str:
+        from hedgerow.learners.notebook import plan_html
+
+        return plan_html(self)
 
 
 def _checked_notes(notes: Mapping[str, float]) -> dict[str, float]:
@@ -131,7 +139,7 @@ class Limited(Protocol):
     episodes: int | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SafePolicy:
     """A policy that is known to be safe, with upper bounds of its expected costs (m,).
 
@@ -140,6 +148,12 @@ class SafePolicy:
 
     policy: FloatArray | Policy
     costs: FloatArray
+
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        policy = f"policy={type(self.policy).__name__} of {brief.counted(np.size(np.asarray(self.policy)), 'row')}"
+        return brief.line("SafePolicy", policy, f"costs={brief.numbers(np.ravel(self.costs))}")
 
 
 def feedback_of(learner: Any) -> str:

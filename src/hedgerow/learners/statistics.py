@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hedgerow import brief
 from hedgerow.checks import FloatArray, frozen
 from hedgerow.errors import InfeasibleError, InvalidInput
 from hedgerow.estimates.columns import Columns, load_columns, make_columns
@@ -56,6 +57,10 @@ class Planned(NamedTuple):
     """(m,): its costs by the bounds that the plan used"""
     raised: float
     """By how much all thresholds were raised, because no policy could meet them; else 0"""
+
+    def __repr__(self) -> str:
+        parts = f"value={self.value:.6g}", f"costs={brief.numbers(self.costs)}", f"raised={self.raised:.4g}"
+        return brief.line("Planned", *parts, repr(self.policy))
 
 
 class Statistics(Observed):

@@ -202,7 +202,15 @@ class CMDP:
         return cmdp
 
     def __repr__(self) -> str:
-        return f"CMDP({self.layout!r}, constraints={list(self.constraint_names)}, costs={self.costs.kind})"
+        from hedgerow import brief
+
+        names = brief.listed(map(brief.quoted, self.constraint_names), 3, len(self.constraint_names))
+        return brief.line("CMDP", repr(self.layout), f"constraints=[{names}]", f"costs={self.costs.kind}")
+
+    def _repr_html_(self) -> str:
+        from hedgerow.model.notebook import cmdp_html
+
+        return cmdp_html(self)
 
 
 def layout_of(place: Any) -> Layout:

@@ -56,6 +56,12 @@ class CostDistribution(ABC):
     def arrays(self) -> dict[str, FloatArray]:
         """The constructor's arguments by name: all there is to store."""
 
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        shape = brief.counted(self.num_constraints, "constraint"), brief.counted(self.num_rows, "row")
+        return brief.line(type(self).__name__, *shape)
+
 
 class BernoulliCosts(CostDistribution):
     """Independent entries: 1 with probability `means`, else 0."""
@@ -130,6 +136,13 @@ class EmpiricalCosts(CostDistribution):
 
     def arrays(self) -> dict[str, FloatArray]:
         return {"table": self.table, "probabilities": self.probabilities}
+
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        many, m, rows = self.table.shape
+        matrices = f"{many:,} {'matrix' if many == 1 else 'matrices'}"
+        return brief.line(type(self).__name__, matrices, brief.counted(m, "constraint"), brief.counted(rows, "row"))
 
 
 def from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> CostDistribution:

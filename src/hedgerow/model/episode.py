@@ -112,11 +112,26 @@ class Episode:
         return len(self.rows) == self.layout.steps
 
     def __repr__(self) -> str:
-        steps = " -> ".join(self.layout.describe_row(int(row)) for row in self.rows[:4])
-        more = f" -> ... ({len(self.rows)} steps)" if len(self.rows) > 4 else ""
+        from hedgerow import brief
+
         marks = ", aborted" * (not self.complete) + ", overridden" * self.overridden
-        costs = ", ".join(f"{cost:g}" for cost in self.costs.sum(axis=0))
-        return f"Episode({steps}{more}; loss {self.losses.sum():g}, costs [{costs}]{marks})"
+        sums = f"; loss {self.losses.sum():g}, costs {brief.numbers(self.costs.sum(axis=0))}{marks}"
+        shown, room = [self._step(0)], brief.LONGEST - len(sums) - 40
+        while len(shown) < len(self.rows) and len(" -> ".join([*shown, self._step(len(shown))])) <= room:
+            shown.append(self._step(len(shown)))
+        more = f" -> ... ({len(self.rows)} steps)" if len(shown) < len(self.rows) else ""
+        return brief.line("Episode", f"{' -> '.join(shown)}{more}{sums}")
+
+    def _step(self, step: int) -> str:
+        """A visited pair in words, with labels that fit a line."""
+        from hedgerow import brief
+
+        layout, row = self.layout, int(self.rows[step])
+        state, action = divmod(row, layout.num_actions)
+        at = str(state - int(layout.state_start[step]))
+        x = at if layout.state_labels is None else brief.quoted(layout.state_labels[state])
+        a = str(action) if layout.action_labels is None else brief.quoted(layout.action_labels[action])
+        return f"layer {step}, state {x}, action {a}"
 
 
 def rows_of(layout: Layout, path: Any) -> IntArray:

@@ -50,7 +50,7 @@ ARRAYS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Knowledge:
     """The normal form; see the module's text. None stands for nothing known."""
 
@@ -75,6 +75,25 @@ class Knowledge:
         found = {name: getattr(self, name) for name in ARRAYS if name != _FLAG}
         arrays: dict[str, NDArray[Any]] = {name: array for name, array in found.items() if array is not None}
         return arrays | ({_FLAG: np.array([True])} if self.independent_costs else {})
+
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        parts = []
+        for name in ("same_transitions", "same_costs"):
+            same = getattr(self, name)
+            if same is not None:
+                size = np.bincount(same)
+                laws = brief.counted(int(np.sum(size > 1)), "law")
+                parts.append(f"{name}: {laws} of {int(size[size > 1].sum()):,} rows")
+        parts += ["independent_costs"] * self.independent_costs
+        for name in ("transitions", "costs"):
+            given = getattr(self, name)
+            if given is not None:
+                parts.append(f"{name}: {int(np.sum(~np.isnan(given))):,} of {given.size:,}")
+        if self.most_costs is not None:
+            parts.append(f"most_costs={brief.numbers(self.most_costs)}")
+        return brief.line("Knowledge", *(parts or ["nothing"]))
 
     def without_ties(self) -> Knowledge:
         """The rest of it."""

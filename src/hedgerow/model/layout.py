@@ -39,6 +39,8 @@ from hedgerow.errors import InvalidInput
 SuccessorArray = NDArray[np.int32]
 MAX_TRIPLES = 2**31 - 1
 """A layout with more triples could not be stored anyway, and 32 bits number every state of a smaller one."""
+MOST_SHOWN = 12
+"""Layers that a layout prints one by one."""
 
 
 class Layout:
@@ -276,8 +278,19 @@ class Layout:
         return hash((self.layer_sizes, self.num_actions, self.num_triples))
 
     def __repr__(self) -> str:
+        from hedgerow import brief
+
+        sizes = self.layer_sizes
+        layers = (
+            f"layers={sizes}" if len(sizes) <= MOST_SHOWN else f"{len(sizes):,} layers of 1 to {max(sizes):,} states"
+        )
         support = "full support" if self.is_full else f"{self.num_triples} of {self.num_dense_triples} triples"
-        return f"Layout(layers={self.layer_sizes}, actions={self.num_actions}, {support})"
+        return brief.line("Layout", layers, f"actions={self.num_actions}", support)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.model.notebook import layout_html
+
+        return layout_html(self)
 
 
 def _numbered(what: str, given: int | str, count: int, labels: tuple[str, ...] | None) -> int:

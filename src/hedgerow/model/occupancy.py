@@ -138,6 +138,11 @@ class Evaluation(NamedTuple):
     loss: float
     costs: FloatArray
 
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        return brief.line("Evaluation", f"loss={self.loss:.6g}", f"costs={brief.numbers(self.costs)}")
+
 
 def checked_loss(layout: Layout, loss: ArrayLike) -> FloatArray:
     """`loss` (num_rows,), or as a table, with entries in [0, 1]."""

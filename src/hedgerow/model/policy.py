@@ -30,8 +30,8 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_policy
 
 TOL_WEIGHTS = 1e-10
-MOST_SHOWN = 12
-"""Rows in the text of a policy."""
+MOST_SHOWN, LONGEST_NAME = 3, 20
+"""Of one state in the line that a policy prints: how many actions, and how long their names are."""
 
 
 class Policy:
@@ -128,14 +128,59 @@ class Policy:
         return int(allowed[min(place, len(allowed) - 1)])
 
     def __repr__(self) -> str:
-        layout, names = self.layout, []
-        for x in range(min(layout.num_decision_states, MOST_SHOWN)):
-            likely = [(a, self.probabilities[x * layout.num_actions + a]) for a in range(layout.num_actions)]
-            chances = ", ".join(f"{layout.action_name(a)}: {p:.3g}" for a, p in likely if p > 0.0)
-            names.append(f"  {layout.describe_state(x)} -> {chances}")
-        more = layout.num_decision_states - len(names)
-        rest = [f"  ... and {more} states more"] if more else []
-        return "\n".join([f"Policy on {layout!r}", *names, *rest])
+        from hedgerow import brief
+
+        return self.in_words(brief.LONGEST)
+
+    def in_words(self, room: int) -> str:
+        """What it does in the first states.
+
+        Args:
+            room: About how many characters there are for it.
+
+        Returns:
+            One line; it names one state at least, and how many follow.
+
+        Examples:
+            >>> Policy(Layout((1, 1), 2).labelled(["home", "end"], ["wait", "go"]), [0.25, 0.75]).in_words(80)
+            "Policy(state 'home' -> 'wait': 0.25, 'go': 0.75)"
+        """
+        from hedgerow import brief
+
+        layout, shown, room = self.layout, [], room - 30
+        for x in range(layout.num_decision_states):
+            shown.append(self._state_line(x))
+            room -= len(shown[-1]) + 2
+            if room < 0:
+                del shown[max(1, len(shown) - 1) :]
+                break
+        more = layout.num_decision_states - len(shown)
+        rest = f"; ... {brief.counted(more, 'state')} more" if more else ""
+        return brief.line("Policy", f"{'; '.join(shown)}{rest}")
+
+    def _state_line(self, state: int) -> str:
+        """What it does in one state: the actions that it may take, the most likely ones first where there are many."""
+        from hedgerow import brief
+
+        layout = self.layout
+        chances = self.probabilities[state * layout.num_actions : (state + 1) * layout.num_actions]
+        likely = np.flatnonzero(chances)
+        if len(likely) > MOST_SHOWN:
+            likely = likely[np.argsort(-chances[likely], kind="stable")]
+        labels, first = layout.action_labels, int(layout.state_start[layout.layer_of_state[state]])
+        actions = (
+            f"{a if labels is None else brief.quoted(labels[a], LONGEST_NAME)}: {chances[a]:.3g}" for a in likely
+        )
+        states = layout.state_labels
+        name = f"layer {layout.layer_of_state[state]}, state {state - first}"
+        if states is not None:
+            name = f"state {brief.quoted(states[state])}"
+        return f"{name} -> {brief.listed(actions, MOST_SHOWN, len(likely))}"
+
+    def _repr_html_(self) -> str:
+        from hedgerow.model.notebook import policy_html
+
+        return policy_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Policy.trusted, (self.layout, self.probabilities)
@@ -194,8 +239,10 @@ class Mixture:
                 yield from ((weight * inner, policy) for inner, policy in part.policies())
 
     def __repr__(self) -> str:
-        names = ", ".join(f"{weight:.4g} {type(part).__name__}" for weight, part in self.parts[:MOST_SHOWN])
-        return f"Mixture({names}{', ...' if len(self.parts) > MOST_SHOWN else ''})"
+        from hedgerow import brief
+
+        parts = (f"{weight:.4g} {type(part).__name__}" for weight, part in self.parts)
+        return brief.line("Mixture", brief.listed(parts, count=len(self.parts)))
 
 
 class UniformMixture(Mixture):

@@ -33,7 +33,7 @@ TYPES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class View:
     """What a learner may know: the layout, the thresholds, the names, and what else is known (`knowing`)."""
 
@@ -64,6 +64,19 @@ class View:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        pairs = zip(self.constraint_names, self.thresholds, strict=True)
+        limits = brief.listed((f"{brief.quoted(name)}: {value:g}" for name, value in pairs), 3, self.num_constraints)
+        known = repr(self.knowledge) if self.knowledge else ""
+        return brief.line("View", repr(self.layout), f"thresholds={{{limits}}}", known)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.model.notebook import view_html
+
+        return view_html(self)
 
     @property
     def num_constraints(self) -> int:

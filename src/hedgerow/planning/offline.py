@@ -32,6 +32,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hedgerow import brief
 from hedgerow.checks import FloatArray, frozen, real_number
 from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model.cmdp import CMDP, cmdp_of
@@ -55,7 +56,7 @@ _SLATER_POINTS: WeakKeyDictionary[CMDP, SlaterPoint] = WeakKeyDictionary()
 """Of the worlds that are in use: a world never changes."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OfflineSolution:
     """A policy of least loss, what it costs, and the proof that it is optimal."""
 
@@ -80,8 +81,12 @@ class OfflineSolution:
     relaxation: float
     """By how much the thresholds were raised because the problem is feasible only to within rounding; else 0."""
 
+    def __repr__(self) -> str:
+        parts = f"value={self.value:.6g}", f"costs={brief.numbers(self.costs)}", f"gap={self.gap:.2g}"
+        return brief.line("OfflineSolution", *parts, brief.counted(len(self.policy), "row"))
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class SlaterPoint:
     """A policy whose smallest margin alpha_i - bar g_i^T q is the largest possible."""
 
@@ -99,6 +104,10 @@ class SlaterPoint:
     """An upper bound on the largest margin."""
     gap: float
     """dual_value - margin"""
+
+    def __repr__(self) -> str:
+        parts = f"margin={self.margin:.6g}", f"costs={brief.numbers(self.costs)}", f"gap={self.gap:.2g}"
+        return brief.line("SlaterPoint", *parts, brief.counted(len(self.policy), "row"))
 
 
 def optimum(world: CMDP | Any, loss: ArrayLike | None = None) -> OfflineSolution:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hedgerow import brief
 from hedgerow.checks import FloatArray
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.result import ProjectionResult
@@ -27,7 +28,7 @@ AT_BOUND = 1e-9
 """Relative distance to a bound below which a multiplier of that bound may be positive."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """Residuals of a claimed projection; every one is 0 at the exact solution."""
 
@@ -54,6 +55,15 @@ class Certificate:
         """The largest residual, with the gap taken relatively."""
         names = (field.name for field in fields(self) if field.name != "absolute_gap")
         return max(abs(float(getattr(self, name))) for name in names)
+
+    def __repr__(self) -> str:
+        parts = (f"{name}={getattr(self, name):.2g}" for name in ("worst", "gap", "absolute_gap", "flow", "costs"))
+        return brief.line("Certificate", *parts)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.projection.notebook import certificate_html
+
+        return certificate_html(self)
 
 
 def certify(problem: ProjectionProblem, result: ProjectionResult) -> Certificate:

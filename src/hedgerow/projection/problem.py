@@ -23,7 +23,7 @@ TOL_BOX = 1e-12
 LARGEST_COST = 1e6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProjectionProblem:
     """All arrays are flat in the layout's order and read-only after validation."""
 
@@ -65,6 +65,11 @@ class ProjectionProblem:
         _check_boxes(layout, values["lower"], values["upper"])  # type: ignore[arg-type]
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        return brief.line("ProjectionProblem", repr(self.layout), f"thresholds={brief.numbers(self.thresholds)}")
 
     @property
     def num_constraints(self) -> int:

@@ -99,6 +99,11 @@ class Projector:
             costs=np.zeros(m),
         )
 
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        return brief.line("Projector", repr(self.layout), brief.counted(self.num_constraints, "constraint"))
+
     def project(
         self,
         log_base: ArrayLike,

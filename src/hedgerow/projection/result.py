@@ -60,7 +60,7 @@ class ProjectionResiduals:
         return max(self.flow, self.cost, self.complementarity)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProjectionResult:
     """The projection, or the proof that there is none.
 
@@ -86,6 +86,15 @@ class ProjectionResult:
     relaxation: float = 0.0
     """What was added to the thresholds, in the unit max(1, max |c_i|) of each, because they are, to rounding, the least
     possible ones; mostly 0"""
+
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        missed = self.status is ProjectionStatus.INFEASIBLE
+        found = f"least_violation={self.least_violation:.6g}" if missed else f"objective={self.objective:.6g}"
+        ways = f"theta={brief.numbers(self.theta)}", f"worst residual {self.residuals.worst:.2g}"
+        steps = brief.counted(self.iterations, "iteration")
+        return brief.line("ProjectionResult", self.status.name, found, *ways, steps)
 
     @property
     def solved(self) -> bool:

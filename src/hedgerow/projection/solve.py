@@ -38,6 +38,16 @@ class WarmStart(NamedTuple):
     v: ArrayLike
     theta: ArrayLike
 
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        return brief.line("WarmStart", f"v={_size(self.v)}", f"theta={_size(self.theta)}")
+
+
+def _size(values: ArrayLike) -> str:
+    """How many numbers there are, whatever they are kept in."""
+    return f"array({np.size(values)})"
+
 
 def project(
     problem: ProjectionProblem, settings: ProjectionSettings | None = None, warm_start: WarmStart | None = None

@@ -7,12 +7,13 @@ for group in results.groups:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from hedgerow import brief
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import InvalidInput
 from hedgerow.registry import learners
@@ -44,7 +45,7 @@ class Setting:
     episodes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupSummary:
     """What a group comes down to. Means are interquartile means over seeds, quartiles those of the seeds."""
 
@@ -70,15 +71,25 @@ class GroupSummary:
     episodes_per_second: float | None
     """The median; None if no time is known"""
 
+    def __repr__(self) -> str:
+        regret = f"regret={self.regret:.4g} {brief.numbers(self.regret_quartiles)}"
+        violation = f"violation={self.violation:.4g} {brief.numbers(self.violation_quartiles)}"
+        return brief.line("GroupSummary", regret, violation, f"safe in {self.safe} of {self.seeds} seeds")
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Group:
     """Runs that differ in their seed alone."""
 
     setting: Setting
     learner: str
     cells: tuple[Cell, ...]
-    tables: tuple[Any, ...] = field(repr=False)
+    tables: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        setting, seeds = self.setting, brief.counted(len(self.cells), "seed")
+        where = f"{brief.quoted(setting.world, 50)} against {brief.quoted(setting.adversary, 40)}"
+        return brief.line("Group", brief.quoted(self.learner, 40), where, f"episodes={setting.episodes}", seeds)
 
     @property
     def kind(self) -> str:

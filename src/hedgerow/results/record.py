@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedgerow import brief
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.results.naming import PARTS, label
 from hedgerow.results.tables import arrow
@@ -27,12 +28,16 @@ NAME_TYPES = {
 """The columns that stand in front of every table, with their Arrow types."""
 
 
+LONGEST_PATH = 60
+"""Characters of a directory in the line that results print."""
+
+
 def heading(title: str, description: str = "") -> dict[str, str]:
     """What a sweep is called, as entries of its manifest: `Results.title` and `Results.description` read them."""
     return {"title": title, "description": description}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cell:
     """One run of a sweep."""
 
@@ -64,6 +69,9 @@ class Cell:
             header.get("facts", {}),
         )
 
+    def __repr__(self) -> str:
+        return brief.line("Cell", brief.quoted(self.id, 120), self.status)
+
     def label(self, part: str) -> str:
         """The readable name of its world, adversary or learner."""
         return label(self.spec, part)
@@ -87,7 +95,7 @@ class Cell:
         return self.episodes / time if time > 0.0 else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """A sweep, read. Tables are Arrow tables; `to_pandas` turns them into data frames where pandas is installed."""
 
@@ -95,8 +103,26 @@ class Results:
     """None for a run that was never written"""
     manifest: Mapping[str, Any]
     cells: tuple[Cell, ...]
-    load: Callable[[str], Any] = field(repr=False)
+    load: Callable[[str], Any]
     """From the id of a finished cell to its table"""
+
+    def __repr__(self) -> str:
+        told = [cell for cell in self.cells if cell.spec]  # of a cell that left nothing, only its name may be known
+        settings = {(cell.label("world"), cell.label("adversary"), cell.episodes) for cell in told}
+        learners = {cell.label("learner") for cell in told}
+        return brief.line(
+            "Results",
+            brief.quoted(self.title, 60),
+            f"{len(self.done):,} of {brief.counted(len(self.cells), 'cell')} done",
+            brief.counted(len(learners), "learner"),
+            brief.counted(len(settings), "setting"),
+            _end_of_path(self.directory),
+        )
+
+    def _repr_html_(self) -> str:
+        from hedgerow.results.notebook import results_html
+
+        return results_html(self)
 
     @property
     def title(self) -> str:
@@ -171,6 +197,14 @@ class Results:
         except ImportError as error:
             raise HedgerowError("data frames need pandas: install it, or use the Arrow tables") from error
         return getattr(self, what)().to_pandas()
+
+
+def _end_of_path(directory: Path | None) -> str:
+    """The directory, or the end of it where it is long; nothing for a run that was never written."""
+    if directory is None:
+        return ""
+    words = str(directory)
+    return words if len(words) <= LONGEST_PATH else f"...{words[3 - LONGEST_PATH :]}"
 
 
 def _names(cell: Cell) -> dict[str, Any]:

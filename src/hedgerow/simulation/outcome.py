@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import brief
 from hedgerow.checks import FloatArray, IntArray, did_you_mean, frozen
 from hedgerow.environments.protocol import Environment
 from hedgerow.errors import InfeasibleError, InvalidInput
@@ -131,7 +132,12 @@ class Run:
     def __repr__(self) -> str:
         known = f"regret={self.regret[-1]:.6g}, violation={self.violation[-1]:.6g}, safe={bool(self.safe[-1])}"
         scores = known if self.scored == "exact" else f"observed_loss={self['observed_loss'][-1]:.6g}, sampled"
-        return f"Run({type(self.learner).__name__}, episodes={self.episodes[-1]}, {scores}, {self.way})"
+        return brief.line("Run", type(self.learner).__name__, f"episodes={self.episodes[-1]}", scores, self.way)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.simulation.notebook import run_html
+
+        return run_html(self)
 
 
 def make_run(simulation: Simulation) -> Run:

@@ -43,7 +43,7 @@ from hedgerow.simulation.referee import Exact, Sampled
 
 BLOCK_NUMBERS = 2**20
 """The largest number of losses that a block holds: 8 MB."""
-FEWEST_EPISODES, MOST_EPISODES = 250, 10_000
+FEWEST_EPISODES, MOST_EPISODES = 1, 10_000
 """Of a block: how often progress is shown, and how soon an interrupt is heard. A run begins with few, and doubles them
 while they take less than SOON seconds."""
 SOON = 0.2

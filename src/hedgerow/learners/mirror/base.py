@@ -57,6 +57,7 @@ from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 
 if TYPE_CHECKING:
+    from hedgerow.estimates.frames import Estimates
     from hedgerow.importers.logs import Log
     from hedgerow.learners.mirror.watcher import MirrorWatcher
     from hedgerow.learners.watching import Stage
@@ -100,7 +101,7 @@ class MirrorLearner(ABC):
         self.seed = seed_number(seed)
         self.coin = Generator(PCG64(SeedSequence(self.seed)))
         self.core = self._first_core()
-        self._baselines = Baselines(self.layout, self.core.baseline)
+        self._baselines = Baselines(self.view, self.core.baseline)
         self._path = make_path(self.layout, view.num_constraints)
         self._start(self.core)
 
@@ -215,7 +216,7 @@ class MirrorLearner(ABC):
         if not state.numbers.pending:
             raise InvalidInput("no episode is planned; call plan first")
         if self._baselines.source is not self.core.baseline:  # a new phase
-            self._baselines = Baselines(self.layout, self.core.baseline)
+            self._baselines = Baselines(self.view, self.core.baseline)
         lam, branch = state.reals.mixing, state.numbers.branch
         return self._baselines.plan(self.episode, state.policy, lam, branch, self._cost_bounds())
 
@@ -365,6 +366,28 @@ class MirrorLearner(ABC):
         return self.core.baseline.policies[branch - 1] if branch else self.core.state.policy
 
     @property
+    @exclusive
+    def estimates(self) -> Estimates:
+        """What was seen of transitions and costs so far, and what follows from it, as labelled tables: a snapshot.
+
+        Returns:
+            `Estimates` whose `rows` and `moves` are Arrow tables; what is learnt later does not change them.
+
+        Examples:
+            >>> from hedgerow.learners.mirror.svops import SVOPS
+            >>> view = View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+            >>> learner = SVOPS(view, episodes=1000, delta=0.01)
+            >>> _ = learner.plan()
+            >>> learner.observe([("home", "go")], losses=[1.0], costs=[1.0])
+            >>> learner.estimates.rows.column("visits").to_pylist()
+            [0, 1]
+        """
+        from hedgerow.estimates.frames import Estimates
+
+        state = self.core.state
+        return Estimates.of(self.view, self.episode, state.counts, state.boxes, self.core.rule.box)
+
+    @property
     def eta(self) -> float:
         return self.core.state.reals.eta
 
@@ -459,6 +482,13 @@ class MirrorLearner(ABC):
         return from_bytes, (own_bytes(self),)
 
     def __repr__(self) -> str:
+        from hedgerow import brief
+
         limit = "unknown" if self.episodes is None else str(self.episodes)
-        name, preset = type(self).__name__, self.settings.preset
-        return f"{name}({self.layout!r}, episode {self.episode} of {limit}, preset={preset!r})"
+        parts = f"episode {self.episode} of {limit}", f"preset={self.settings.preset!r}"
+        return brief.line(type(self).__name__, repr(self.layout), *parts)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.learners.notebook import learner_html
+
+        return learner_html(self)

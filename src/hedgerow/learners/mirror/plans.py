@@ -8,8 +8,8 @@ from types import MappingProxyType
 from hedgerow.checks import FloatArray
 from hedgerow.learners.mirror.core import Baseline
 from hedgerow.learners.protocol import Plan
-from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Mixture, Policy, UniformMixture
+from hedgerow.model.view import View
 
 OWN, BASELINE = "own", "baseline"
 
@@ -24,18 +24,28 @@ class MirrorPlan(Plan):
     """`own`, or `baseline` if the coin of the episode chose the safe policy"""
     cost_bounds: FloatArray = field(kw_only=True)
     """(m,): upper bounds of the expected costs of the episode before the coin, valid on the clean event"""
+    view: View = field(kw_only=True)
+    """What the learner knows of the world: the thresholds that the bounds are held against, and their names"""
 
     @property
     def mixing_weight(self) -> float:
         """lambda, the probability of the baseline before the coin was tossed; 0 for learners without one"""
         return self.notes["mixing_weight"]
 
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        numbers = f"mixing_weight={self.mixing_weight:.4g}, cost_bounds={brief.numbers(self.cost_bounds)}"
+        told = f"episode {self.episode}, {self.branch}, {numbers}"
+        return brief.line("MirrorPlan", told, self.policy.in_words(brief.LONGEST - len(told) - 14))
+
 
 class Baselines:
     """The safe policies of a phase, as objects that live as long as the phase: what is known of them is kept."""
 
-    def __init__(self, layout: Layout, baseline: Baseline) -> None:
-        self.source, self._layout = baseline, layout
+    def __init__(self, view: View, baseline: Baseline) -> None:
+        layout = view.layout
+        self.source, self._layout, self._view = baseline, layout, view
         self._bounds = [f"bound_{i}" for i in range(len(baseline.costs))]
         self._single = Policy.trusted(layout, baseline.policies[0]) if len(baseline.policies) == 1 else None
         self.mixture: Policy | Mixture | None = self._single
@@ -60,6 +70,7 @@ class Baselines:
             episode=episode,
             branch=BASELINE if branch else OWN,
             cost_bounds=cost_bounds,
+            view=self._view,
         )
         return plan
 

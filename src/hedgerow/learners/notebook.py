@@ -1,0 +1,81 @@
+"""What plans, ledgers and learners show in a notebook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.html_parts import Cell, card, line, name, number, table, verdict
+from hedgerow.learners.ledger import Ledger, Promise
+from hedgerow.learners.protocol import Plan
+from hedgerow.model.notebook import drawing, limits_table, policy_table
+from hedgerow.model.policy import Mixture
+
+if TYPE_CHECKING:
+    from hedgerow.learners.mirror.base import MirrorLearner
+
+
+def ledger_html(ledger: Ledger) -> str:
+    """Each promise: how surely it is kept, whether it holds, and by which theorem; then what all of them rest on."""
+
+    def row(promise: Promise) -> list[str | Cell]:
+        status = verdict(promise.holds, "holds", promise.status)
+        return [name(promise.name), promise.statement, status, promise.source, f"≥ {promise.probability:.4g}"]
+
+    head = ["promise", "what", "status", "by", "probability"]
+    promises = table(head, map(row, ledger), num_text=4, total=len(ledger))
+    told = "".join(line(f"rests on: {statement}") for statement in ledger.rests_on)
+    return card("Ledger", [ledger.learner, _holding(ledger)], promises, told)
+
+
+def plan_html(plan: Plan) -> str:
+    """The coin, the bounds of the costs beside the thresholds, and the policy that is to be played."""
+    episode, branch = getattr(plan, "episode", None), getattr(plan, "branch", None)
+    facts: list[object] = []
+    if episode is not None:
+        facts.append(f"episode {episode:,}, counted from 0")
+    if branch is not None:
+        facts.append(f"plays its {'own policy' if branch == 'own' else 'baseline'}")
+    if "mixing_weight" in plan.notes:
+        facts.append(f"mixing weight λ = {plan.notes['mixing_weight']:.4g}")
+    elif isinstance(plan.mixture, Mixture):
+        facts.append(f"chosen from {plan.mixture!r}")
+    played = line("the policy to play, to the end of the episode:") + policy_table(plan.policy)
+    return card("Plan", facts, _bounds(plan), _notes(plan), played)
+
+
+def learner_html(learner: MirrorLearner) -> str:
+    """What it is, how far it is, and on what view; nothing that has to wait for its turn."""
+    limit = "no limit" if learner.episodes is None else f"{learner.episodes:,}"
+    facts = [
+        f"preset {learner.settings.preset}",
+        f"episode {learner.episode:,} of {limit}",
+        f"δ = {learner.delta:g}",
+        f"seed {learner.seed}",
+    ]
+    view, limits = learner.view, line("no constraints")
+    if view.num_constraints:
+        limits = limits_table(view, [])
+    return card(type(learner).__name__, facts, drawing(view.layout), limits)
+
+
+def _holding(ledger: Ledger) -> str:
+    return f"{sum(promise.holds for promise in ledger)} of {len(ledger)} promises hold"
+
+
+def _bounds(plan: Plan) -> str:
+    view: Any = getattr(plan, "view", None)
+    if view is None or not view.num_constraints:
+        return ""
+    bounds = [float(bound) for bound in plan.cost_bounds]  # type: ignore[attr-defined]  # who has a view has bounds
+    alphas = view.thresholds.tolist()
+    kept: list[str | Cell] = [
+        Cell("yes") if u <= a else Cell("not proven") for u, a in zip(bounds, alphas, strict=True)
+    ]
+    upper: list[str | Cell] = [number(bound) for bound in bounds]
+    return limits_table(view, [("expected cost at most", upper), ("within", kept)])
+
+
+def _notes(plan: Plan) -> str:
+    shown = {key for key in plan.notes if hasattr(plan, "view")}  # all of them are told above
+    rest = [(key, value) for key, value in plan.notes.items() if key not in shown]
+    return table(["note", "value"], ([name(key), number(value)] for key, value in rest), num_text=1, total=len(rest))
