@@ -49,6 +49,16 @@ class TableWorld:
         """What a learner may know of this world."""
         return self.cmdp.view()
 
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        return brief.line("TableWorld", repr(self.cmdp))
+
+    def _repr_html_(self) -> str:
+        from hedgerow.model.notebook import cmdp_html
+
+        return cmdp_html(self.cmdp)
+
 
 class _Lines(NamedTuple):
     """The table as Python values, a list per column."""
