@@ -72,6 +72,7 @@ def objects(cmdp: hr.CMDP) -> dict[str, Any]:
         "layout": layout,
         "cmdp": cmdp,
         "view": view,
+        "table world": hr.TableWorld(cmdp, loss),
         "knowing view": known,
         "knowledge": known.knowledge,
         "no knowledge": hr.Knowledge(),
