@@ -45,7 +45,7 @@ from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.learners.protocol import SafePolicy
-from hedgerow.pages.log_plots import Line, log_plot
+from hedgerow.pages.plots import Line, Plot, log_plot
 from hedgerow.planning import offline
 from hedgerow.simulation.run import simulate
 
@@ -206,7 +206,7 @@ class Samples(Benchmark[list[Curves]]):
     def figures(self, found: list[Curves]) -> list[SavingRow]:
         return rows(found, self.reference)
 
-    def plot(self, found: list[Curves]) -> str:
+    def plot(self, found: list[Curves]) -> Plot:
         """Regret of S-OPS, the mean over seeds of the longest runs; the reference dashed. Before the last decades they
         hardly differ.
         """

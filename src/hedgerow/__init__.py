@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hedgerow.model.layout import Layout
     from hedgerow.model.policy import Mixture, Policy
     from hedgerow.model.view import View
+    from hedgerow.pages.export import save_figure
     from hedgerow.pages.page import report
     from hedgerow.planning import offline
     from hedgerow.projection.certificate import Certificate, certify
@@ -115,6 +116,7 @@ __all__ = [
     "report",
     "results",
     "save",
+    "save_figure",
     "simulate",
     "unroll",
     "unroll_gymnasium",
@@ -167,6 +169,7 @@ _HOME = {
     "hedgerow.model.episode": ("Episode",),
     "hedgerow.model.layout": ("Layout",),
     "hedgerow.model.policy": ("Mixture", "Policy"),
+    "hedgerow.pages.export": ("save_figure",),
     "hedgerow.pages.page": ("report",),
     "hedgerow.importers.unroll": ("unroll",),
     "hedgerow.projection.certificate": ("Certificate", "certify"),
