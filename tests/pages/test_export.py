@@ -126,8 +126,8 @@ def test_papers_that_cannot_be(changes: dict[str, Any], complaint: str) -> None:
 def test_figures_and_files_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"a\.bmp must end with \.pdf, \.svg, \.png"):
         hr.save_figure(PLOT, tmp_path / "a.bmp")
-    for wrong in (None, {}, {"data": []}, [1]):
-        with pytest.raises(InvalidInput, match="at least one trace"):
+    for wrong in (None, {}, {"data": 3}, [1]):
+        with pytest.raises(InvalidInput, match="must be a plotly figure"):
             hr.save_figure(wrong, tmp_path / "a.pdf")
 
 

@@ -135,7 +135,7 @@ def report(
     title: Annotated[bool, typer.Option("--title", help="Print the titles of the figures.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the report of a directory of results: one HTML file that needs no network; by --figures, files for a paper."""
+    """Write the report of a directory of results: one HTML file that needs no network; with --figures, also files."""
     wanted = {"width_mm": width, "height_mm": height, "font": font, "font_size": font_size, "title": title or None}
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
     if figures is None and (given or formats):

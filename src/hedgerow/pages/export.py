@@ -151,9 +151,7 @@ def _kind(path: Path) -> str:
 
 def _as_plot(figure: Any) -> Plot:
     plot = figure.to_dict() if hasattr(figure, "to_dict") else figure
-    if not isinstance(plot, dict) or not isinstance(plot.get("data"), list | tuple) or not plot["data"]:
+    if not isinstance(plot, dict) or not isinstance(plot.get("data"), list | tuple):
         kind = type(figure).__name__
-        raise InvalidInput(
-            f"the figure must be a plotly figure with at least one trace, or one as a dict, not a {kind}"
-        )
+        raise InvalidInput(f"the figure must be a plotly figure, or one as a dict with data and layout, not a {kind}")
     return plot

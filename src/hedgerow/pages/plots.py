@@ -99,6 +99,16 @@ def titled(made: Plot, title: str, subtitle: str = "") -> Plot:
     return {**made, "layout": {**made["layout"], "title": words, "showlegend": True, "margin": margin}}
 
 
+def words_only(words: str) -> Plot:
+    """A plot that says why it is empty, such as that nobody violated anything."""
+    made = plot([], "", "")
+    for axis in ("xaxis", "yaxis"):
+        made["layout"][axis] = {"visible": False}
+    middle = {"xref": "paper", "x": 0.5, "yref": "paper", "y": 0.5}
+    made["layout"]["annotations"] = [{"text": plot_text(words), "showarrow": False, **middle}]
+    return made
+
+
 def _line(line: Line, place: int, points: Sequence[tuple[float, float]]) -> Trace:
     colour = INK if line.reference else LINE_COLOURS[place % len(LINE_COLOURS)]
     again = place // len(LINE_COLOURS)  # colours begin anew: other marks, so that no two lines look the same
