@@ -112,7 +112,7 @@ class Scale(Benchmark[list[SizeRow]]):
             Line(
                 f"{name}, {support}",
                 [(row.triples, 1e9 * row.per_triple(measure)) for row in found if row.sparse == sparse],
-                dashed=sparse,
+                dash="dash" if sparse else "solid",
                 colour=colour,
             )
             for sparse, support in SUPPORTS

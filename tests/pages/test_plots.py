@@ -28,7 +28,7 @@ def test_no_two_lines_look_the_same_and_a_reference_is_no_line_among_others() ->
     looks = {(line["line"]["color"], line["line"]["dash"], line["marker"]["symbol"]) for line in lines}
     assert len(looks) == 14
     assert (reference["mode"], reference["line"]["dash"]) == ("lines", "dot")
-    same = log_plot("t", "x", "y", [Line("a", points, dashed=True, colour=3), Line("b", points, colour=3)])["data"]
+    same = log_plot("t", "x", "y", [Line("a", points, dash="dash", colour=3), Line("b", points, colour=3)])["data"]
     assert [line["line"]["dash"] for line in same] == ["dash", "solid"]
     assert same[0]["line"]["color"] == same[1]["line"]["color"]
 

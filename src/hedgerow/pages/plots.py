@@ -58,11 +58,12 @@ class Line:
 
     name: str
     points: Sequence[tuple[float, float]]
-    dashed: bool = False
+    dash: str = "solid"
+    """As plotly calls it: solid, dash, dashdot, ..."""
     colour: int | None = None
     """Which of the colours; by default every line has its own"""
     reference: bool = False
-    """Something to compare with: dotted, in the colour of the axes, without marks"""
+    """Something to compare with: in the colour of the axes, without marks, dotted unless `dash` says otherwise"""
 
 
 def log_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line]) -> Plot:
@@ -112,7 +113,8 @@ def words_only(words: str) -> Plot:
 def _line(line: Line, place: int, points: Sequence[tuple[float, float]]) -> Trace:
     colour = INK if line.reference else LINE_COLOURS[place % len(LINE_COLOURS)]
     again = place // len(LINE_COLOURS)  # colours begin anew: other marks, so that no two lines look the same
-    dash = "dot" if line.reference else "dash" if line.dashed else "dashdot" if again % 2 else "solid"
+    usual = "dot" if line.reference else "dash" if again % 2 else "solid"
+    dash = usual if line.dash == "solid" else line.dash
     marked = len(points) <= FEW_POINTS and not line.reference
     return {
         "type": "scatter",

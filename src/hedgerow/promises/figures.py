@@ -68,7 +68,7 @@ def _root(line: Line) -> Line:
 def _linear(line: Line) -> Line:
     """T through the first point of a line."""
     (first, value), (last, _) = line.points[0], line.points[-1]
-    return Line("slope 1", [(first, value), (last, value * last / first)], reference=True)
+    return Line("slope 1", [(first, value), (last, value * last / first)], dash="dash", reference=True)
 
 
 def _soft(seen: Seen) -> Lines:
