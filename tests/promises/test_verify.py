@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from hedgerow import cli, results
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.cells import PlannedCell
+from hedgerow.pages import drawing
 from hedgerow.promises import evidence, figures, levels, verify
 from hedgerow.promises.controls import CONTROLS
 from hedgerow.promises.evidence import Evidence
@@ -171,6 +172,18 @@ def test_requests_that_cannot_be_met(tmp_path: Path) -> None:
         verify.verify(make_level("deterministic"), tmp_path, only=["T1"])
     with pytest.raises(InvalidInput, match="no level"):
         make_level("slow")
+
+
+def test_who_has_no_browser_hears_of_it_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise HedgerowError("install hedgerow[figures]")
+
+    monkeypatch.setattr(drawing, "check_browser", missing)
+    monkeypatch.setattr(verify, "verify", lambda *_, **__: pytest.fail("ran"))
+    done = CliRunner().invoke(cli.app, ["verify", "--quick", "--figures", "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, HedgerowError)
+    assert "install hedgerow[figures]" in str(done.exception)
+    assert not (tmp_path / "out").exists()
 
 
 def test_figures_are_drawn_from_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ def finished_svg(blob: bytes, width_mm: float, height_mm: float, title: str) -> 
     if root is None or len(marks) != 1:
         raise HedgerowError("the browser's SVG is not as plotly writes it: is this a version of plotly that we know?")
     opening = re.sub(r'\b(width|height)="[^"]*"', "", root[0], count=2)
-    opening = opening.replace("<svg ", f'<svg role="img" width="{width_mm:g}mm" height="{height_mm:g}mm" ')
+    opening = opening.replace("<svg ", f'<svg role="img" width="{width_mm:.10g}mm" height="{height_mm:.10g}mm" ')
     opening = re.sub(r"\s+", " ", opening.replace(' style=""', ""))
     text = opening + (f"<title>{escape(title)}</title>" if title else "") + text[root.end() :]
     mark = marks.pop()
