@@ -44,7 +44,7 @@ docs: $(VENV)/.dev  ## check the docs: links, names, examples
 	@$(RUN) tools/check_docs.py
 
 verify: $(VENV)/.dev  ## every promise of the paper on running code, some minutes
-	@$(VENV)/bin/hedgerow verify --figures -j $(WORKERS)
+	@$(VENV)/bin/hedgerow verify -j $(WORKERS)
 
 bench: $(VENV)/.dev  ## measure speed and scale, quickly; `python -m bench --help` for the whole
 	@for what in projection episode scale cores; do $(RUN) -m bench $$what --quick || exit 1; done

@@ -15,6 +15,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from bench import manifest, terminal
 from hedgerow import output
+from hedgerow.pages.drawing import check_browser
+from hedgerow.pages.export import save_figures
+from hedgerow.pages.paper import FOR_DOCS
+from hedgerow.pages.plots import Plot
 
 Found = TypeVar("Found")
 Item = TypeVar("Item")
@@ -60,8 +64,8 @@ class Benchmark(ABC, Generic[Found]):
         """What the JSON file has besides rows."""
         return {}
 
-    def plot(self, found: Found) -> str:
-        """The figure as SVG, where `figure_file` names one."""
+    def plot(self, found: Found) -> Plot:
+        """The figure as plotly takes it, where `figure_file` names one."""
         raise NotImplementedError(f"{self.name} has a figure file and no figure")
 
     def is_right(self, found: Found) -> bool:
@@ -87,7 +91,7 @@ class Benchmark(ABC, Generic[Found]):
         """Write the JSON file and the figure, if there is one; their paths."""
         written = [manifest.write(folder, self.json_file, manifest.as_json(self.data(found)))]
         if self.figure_file:
-            written.append(manifest.write(folder, self.figure_file, self.plot(found)))
+            written += save_figures([(self.plot(found), folder / self.figure_file)], FOR_DOCS)
         return written
 
 
@@ -110,6 +114,8 @@ def main(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> int:
     quick, as_json, out = given.pop("quick"), given.pop("json"), given.pop("out")
     chosen = {name: value for name, value in given.items() if value is not None}
     made = replace(benchmark.quick() if quick else benchmark(), **chosen)
+    if out is not None and made.figure_file:
+        check_browser()  # before hours of measuring, not after them
     found = made.run()
     if as_json:
         print(manifest.as_json(made.data(found)), end="")

@@ -35,7 +35,7 @@ from hedgerow.learners.mirror.files import copied
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.learners.mirror.uobreps import UOBREPS
-from hedgerow.pages.log_plots import Line, log_plot
+from hedgerow.pages.plots import Line, Plot, log_plot
 from hedgerow.planning import offline
 from hedgerow.simulation.run import Simulation
 
@@ -145,7 +145,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
     def more(self, found: list[EpisodeRow]) -> dict[str, Any]:
         return {"goals": [asdict(goal) for goal in _goals(found)]}
 
-    def plot(self, found: list[EpisodeRow]) -> str:
+    def plot(self, found: list[EpisodeRow]) -> Plot:
         """Time over size, for the worlds with random layers."""
         sizes = {size.label for size in SIZES}
         timed = [row for row in found if row.time is not None and row.world in sizes]

@@ -45,7 +45,7 @@ from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.learners.protocol import SafePolicy
-from hedgerow.pages.log_plots import Line, log_plot
+from hedgerow.pages.plots import Line, Plot, log_plot
 from hedgerow.planning import offline
 from hedgerow.simulation.run import simulate
 
@@ -73,6 +73,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "sharpest": {"preset": "sharpest"},
 }
 """By name: what the constructor of a learner is given; in the order of what they save."""
+WITHOUT_TIES = "sharpest, no ties"
 MEASURES = {"S-OPS": ("regret", "mixing"), "SV-OPS": ("violation",), "CV-OPS": ("t_bar", "regret")}
 LOSSES = ("own", "switching")
 ALWAYS = "always below"
@@ -206,7 +207,7 @@ class Samples(Benchmark[list[Curves]]):
     def figures(self, found: list[Curves]) -> list[SavingRow]:
         return rows(found, self.reference)
 
-    def plot(self, found: list[Curves]) -> str:
+    def plot(self, found: list[Curves]) -> Plot:
         """Regret of S-OPS, the mean over seeds of the longest runs; the reference dashed. Before the last decades they
         hardly differ.
         """
@@ -220,7 +221,8 @@ class Samples(Benchmark[list[Curves]]):
                     mean = np.mean([curves.regret for curves in some], axis=0)
                     shown = zip(some[0].episodes, mean, strict=True)
                     points = [(float(t), float(r)) for t, r in shown if t * SHOWN >= longest and r > 0.0]
-                    lines.append(Line(f"{world}, {variant}", points, dashed=variant == self.reference, colour=number))
+                    dash = "dash" if variant == self.reference else "dashdot" if variant == WITHOUT_TIES else "solid"
+                    lines.append(Line(f"{world}, {variant}", points, dash=dash, colour=number))
         return log_plot("Regret of S-OPS, mean over seeds", "episodes", "regret", lines)
 
     def shown(self, found: list[Curves]) -> Iterator[output.Table | str]:
@@ -256,7 +258,7 @@ def shown(measure: str, value: float) -> str:
 
 def is_of_use(world: str, variant: str) -> bool:
     """Without ties in a world, a variant without them is the same again."""
-    return variant != "sharpest, no ties" or "random" not in world
+    return variant != WITHOUT_TIES or "random" not in world
 
 
 def one_run(task: Task) -> Curves:

@@ -23,7 +23,7 @@ from bench.mirror_steps import Size, cold_problem, mirror_step
 from bench.ours import Ours
 from bench.timing import duration
 from hedgerow import output
-from hedgerow.pages.log_plots import Line, log_plot
+from hedgerow.pages.plots import Line, Plot, log_plot
 from hedgerow.projection.problem import ProjectionProblem
 
 SIZES = (
@@ -106,13 +106,13 @@ class Scale(Benchmark[list[SizeRow]]):
                 advance(size.label)
         return rows
 
-    def plot(self, found: list[SizeRow]) -> str:
+    def plot(self, found: list[SizeRow]) -> Plot:
         """Time per triple over the number of triples."""
         lines = [
             Line(
                 f"{name}, {support}",
                 [(row.triples, 1e9 * row.per_triple(measure)) for row in found if row.sparse == sparse],
-                dashed=sparse,
+                dash="dash" if sparse else "solid",
                 colour=colour,
             )
             for sparse, support in SUPPORTS

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from hedgerow.model.layout import Layout
     from hedgerow.model.policy import Mixture, Policy
     from hedgerow.model.view import View
+    from hedgerow.pages.export import save_figure
     from hedgerow.pages.page import report
     from hedgerow.planning import offline
     from hedgerow.projection.certificate import Certificate, certify
@@ -121,6 +122,7 @@ __all__ = [
     "report",
     "results",
     "save",
+    "save_figure",
     "simulate",
     "sweep",
     "unroll",
@@ -177,6 +179,7 @@ _HOME = {
     "hedgerow.model.episode": ("Episode",),
     "hedgerow.model.layout": ("Layout",),
     "hedgerow.model.policy": ("Mixture", "Policy"),
+    "hedgerow.pages.export": ("save_figure",),
     "hedgerow.pages.page": ("report",),
     "hedgerow.importers.unroll": ("unroll",),
     "hedgerow.projection.certificate": ("Certificate", "certify"),

@@ -9,21 +9,19 @@ from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from bench_runs import invoke
 
-from bench import manifest, terminal
+from bench import benchmark, manifest, terminal
 from bench.__main__ import BENCHMARKS, main
 from bench.projection import ProjectionSpeed, SolverRow
 from bench.scale import Scale
 from bench.timing import Spread, duration
 from hedgerow import output
-from hedgerow.pages.log_plots import Line, LogAxis, log_plot
+from hedgerow.errors import HedgerowError
 
 ROOT = Path(__file__).resolve().parents[2]
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +79,8 @@ def test_scale_prints_json_and_writes_a_figure(tmp_path: Path) -> None:
         assert row["certificate"] <= 1e-9
         assert row["bytes_per_triple"] < 100.0
     assert json.loads((tmp_path / Scale.json_file).read_text())["figures"] == data["figures"]
-    lines = ElementTree.parse(tmp_path / Scale.figure_file).getroot().findall(f"{SVG}polyline")
-    assert [len(line.get("points", "").split()) for line in lines] == [2, 2, 2, 1, 1, 1]
+    lines = json.loads((tmp_path / Scale.figure_file).read_text())["data"]
+    assert [len(line["x"]) for line in lines] == [2, 2, 2, 1, 1, 1]
 
 
 def test_what_could_not_run_stays_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,30 +133,29 @@ def test_durations_have_three_digits(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_figure_is_logarithmic_and_escaped() -> None:
-    text = log_plot("a < b", "x", "y", [Line("one", [(10.0, 1.0), (100.0, 10.0), (1000.0, 100.0)])])
-    root = ElementTree.fromstring(text)
-    assert root.findtext(f"{SVG}title") == "a < b"
-    points = root.find(f"{SVG}polyline").get("points").split()  # type: ignore[union-attr]
-    (x0, y0), (x1, y1), (x2, y2) = (map(float, point.split(",")) for point in points)
-    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)
-    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
-    assert y0 > y2
-    assert [label for _, label in LogAxis(-0.1, 1.1, 0.0, 1.0).ticks()] == ["1", "2", "5", "10"]
-    assert [label for _, label in LogAxis(1.9, 5.1, 0.0, 1.0).ticks()] == ["100", "1000", "10⁴", "10⁵"]
+def test_who_has_no_browser_hears_of_it_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> None:
+        raise HedgerowError("install hedgerow[figures]")
+
+    monkeypatch.setattr(benchmark, "check_browser", missing)
+    monkeypatch.setattr(Scale, "run", lambda self: pytest.fail("measured"))
+    assert main(["scale", "--quick", "--out", str(tmp_path)]) == 2
+    assert "install hedgerow[figures]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_every_benchmark_is_named_once_and_explains_its_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     module, made = BENCHMARKS[name]
-    benchmark = getattr(import_module(module), made)
-    assert benchmark.name == name
-    assert benchmark.json_file.endswith(".json")
+    found = getattr(import_module(module), made)
+    assert found.name == name
+    assert found.json_file.endswith(".json")
     with pytest.raises(SystemExit) as stop:
         main([name, "--help"])
     assert stop.value.code == 0
     shown = capsys.readouterr().out
-    for option in ("--quick", "--json", "--out", *(f"--{f.name}" for f in fields(benchmark) if "help" in f.metadata)):
+    for option in ("--quick", "--json", "--out", *(f"--{f.name}" for f in fields(found) if "help" in f.metadata)):
         assert option in shown
 
 

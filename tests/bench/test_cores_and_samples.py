@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from bench.kept_curves import Curves, Task
 from bench.samples import Samples, SavingRow, reach
 from hedgerow.errors import FileFormatError, InvalidInput
 
-SVG = "{http://www.w3.org/2000/svg}"
 WORLD = "random (1,3,3,1)x3"
 
 
@@ -132,9 +130,9 @@ def test_samples_run_and_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {cell[:4] for cell in cells} >= {("S-OPS", "own", 300, "mixing"), ("CV-OPS", "switching", 50, "t_bar")}
     assert ("S-OPS", "switching", 300, "regret", 1) in cells
     assert "S-OPS" in shown
-    lines = ElementTree.parse(tmp_path / Samples.figure_file).getroot().findall(f"{SVG}polyline")
-    assert [line.get("stroke-dasharray") is not None for line in lines] == [True, False]
-    assert lines[0].get("stroke") == lines[1].get("stroke")
+    lines = [trace["line"] for trace in json.loads((tmp_path / Samples.figure_file).read_text())["data"]]
+    assert [line["dash"] for line in lines] == ["dash", "solid"]
+    assert lines[0]["color"] == lines[1]["color"]
 
 
 def test_baselines_have_names() -> None:

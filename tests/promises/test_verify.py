@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from hedgerow import cli, results
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.cells import PlannedCell
-from hedgerow.promises import evidence, levels, verify
+from hedgerow.pages import drawing
+from hedgerow.promises import evidence, figures, levels, verify
 from hedgerow.promises.controls import CONTROLS
 from hedgerow.promises.evidence import Evidence
 from hedgerow.promises.figures import draw
@@ -173,7 +174,26 @@ def test_requests_that_cannot_be_met(tmp_path: Path) -> None:
         make_level("slow")
 
 
-def test_figures_are_drawn_from_what_is_there(tmp_path: Path) -> None:
+def test_who_has_no_browser_hears_of_it_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise HedgerowError("install hedgerow[figures]")
+
+    monkeypatch.setattr(drawing, "check_browser", missing)
+    monkeypatch.setattr(verify, "verify", lambda *_, **__: pytest.fail("ran"))
+    done = CliRunner().invoke(cli.app, ["verify", "--quick", "--figures", "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, HedgerowError)
+    assert "install hedgerow[figures]" in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_figures_are_drawn_from_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[str, Any] = {}
+
+    def save(jobs: list[tuple[Any, Path]], paper: Any) -> list[Path]:  # how a browser draws is tested with the pages
+        drawn.update({path.name: plot for plot, path in jobs})
+        return [path for _, path in jobs]
+
+    monkeypatch.setattr(figures, "save_figures", save)
     safe, constant = (
         runs(two_actions, learner, T, [0]) for learner, T in (("s-ops", (64, 128)), ("cv-ops", (400, 800)))
     )
@@ -188,5 +208,10 @@ def test_figures_are_drawn_from_what_is_there(tmp_path: Path) -> None:
         in (tmp_path / "coverage.md").read_text()
     )
     assert "sum lambda of S-OPS" in (tmp_path / "growth.md").read_text()
-    for name in ("safe-growth.svg", "constant-violation.svg"):
-        ElementTree.parse(tmp_path / name)
+    assert {name: plot["layout"]["title"]["text"] for name, plot in drawn.items()} == {
+        "safe-growth.svg": "S-OPS: regret and mixing weights",
+        "constant-violation.svg": "CV-OPS: constant violation",
+    }
+    names = [trace["name"] for trace in drawn["safe-growth.svg"]["data"]]
+    assert names[-2:] == ["slope 1", "slope 1/2"]
+    assert drawn["safe-growth.svg"]["data"][0]["x"] == [64, 128]

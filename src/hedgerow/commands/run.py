@@ -121,11 +121,27 @@ def report(
     directory: Annotated[Path, typer.Argument(help="Results of `hedgerow run`.")],
     out: Annotated[Path | None, typer.Option("--out", help="The page; inside the directory by default.")] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", help="Also draw every figure as SVG and PNG into this folder.")
+        Path | None,
+        typer.Option("--figures", help="Also draw every figure into this folder (needs hedgerow[figures])."),
     ] = None,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option("--format", help="pdf, svg or png; may be repeated; svg and png by default. With --figures."),
+    ] = None,
+    width: Annotated[float | None, typer.Option("--width", help="Of the figures, in mm; 84 by default.")] = None,
+    height: Annotated[float | None, typer.Option("--height", help="In mm; 0.6 of the width and a legend.")] = None,
+    font: Annotated[str | None, typer.Option("--font", help="Of the figures, such as Times.")] = None,
+    font_size: Annotated[float | None, typer.Option("--font-size", help="In points as printed; 8 by default.")] = None,
+    title: Annotated[bool, typer.Option("--title", help="Print the titles of the figures.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the report of a directory of results: one HTML file that needs no network."""
+    """Write the report of a directory of results: one HTML file that needs no network; with --figures, also files."""
+    wanted = {"width_mm": width, "height_mm": height, "font": font, "font_size": font_size, "title": title or None}
+    given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+    if figures is None and (given or formats):
+        raise typer.BadParameter(
+            "formats, sizes, fonts and titles are those of the figures: name a folder by --figures"
+        )
     from hedgerow import results
     from hedgerow.pages.page import report
 
@@ -134,7 +150,7 @@ def report(
     if figures is not None:
         from hedgerow.pages.export import write_figures
 
-        written += write_figures(found, figures)
+        written += write_figures(found, figures, formats or ["svg", "png"], **given)
     for path in written if not quiet else []:
         say(path)
 

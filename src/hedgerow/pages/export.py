@@ -1,6 +1,7 @@
-"""The figures of a report as SVG and PNG files, for a paper.
+"""Figures as files for a paper: PDF, SVG and PNG of a width in millimetres, with fonts in points as printed.
 
-    write_figures("out/quickstart", "figures")          # <world>__<adversary>__T<episodes>__<figure>.svg, .png
+    save_figure(run.plot("regret"), "regret.pdf")            # 84 mm wide, 8 pt, no title: one column of a paper
+    write_figures("out/quickstart", "figures", ["pdf"])      # all of them, <world>__<adversary>__T<episodes>__<figure>
 
 They are the figures of the page, in its light colours, with a legend of their own. Drawing them takes a browser:
 kaleido drives a Chrome or Chromium that is installed.
@@ -8,53 +9,129 @@ kaleido drives a Chrome or Chromium that is installed.
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow import disk
+from hedgerow.errors import InvalidInput
 from hedgerow.pages.colours import pens
+from hedgerow.pages.drawing import draw
 from hedgerow.pages.figures import Figure, figures
+from hedgerow.pages.paper import COLUMN_MM, FONT, FONT_SIZE, Paper, drawing_of
+from hedgerow.pages.plots import Plot, titled
 from hedgerow.pages.sections import by_setting
-from hedgerow.pages.words import plot_text
 from hedgerow.results.groups import Setting
 from hedgerow.results.naming import slug
 from hedgerow.results.record import Results
 from hedgerow.results.store import open as open_results
 
-FORMATS = ("svg", "png")
-WIDTH, HEIGHT = 640, 420
-PNG_SCALE = 3
-"""Pixels of a PNG file per unit of length."""
+FORMATS = ("pdf", "svg", "png")
+
+
+def save_figure(
+    figure: Any,
+    path: str | os.PathLike[str],
+    *,
+    width_mm: float = COLUMN_MM,
+    height_mm: float | None = None,
+    font: str = FONT,
+    font_size: float = FONT_SIZE,
+    title: bool = False,
+) -> Path:
+    """Write a figure for a paper: the page of a PDF, or the SVG, is exactly so many millimetres wide.
+
+    The figure is drawn in its own units and then shrunk or enlarged as a whole. So its text is printed in `font_size`,
+    and lines, marks and gaps keep their proportion to it. A legend that nobody has placed moves from the side to the
+    top, and margins are as small as the labels allow. Fonts are embedded in a PDF, but only named in an SVG. The
+    browser takes the nearest font where the named one is not installed.
+
+    Args:
+        figure: A `plotly.graph_objects.Figure`, such as `run.plot()` returns, or the same as a dictionary.
+        path: The file; its ending says the format: `.pdf`, `.svg` or `.png` (300 dots per inch). An older file is
+            replaced.
+        width_mm: Width of the whole picture in millimetres, from 20 to 2000.
+        height_mm: Height in millimetres; by default 0.6 of the width, and room for the legend above.
+        font: Name of a font, or several separated by commas, of which the first one installed is used.
+        font_size: Size of the figure's ordinary text in points, as printed. What the figure makes larger or smaller
+            than its ordinary text stays so.
+        title: Whether the title is printed; papers say it in the caption.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        InvalidInput: If the figure, the ending of the file, a size or the font is not one.
+        HedgerowError: If kaleido or a browser is missing: install `hedgerow[figures]`.
+
+    Examples:
+        Needs a browser:
+
+            run = hr.simulate(cmdp, losses, learner, seed=0)
+            hr.save_figure(run.plot("regret"), "regret.pdf", font="Times", font_size=8)
+    """
+    return save_figures([(figure, path)], Paper(width_mm, height_mm, font, font_size, title))[0]
+
+
+def save_figures(jobs: Sequence[tuple[Any, str | os.PathLike[str]]], paper: Paper) -> list[Path]:
+    """Write several figures, drawn by one browser; each job is a figure and its file."""
+    targets = [Path(path) for _, path in jobs]
+    kinds = [_kind(path) for path in targets]
+    plots = [_as_plot(figure) for figure, _ in jobs]
+    blobs = draw([drawing_of(plot, kind, paper) for plot, kind in zip(plots, kinds, strict=True)])
+    for blob, target in zip(blobs, targets, strict=True):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        disk.save(target, blob, overwrite=True)
+    return targets
 
 
 def write_figures(
-    source: Results | str | os.PathLike[str], folder: str | os.PathLike[str], formats: Sequence[str] = FORMATS
+    source: Results | str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    formats: Sequence[str] = ("svg", "png"),
+    *,
+    width_mm: float = COLUMN_MM,
+    height_mm: float | None = None,
+    font: str = FONT,
+    font_size: float = FONT_SIZE,
+    title: bool = False,
 ) -> list[Path]:
-    """Draw all figures of a directory of results into `folder`; older files of the same name are replaced.
+    """Draw all figures of a directory of results into a folder; older files of the same name are replaced.
 
-    `source` is the directory, or what `hedgerow.results.open` made of it.
+    Args:
+        source: The directory, or what `hr.results.open` made of it.
+        folder: Where the files go: `<world>__<adversary>__T<episodes>__<figure>.<format>`.
+        formats: Some of `pdf`, `svg` and `png`.
+        width_mm: As for `save_figure`, and so are the others.
+        height_mm: Height in millimetres; by default 0.6 of the width, and room for the legend above.
+        font: Name of the font.
+        font_size: Size of ordinary text in points, as printed.
+        title: Whether the titles are printed.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        InvalidInput: If a format, a size or the font is not one.
+        HedgerowError: If kaleido or a browser is missing: install `hedgerow[figures]`.
     """
     unknown = sorted(set(formats) - set(FORMATS))
-    if unknown or not formats:
-        raise InvalidInput(f"figures are written as {' and '.join(FORMATS)}, not as {', '.join(unknown) or 'nothing'}")
-    draw = _drawing()
+    if isinstance(formats, str) or unknown or not formats:
+        told = repr(formats) if isinstance(formats, str) else ", ".join(unknown) or "nothing"
+        raise InvalidInput(f"figures are written as a list of {', '.join(FORMATS)}, not as {told}")
+    paper = Paper(width_mm, height_mm, font, font_size, title)
     plots = paper_plots(source if isinstance(source, Results) else open_results(source))
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    jobs = [(plot, target / f"{name}.{kind}", kind) for name, plot in plots.items() for kind in formats]
-    draw(jobs)
-    return [path for _, path, _ in jobs]
+    return save_figures([(plot, target / f"{name}.{kind}") for name, plot in plots.items() for kind in formats], paper)
 
 
-def paper_plots(results: Results) -> dict[str, dict[str, Any]]:
+def paper_plots(results: Results) -> dict[str, Plot]:
     """What plotly takes, by the name of the file; figures without content are left out."""
     found = results.groups
     drawn = pens([(group.learner, group.kind) for group in found])
     return {
-        _name(setting, figure): _for_paper(figure)
+        _name(setting, figure): titled(figure.plot, figure.title)
         for setting, members in by_setting(found)
         for figure in figures(members, drawn)
         if figure.plot is not None
@@ -65,35 +142,16 @@ def _name(setting: Setting, figure: Figure) -> str:
     return "__".join([slug(setting.world), slug(setting.adversary), f"T{setting.episodes}", figure.name])
 
 
-def _for_paper(figure: Figure) -> dict[str, Any]:
-    """The plot with title and legend."""
-    plot = copy.deepcopy(figure.plot) or {}
-    plot["layout"] |= {
-        "title": {"text": plot_text(figure.title), "x": 0.02, "xanchor": "left", "y": 0.97, "font": {"size": 15}},
-        "showlegend": True,
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.01, "yanchor": "bottom", "font": {"size": 12}},
-        "margin": {"l": 64, "r": 24, "t": 78, "b": 50},
-    }
+def _kind(path: Path) -> str:
+    kind = path.suffix.lstrip(".").lower()
+    if kind not in FORMATS:
+        raise InvalidInput(f"{path.name} must end with .{', .'.join(FORMATS)}: the ending says the format")
+    return kind
+
+
+def _as_plot(figure: Any) -> Plot:
+    plot = figure.to_dict() if hasattr(figure, "to_dict") else figure
+    if not isinstance(plot, dict) or not isinstance(plot.get("data"), list | tuple):
+        kind = type(figure).__name__
+        raise InvalidInput(f"the figure must be a plotly figure, or one as a dict with data and layout, not a {kind}")
     return plot
-
-
-def _drawing() -> Any:
-    """A function that draws plots into files; refuses early if nothing can draw."""
-    try:
-        import kaleido  # noqa: F401 - only to say clearly that it is missing
-        import plotly.io
-    except ImportError as error:
-        raise HedgerowError(
-            "figures as files need kaleido and a Chrome or Chromium: install hedgerow[figures]; "
-            "in the page of the report every figure has a button that saves it as SVG"
-        ) from error
-
-    def draw(jobs: Sequence[tuple[dict[str, Any], Path, str]]) -> None:
-        drawn, paths, kinds = (list(part) for part in zip(*jobs, strict=True))
-        scales = [PNG_SCALE if kind == "png" else 1 for kind in kinds]
-        try:
-            plotly.io.write_images(drawn, paths, format=kinds, scale=scales, width=WIDTH, height=HEIGHT)
-        except Exception as error:  # kaleido and the browser have many ways to fail
-            raise HedgerowError(f"the figures could not be drawn: {type(error).__name__}: {error}") from error
-
-    return draw

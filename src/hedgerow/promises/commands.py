@@ -40,7 +40,9 @@ def verify(
     out: Annotated[
         Path | None, typer.Option("--out", file_okay=False, help="Where results go; by default out/verify-LEVEL.")
     ] = None,
-    figures: Annotated[bool, typer.Option("--figures", help="Also draw the figures (SVG) into that folder.")] = False,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Also write tables and figures (SVG; needs hedgerow[figures]) there.")
+    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what is there already.")] = False,
     processes: Annotated[int, typer.Option("--processes", "-j", min=1, help="How many processes.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
@@ -56,6 +58,10 @@ def verify(
     from hedgerow.promises.report import show
     from hedgerow.promises.verify import verify as run
 
+    if figures:
+        from hedgerow.pages.drawing import check_browser
+
+        check_browser()  # before minutes of running, not after them
     keys = [key.strip().upper() for part in only or [] for key in part.split(",") if key.strip()]
     folder = out or Path("out") / f"verify-{name}"
     level, watch = make_level(name), watcher(quiet=False, patience=PATIENCE)

@@ -1,4 +1,7 @@
-"""Figures and tables of a verification, drawn from the observations that it kept (`hedgerow verify --figures`)."""
+"""Figures and tables of a verification, drawn from the observations that it kept (`hedgerow verify --figures`).
+
+Figures take a browser, as all figures in files do (`pages.export`); tables do not.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from hedgerow import disk
-from hedgerow.pages.log_plots import Line, log_plot
+from hedgerow.pages.export import save_figures
+from hedgerow.pages.paper import FOR_DOCS
+from hedgerow.pages.plots import Line, Plot, log_plot
 from hedgerow.promises.constant import ended, longest_search
 from hedgerow.promises.evidence import Evidence
 from hedgerow.promises.growth import by_horizon, split
@@ -23,18 +28,31 @@ Lines = list[Line]
 
 
 def draw(level: Level, folder: Path) -> list[Path]:
-    """Write what the finished runs in `folder` allow; returns the files."""
+    """Write the tables and figures that the finished runs in a folder allow.
+
+    Args:
+        level: The level whose runs they are.
+        folder: Where the runs are, and where the files go.
+
+    Returns:
+        The files, by name.
+
+    Raises:
+        HedgerowError: If kaleido or a browser is missing: install `hedgerow[figures]`.
+    """
     evidence = Evidence(level, folder)
     seen = {group: evidence.seen(group, cells) for group, cells in level.groups.items()}
     tables = {"growth": growth_table, "constants": constants_table, "coverage": coverage_table}
-    texts = {f"{name}.md": table(seen) for name, table in tables.items()}
-    for name, (lines_of, title, x, y) in FIGURES.items():
-        lines = lines_of(seen)
-        if lines:
-            texts[f"{name}.svg"] = log_plot(title, x, y, lines)
-    for name, text in texts.items():
-        disk.save(folder / name, text.encode(), overwrite=True)
-    return [folder / name for name in sorted(texts)]
+    for name, table in tables.items():
+        disk.save(folder / f"{name}.md", table(seen).encode(), overwrite=True)
+    drawn = save_figures([(plot, folder / f"{name}.svg") for name, plot in plots(seen).items()], FOR_DOCS)
+    return sorted([*(folder / f"{name}.md" for name in tables), *drawn])
+
+
+def plots(seen: Seen) -> dict[str, Plot]:
+    """What plotly takes, by name; figures without runs are left out."""
+    found = {name: (lines_of(seen), title, x, y) for name, (lines_of, title, x, y) in FIGURES.items()}
+    return {name: log_plot(title, x, y, lines) for name, (lines, title, x, y) in found.items() if lines}
 
 
 def _means(some: Sequence[Observation], name: str) -> list[tuple[float, float]]:
@@ -50,7 +68,7 @@ def _root(line: Line) -> Line:
 def _linear(line: Line) -> Line:
     """T through the first point of a line."""
     (first, value), (last, _) = line.points[0], line.points[-1]
-    return Line("slope 1", [(first, value), (last, value * last / first)], reference=True)
+    return Line("slope 1", [(first, value), (last, value * last / first)], dash="dash", reference=True)
 
 
 def _soft(seen: Seen) -> Lines:

@@ -16,6 +16,7 @@ interquartile mean: the mean of the middle half (of fewer than four seeds: of al
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -150,6 +151,54 @@ def interquartile_mean(values: ArrayLike) -> FloatArray:
     if array.ndim == 0 or len(array) == 0:
         raise InvalidInput("an interquartile mean needs at least one seed")
     return np.asarray(trim_mean(array, 0.25, axis=0), dtype=np.float64)
+
+
+def interquartile_interval(
+    values: ArrayLike, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[float, float]:
+    """Estimate how far the interquartile mean of `values` (seeds,) may be from that of infinitely many seeds.
+
+    The interval is the BCa bootstrap of scipy, with a fixed seed: equal values give equal ends. Where leaving out any
+    one seed changes nothing, BCa is not defined, and the percentiles of the same bootstrap are taken.
+
+    Args:
+        values: One number per seed (seeds,).
+        level: How sure the interval is, between 0 and 1.
+        resamples: How many times the seeds are drawn anew.
+        seed: Of the draws.
+
+    Returns:
+        The ends (low, high); NaN for a single seed, and where a value is not a number.
+
+    Raises:
+        InvalidInput: If there is no value, or they are not one number per seed.
+
+    Examples:
+        >>> low, high = interquartile_interval([1.0, 2.0, 3.0, 4.0, 5.0])
+        >>> 1.0 < low < 3.0 < high < 5.0
+        True
+    """
+    from scipy.stats import bootstrap, trim_mean
+
+    numbers = numeric_array("the values", values)
+    if numbers.ndim != 1 or len(numbers) == 0:
+        raise InvalidInput(f"an interval needs values (seeds,), one number per seed; they are {numbers.shape}")
+    if len(numbers) == 1 or not np.all(np.isfinite(numbers)):
+        return float("nan"), float("nan")
+    if np.all(numbers == numbers[0]):
+        return float(numbers[0]), float(numbers[0])
+
+    def mean(sample: FloatArray, axis: int) -> FloatArray:
+        return np.asarray(trim_mean(sample, 0.25, axis=axis))
+
+    for method in ("BCa", "percentile"):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # of data for which BCa is not defined: those come again
+            settings = {"n_resamples": resamples, "confidence_level": level, "method": method}
+            ends = bootstrap((numbers,), mean, **settings, rng=np.random.default_rng(seed)).confidence_interval
+        if np.isfinite(ends.low) and np.isfinite(ends.high):
+            break
+    return float(ends.low), float(ends.high)
 
 
 def growth_exponent(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -197,6 +198,72 @@ class Results:
         except ImportError as error:
             raise HedgerowError("data frames need pandas: install it, or use the Arrow tables") from error
         return getattr(self, what)().to_pandas()
+
+    def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
+        r"""Write the table of a paper: a group of rows for each setting, a row for each learner.
+
+        Columns are the regret R_T, the violation V_T, the net violation, how many seeds were safe, the worst margin of
+        all seeds and episodes, and the sum of the mixing weights where a learner mixes. Sums are interquartile means
+        over seeds, with their 95 % BCa bootstrap intervals in brackets where there are several seeds. A dash stands
+        for what nobody knows.
+
+        Args:
+            caption: LaTeX text; with it, or with a label, the table stands in a `table` environment.
+            label: What `\ref` calls the table, such as `tab:results`.
+
+        Returns:
+            LaTeX text that needs the package booktabs and no other. Names are escaped.
+
+        Raises:
+            InvalidInput: If no cell is finished, or the caption or the label is not one.
+
+        Examples:
+            With a directory of results:
+
+                results = hr.results.open("out/quickstart")
+                pathlib.Path("table.tex").write_text(results.to_latex(caption="Regret and violation"))
+        """
+        from hedgerow.results.latex import latex_table
+
+        return latex_table(self.groups, caption, label)
+
+    def plot(
+        self,
+        what: str | None = None,
+        *,
+        world: str | None = None,
+        adversary: str | None = None,
+        episodes: int | None = None,
+    ) -> Any:
+        """Draw one figure of the page, or an overview, of all learners in one setting.
+
+        Lines are interquartile means over seeds, bands the middle half of the seeds; margins show the median and all
+        seeds. `Run.plot` says how notebooks display the figure.
+
+        Args:
+            what: `"regret"`, `"regret-growth"`, `"violation"`, `"margin"` or `"margin-0"` (the first constraint),
+                `"margin-1"` or the name of a constraint, `"mixing"`, or the name of a note. By default an overview:
+                regret, violation, first margin and mixing weight in small panels.
+            world: Name of the world; needed where the sweep has several.
+            adversary: Name of the adversary; needed where the sweep has several.
+            episodes: Number of episodes T; needed where the sweep has several.
+
+        Returns:
+            A `plotly.graph_objects.Figure` with title and legend, which you may change. Where there is nothing to
+            draw, such as the violation of a safe learner, the figure says so.
+
+        Raises:
+            InvalidInput: If there is no figure or setting of this name, or several settings fit.
+
+        Examples:
+            With a directory of results:
+
+                results = hr.results.open("out/quickstart")
+                results.plot("regret", world="random-small", episodes=1000)
+        """
+        # By name: pages are further along the way of the data, and nothing here may depend on them.
+        draw = import_module("hedgerow.pages.show").results_plot
+        return draw(self, what, world=world, adversary=adversary, episodes=episodes)
 
 
 def _end_of_path(directory: Path | None) -> str:

@@ -129,6 +129,37 @@ class Run:
         written: Path = import_module("hedgerow.pages.page").report(self, path, overwrite=overwrite)
         return written
 
+    def plot(self, what: str | None = None) -> Any:
+        """Draw one figure of this run, or an overview of it.
+
+        A notebook displays the figure by itself. JupyterLab, Notebook 7 and VS Code draw it with their own copy of
+        plotly (mime type `application/vnd.plotly.v1+json`) and need no network. A notebook exported to plain HTML has
+        the figure only with plotly's renderer `notebook` (`plotly.io.renderers.default = "notebook"`): plotly is then
+        inside, and the page asks the network for MathJax, which our figures do without. `fig.write_html(path)` writes
+        a file that needs no network, and `hr.save_figure(fig, path)` writes PDF, SVG or PNG.
+
+        Args:
+            what: `"regret"`, `"regret-growth"`, `"violation"`, `"margin"` or `"margin-0"` (the first constraint),
+                `"margin-1"` or the name of a constraint, `"mixing"`, or the name of a note. By default an overview:
+                regret, violation, first margin and mixing weight in small panels.
+
+        Returns:
+            A `plotly.graph_objects.Figure` with title and legend, which you may change. Where there is nothing to
+            draw, such as the violation of a safe learner, the figure says so.
+
+        Raises:
+            InvalidInput: If there is no figure of this name.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> world = hr.catalogue.make("lower-bound-2")
+            >>> learner = hr.SVOPS(world.cmdp.view(), episodes=50, delta=0.1)
+            >>> run = hr.simulate(world.cmdp, world.loss, learner, seed=0, progress=False)
+            >>> run.plot("regret").layout.title.text
+            'Regret'
+        """
+        return import_module("hedgerow.pages.show").run_plot(self, what)
+
     def __repr__(self) -> str:
         known = f"regret={self.regret[-1]:.6g}, violation={self.violation[-1]:.6g}, safe={bool(self.safe[-1])}"
         scores = known if self.scored == "exact" else f"observed_loss={self['observed_loss'][-1]:.6g}, sampled"

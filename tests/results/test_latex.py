@@ -1,0 +1,142 @@
+"""Tables for a paper: their structure, the numbers of the groups in them, and names that LaTeX would stumble over."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from run_cases import EPISODES, made_directory, made_learner, made_run, made_spec
+
+from hedgerow import results
+from hedgerow.errors import InvalidInput
+from hedgerow.results import store
+from hedgerow.results.latex import escaped, number
+from hedgerow.results.metrics import interquartile_interval, interquartile_mean
+from hedgerow.results.record import heading
+
+
+def rows(table: str) -> list[list[str]]:
+    """The cells of the learners' rows."""
+    lines = [line for line in table.splitlines() if line.endswith(r" \\") and "multicolumn" not in line]
+    return [line.removesuffix(r" \\").split(" & ") for line in lines][1:]
+
+
+def value(cell: str) -> float:
+    return float(re.sub(r"[${},]", "", cell.split(" [")[0]))
+
+
+def test_a_table_has_the_numbers_of_the_groups(tmp_path: Path) -> None:
+    found = results.open(made_directory(tmp_path / "out", seeds=5, worlds=("toy", "a_b & c")))
+    table = found.to_latex()
+    assert table.count(r"\midrule") == 2
+    assert r"\multicolumn{7}{l}{\emph{a\_b \& c, switching 100, $T = 1{,}000$}} \\" in table
+    assert [table.count(rf"\{name}") for name in ("toprule", "bottomrule", "begin{table}")] == [1, 1, 0]
+    lines = rows(table)
+    assert len(lines) == len(found.groups) == 4
+    for cells, group in zip(lines, found.groups, strict=True):
+        summary = group.summary()
+        assert len(cells) == 7
+        assert cells[0] == group.learner
+        means = [summary.regret, summary.violation, summary.net_violation]
+        assert [value(cell) for cell in cells[1:4]] == pytest.approx(means, rel=1e-3)
+        assert cells[4] == f"{summary.safe}/5"
+        assert summary.worst_excess is not None
+        assert value(cells[5]) == pytest.approx(-summary.worst_excess)
+        assert value(cells[6]) == pytest.approx(summary.mixing_total, rel=1e-3)
+    low, high = interquartile_interval((10.0 + np.arange(5)) * 1000**0.5)
+    assert lines[-2][1].endswith(f"[{number(low)}, {number(high)}]")
+    assert lines[-2][6] == number(0.5 * 1000**0.5)  # of equal seeds: no interval
+    assert table == results.open(tmp_path / "out").to_latex()
+
+
+def test_captions_and_labels_make_a_float(tmp_path: Path) -> None:
+    found = results.open(made_directory(tmp_path / "out", seeds=1))
+    lines = found.to_latex(caption=r"Regret $R_T$", label="tab:my_results").splitlines()
+    assert [line for line in lines if not line.startswith("%")][:4] == [
+        r"\begin{table}",
+        r"\centering",
+        r"\caption{Regret $R_T$}",
+        r"\label{tab:my_results}",
+    ]
+    assert lines[-1] == r"\end{table}"
+    assert "[" not in rows("\n".join(lines))[0][1]  # one seed has no interval
+    for label in ("", "a b", r"\x", "a}"):
+        with pytest.raises(InvalidInput, match="must be something that"):
+            found.to_latex(label=label)
+    with pytest.raises(InvalidInput, match="caption must be text"):
+        found.to_latex(caption=3)  # type: ignore[arg-type]
+
+
+def test_without_constraints_there_is_no_margin_and_without_truth_a_dash(tmp_path: Path) -> None:
+    store.create(tmp_path / "out", {**heading("sampled"), "experiment": {}})
+    nan: Any = np.full(len(EPISODES), np.nan)
+    run = made_run(
+        m=0, learner=made_learner(0), scored="sampled", regret=nan, loss=nan, mixing_total=np.zeros(len(EPISODES))
+    )
+    store.write_cell(tmp_path / "out", made_spec(), run)
+    cells = rows(results.open(tmp_path / "out").to_latex())[0]
+    assert cells == ["s-ops sharp", "--", "$0$", "$0$", "--"]
+
+
+def test_directories_without_a_result_are_refused(tmp_path: Path) -> None:
+    store.create(tmp_path / "out", {**heading("empty"), "experiment": {}})
+    with pytest.raises(InvalidInput, match="no finished cell"):
+        results.open(tmp_path / "out").to_latex()
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (r"a\b", r"a\textbackslash{}b"),
+        ("50% {x} #1 $y", r"50\% \{x\} \#1 \$y"),
+        ("a^b~c", r"a\textasciicircum{}b\textasciitilde{}c"),
+        ("λ=0.5", "λ=0.5"),
+    ],
+)
+def test_names_are_escaped(given: str, shown: str) -> None:
+    assert escaped(given) == shown
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (0.0, "$0$"),
+        (12.3456, "$12.35$"),
+        (-0.5, "$-0.5$"),
+        (9999.7, "$10{,}000$"),
+        (123456.0, "$123{,}456$"),
+        (1234567.0, "$1{,}234{,}570$"),
+        (0.001234, "$0.001234$"),
+        (2.5e-7, r"$2.5 \cdot 10^{-7}$"),
+        (-1e12, r"$-1 \cdot 10^{12}$"),
+        (float("inf"), "--"),
+    ],
+)
+def test_numbers_have_few_digits(given: float, shown: str) -> None:
+    assert number(given) == shown
+
+
+def test_intervals_of_interquartile_means() -> None:
+    values = np.random.default_rng(3).normal(5.0, 1.0, size=20)
+    low, high = interquartile_interval(values)
+    assert low < float(interquartile_mean(values)) < high
+    assert high - low == pytest.approx(2 * 1.96 * 1.1 / 20**0.5, rel=0.5)  # about that of a normal mean
+    assert interquartile_interval(values) == (low, high)
+    wide = interquartile_interval(values, level=0.999)
+    assert wide[0] < low < high < wide[1]
+    assert interquartile_interval([2.0, 2.0]) == (2.0, 2.0)
+    assert np.all(np.isnan(interquartile_interval([2.0])))
+    assert interquartile_interval([0.0] * 5 + [100.0])[0] == 0.0  # BCa is not defined here
+    for wrong in ([], [[1.0, 2.0]], "x"):
+        with pytest.raises(InvalidInput):
+            interquartile_interval(wrong)
+
+
+def test_intervals_cover_as_often_as_they_say() -> None:
+    """95 % intervals of 20 seeds: between 85 and 100 of 100 contain the truth."""
+    stream = np.random.default_rng(0)
+    ends = [interquartile_interval(stream.normal(size=20), resamples=300) for _ in range(100)]
+    assert 85 <= sum(low <= 0.0 <= high for low, high in ends) <= 100
