@@ -281,8 +281,8 @@ mix.add_hline(y=threshold, line_color=RED, annotation_text="threshold")
 #
 # ## 9. λ over time
 #
-# Now the whole loop, 20,000 times, with losses that an adversary switches every 1,000 episodes. λ falls, the margin
-# stays above 0, and the regret flattens.
+# Now the whole loop, 20,000 times, with losses that an adversary switches every 1,000 episodes. λ falls, and the margin
+# stays above 0.
 
 # %%
 learner = hr.SOPS(view, episodes=20_000, delta=0.01, preset="sharpest", baseline=safest)
