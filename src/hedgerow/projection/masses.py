@@ -1,4 +1,4 @@
-"""The dual in other coordinates: the masses that leave the states, from which v follows.
+"""The dual in other coordinates: the masses that leave the states. They determine v.
 
     v(x) = ln m(x) - ln sum_a wt e^{-h - theta^T c}      backwards through the layers: the outflow of x is m(x)
 
