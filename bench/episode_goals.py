@@ -21,7 +21,7 @@ RATIOS = (
     ("S-OPS joint / SV-OPS", "S-OPS, joint", "SV-OPS", 1.5, True),
     ("S-OPS all pairs / SV-OPS", "S-OPS, all pairs", "SV-OPS", 4.0, True),
 )
-"""Name, numerator, denominator, what is asked, whether that is the most (or the least)."""
+"""Name, numerator, denominator, the goal, and whether that is the most (or the least)"""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The one place where benchmarks look inside the learners of the mirror-descent family, and inside projectors.
+"""Access to the internals of mirror-descent learners and of projectors; no other benchmark module has it.
 
 A peer that continues from a learner of ours needs its counts and its iterate; a world of a million triples needs a
 learner that has been told what it would have seen. To measure what a call from Python adds to a projection, its

@@ -30,7 +30,7 @@ LONGEST_SHOWN = 60
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A C-ordered array that nobody can write to: the argument itself if it is one already, else a copy."""
+    """A read-only C-ordered array: the argument itself if it is one already, else a copy."""
     if array.flags.c_contiguous and _is_read_only(array):
         return array
     result = np.array(array, order="C")

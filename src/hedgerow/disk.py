@@ -179,7 +179,7 @@ def _lock(handle: int, wait: bool) -> bool:
 
 
 def _remove(name: Path, handle: int) -> None:
-    """Remove `name` if it still is the file behind `handle`, whose lock we hold: nobody else may remove that one."""
+    """Remove `name` if it still is the file behind `handle`: this process has its lock, and no other may remove it."""
     with suppress(OSError):
         if _is_called(name, handle):
             name.unlink()

@@ -132,7 +132,7 @@ def _note_use(folder: Path) -> None:
 def remove_unused(parent: Path) -> None:
     """Remove what no process has used for KEPT_DAYS: kernels of former sources, or of a version that is gone.
 
-    A folder is renamed first, because nobody may find half of one. A process that still needs it compiles again.
+    A folder is renamed first, because no process may find half of one. A process that still needs it compiles again.
     """
     limit = time.time() - KEPT_DAYS * _DAY
     for folder in parent.iterdir():

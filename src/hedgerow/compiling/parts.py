@@ -207,7 +207,7 @@ if AVAILABLE:
             self._stubs: dict[Any, object] = {}
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
-            """The signature, without compiling; whoever needs the address compiles, as late as possible."""
+            """The signature, without compiling; the code that needs the address compiles, as late as possible."""
             signature = self.result(*map(types.unliteral, args))
             template = make_concrete_template(f"Shared({self.py_func.__name__})", self.py_func.__name__, [signature])
             return template, None, signature.args, kws

@@ -11,7 +11,7 @@ N is the number of visits of the row, n- = max(1, N - 1), T the number of episod
              epsilon = sqrt(2 V iota' / N) + 7 iota' / (3 (N - 1)),   iota' = ln(4 n T/delta_P),   empirical Bernstein
              V = P_hat (1 - P_hat) N / (N - 1) the sample variance, N >= 2                         (Maurer and Pontil)
 
-    anytime  tight with N (N + 1) in the place of T: no horizon
+    anytime  tight with N (N + 1) instead of T: no horizon
 
     kt       not a radius but an interval, from a mixture of likelihood ratios: `kt.py`; no horizon either
 

@@ -1,4 +1,4 @@
-"""An experiment file, read strictly: what is unknown, missing or of the wrong kind is an error with line and field.
+"""Read an experiment file strictly: an unknown, missing or wrong entry is an error with line and field.
 
     title = "Two learners, one world"       # text, optional; so is description
     seed = 0                                # the one number that all chance comes from (default 0)

@@ -41,7 +41,7 @@ _TRIPLE_QUOTES = re.compile(r'"""|' + "'''")
 
 @dataclass(frozen=True)
 class Source:
-    """An experiment as somebody wrote it."""
+    """The text of an experiment, and where it comes from."""
 
     name: str
     """How to call it in messages: the file, or the name of one that ships with the package"""

@@ -41,7 +41,7 @@ class Listener:
     """Receives the events of a sweep; this one ignores them."""
 
     speaks: ClassVar[bool] = True
-    """Whether people want to read what is going on"""
+    """Whether to print progress for people"""
 
     def warm(self) -> None:
         """Kernels are being compiled or loaded, before the workers start."""
@@ -114,9 +114,9 @@ def sweep(
     only: Sequence[str] = (),
     watch: Listener | None = None,
 ) -> Tally:
-    """Run what is not finished yet. `only` are ids of cells, `resume` allows a directory that was begun before.
+    """Run the unfinished cells. `only` are ids of cells, `resume` allows a directory that was begun before.
 
-    An interrupt ends the call with `interrupted`, not with an exception: what is finished is kept.
+    An interrupt ends the call with `interrupted`, not with an exception: finished cells are kept.
     """
     cells = cells_of(experiment)
     about = {

@@ -41,7 +41,7 @@ class Task:
     number: int = 0
     """Its place in the counters"""
     counters: str = ""
-    """A file of one int64 per task: episodes done; empty if nobody looks (another machine)"""
+    """A file of one int64 per task: episodes done; empty if nothing reads it (another machine)"""
     parent: int = 0
     """The process to work for; if it ends, the worker ends; 0 to go on in any case"""
     luggage: Luggage = field(default_factory=Luggage)
@@ -61,7 +61,7 @@ class CellOutcome:
     error: str = ""
     """One line"""
     details: str = ""
-    """The traceback of an error that nobody foresaw"""
+    """The traceback of an unexpected error"""
 
     @property
     def failed(self) -> bool:
@@ -69,7 +69,7 @@ class CellOutcome:
 
 
 def perform(task: Task) -> CellOutcome:
-    """Run the cell of `task`; whatever goes wrong is part of the outcome."""
+    """Run the cell of `task`; an error becomes part of the outcome."""
     begun = time.perf_counter()
     _leave_interrupts_to(task.parent)
     try:

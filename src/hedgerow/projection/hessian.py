@@ -104,7 +104,7 @@ def _correct_layer(index: Index, k: int, ws: Workspace) -> None:
             chosen = 0 if is_bound else count
             held[np.uint64(first + here)] += scratch[np.uint64(i)] if is_bound else 0.0
             if count == width:
-                aligned = i - i % 2  # what is left of the diagonal is never read
+                aligned = i - i % 2  # entries left of the diagonal are never read
                 add_multiple(diagonal, row + aligned, share, scratch, chosen + aligned, width - aligned)
             else:
                 for j in range(i, count):

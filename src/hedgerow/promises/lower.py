@@ -38,7 +38,7 @@ def by_margin(some: Sequence[Observation]) -> tuple[int, dict[float, FloatArray]
 
 
 def margin_law(samples: Mapping[float, FloatArray]) -> Growth | None:
-    """The exponent in 1/rho of what is measured at several margins rho; None unless all means are positive."""
+    """The exponent in 1/rho of samples at several margins rho; None unless all means are positive."""
     if len(samples) < 2 or any(values.mean() <= 0.0 for values in samples.values()):
         return None
     return power_law([1.0 / rho for rho in samples], list(samples.values()), level=LEVEL)

@@ -58,7 +58,7 @@ class Exact:
 
 
 class Sampled:
-    """Plays in an environment whose truth nobody knows."""
+    """Plays in an environment whose true transitions and costs are unknown."""
 
     scored, compiled = "sampled", False
 

@@ -5,7 +5,7 @@ is recomputed and has to agree. The bounds of a mean cost were intersected with 
 than any order of the same costs could have made them, and not wider than the last of them.
 
     LCB <= LCB(n, min(n, S)), n = floor S or ceil S: all of the sum came first
-    LCB >= LCB(K', S') for the least possible S'; and likewise UCB, with F = K - S in the place of S
+    LCB >= LCB(K', S') for the least possible S'; and likewise UCB, with F = K - S instead of S
 """
 
 from __future__ import annotations
