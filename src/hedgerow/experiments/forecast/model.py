@@ -102,7 +102,7 @@ def _rising(view: View) -> FloatArray:
 
 
 def _raised(q: FloatArray, shape: FloatArray, given: FloatArray, threshold: float) -> FloatArray:
-    """Mean costs (num_rows,) of one constraint: the known ones, else a multiple of `shape`; q costs the threshold."""
+    """Mean costs (num_rows,) of one constraint: the known ones, else `shape`, scaled until q costs the threshold."""
     unknown = np.isnan(given)
 
     def at(scale: float) -> FloatArray:
