@@ -72,7 +72,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "sharpest, no ties": {"preset": "sharpest", "ties": False},
     "sharpest": {"preset": "sharpest"},
 }
-"""The arguments of a learner's constructor, by name of the variant; ordered by what they save"""
+"""By name: what the constructor of a learner is given; in the order of what they save."""
 MEASURES = {"S-OPS": ("regret", "mixing"), "SV-OPS": ("violation",), "CV-OPS": ("t_bar", "regret")}
 LOSSES = ("own", "switching")
 ALWAYS = "always below"
@@ -207,8 +207,8 @@ class Samples(Benchmark[list[Curves]]):
         return rows(found, self.reference)
 
     def plot(self, found: list[Curves]) -> str:
-        """Plot the regret of S-OPS, the mean over seeds of the longest runs; the reference is dashed. Before the last
-        decades they hardly differ.
+        """Regret of S-OPS, the mean over seeds of the longest runs; the reference dashed. Before the last decades they
+        hardly differ.
         """
         own = [curves for curves in found if curves.task.learner == "S-OPS" and curves.task.losses == "own"]
         longest = max(curves.task.episodes for curves in own)
@@ -255,7 +255,7 @@ def shown(measure: str, value: float) -> str:
 
 
 def is_of_use(world: str, variant: str) -> bool:
-    """Whether to run a variant: one without ties repeats another in a world that has none."""
+    """Without ties in a world, a variant without them is the same again."""
     return variant != "sharpest, no ties" or "random" not in world
 
 
