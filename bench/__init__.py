@@ -1,1 +1,1 @@
-"""Benchmarks and stress runs: what is claimed about speed and robustness, measured by `python -m bench`."""
+"""Benchmarks and stress runs: `python -m bench` measures every claim about speed and robustness."""

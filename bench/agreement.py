@@ -5,7 +5,7 @@ Two solvers that share no code and solve the same strictly convex problem must f
     |D - D'| <= 1e-8,     max |q - q'| <= 1e-6
 
 Where Clarabel does not call its own answer optimal it cannot be the judge: then our certificate decides alone, and the
-distance is reported without being held against anybody.
+distance is reported but not judged.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class AgreementRow:
     """Clarabel did not reach its tolerances, and our certificate is within its own"""
     wrong: int
     objective_distance: float | None
-    """The worst where Clarabel is optimal, as the next one"""
+    """The worst where Clarabel is optimal; so is the next one"""
     occupancy_distance: float | None
     certificate: float | None
 
@@ -127,13 +127,13 @@ def moderate_problem(seed: int) -> tuple[str, ProjectionProblem]:
     policy = (weights / weights.sum(axis=1, keepdims=True)).ravel()
     q = occupancy.occupancy(layout, _some_transitions(layout, lower, upper), policy)
     thresholds = costs @ occupancy.row_occupancy(layout, q) + rng.uniform(0.02, 0.2)
-    # A base that prefers what is expensive, so that most constraints are active.
+    # The base prefers what is expensive: most constraints are active.
     log_base += 2.0 * costs.sum(axis=0)[layout.row_of_triple]
     return boxes, ProjectionProblem(layout, log_base, lower, upper, costs, thresholds)
 
 
 def _some_transitions(layout: Layout, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """From the lower bounds as far towards the upper ones as makes each row sum to 1."""
+    """Transitions from the lower bounds towards the upper ones, as far as each row sums to 1."""
     starts, row = layout.row_start[:-1], layout.row_of_triple
     room = np.add.reduceat(upper - lower, starts)
     missing = np.maximum(1.0 - np.add.reduceat(lower, starts), 0.0)
@@ -162,7 +162,7 @@ def _reference(problem: ProjectionProblem) -> ReferenceSolution:
 def compared(
     seed: int, boxes: str, problem: ProjectionProblem, ours: ProjectionResult, theirs: ReferenceSolution
 ) -> Comparison:
-    """Hold our answer against the other one, or against its certificate where the other one is no judge."""
+    """Compare our answer with the other one, or judge it by its certificate where the other one is no judge."""
     certificate = certify(problem, ours).worst
     objective = occupancy_distance = None
     if np.all(np.isfinite(theirs.occupancy)):

@@ -1,4 +1,4 @@
-"""What all benchmarks have in common: settings from the command line, a run, tables, JSON with a manifest, a figure.
+"""The base of all benchmarks: settings from the command line, a run, tables, JSON with a manifest, a figure.
 
 A benchmark is a frozen dataclass. Its fields are its settings, and those made with `option` can be set from the command
 line. `run` measures and returns what was found; everything that is printed or written is made from that.
@@ -36,7 +36,7 @@ class Benchmark(ABC, Generic[Found]):
     """One benchmark. `Found` is what a run returns: rows of figures, or what they are made of."""
 
     name: ClassVar[str]
-    """In the JSON file and on the command line"""
+    """The name in the JSON file and on the command line"""
     json_file: ClassVar[str]
     figure_file: ClassVar[str] = ""
     """Empty if nothing is drawn"""
@@ -61,7 +61,7 @@ class Benchmark(ABC, Generic[Found]):
         """Tables and lines for the terminal."""
 
     def more(self, found: Found) -> dict[str, Any]:
-        """What the JSON file has besides rows."""
+        """Further content of the JSON file, besides rows."""
         return {}
 
     def plot(self, found: Found) -> Plot:
@@ -127,7 +127,7 @@ def main(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> int:
 
 
 def _folder(text: str) -> Path:
-    """A folder, or nothing yet: found out before hours of measuring."""
+    """A folder that exists or can be created; checked before hours of measuring."""
     path = Path(text)
     if path.exists() and not path.is_dir():
         raise ArgumentTypeError(f"{text!r} is not a folder")
@@ -144,7 +144,7 @@ def _at_least(least: int) -> Callable[[str], int]:
 
 
 def in_any_order(function: Callable[[Item], Result], items: Iterable[Item], processes: int) -> Iterator[Result]:
-    """`function` of every item, in any order where several processes share them: one slow item holds up nobody."""
+    """`function` of every item, in any order if several processes share them: a slow item delays no other."""
     if processes == 1:
         yield from map(function, items)
         return

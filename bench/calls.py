@@ -1,14 +1,14 @@
-"""`python -m bench calls`: what a call from Python costs, beside the mathematics inside it.
+"""`python -m bench calls`: the time of a call from Python, beside that of the compiled code inside it.
 
-Learners have played a warm-up, preset `sharp`, until boxes are informative. Then three copies of each play the same
-episodes by turns: one is told them as plain arrays, one as an `Episode`, one runs in the compiled loop, with drawing
-and exact scoring. All three must end with the same policy, bit by bit. Episodes are drawn between the timed calls.
+Learners first play a warm-up, preset `sharp`, until boxes are informative. Then three copies of each take turns on the
+same episodes: one gets them as plain arrays, one as an `Episode`, one runs in the compiled loop, with drawing and exact
+scoring. All three must end with the same policy, bit by bit. Episodes are drawn between the timed calls.
 
-Projections have a base that knows nothing of the boxes, so that many of these are active. Beside `Projector.project`
-and `project` stands the compiled call alone, from v = 0, theta = 0 like the other two.
+The base of projections is independent of the boxes: many of these are active. Beside `Projector.project` and `project`,
+the compiled call is timed alone, from v = 0, theta = 0 like the other two.
 
-Every kind of call is made some hundred times before its clock runs, files are read a few times. A time is that of a
-single call by the clock on the wall; the loop, whose turns are longer, has its processor time divided by its episodes.
+Every kind of call is made some hundred times before it is timed, files are read a few times. A time is the wall time of
+a single call; for the loop, whose turns are longer, it is processor time divided by episodes.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ PLAN, OBSERVE, BOTH = "plan", "observe(rows, losses, costs)", "plan + observe"
 OBSERVE_EPISODE, LOAD, COPY = "observe(Episode)", "load", "copy.copy"
 PROJECTOR, PROJECT = "Projector.project", "project(ProjectionProblem)"
 MOST_SECONDS = {BOTH: 45e-6, PROJECTOR: 25e-6}
-"""Of the median, in the smallest world."""
+"""Goals for the median, in the smallest world"""
 MOST_LOADING = 0.3
-"""In every world."""
+"""Goal for loading, in every world"""
 FIRST_FILES = 3
-"""That are not counted."""
+"""Files that are read before times count"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class CallRow:
     call: str
     time: Spread
     inside: float | None = None
-    """The median of the same work in compiled code, where that can be told apart"""
+    """The median of the same work in compiled code, where it can be timed apart"""
     asked: float | None = None
     """What the median should be at most"""
 
@@ -187,13 +187,13 @@ class Caller:
     seed: int
     tell: Callable[[hr.Episode], tuple[Any, ...]]
     seconds: list[tuple[float, float]] = field(default_factory=list)
-    """Of `plan` and `observe`"""
+    """Times of `plan` and `observe`"""
 
     def __post_init__(self) -> None:
         self.player = Player(self.world.cmdp, make_world(self.world.cmdp), make_streams(self.seed))
 
     def play(self, count: int) -> None:
-        """Play so many episodes, which are those of a simulation with the same seed."""
+        """Play so many episodes: those of a simulation with the same seed."""
         for _ in range(count):
             begun = perf_counter()
             plan = self.learner.plan()
@@ -205,7 +205,7 @@ class Caller:
 
 
 def as_arrays(episode: hr.Episode) -> tuple[Any, ...]:
-    """Rows, losses and costs, as a program of one's own has them."""
+    """Rows, losses and costs, as a user's program has them."""
     return episode.rows.copy(), episode.losses.copy(), episode.costs.copy()
 
 
@@ -214,7 +214,7 @@ def as_episode(episode: hr.Episode) -> tuple[Any, ...]:
 
 
 def our_learners(world: BenchWorld, episodes: int) -> dict[str, MirrorLearner]:
-    """By name."""
+    """Our learners by name."""
     view = world.cmdp.view()
     return {
         "SV-OPS": hr.SVOPS(view, episodes, DELTA, "sharp"),
@@ -231,7 +231,7 @@ def boxed(world: BenchWorld, seed: int) -> tuple[Any, ...]:
 
 
 def check_equal(one: MirrorLearner, *others: MirrorLearner) -> None:
-    """Whoever was told the same has learnt the same."""
+    """Check that learners with the same episodes have learnt the same."""
     if any(not np.array_equal(one.policy, other.policy) for other in others):
         raise RuntimeError("the same episodes, told in different ways, led to different policies")
 

@@ -1,12 +1,12 @@
-"""`python -m bench compile`: what compilation costs, each time in a fresh process whose cache is an empty folder.
+"""`python -m bench compile`: the time of compilation, each time in a fresh process with an empty cache.
 
-Measured are `hedgerow compile` (all kernels, in two processes and in one), `hedgerow compile --only blocks` (what
+It measures `hedgerow compile` (all kernels, in two processes and in one), `hedgerow compile --only blocks` (what
 simulations and the demo need), and the first simulated episode of a process that finds everything compiled. With
-`--wheel PATH` a platform wheel is installed into a folder of its own, and its first episode is measured with an empty
+`--wheel PATH` it installs a platform wheel into a folder of its own, and measures its first episode with an empty
 cache, which must stay empty.
 
-Processor time is that of a process and of all that it started and waited for. The clock on the wall runs from the start
-of a process to its end; a process that plays an episode ends with it, and leaves out what an interpreter does at last.
+Processor time includes all processes that a process started and waited for. Wall time runs from the start of a process
+to its end; a process that plays an episode ends right after it, without the interpreter's shutdown.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from hedgerow.errors import InvalidInput
 WHOLE, ALONE, BLOCKS = "hedgerow compile", "hedgerow compile -j 1", "hedgerow compile --only blocks"
 WARM, WHEEL = "first episode, all compiled", "first episode of a wheel, nothing in the cache"
 MOST_CPU = {ALONE: 32.0, BLOCKS: 25.0}
-"""Of one process: two share a core here, and the time of each grows."""
+"""Goals for one process; two share a core here, which lengthens the time of each."""
 MOST_WALL = {WHEEL: 3.0}
 COMPILING = (WHOLE, ALONE, BLOCKS)
-"""The others must not compile anything."""
+"""The kinds that compile; the others must not compile anything."""
 EPISODE = """
 import os, sys
 import hedgerow as hr
@@ -55,7 +55,7 @@ class Spent:
     wall: float
     cpu: float
     files: int
-    """That it left in the cache"""
+    """Files that it left in the cache"""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class CompileRow:
     wall: Spread
     cpu: Spread
     files: int
-    """In the cache, that were not there before: the most of any run"""
+    """New files in the cache: the most of any run"""
     most_wall: float | None = None
     """A goal for the median, if there is one"""
     most_cpu: float | None = None
@@ -92,7 +92,7 @@ class Compilation(Benchmark[dict[str, list[Spent]]]):
         return cls(repeats=1)
 
     def run(self) -> dict[str, list[Spent]]:
-        """What the processes cost, by what they did, the kinds by turns."""
+        """The time of all processes, by kind; the kinds take turns."""
         found: dict[str, list[Spent]] = {}
         with ExitStack() as stack, terminal.progress("bench compile", self.repeats * (4 + bool(self.wheel))) as advance:
 
@@ -146,7 +146,7 @@ class Compilation(Benchmark[dict[str, list[Spent]]]):
                 yield f"{row.process}: {'compiled something' if row.files else 'compiled nothing'}"
 
     def is_right(self, found: dict[str, list[Spent]]) -> bool:
-        """Whether compilations left something in their cache, and nobody else did."""
+        """Whether compilations left files in their cache, and no other process did."""
         return all(map(_is_right, self.figures(found)))
 
 

@@ -7,9 +7,9 @@ With variables z = (q, w, u), (num_triples, num_rows, num_triples),
          inequalities   q - hi w <= 0,   lo w - q <= 0,   C w <= alpha
          cones          u <= -q ln(q/base),  that is  q exp(u/q) <= base
 
-w is a variable of its own although it is determined by q: that leaves two entries per box constraint instead of one per
-successor. Rows with one successor need no box. With the base in the cones rather than in the objective (as -q ln base)
-an interior-point method needs a third fewer steps. The objective differs from D(q || base) by the constant sum of base.
+w is a variable of its own although q determines it: a box constraint then has two entries instead of one per successor.
+Rows with one successor need no box. With the base in the cones rather than in the objective (as -q ln base) an
+interior-point method needs a third fewer steps. The objective differs from D(q || base) by the constant sum of base.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What all contenders of a benchmark have in common: a run on one problem, and how its answer is measured.
+"""Contenders of a benchmark: a run on one problem, and how its answer is measured.
 
-An answer is an occupancy q and nothing more, so every contender is measured alike, by what it can be wrong in:
+An answer is an occupancy q and nothing more, so every contender is measured by the same errors:
 
     infeasibility   max |flow residual|, [lo w - q]^+, [q - hi w]^+, [c_i^T w - alpha_i]^+, [-q]^+
     gap             |D(q || base) - g| / (1 + |g|), g the best dual value that `certify` vouches for
@@ -22,9 +22,9 @@ from hedgerow.projection.solve import project
 
 
 class Run(NamedTuple):
-    """How long it took, how the solver says it ended, and its occupancy (num_triples,), NaN if it has none.
+    """Seconds, the status that the solver reports, and its occupancy (num_triples,), NaN if it has none.
 
-    Seconds are of processor time: waiting for other processes does not count.
+    Seconds are processor time: waiting for other processes does not count.
     """
 
     seconds: float

@@ -1,8 +1,8 @@
 """`python -m bench cores`: how many episodes per second a sweep of simulations makes on one and on more processes.
 
-A sweep is many independent `simulate` calls, which differ in their seeds; joblib hands them to processes. Kernels are
-loaded in every process before the clock starts. One process and more take turns, so that what disturbs the machine
-disturbs all of them; throughputs are medians.
+A sweep is many independent `simulate` calls, which differ in their seeds; joblib gives them to processes. Every process
+loads its kernels before the clock starts. One process and more take turns: what disturbs the machine disturbs all of
+them. Throughputs are medians.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SweepRow:
     time: Spread
     episodes_per_second: float
     speed_up: float
-    """Against the first row"""
+    """Speed-up over the first row"""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Cores(Benchmark[dict[int, list[float]]]):
     runs: int = 16
     """Simulations of a sweep"""
     episodes: int = 20_000
-    """Of each simulation"""
+    """Episodes of each simulation"""
     rounds: int = 3
     processes: tuple[int, ...] = (1, 2)
     seed: int = 0

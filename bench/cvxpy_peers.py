@@ -1,13 +1,13 @@
 """The projection through cvxpy: programs whose parameters change, and a new program for each problem.
 
-As it stands in the paper, with one variable per triple and w only a short name for the row sums of q:
+The program of the paper, with one variable per triple; w is only a short name for the row sums of q:
 
     min  sum kl_div(q, base)   s.t.  flow of q,  lower w <= q <= upper w,  costs w <= thresholds
 
 The other program has w (num_rows,) as variables of its own and leaves out the boxes of rows with one successor. That is
-kinder to the solver: two entries per box instead of one per successor, and fewer of them. In both the base, boxes,
-costs and thresholds are parameters by the rules of disciplined parametrised programming: cvxpy compiles once, and then
-only fills in numbers.
+easier for the solver: two entries per box instead of one per successor, and fewer boxes. In both programs the base,
+boxes, costs and thresholds are parameters by the rules of disciplined parametrised programming: cvxpy compiles once,
+and then only fills in numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hedgerow.projection.reference import solve_with_cvxpy
 
 
 class _Parametrised:
-    """A compiled program; whoever derives from it states the program and says which triples have a box."""
+    """A compiled program; a subclass states the program and says which triples have a box."""
 
     def __init__(self, layout: Layout, num_constraints: int, time_limit: float, boxed: IntArray) -> None:
         self.cp = cp = _cvxpy()

@@ -5,8 +5,8 @@ contenders of a world take turns, the first one rotating, each with a short run 
 turns or used up their time: what disturbs the machine disturbs all. Times are medians of processor time.
 
 Ours are timed in the compiled loop with everything in it: drawing the episode, learning, exact scoring. The others go
-on from what our SV-OPS has seen, on episodes that it played, and are timed while they learn, nothing else. Where the
-time of our episode goes, function by function, is what tools/profile_episode.py tells.
+on from what our SV-OPS has seen, on episodes that it played; only their learning is timed. tools/profile_episode.py
+shows where the time of our episode goes, function by function.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class EpisodeRow(ContenderRow):
     """The figures of one contender in one world; times are seconds per episode."""
 
     deviation: float | None = None
-    """Of contenders that should follow our iterates: the largest difference of q_hat(x,a)"""
+    """The largest difference of q_hat(x,a), for contenders that should follow our iterates"""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
         return found | {FLOOR: self._floor(world, found[OURS])}
 
     def _floor(self, world: BenchWorld, ours: Compiled) -> Compiled:
-        """The same loop with one evaluation of the dual in the place of each projection: no residual is too large."""
+        """The same loop with one evaluation of the dual instead of each projection: no residual is too large."""
         learner = copied(ours.learner)
         learner.core = learner.core.replace(rule=learner.core.rule.replace(tol=np.inf))
         return Compiled(FLOOR, learner, Simulation(world.cmdp, world.loss, learner, self.seed + 1), ours.per_turn)
@@ -172,7 +172,7 @@ def _goals(rows: Sequence[EpisodeRow]) -> tuple[Goal, ...]:
 
 
 def our_learners(world: BenchWorld, episodes: int) -> dict[str, MirrorLearner]:
-    """By name; the first is the one that others are compared with."""
+    """Our learners by name; the others are compared with the first."""
     view, best = world.cmdp.view(), offline.slater(world.cmdp)
     safe: dict[str, Any] = {"baseline": best.policy, "baseline_costs": best.costs}
     return {

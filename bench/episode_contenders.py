@@ -1,7 +1,7 @@
-"""Who takes turns in `python -m bench episode`: learners in the compiled loop, and learners in Python.
+"""Contenders of `python -m bench episode`: learners in the compiled loop, and learners in Python.
 
-All of them run on one thread and are timed by the processor time of this process: the same as the clock on the wall
-when nothing else runs, and hardly disturbed when something does.
+All of them run on one thread and are timed by the processor time of this process: the same as wall time when nothing
+else runs, and hardly disturbed when something does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hedgerow.model.episode import Episode
 from hedgerow.simulation.run import Simulation, simulate
 
 CLOSE = 5e-4
-"""Occupancies that differ by less are taken for the same: a gap of 1e-8 only promises a distance of 1e-4."""
+"""Occupancies that differ by less count as equal: a gap of 1e-8 only guarantees a distance of 1e-4."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Recorded:
 
 
 class Recorder:
-    """A learner whose episodes are written down."""
+    """A learner whose episodes are recorded."""
 
     def __init__(self, learner: MirrorLearner) -> None:
         self.view, self.learner = learner.view, learner

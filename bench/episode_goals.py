@@ -1,4 +1,4 @@
-"""What an episode should cost at most, and whether it does.
+"""Goals for the time of an episode, and whether they are met.
 
 >>> found = goals({("(1,3,3,1)x3, m=1", "SV-OPS"): 9e-6}, {"(1,3,3,1)x3, m=1": 45})
 >>> [(goal.name, goal.shown_found, goal.shown_asked, goal.met) for goal in found]
@@ -14,14 +14,14 @@ from bench.mirror_steps import SIZES
 from bench.timing import duration
 
 MOST_SECONDS = dict(zip((size.label for size in SIZES), (8e-6, 29e-6, 128e-6, 348e-6), strict=True))
-"""Of an episode of SV-OPS, by world."""
+"""Goals for an episode of SV-OPS, by world"""
 RATIOS = (
     ("cvxpy learner / SV-OPS", "SV-OPS with cvxpy + Clarabel", "SV-OPS", 1000.0, False),
     ("SV-OPS / one evaluation", "SV-OPS", "SV-OPS, one evaluation", 2.0, True),
     ("S-OPS joint / SV-OPS", "S-OPS, joint", "SV-OPS", 1.5, True),
     ("S-OPS all pairs / SV-OPS", "S-OPS, all pairs", "SV-OPS", 4.0, True),
 )
-"""Name, numerator, denominator, what is asked, whether that is the most (or the least)."""
+"""Name, numerator, denominator, the goal, and whether that is the most (or the least)"""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The worlds whose episodes are timed: four sizes of random layers, two worlds of DOPE, and a large sparse grid.
 
-Random worlds are tight (tightness 0.9), so that constraints are active once the confidence sets have shrunk. FrozenLake
-8x8 of gymnasium is unrolled over 20 steps; a step costs the probability of falling into a hole, at most 0.1 in all.
+Random worlds are tight (tightness 0.9): constraints are active once the confidence sets have shrunk. FrozenLake 8x8 of
+gymnasium is unrolled over 20 steps; a step costs the probability of falling into a hole, at most 0.1 in all.
 """
 
 from __future__ import annotations

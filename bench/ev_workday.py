@@ -4,8 +4,8 @@ The world is `ev-workday` of the catalogue, the losses are those of the real day
 the share of the baseline's loss (charge at once) that a learner avoids; the best policy in hindsight would save 19.7 %.
 *Unsafe* counts episodes whose expected cost is above the threshold. Figures are means over seeds.
 
-With `--world ev-workday-hard` the hard twin, with `--cars 1` the real cars in place of the world (`RealCars`): there is
-no regret and no unsafe episode without a world, but the expected costs of the worst 500 charger-days in a row.
+`--world ev-workday-hard` takes the hard twin, `--cars 1` the real cars instead of the world (`RealCars`): without a
+world there is no regret and no unsafe episode, but the expected costs of the worst 500 charger-days in a row.
 
 A variant is a function (world, episodes, preset, seed) -> learner; add one to `VARIANTS`.
 """
@@ -64,13 +64,13 @@ def s_ops_known(world: World, episodes: int, preset: Preset, seed: int) -> Mirro
 
 
 def s_ops_knowing(world: World, episodes: int, preset: Preset, seed: int) -> MirrorLearner:
-    """With P, and the seven rows that cannot cost anything by construction."""
+    """S-OPS that knows P, and the seven rows that cannot cost anything by construction."""
     view = world.view().knowing(transitions=world.cmdp.transitions, zero_costs=world.cmdp.mean_costs == 0.0)
     return SOPS(view, episodes, DELTA, preset, seed, baseline=world.baseline)
 
 
 def s_ops_logged(world: World, episodes: int, preset: Preset, seed: int) -> MirrorLearner:
-    """With LOGGED days before the first one, on which actions were drawn uniformly."""
+    """S-OPS with LOGGED days before the first one, on which actions were drawn uniformly."""
     learner = SOPS(world.view(), episodes, DELTA, preset, seed, baseline=world.baseline)
     uniform = np.full(world.cmdp.layout.num_rows, 1.0 / world.cmdp.layout.num_actions)
     learner.absorb(Log.played(world.cmdp, uniform, LOGGED, seed=LOG_SEED + seed))
@@ -105,7 +105,7 @@ class Task(NamedTuple):
 
 
 class Score(NamedTuple):
-    """What one run came to."""
+    """The result of one run."""
 
     task: Task
     saved: float
@@ -124,7 +124,7 @@ class EVRow:
     learner: str
     alpha: float
     saved: float
-    """Of the baseline's loss"""
+    """Share of the baseline's loss"""
     regret: float | None
     unsafe: float | None
     mixing: float | None
@@ -209,7 +209,7 @@ def one_run(task: Task) -> Score:
 
 
 def _on_cars(task: Task, learner: MirrorLearner) -> Score:
-    """Episode by episode, because what is expected of a charger-day has to be asked before it is played."""
+    """Run on the real cars episode by episode: the expectation of a charger-day must be asked before it is played."""
     cars, rng = RealCars(task.world, alpha=task.alpha, seed=task.seed), np.random.default_rng(task.seed)
     expected = np.zeros((task.episodes, 2))
     for t in range(task.episodes):
@@ -239,7 +239,7 @@ def _world(name: str, alpha: float) -> World:
 
 @cache
 def _occupancy(name: str, alpha: float) -> FloatArray:
-    """(num_rows,): of charging at once."""
+    """(num_rows,): the occupancy of charging at once."""
     cmdp = _world(name, alpha).cmdp
     return Occupancies(cmdp.layout, cmdp.transitions).of(Policy(cmdp, ev_workday.charge_at_once(name)))
 

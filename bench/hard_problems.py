@@ -1,6 +1,6 @@
 """Seeded random projection problems that are hard on purpose, with a truth that another solver knows.
 
-Over: 1-8 layers of 1-12 states, 1-6 actions, 0-5 constraints; boxes from trivial to points, touching 0 and 1;
+They cover: 1-8 layers of 1-12 states, 1-6 actions, 0-5 constraints; boxes from trivial to points, touching 0 and 1;
 single-successor layers; full and sparse support; base weights spanning up to e^-600..1; duplicate, redundant and
 exactly tight constraints; feasible and infeasible by 1e-6..1.
 """
@@ -45,7 +45,7 @@ def hard_problem(seed: int) -> HardProblem:
     if m == 0:
         problem = ProjectionProblem(layout, log_base, lower, upper)
         return HardProblem(problem, f"{boxes}, m = 0", np.inf)
-    # Thresholds around what one flow costs, then shifted so that the least violation is exactly the wanted one.
+    # Thresholds around the costs of one flow, then shifted until the least violation is exactly the wanted one.
     loose = ProjectionProblem(layout, log_base, lower, upper, costs, rng.random(m) * layout.steps * 0.5)
     least = least_violation_by_lp(loose)
     slack = float(rng.choice([-1.0, 1.0, 1.0, 0.0]) * 10.0 ** rng.uniform(-6.0, 0.0))

@@ -1,8 +1,8 @@
-"""The one place where benchmarks look inside the learners of the mirror-descent family, and inside projectors.
+"""Access to the internals of mirror-descent learners and of projectors; no other benchmark module has it.
 
-A peer that goes on from where a learner of ours stands needs its counts and its iterate; a world of a million triples
-needs a learner that has been told what it would have seen. What a call from Python adds to a projection is known once
-its compiled part is called alone. Everything else is measured through public calls.
+A peer that continues from a learner of ours needs its counts and its iterate; a world of a million triples needs a
+learner that has been told what it would have seen. To measure what a call from Python adds to a projection, its
+compiled part is called alone. Everything else is measured through public calls.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def bytes_of(learner: MirrorLearner) -> int:
 def tell(learner: MirrorLearner, world: CMDP, visits: int) -> None:
     """Tell a new learner what `visits` visits of every row would have taught it on average.
 
-    No episodes lead there, so that such a learner could not be saved or copied.
+    No episodes lead there: such a learner cannot be saved or copied.
     """
     first, counts = world.layout.row_start[:-1], learner.core.state.counts
     moves = np.floor(visits * world.transitions).astype(np.int64)

@@ -32,7 +32,7 @@ class Task(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """What one run gave, at its checkpoints."""
+    """The curves of one run, at its checkpoints."""
 
     task: Task
     episodes: IntArray
@@ -58,7 +58,7 @@ def save(folder: Path, curves: Curves) -> None:
 
 
 def load(folder: Path, tasks: Iterable[Task]) -> list[Curves]:
-    """Those of the tasks whose runs are in the folder."""
+    """The curves of those tasks whose runs are in the folder."""
     return [_read(folder / task.file_name, task) for task in tasks if (folder / task.file_name).exists()]
 
 

@@ -4,8 +4,8 @@
     max  - sum_k ln Z_k - theta^T alpha,    Z_k = sum over layer k of base e^E,    q = base e^E / Z_k,
     v(x_0) = v(x_L) = 0,  theta, a+, a- >= 0
 
-The gradient is the residual of the constraint that the variable belongs to. This is the form that the literature gives
-to L-BFGS-B; maximising out a+ and a- row by row leads to the small dual.
+The gradient in a variable is the residual of its constraint. The literature solves this form with L-BFGS-B; maximising
+over a+ and a- row by row leads to the small dual.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whole episodes of SV-OPS in worlds of any size, timed in the compiled loop with sampling and exact scoring.
 
-Nobody waits until a learner knows a world of a million triples. The learner is told instead what VISITS visits of every
-row would have taught it on average; from there it plays, and settles, before the clock runs. The thresholds are what
-uniform play costs.
+Learning a world of a million triples takes too long. Instead, the learner is told what VISITS visits of every row would
+have taught it on average; from there it plays, and settles, before the clock runs. The thresholds are the costs of
+uniform play.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EPISODES, DELTA = 20_000, 0.01
 SETTLING, SAMPLES = 3, 5
 """Blocks of episodes before the clock runs, and blocks that are timed; the median counts."""
 BLOCK_TRIPLES, LONGEST_BLOCK = 200_000, 400
-"""A block has enough episodes that calling it does not count."""
+"""Triples per block, and its most episodes: enough that the time of the call does not matter"""
 
 
 def whole_episode(size: Size, seed: int) -> tuple[float, float]:

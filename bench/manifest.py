@@ -1,4 +1,4 @@
-"""Where figures come from: versions, processor, date and settings, kept in the same file as the figures."""
+"""The manifest of figures: versions, processor, date and settings, kept in the same file as the figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGES = ("hedgerow", "numpy", "scipy", "numba", "cvxpy", "clarabel", "ecos", 
 
 
 def report(benchmark: str, settings: Mapping[str, Any], figures: list[dict[str, Any]]) -> dict[str, Any]:
-    """Figures with everything that is needed to judge and to repeat them."""
+    """Figures with everything needed to judge and to repeat them."""
     return {
         "schema": SCHEMA,
         "benchmark": benchmark,
@@ -56,7 +56,7 @@ def processor() -> str:
 
 
 def load() -> float | None:
-    """The average number of running processes over the last minute: far above 1, something else was running too."""
+    """The average number of running processes over the last minute; far above 1, something else was running too."""
     try:
         return round(os.getloadavg()[0], 2)
     except (AttributeError, OSError):  # a system that does not count them

@@ -7,10 +7,10 @@ constraint active. The episode visits one row per layer, and only these L rows c
     box and cost bound of (x,a): one observation more          (centre moves by 1/N, radius shrinks by sqrt(N/(N+1)))
 
 Steps are drawn until the next projection has theta > 0 for every constraint and 10-40 % of the triples at a bound of
-their box, so that a solver that ignored boxes or constraints would be caught.
+their box: a solver that ignored boxes or constraints would be caught.
 
-A *cold* problem has base weights that span e^3 and know nothing of the boxes. Its thresholds are the costs of the point
-that minimises D(q || base) + theta^T C q for theta = 1, so that its multipliers are known: 1.
+A *cold* problem has base weights that span e^3, independent of the boxes. Its thresholds are the costs of the point
+that minimises D(q || base) + theta^T C q for theta = 1: its multipliers are known to be 1.
 
     >>> size = Size((1, 3, 3, 1), actions=3, constraints=1)
     >>> size.label, mirror_step(size, seed=0).num_constraints
@@ -37,7 +37,7 @@ SPREAD = 3.0
 """ln of the ratio of the largest to the smallest base weight of a cold problem."""
 AT_BOUND = 1e-9
 SHARE = (0.1, 0.4)
-"""Of the triples that are at a bound of their box after a mirror step, among rows with a choice of successors."""
+"""Range of the share of triples at a bound of their box after a mirror step, among rows with several successors"""
 LEAST_THETA = 1e-6
 MOST_DRAWS = 200
 
@@ -50,7 +50,7 @@ class Size:
     actions: int
     constraints: int
     successors: int | None = None
-    """Of the rows between inner layers, which lie on rings: neighbours, another stretch of them for each action.
+    """How many states the rows between inner layers lead to: neighbours on a ring, another stretch for each action.
     None: all states"""
 
     @cached_property
@@ -184,7 +184,7 @@ def _knowledge(size: Size, rng: Generator) -> _Knowledge:
     layout = size.layout
     weights = rng.exponential(size=layout.num_triples) + 0.05
     centre = weights / np.add.reduceat(weights, layout.row_start[:-1])[layout.row_of_triple]
-    # In proportion to the successors, so that boxes are as wide, relative to their centres, in small and large layouts.
+    # In proportion to the successors: relative to their centres, boxes are as wide in small as in large layouts.
     counts = np.floor(rng.uniform(5.0, 50.0, layout.num_rows) * np.diff(layout.row_start))
     return _Knowledge(layout, counts, centre, rng.uniform(0.2, 0.9, (size.constraints, layout.num_rows)))
 

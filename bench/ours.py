@@ -1,9 +1,8 @@
 """The projection as learners call it, timed: the Newton kernel and the recovery of the occupancy, nothing else.
 
-Calling compiled code from Python costs more than a small projection, and learners do not pay that: their episode is
-compiled too. The clock therefore stands around a compiled loop over problems whose base is given as row weights and
-conditionals, which is how a learner keeps it. Every solve starts from v = 0, theta = 0 in a workspace that exists
-already.
+Calling compiled code from Python takes longer than a small projection, and learners do not pay that: their episode is
+compiled too. The clock therefore times a compiled loop over problems whose base is given as row weights and
+conditionals, as a learner keeps it. Every solve starts from v = 0, theta = 0 in an existing workspace.
 """
 
 from __future__ import annotations
@@ -84,9 +83,9 @@ class Ours:
 
     name = "hedgerow"
     least_seconds = 1e-2
-    """A sample repeats a solve until it has lasted this long, so that neither clock nor call counts."""
+    """A sample repeats a solve for this long: then neither clock nor call matters."""
     num_samples = 3
-    """A measurement is the median of so many samples: a pause of the machine is longer than a projection."""
+    """A measurement is the median of so many samples, because a pause of the machine is longer than a projection."""
 
     def __init__(self, layout: Layout, num_constraints: int) -> None:
         self.layout, self.index = layout, index_of(layout)

@@ -1,7 +1,7 @@
 """General solvers on the same problems, each prepared once for a layout, as well as its interface allows.
 
-    cvxpy + Clarabel   the program of the paper with parameters, compiled once (DPP), so that only their values change;
-                       the same with a kinder program; and the program of the paper stated anew for each problem
+    cvxpy + Clarabel   the program of the paper, compiled once with parameters (DPP), of which only the values change;
+                       the same with an easier program; and the program of the paper stated anew for each problem
     Clarabel           the conic form in Clarabel's own format; only data is updated
     ECOS, SCS          the conic form; both take a changed matrix only through a new set-up
     L-BFGS-B           scipy, on the large dual
@@ -32,7 +32,7 @@ ACCURATE = 1e-9
 
 
 class Project:
-    """`project`, the door for everybody: validation is done, everything else is timed."""
+    """`project`, the public function, on a validated problem: everything but the validation is timed."""
 
     name = "hedgerow, project()"
 
@@ -204,7 +204,7 @@ PEERS: tuple[Callable[[Layout, int, float], Contender], ...] = (
 
 
 def contenders(layout: Layout, num_constraints: int, time_limit: float) -> tuple[list[Contender], dict[str, str]]:
-    """Everything that can run here, ours first, and the names of what cannot with the reason."""
+    """The solvers that can run here, ours first, and for each that cannot its name and the reason."""
     able: list[Contender] = [Ours(layout, num_constraints)]
     missing = {}
     for peer in PEERS:

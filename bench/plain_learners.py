@@ -1,12 +1,12 @@
-"""Learners as one would write them with numpy and a general solver: what a compiled episode is measured against.
+"""Learners as one would write them with numpy and a general solver: the peers of a compiled episode.
 
     PlainSVOPS      SV-OPS, the same iterates as ours: sets and bounds in numpy, the projection by cvxpy + Clarabel
     OptimisticLP    in the manner of OptCMDP (Efroni, Mannor, Pirotta 2020): one linear program per episode, HiGHS
     PlainOREPS      O-REPS (Zimin, Neu 2013): the transitions known, whole losses seen, no constraints; L-BFGS
 
-The last two solve easier problems and promise less; they say what an episode costs where no projection, or no unknown
-transitions, are asked for. All of them take the tight radii and the clipped costs of the preset `sharp`, and `adopt`
-what a learner of ours has seen, so that every contender goes on from the same data.
+The last two solve easier problems and promise less; they show the time of an episode without a projection, or without
+unknown transitions. All of them take the tight radii and the clipped costs of the preset `sharp`, and `adopt` what a
+learner of ours has seen: every contender goes on from the same data.
 
     >>> np.round(largest_mean(np.array([1.0, 0.5, 0.0]), np.array([0.1, 0.2, 0.1]), np.array([0.5, 0.9, 0.6]),
     ...                       np.zeros(3, dtype=np.int64), 1), 3).tolist()
@@ -29,7 +29,7 @@ from hedgerow.model.layout import Layout
 from hedgerow.projection.problem import ProjectionProblem
 
 SMALL_GRADIENT = 1e-6
-"""Of L-BFGS, whatever it says: its line search gives up when rounding is all that is left."""
+"""L-BFGS has converged below this, whatever it reports: its line search gives up when only rounding is left."""
 
 
 class PlainLearner(Protocol):
@@ -42,7 +42,7 @@ class PlainLearner(Protocol):
 
     @property
     def occupancy(self) -> FloatArray:
-        """(num_rows,): where it believes that its policy goes."""
+        """(num_rows,): the occupancy that it expects of its policy."""
 
 
 class Knowledge:
@@ -162,7 +162,7 @@ class OptimisticLP:
     name = "optimistic LP with HiGHS"
 
     def __init__(self, learner: MirrorLearner, mean_loss: FloatArray, time_limit: float = 60.0) -> None:
-        """`mean_loss` (num_rows,) is what the losses that `learner` has seen were on average."""
+        """`mean_loss` (num_rows,) is the average of the losses that `learner` has seen."""
         from scipy import sparse
 
         self.layout, self.thresholds, self.time_limit = learner.layout, learner.view.thresholds, time_limit

@@ -1,4 +1,4 @@
-"""`python -m bench presets`: what an episode of the preset `sharpest` costs beside one of `sharp`, by turns.
+"""`python -m bench presets`: the time of an episode under the presets `sharpest` and `sharp`, by turns.
 
 Worlds, warm-up and turns are those of `python -m bench episode`; times are medians of processor time. The goal is at
 most half as much again at 45 and 240 triples, and 1.3 times beyond.

@@ -1,9 +1,9 @@
 """O-REPS with PyNOL: its `Hedge` over the occupancies of a world whose transitions and whole losses are known.
 
-PyNOL's learners ask their domain for a first point and for projections. Its package has no domain of occupancies, only
-the applications in its repository have, for grids of their own, with a new cvxpy program for every projection. This one
-is for any world and compiles its program once, which is in PyNOL's favour. An episode takes two projections there, of
-which the first one, before the loss is seen, changes nothing.
+PyNOL's learners ask their domain for a first point and for projections. Its package has no domain of occupancies. The
+applications in its repository have some, for grids of their own, with a new cvxpy program for every projection. This
+one is for any world and compiles its program once, which is in PyNOL's favour. An episode takes two projections there;
+the first one, before the loss is seen, changes nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.model.layout import Layout
 
 LEAST = 1e-12
-"""Solvers return zeros and less; a mirror step never comes back from them."""
+"""Floor of weights: solvers return zeros and less, and a mirror step never recovers from those."""
 
 
 class OccupancyDomain:

@@ -9,16 +9,16 @@ the variants beyond it run on the same worlds, losses and seeds, each learner bu
 
 A run of the reference ends with an average R(T)/T of the regret, or V(T)/T of the violation, or a weight lambda_T. The
 *reach* of a variant is the first checkpoint t from which on its own R(t)/t, V(t)/t or lambda_t stays at or below that
-until T; the *saving* is T / reach: with the variant, so many times fewer episodes are enough. Since its learning rate
-is the one for T too, which is too slow for t, the saving is on the low side. Of t_bar it is the ratio; a phase that did
-not end counts as T. Savings are medians over seeds, a seed against itself.
+until T. The *saving* is T / reach: with the variant, so many times fewer episodes are enough. Its learning rate is the
+one for T too, which is too slow for t, so the saving is an underestimate. For t_bar it is the ratio; a phase that did
+not end counts as T. Savings are medians over seeds; each seed is compared with itself.
 
-A saving does not exist where there is nothing to be reached: regret may be negative as long as a learner violates,
-because the comparator must not. Nor is it a saving if a variant is below from the very first checkpoint on, as happens
-when the reference ends worse than the uniform policy that both begin with. Those cells say so.
+There is no saving where there is nothing to reach: regret may be negative as long as a learner violates, because the
+comparator must not. Nor is there one if a variant is below from the very first checkpoint on, as happens when the
+reference ends worse than the uniform policy that both begin with. Those cells say so.
 
-The baseline of S-OPS is named by `--baseline`: `safest`, the policy of the largest margin, or `user`, one that a user
-would have: the source's own budget in the worlds that have one, else the best policy at half of the largest margin.
+`--baseline` names the baseline of S-OPS: `safest`, the policy of the largest margin, or `user`, one that a user would
+have: the source's own budget in the worlds that have one, else the best policy at half of the largest margin.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ WORLDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "dope-inventory": ("dope-inventory", {}),
 }
 LONG_WORLDS = (RANDOM_3, RANDOM_5, "dope-factored", "dope-media")
-"""Those of the longest runs"""
+"""The worlds of the longest runs"""
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "paper": {"preset": "paper"},
     "sharp": {"preset": "sharp"},
@@ -77,7 +77,7 @@ WITHOUT_TIES = "sharpest, no ties"
 MEASURES = {"S-OPS": ("regret", "mixing"), "SV-OPS": ("violation",), "CV-OPS": ("t_bar", "regret")}
 LOSSES = ("own", "switching")
 ALWAYS = "always below"
-"""Of a variant: from the first checkpoint on."""
+"""The remark for a variant that is below from the first checkpoint on"""
 PROTOTYPE: Mapping[tuple[str, str], Mapping[int, float]] = {
     (RANDOM_3, "sharpest"): {10_000: 3.0, 100_000: 3.0, 1_000_000: 3.7},
     (RANDOM_5, "sharpest"): {10_000: 3.0, 100_000: 3.0, 1_000_000: 3.0},
@@ -345,7 +345,7 @@ def _row(cell: _Cell, measure: str, pairs: Sequence[tuple[Curves, Curves]]) -> S
             after = reach(now.episodes, now.average(measure), target)
             savings.append(np.inf if after == now.episodes[0] else cell.episodes / after)
     saving, note = None, "no violation" if measure == "violation" else "not positive"
-    if 2 * len(savings) > len(pairs):  # most seeds have something to be reached
+    if 2 * len(savings) > len(pairs):  # most seeds have something to reach
         middle = float(np.median(savings))
         saving, note = (middle, "") if np.isfinite(middle) else (None, ALWAYS)
     ends = [float(np.median([getattr(pair[i], measure)[-1] for pair in pairs])) for i in (0, 1)]

@@ -1,8 +1,8 @@
 """`python -m bench scale`: time and memory per triple, from 10^2 to 10^6 triples, two constraints.
 
-Projections, and whole episodes of SV-OPS. In the dense worlds every row leads to all states of the next layer, in the
-sparse ones to six neighbours. The work of a Newton step is one pass over the triples and sum_k |X_k|^3 / 3 for the
-factors: with |A| actions and s successors |X_k|^2 / (3 |A| s) operations per triple. An episode has L upper occupancy
+It measures projections and whole episodes of SV-OPS. In the dense worlds every row leads to all states of the next
+layer, in the sparse ones to six neighbours. A Newton step is one pass over the triples and sum_k |X_k|^3 / 3 operations
+for the factors: |X_k|^2 / (3 |A| s) per triple with |A| actions and s successors. An episode has L upper occupancy
 bounds, each of them a pass over the layers before its state. Linear means that the time per triple stays within a
 factor of 3.
 """
@@ -88,7 +88,7 @@ class Scale(Benchmark[list[SizeRow]]):
     name, json_file, figure_file = "scale", "projection-scale.json", "projection-scale.svg"
 
     sizes: int = option(len(SIZES), "only the smallest so many of the nine dense sizes")
-    """Of the sparse ones there are three less, at least one"""
+    """The sparse sizes are three fewer, at least one."""
     problems: int = 5
     seed: int = 0
 

@@ -1,4 +1,4 @@
-"""`python -m bench stress`: thousands of hard projections, each answer held against a truth that it does not know.
+"""`python -m bench stress`: thousands of hard projections; each answer is compared with a truth that it does not know.
 
 The generator knows the slack of each problem: the least violation of its constraints is -slack, by a linear program.
 
@@ -128,7 +128,7 @@ def _raised(seed: int, family: str, error: Exception, seconds: float) -> StressT
 
 
 def judged(seed: int, hard: HardProblem, result: ProjectionResult, seconds: float) -> StressTrial:
-    """Hold a result against the truth."""
+    """Compare a result with the truth."""
     is_feasible = hard.slack >= 0.0
     expected = ProjectionStatus.SOLVED if is_feasible else ProjectionStatus.INFEASIBLE
     certificate, complaint = None, ""

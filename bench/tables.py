@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md, written from the JSON files of the benchmarks beside it, so that both say the same.
+"""Write the tables of docs/benchmarks.md from the JSON files of the benchmarks beside it: both say the same.
 
 python -m bench episode --out docs/figures     (and calls, compile, cores, samples, scale)
 python -m bench.tables docs                    rewrites what stands between `<!-- table: name -->` and `<!-- end -->`
@@ -33,11 +33,11 @@ from hedgerow.errors import InvalidInput
 
 PAGES, FIGURES = ("benchmarks.md", "ev-workday.md"), "figures"
 PROGRESS_FILE = "episode-progress.json"
+"""Two versions by turns, from tools/compare_episode.py"""
 PAPER_FILE = "samples-paper.json"
-"""Of `python -m bench samples --reference paper`"""
-"""Two versions by turns, from tools/compare_episode.py."""
+"""From `python -m bench samples --reference paper`"""
 UNUSUAL = ("inexact", "no answer", "stopped early", "infeasible", "suspect", "failed")
-"""What a status may say that belongs beside a time."""
+"""Parts of a status that are shown beside a time"""
 _MARKED = re.compile(r"<!-- table: ([\w-]+) -->.*?<!-- end -->", re.DOTALL)
 
 Data = Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Progress of the benchmarks, on stderr so that JSON stays clean."""
+"""Progress of the benchmarks, on stderr: stdout may be JSON."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bench import manifest
 from hedgerow import output
 
 PATIENCE = 2.0
-"""Seconds without a word."""
+"""Seconds between two lines"""
 
 Advance = Callable[[str], None]
-"""Called with what was just done."""
+"""A function that is called with what was just done"""
 
 
 def mention_load(out: output.Screen) -> None:
@@ -26,7 +26,7 @@ def mention_load(out: output.Screen) -> None:
 
 @contextmanager
 def progress(title: str, total: int, forecast: bool = False) -> Iterator[Advance]:
-    """A bar in a terminal, plain lines elsewhere; with the rate and the time left if many alike steps allow it."""
+    """A bar in a terminal, plain lines elsewhere; a `forecast` adds rate and time left, for many equal steps."""
     own = output.Screen(error=True)
     if not own.is_terminal:
         yield _plain(title, total, forecast)

@@ -1,4 +1,4 @@
-"""Times in one line of figures: the median, and the spread from the 10th to the 90th percentile."""
+"""Times as figures: the median, and the spread from the 10th to the 90th percentile."""
 
 from __future__ import annotations
 

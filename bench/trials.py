@@ -1,6 +1,6 @@
-"""Benchmarks that judge: many seeded problems, each answer held against a truth, offenders listed, exit code 1 if any.
+"""Benchmarks that judge: compare the answers to many seeded problems with a truth, list wrong ones, exit code 1 if any.
 
-The verdict on an answer is a sentence of what is wrong with it, empty if nothing is.
+The verdict on an answer is a sentence that says what is wrong with it, empty if nothing is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hedgerow import output
 
 TOL_CERTIFICATE = 1e-9
 MOST_LISTED = 20
-"""Offenders printed; the JSON has all."""
+"""Wrong answers that are printed; the JSON has all."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Trials(Benchmark[list[T]], Generic[T]):
 
     is_timed = False
     families: ClassVar[tuple[str, ...]]
-    """In the order of the table"""
+    """The families, in the order of the table"""
     praise: ClassVar[str]
-    """What is said when nothing is wrong"""
+    """The line that is printed when nothing is wrong"""
     few: ClassVar[int]
     """Problems of a first look"""
 

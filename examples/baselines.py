@@ -1,8 +1,8 @@
 """Which safe policy to give to S-OPS: the one of the largest margin, or one of small loss?
 
 Baselines at a share f of the Slater margin (least loss of the world with costs <= thresholds - f rho, exact costs
-given). If the losses are the world's own in every episode, a small loss wins. If they switch between patterns that have
-nothing to do with it, so that the baselines lose alike, the margin wins. Means over three seeds; about a minute.
+given). If the losses are the world's own in every episode, a small loss wins. If they switch between unrelated
+patterns, all baselines lose alike and the margin wins. Means over three seeds; about a minute.
 
     python examples/baselines.py
 """
@@ -19,7 +19,7 @@ baselines = [safest] + [hr.offline.strictly_feasible(world, f * safest.margin, w
 
 
 def regret(losses, episodes, preset, baseline, seed):
-    """Of one run."""
+    """The regret of one run."""
     learner = hr.SOPS(world.view(), episodes, DELTA, preset, seed, baseline=baseline)
     return float(hr.simulate(world, losses, learner, seed=seed, progress=False).regret[-1])
 

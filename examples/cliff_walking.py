@@ -1,9 +1,9 @@
 """CliffWalking by its steps alone, with two constraints: rarely fall off the cliff, walk along it for 6 steps at most.
 
 S-OPS is given a policy that is known to be safe, up and then against the wall; SV-OPS has to find out. A fall earns
--100, outside of the stated range (-1, 0): that is clipped and counted, and the constraint is what forbids falls. The
-confidence sets are made ten times narrower than the theory's (confidence_scale=0.1), so that something is seen within
-seconds: this voids every guarantee.
+-100, outside of the stated range (-1, 0): that is clipped and counted, and the constraint forbids falls. The confidence
+sets are ten times narrower than the theory's (confidence_scale=0.1) to show something within seconds: this voids every
+guarantee.
 
     pip install 'hedgerow[gym]'
     python examples/cliff_walking.py

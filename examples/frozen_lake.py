@@ -1,7 +1,7 @@
 """FrozenLake (4x4, slippery) by its steps alone: reach the goal, fall into a hole in at most half of the episodes.
 
-The learner knows where a move can lead (the support, from the environment's table), not how likely. Radii of a tenth
-of their size void every guarantee, but show in seconds what the full ones show after far more episodes.
+The learner knows where a move can lead (the support, from the environment's table), not how likely it is. Radii of a
+tenth of their size void every guarantee, but show in seconds what the full ones show after far more episodes.
 
     pip install 'hedgerow[gym]'
     python examples/frozen_lake.py

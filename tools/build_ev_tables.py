@@ -17,7 +17,7 @@ the same zlib: files carry no time and no name.
 | `nl_blocks` (`--blocks`) | date, mean Dutch price in each of the four blocks, for all days; no world needs it |
 
 Rules. The source states none of them. Those of the first two tables and of `nl_blocks` were found by trial against an
-earlier build of these, and give it to the last digit; the hard table and the prices have had nothing to compare with.
+earlier build of these, and reproduce it to the last digit; the hard table and the prices could be compared with none.
 
 - Time is local: Los Angeles for cars and carbon, the Netherlands (the file's own column) for prices.
 - Sessions of less than a quarter of an hour or more than a day are left out. A car belongs to the day it arrives on.
@@ -127,7 +127,7 @@ def carbon(archive: zipfile.ZipFile) -> Rates:
 
 
 def prices(archive: zipfile.ZipFile) -> Rates:
-    """EUR/MWh by local hour. After an empty line the file goes on in another format, and overlaps what went before."""
+    """EUR/MWh by local hour. After an empty line the file goes on in another format, and overlaps its first part."""
     kept: dict[datetime, tuple[datetime, float]] = {}
     for line in list(lines(archive, PRICES))[1:]:
         if line[1]:

@@ -70,7 +70,7 @@ def failing_blocks(file: Path) -> Iterator[str]:
     for number, block in enumerate(_PYTHON_BLOCK.findall(file.read_text()), start=1):
         try:
             _run_block(block, names)
-        except Exception as error:  # whatever an example raises is a complaint about the example
+        except Exception as error:  # any exception of an example is a complaint about it
             yield f"{_short(file)}, Python block {number}: {type(error).__name__}: {error}"
 
 

@@ -1,12 +1,12 @@
-"""Two versions of the package by turns: microseconds per episode of each learner in every world of `bench episode`.
+"""Compare two versions of the package by turns: microseconds per episode, by learner and world of `bench episode`.
 
     git worktree add out/old some-commit
     python tools/compare_episode.py out/old/src src out/progress.json
 
 Each version is measured by its own benchmark: `bench` beside its src, or in the package of versions that had it there.
-One process for each version keeps warm learners and waits while the other one is timed, so that a machine that becomes
-slower or faster meanwhile does so for both. Prints a table and saves it as JSON. Takes four minutes, and two more for
-each version whose kernels have to be compiled.
+One process for each version keeps warm learners and waits while the other one is timed: a machine that becomes slower
+or faster meanwhile does so for both. The tool prints a table and saves it as JSON. It takes four minutes, and two more
+for each version whose kernels have to be compiled.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def work() -> None:
 
 
 def _benchmark() -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
-    """The worlds by name, and what makes the warm learners of one, by name."""
+    """The worlds by name, and a function that makes the warm learners of one, by name."""
     try:
         from bench.episode import EpisodeSpeed
         from bench.episode_worlds import LABELS

@@ -1,9 +1,9 @@
-"""Speed at the edges: worlds whose thresholds nobody can meet, and worlds with many layers. SV-OPS, preset `sharp`.
+"""Speed at the edges: worlds whose thresholds no policy can meet, and worlds with many layers. SV-OPS, preset `sharp`.
 
     python tools/edge_speed.py infeasible      # episodes per second in ten stretches, beside the feasible world
     python tools/edge_speed.py long            # microseconds per layer of an episode, 100 to 10,000 layers
 
-Times are processor times. The slowest episode is that of the step-wise loop, where each one is timed by itself.
+Times are processor times. The slowest episode comes from the step-wise loop, which times each one by itself.
 """
 
 from __future__ import annotations

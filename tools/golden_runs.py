@@ -3,8 +3,8 @@
     python tools/golden_runs.py record out/golden.json      # with the version before a change
     python tools/golden_runs.py check out/golden.json       # with the version after it
 
-A run is a learner with a preset in a world, for 2,000 episodes, compiled and step by step. What is compared are hashes
-of every array of the learner's state and of the curves of the run; arrays that only the later version has do not count.
+A run is a learner with a preset in a world, for 2,000 episodes, compiled and step by step. The tool compares hashes of
+every array of the learner's state and of the curves of the run; arrays that only the later version has do not count.
 Hashes depend on the machine (its vector instructions decide the last bits), so the file is made where it is used and is
 not part of the repository.
 """

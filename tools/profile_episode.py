@@ -1,9 +1,9 @@
-"""Where the time of an episode goes, function by function: samples of Linux `perf` in the compiled loop of SV-OPS.
+"""Profile an episode, function by function: samples of Linux `perf` in the compiled loop of SV-OPS.
 
     python tools/profile_episode.py "(1,5^9,1)x4, m=2"   # or 1 to 7, in the order of `python -m bench episode`
 
-Compiled code has no names for `perf`: the kernels are compiled anew here, into a folder of their own, and their symbols
-written where it looks for them, /tmp/perf-PID.map. Takes about two minutes, most of it compilation.
+Compiled code has no names for `perf`. The tool compiles the kernels again, into a folder of their own, and writes their
+symbols where `perf` looks for them, /tmp/perf-PID.map. It takes about two minutes, most of it compilation.
 """
 
 from __future__ import annotations

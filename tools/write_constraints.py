@@ -1,7 +1,7 @@
 """Rewrite constraints.txt: the newest versions of everything that fits pyproject.toml, as one exact list.
 
 The versions are resolved in a throw-away environment of the interpreter that runs this script. Run it with the oldest
-supported Python (3.11): what still supports that one also supports its successors, and the list is the same for all.
+supported Python (3.11): versions that still support that one also support its successors, and one list serves all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Validation at the boundary: turn what a caller hands in into read-only float64 arrays, or say what is wrong."""
+"""Validate arguments: turn what a caller passes into read-only float64 arrays, or say what is wrong."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SMALLEST_SHARE = float(np.finfo(np.float64).tiny)
 """Numbers below it have fewer digits."""
 
 LARGEST_COUNT = 2**53
-"""Of anything that is counted: up to here floats hold whole numbers exactly."""
+"""The largest count: up to here floats hold whole numbers exactly."""
 LARGEST_SEED = 2**128 - 1
 LONGEST_SHOWN = 60
-"""Characters of a value in a message."""
+"""Characters of a value that a message shows"""
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A C-ordered array that nobody can write to: the argument itself if it is one already, else a copy."""
+    """A read-only C-ordered array: the argument itself if it is one already, else a copy."""
     if array.flags.c_contiguous and _is_read_only(array):
         return array
     result = np.array(array, order="C")
@@ -49,9 +49,9 @@ def _is_read_only(array: NDArray[Any]) -> bool:
 
 
 def taken(place: NDArray[Any], given: Any) -> bool:
-    """Whether `given`, an array or lists of plain numbers of the shape of `place`, could be copied into it as it is.
+    """Copy `given`, an array or lists of plain numbers of the shape of `place`, into it; False if that cannot be done.
 
-    The numbers themselves are not looked at: for what is checked afterwards, in compiled code.
+    The numbers themselves are not checked here; compiled code does that afterwards.
     """
     if type(given) is list and all(map(_is_plain, given)):
         given = np.array(given)
@@ -71,9 +71,9 @@ def _is_plain(value: Any) -> bool:
 
 
 def unmasked(what: str, value: Any, *, depth: int = 64) -> Any:
-    """`value` itself, unless some of its entries are masked: numpy would silently read what is under the mask.
+    """`value` itself; refused if some of its entries are masked, because numpy would silently read under the mask.
 
-    Lists of masked arrays are looked into, as deep as numpy goes.
+    Lists of masked arrays are searched as deep as numpy goes.
     """
     masked = sys.modules.get("numpy.ma")  # not loaded: there is no such array
     if masked is None:
@@ -88,13 +88,13 @@ def unmasked(what: str, value: Any, *, depth: int = 64) -> Any:
 
 
 def numeric_array(what: str, value: ArrayLike) -> FloatArray:
-    """`value` as a float64 array of any shape, unless its entries are not numbers or its rows differ in length."""
+    """`value` as a float64 array of any shape; refused if an entry is no number or rows differ in length."""
     given = unmasked(what, value)
     try:
         raw = np.asarray(given)
         if raw.dtype.kind not in "fiub":
             raise TypeError(f"found entries of type {raw.dtype}")
-        with np.errstate(all="ignore"):  # what overflows becomes infinite, which is for the caller to refuse
+        with np.errstate(all="ignore"):  # an overflow becomes infinite; the caller refuses that
             return raw.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{what} must be an array of numbers: {error}") from error
@@ -171,7 +171,7 @@ def positive_share(what: str, value: object, *, below_one: bool) -> float:
 
 
 def kind_of(value: object) -> str:
-    """What somebody handed in, in words: `the class SVOPS`, `an object of the class CMDP`."""
+    """An argument in words: `the class SVOPS`, `an object of the class CMDP`."""
     return (
         f"the class {value.__name__}" if isinstance(value, type) else f"an object of the class {type(value).__name__}"
     )
@@ -188,7 +188,7 @@ def _number(what: str, value: object) -> float:
 
 
 def _bound(value: float) -> str:
-    """A bound in few digits, unless these would be another number: 1 is not what is below 1."""
+    """A bound in few digits, unless these would show another number, such as 1 for a number below 1."""
     return f"{value:g}" if float(f"{value:g}") == value else repr(float(value))
 
 

@@ -1,9 +1,9 @@
 """Whole files: `save` writes one completely or not at all, `read` reads one and nothing else.
 
-A file is written under a name of its own beside its target, flushed to disk, and only then given its name: by a link,
-which fails where something stands already, or by a rename, which replaces it. Whoever writes holds a lock on the
-temporary file. A saver that was killed holds none, so that the next one to save the same target can tell what was left
-behind from what is being written, and removes it.
+`save` writes a temporary file beside its target, flushes it to disk, and only then gives it its name: by a link, which
+fails if the target exists, or by a rename, which replaces it. The saver holds a lock on its temporary file. A killed
+saver holds none: the next one that saves the same target can thus tell a file left behind from one being written, and
+removes it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ except ImportError:  # a system without these locks: temporary files of killed s
 PathLike = str | os.PathLike[str]
 
 MOST_SAVERS = 16
-"""Of one target at a time; further ones wait. So few names that a saver can look at all of them without a listing."""
+"""Savers of one target at a time; further ones wait. So few names can all be tried without listing the folder."""
 TEMPORARY = ".hedgerow-"
 """How the names of temporary files begin."""
 _PAUSE, _PATIENCE = 0.005, 20.0
@@ -38,7 +38,7 @@ _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def checked_path(path: PathLike) -> Path:
-    """`path`, unless no file of any system can be called so."""
+    """`path`; refused if no file of any system can have that name."""
     name = os.fspath(path)
     try:
         encoded = os.fsencode(name)
@@ -50,9 +50,9 @@ def checked_path(path: PathLike) -> Path:
 
 
 def save(path: PathLike, blob: bytes, *, overwrite: bool = False) -> None:
-    """Write a file atomically and durably: readers, and those who come after a crash, find all of it or none.
+    """Write a file atomically and durably: readers find all of it or none, even after a crash.
 
-    Without `overwrite` an existing file is refused, also one that another process makes at this very moment. A symbolic
+    Without `overwrite` an existing file is refused, even one that another process creates at this moment. A symbolic
     link is followed: the file that it leads to is written and the link stays. Only regular files are replaced.
     """
     target = _target(checked_path(path), overwrite)
@@ -70,14 +70,14 @@ def save(path: PathLike, blob: bytes, *, overwrite: bool = False) -> None:
         _sync_folder(target.parent)
     except FileExistsError as error:
         raise _exists(target) from error
-    except OSError as error:  # in the name of the target: nobody has heard of the temporary file
+    except OSError as error:  # name the target: the user does not know the temporary file
         raise OSError(error.errno, error.strerror or str(error), str(target)) from error
 
 
 def read(path: PathLike, most: int | None = None) -> bytes:
-    """The content of a regular file of at most `most` bytes; whatever is wrong is an OSError that says so."""
+    """The content of a regular file of at most `most` bytes; anything else is an OSError that says what is wrong."""
     try:
-        # A FIFO without a writer would keep us waiting; this way it opens, and is refused.
+        # A FIFO without a writer would block; this way it opens, and is refused.
         handle = os.open(path, os.O_RDONLY | _NO_WAITING | _FLAGS)
     except ValueError as error:
         raise OSError(errno.EINVAL, "no file can have this name", str(path)) from error
@@ -91,7 +91,7 @@ def read(path: PathLike, most: int | None = None) -> bytes:
 
 
 def _target(path: Path, overwrite: bool) -> Path:
-    """Where to write, links followed, after a look at what is there."""
+    """The path to write to, links followed; refuse it if what is there must not be replaced."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -118,14 +118,14 @@ def _write(handle: int, blob: bytes) -> None:
 
 
 def _give_name(temporary: Path, target: Path) -> None:
-    """Call it `target`, unless something is called so."""
+    """Give the temporary file the name `target`, unless that exists."""
     try:
         os.link(temporary, target)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        # Without links the name is taken first and filled at once. Whoever is killed in between leaves an empty file,
-        # never half of one.
+        # Without links, create the name first and replace it at once. A process that is killed in between leaves an
+        # empty file, never half of one.
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666))
         temporary.replace(target)
 
@@ -134,7 +134,7 @@ def _give_name(temporary: Path, target: Path) -> None:
 
 
 def _open_temporary(target: Path) -> tuple[Path, int]:
-    """A new file beside `target`, opened and locked; those of savers that were killed are removed."""
+    """Open and lock a new file beside `target`; remove those of savers that were killed."""
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()  # short, however long the name of the target is
     stem = target.parent / f"{TEMPORARY}{digest[:24]}"
     names = [Path(f"{stem}-{number}.tmp") for number in range(MOST_SAVERS)]
@@ -148,7 +148,7 @@ def _open_temporary(target: Path) -> tuple[Path, int]:
                 _lock(handle, wait=True)
                 if _is_called(name, handle):
                     return name, handle
-                os.close(handle)  # somebody took it for left behind, before it was locked
+                os.close(handle)  # another saver took it for left behind before it was locked
         time.sleep(_PAUSE)
     raise InvalidInput(
         f"cannot write {target}: {MOST_SAVERS} others seem to be writing it; if there are none, remove {stem}-*.tmp"
@@ -168,7 +168,7 @@ def _remove_if_left_behind(name: Path) -> None:
 
 
 def _lock(handle: int, wait: bool) -> bool:
-    """Whether this process now has the lock; a file system without locks grants none."""
+    """Take the lock; whether this process now has it. A file system without locks grants none."""
     if fcntl is None:
         return False
     try:
@@ -179,7 +179,7 @@ def _lock(handle: int, wait: bool) -> bool:
 
 
 def _remove(name: Path, handle: int) -> None:
-    """Remove `name` if it still is the file behind `handle`, whose lock we hold: nobody else may remove that one."""
+    """Remove `name` if it still is the file behind `handle`: this process has its lock, and no other may remove it."""
     with suppress(OSError):
         if _is_called(name, handle):
             name.unlink()

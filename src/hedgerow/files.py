@@ -3,8 +3,8 @@
 A file is a zip archive that `numpy.load` opens as an ordinary `.npz`: one `.npy` member per array and a `header.json`
 with the kind, the schema version and the metadata. The archive comment ends in the SHA-256 of everything before it, so
 the last 64 bytes of the file decide whether it is intact before a single byte of it is interpreted. Equal content gives
-equal bytes with the same release of Python; zip writers of different releases differ, so that what names a content for
-good is `content_hash`, which covers what is in the file and not its container.
+equal bytes with the same release of Python; zip writers of different releases differ. The lasting name of a content is
+therefore `content_hash`, which covers what is in the file and not its container.
 
     >>> blob = pack("example", 1, {"note": "hello"}, {"x": np.arange(3)})
     >>> unpack(blob, "example").arrays["x"].tolist()
@@ -30,14 +30,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.disk import read
-from hedgerow.disk import save as save  # what is packed is saved the one way in which everything is
+from hedgerow.disk import save as save  # saved like everything else
 from hedgerow.errors import FileFormatError
 
 _HEADER = "header.json"
 _COMMENT = b"hedgerow data file, sha256 of all bytes before it: "
 _DIGEST_LENGTH = 64
 _KINDS = "biufcSU"  # of arrays: numbers and text
-# What the readers of zip, npy and JSON raise on bytes that somebody signed but that are not what they should be.
+# What the readers of zip, npy and JSON raise on bytes with a right checksum and a wrong content.
 _MALFORMED = (
     zipfile.BadZipFile,
     tokenize.TokenError,
@@ -142,7 +142,7 @@ def _read(blob: bytes) -> DataFile:
 
 
 def _array(name: str, content: bytes) -> NDArray[Any]:
-    """The array in the bytes of an npy member; nothing is allocated on the word of its header."""
+    """The array in the bytes of an npy member; no memory is allocated because its header says so."""
     if not name.endswith(".npy"):
         raise ValueError(f"{name!r} is neither the header nor an array")
     stream = io.BytesIO(content)

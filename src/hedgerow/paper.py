@@ -1,7 +1,7 @@
 """The paper that this package implements, and where its statements are to be found in it.
 
 Numbers are those of the arXiv version: theorems, lemmas, corollaries and algorithms are counted through all sections
-and the appendix, each kind by itself. The proceedings may count otherwise, so that the label of the LaTeX source (for
+and the appendix, each kind by itself. The proceedings may count otherwise. Therefore the label of the LaTeX source (for
 the first theorem, which has none, the name of its macro) stands beside every number.
 
     >>> cite("violation_hard")

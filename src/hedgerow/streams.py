@@ -1,8 +1,8 @@
-"""Standard streams that are closed, full or broken: nothing that is printed may spoil a file or end in a traceback.
+"""Guard standard streams that are closed, full or broken: printing never spoils a file nor ends in a traceback.
 
-Output that cannot be written is an error, `OutputLost`. A message on stderr that cannot be written is given up: work of
-hours does not end because nobody can be told about it. A stream that was closed (`>&-`) is opened again first, because
-its number would go to the next file that is opened, and what is printed would end up in there.
+Output that cannot be written is an error, `OutputLost`. A message on stderr that cannot be written is dropped: it must
+not end hours of work. A stream that was closed (`>&-`) is opened again first; otherwise the next opened file would get
+its number, and everything that is printed would go into that file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hedgerow.errors import HedgerowError
 
 
 class OutputLost(HedgerowError):  # noqa: N818 - read as a sentence
-    """Standard output takes no more; `reader_left` if that is because whoever read it has gone, as `head` does."""
+    """Standard output takes no more; `reader_left` if its reader has closed it, as `head` does."""
 
     def __init__(self, cause: OSError) -> None:
         super().__init__(f"cannot write the output: {cause.strerror or cause}")
@@ -27,7 +27,7 @@ class OutputLost(HedgerowError):  # noqa: N818 - read as a sentence
 
 @contextmanager
 def safe_streams() -> Iterator[None]:
-    """Standard streams as described above, for the time of a command; at its end the buffers are emptied."""
+    """Guard the standard streams during a command; flush them at its end."""
     _occupy()
 
     def lose(error: OSError) -> None:
@@ -40,12 +40,12 @@ def safe_streams() -> Iterator[None]:
 
 
 class _Guarded:
-    """A text stream that hears of failed writes once; from then on everything goes to nothing."""
+    """A text stream that reports the first failed write and discards everything after it."""
 
     def __init__(self, stream: Any, on_failure: Callable[[OSError], None]) -> None:
         self._stream, self._on_failure = stream, on_failure
         with suppress(AttributeError, OSError):
-            # Names of files may hold bytes that are no text.
+            # File names may hold bytes that are no text.
             stream.reconfigure(errors="backslashreplace")
 
     def write(self, text: str) -> int:
@@ -86,7 +86,7 @@ def _occupy() -> None:
 
 
 def _point(number: int, flags: int) -> None:
-    """Make a descriptor lead to nothing."""
+    """Point a descriptor at the null device."""
     handle = os.open(os.devnull, flags)
     if handle != number:
         os.dup2(handle, number)

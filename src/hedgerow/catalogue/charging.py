@@ -1,17 +1,17 @@
-"""From real charger-days to a layered world: what follows a state and an action, and what share of need they leave.
+"""Turn real charger-days into a layered world: what follows a state and an action, and which share of need is left.
 
 Layer k is block k of the day. In x_0 nobody knows who comes; before every later block the state is the need, in units,
 of the car at the charger, 0 if there is none or it is full. Action a charges up to a units. A car that leaves in a
-block with need left is *unserved*, which costs 1. What a car does does not depend on when it is charged, so each real
-day tells what would have followed on every action.
+block with need left is *unserved*, which costs 1. Charging does not change when a car comes or leaves, so each real day
+tells what would have followed every action.
 
 Real days are not Markov: how long a car stays depends on when it came. A state with need s is measured on all days on
-which a car of that need stands at the charger in that block, as if nobody had charged it yet; the empty state on all
-days on which no new car arrives in that block, as if all before had been charged. So every row has as many days as it
-can have, but the world is not the real days: after waiting, an empty charger is likelier to see a car than it says.
-`ev_replay` plays the days themselves, and its docstring has the difference in numbers.
+which a car of that need stands at the charger in that block, as if nobody had charged it yet. The empty state is
+measured on all days on which no new car arrives in that block, as if all earlier cars had been charged. So every row
+uses as many days as possible, but the world differs from the real days: after waiting, an empty charger is likelier to
+see a car than the world says. `ev_replay` plays the days themselves, and its docstring has the difference in numbers.
 
-Two chargers on a day with one car in block 0 that leaves in block 1, and one on a day with a car in block 1 alone:
+Two chargers have a day with one car in block 0 that leaves in block 1, and one has a day with a car in block 1 alone:
 
     >>> days = ChargerDays(("day",), np.array([0, 0]), np.array([[1, 0], [0, 1]]), np.array([[0, 1], [0, 1]]),
     ...                    np.array([2, 1]))
@@ -45,7 +45,7 @@ class Tally(NamedTuple):
     unserved: IntArray
     """(S, A): cars that leave with need"""
     missed: IntArray
-    """(S, A): the units that these lack"""
+    """(S, A): the units that these cars lack"""
 
 
 class Shares(NamedTuple):
@@ -62,7 +62,7 @@ class Shares(NamedTuple):
 
 
 def tally(days: ChargerDays, units: int) -> list[Tally]:
-    """Count, layer by layer, what follows on every state and action."""
+    """Count, layer by layer, what follows every state and action."""
     standing = standing_need(days)
     layers = []
     for k in range(days.arrives.shape[1]):

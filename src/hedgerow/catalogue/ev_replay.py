@@ -1,8 +1,8 @@
 """The real cars: an environment that plays one real charger-day after another.
 
-What a car does does not depend on when it is charged, so a real day answers to every policy: no chance but that of the
-policy is left. Episode t is the t-th charger-day in the order of dates. Chargers of a date work side by side and have
-no order among them: they are shuffled, by `seed`. After the last day the environment refuses to go on.
+Charging does not change when a car comes or leaves, so a real day can be played with every policy: only the policy is
+random. Episode t is the t-th charger-day in the order of dates. Chargers of a date have no order among them and are
+shuffled by `seed`. After the last day the environment refuses to go on.
 
     >>> cars = RealCars()
     >>> policy = Policy(cars.view(), ev_workday.charge_at_once())
@@ -11,9 +11,9 @@ no order among them: they are shuffled, by `seed`. After the last day the enviro
     >>> cars.remaining
     19439
 
-The world of the catalogue is made of the same days, but a state there forgets how the charger came to it. That
-matters: every charger-day has a car, so a charger that is still empty at B after nobody charged in A will have one in C
-on 95 % of the days, while the world says 29 %, as after charging in A. Policies that wait lose more here than there:
+The world of the catalogue is made of the same days, but its states forget how the charger came to them. That matters:
+every charger-day has a car, so a charger that is still empty at B after nobody charged in A will have one in C on 95 %
+of the days, while the world says 29 %, as after charging in A. Policies that wait lose more here than there:
 
     >>> wait_then_charge = np.array([1, 0, 1, 0, 0, 1, 1, 0, 0, 1.0])  # the optimum: .3159 in the world
     >>> found = replayed(wait_then_charge)

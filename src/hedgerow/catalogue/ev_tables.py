@@ -1,9 +1,9 @@
 """The tables of real charger-days and of what charging cost on them, as arrays.
 
-A *charger-day* is one charger on one date that had a car. Days that look alike are one line with a count: in which
-blocks a car arrives, with how many units of need, and in which blocks one leaves. Rates are kept as whole numbers of
-1e-5, so that means over days are exact fractions and the same on every machine. Where the numbers come from:
-`data/ATTRIBUTION.md`; how they were counted: `tools/build_ev_tables.py`.
+A *charger-day* is one charger on one date that had a car. Equal days share one line with a count: in which blocks a car
+arrives, with how many units of need, and in which blocks one leaves. Rates are whole multiples of 1e-5: means over days
+are exact fractions and the same on every machine. `data/ATTRIBUTION.md` names the sources of the numbers;
+`tools/build_ev_tables.py` counted them.
 
     >>> days = charger_days("ev_charger_days")
     >>> days.dates[0], days.arrives[1].tolist(), days.leaves[1].tolist(), int(days.chargers[1])

@@ -49,9 +49,9 @@ from hedgerow.model.layout import Layout
 
 UNSERVED = "unserved"
 BASELINE_COST = 0.001
-"""Told to learners in place of 0, as somebody would who has looked at a few thousand days."""
+"""Learners are told this instead of 0: what a few thousand days would show"""
 LARGEST_RATE = 66_375
-"""Of carbon, in steps of 1e-5 kg/kWh: the most that any region and time of the source has."""
+"""The largest carbon rate of any region and time in the source, in steps of 1e-5 kg/kWh"""
 
 
 class Site(NamedTuple):
@@ -60,9 +60,9 @@ class Site(NamedTuple):
     days: str
     """The table of charger-days"""
     rates: Mapping[str, tuple[str, int]]
-    """By `prices`: the table of rates, and the rate that counts as 1"""
+    """The table of rates, and the rate that counts as 1, by `prices`"""
     states: tuple[str, ...]
-    """Before every block but the first, by units of need"""
+    """The states before every block but the first, by units of need"""
     actions: tuple[str, ...]
 
     @property

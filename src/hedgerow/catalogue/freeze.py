@@ -29,7 +29,7 @@ TOL_PUBLISHED = 1e-6
 
 
 def golden_values(world: World, published: Mapping[str, float] | None = None) -> Golden:
-    """The golden values of a world, computed with certificates and held against the source's numbers."""
+    """The golden values of a world, computed with certificates and compared with the source's numbers."""
     cmdp, loss = world.cmdp, world.loss
     baseline = None
     if world.baseline_thresholds is not None:

@@ -36,7 +36,7 @@ def lower_bound_1(*, episodes: int = 16_000, rho: float = 0.25) -> Ingredients:
 
 @entry("lower-bound-2", "one step, two actions: the rewarding action is exactly safe")
 def lower_bound_2(*, episodes: int = 16_000, rho: float = 0.25) -> Ingredients:
-    _gap("lower-bound-2", episodes, rho)  # the pair belongs together: both accept the same parameters
+    _gap("lower-bound-2", episodes, rho)  # both worlds of the pair accept the same parameters
     return _instance(0.5, rho)
 
 

@@ -1,9 +1,9 @@
 """Random layered worlds in which the cheap actions are the costly ones, always strictly feasible.
 
-Numbers are integers over powers of two, made of the raw 64-bit words of PCG64 (whose stream numpy keeps fixed), so that
-the same seed gives the same bits everywhere: transitions are multiples of 2^-20 that sum to exactly 1 in each row and
-are skewed (a row favours a few successors); losses and Bernoulli mean costs are multiples of 2^-10. Each row has a
-hidden level z in [0, 1]; loss = 3/4 z + noise and cost_i = 1/2 (1 - z) + noise, so that a small loss has large costs.
+Numbers are integers over powers of two, made of the raw 64-bit words of PCG64 (whose stream numpy keeps fixed). The
+same seed gives the same bits everywhere. Transitions are multiples of 2^-20 that sum to exactly 1 in each row and are
+skewed (a row favours a few successors); losses and Bernoulli mean costs are multiples of 2^-10. Each row has a hidden
+level z in [0, 1]; loss = 3/4 z + noise and cost_i = 1/2 (1 - z) + noise: a small loss has large costs.
 
 Thresholds: let c be the costs of the policy whose largest cost is the smallest possible and u those of the
 unconstrained optimum. Then

@@ -1,4 +1,4 @@
-"""What the command line does. A module for each family of commands: parse, call the library, print.
+"""The commands of the command line. One module for each family of commands: parse, call the library, print.
 
-Everything heavy is imported inside the commands, so that `hedgerow --help` answers at once.
+Heavy modules are imported inside the commands: `hedgerow --help` answers at once.
 """

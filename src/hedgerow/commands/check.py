@@ -52,7 +52,7 @@ def check(
     """Look at a problem before a run: sizes, feasibility with proof, thresholds, radii, time and memory, and how many
     episodes S-OPS would leave to its baseline.
 
-    A file of View.save has neither transitions nor costs: of it the last alone, under assumptions that are stated.
+    For a file of View.save, which has neither transitions nor costs, it shows the last alone, with its assumptions.
     Ends with 1 if no policy satisfies the constraints.
     """
     world, found = _find(problem, choices or [])
@@ -138,7 +138,7 @@ def examine(
     baseline_costs: str | None = None,
     log: str | None = None,
 ) -> dict[str, Any]:
-    """Everything that `check` shows of a world, as plain data."""
+    """Everything that `check` shows about a world, as plain data."""
     from hedgerow.experiments import preflight
 
     layout = cmdp.layout
@@ -179,7 +179,7 @@ def _examine_future(
     *,
     feasible: bool,
 ) -> dict[str, Any]:
-    """What S-OPS would do, with the true world as the model, and what a log would change; nothing if infeasible."""
+    """The forecast for S-OPS with the true world as the model, and with a log; empty if the world is infeasible."""
     if not feasible:
         return {"forecast": None, "log": None}
     from hedgerow.experiments import forecast

@@ -1,4 +1,4 @@
-"""`hedgerow check-learner NAME`: whether a learner keeps to the contract, on small worlds, in seconds."""
+"""`hedgerow check-learner NAME`: check on small worlds, in seconds, that a learner keeps to the contract."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`hedgerow compile`: compile all kernels now, so that the first run does not wait for it.
+"""`hedgerow compile`: compile all kernels now; the first run need not wait for it.
 
-Compiled code is kept on disk until a source changes; a second call only loads it. Each stage calls kernels from a
-place of its own, with inputs as small as possible.
+Compiled code stays in the cache until a source changes; a second call only loads it. Each stage compiles the kernels of
+one part of the package, by calling them with the smallest possible inputs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EPISODES = 3
 
 
 class Stage(StrEnum):
-    """What can be compiled by itself."""
+    """A part of the package whose kernels can be compiled by themselves."""
 
     PROJECTION = "projection"
     BLOCKS = "blocks"
@@ -141,7 +141,7 @@ def _simulate(world: CMDP, step_wise: bool) -> None:
 
 
 def _embed(world: CMDP) -> None:
-    """What simulations call step by step, what a loop of somebody else's does, and what learners in Python do."""
+    """Call what step-by-step simulations, a user's own loop, and learners in Python call."""
     import numpy as np
 
     from hedgerow.estimates.kt import kt_interval
@@ -163,7 +163,7 @@ def _embed(world: CMDP) -> None:
 
 
 def _rescue(world: CMDP) -> None:
-    """What is hardly ever needed, and must not be waited for then: thresholds that nothing, or one policy, meets."""
+    """Call what is hardly ever needed, but then at once: thresholds that no policy meets, or only one."""
     import warnings
 
     import numpy as np
@@ -188,4 +188,4 @@ STAGES: dict[Stage, Callable[[CMDP], None]] = {
     Stage.RARE: _rescue,
     Stage.PROJECTION: _project,
 }
-"""In this order: the projection comes last, because a companion compiles it meanwhile."""
+"""The stages in order: the projection comes last, because a companion process compiles it meanwhile."""

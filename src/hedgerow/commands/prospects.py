@@ -1,4 +1,4 @@
-"""What `check` prints about S-OPS before a run: lambda against episodes, who keeps it up, what knowledge would help."""
+"""Forecasts that `check` prints for S-OPS: lambda against episodes, what keeps it large, what knowledge would help."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXPLAINED = (
 def examine_view(
     problem: str, view: View, told: str | None, log: str | None, episodes: int, delta: float
 ) -> dict[str, Any]:
-    """Everything that `check` shows of a view, as plain data."""
+    """Everything that `check` shows about a view, as plain data."""
     from hedgerow.experiments import forecast, preflight
     from hedgerow.experiments.baselines import assumed_baseline
 
@@ -43,7 +43,7 @@ def examine_view(
 
 
 def examine_log(view: View, log: str | None, baseline: Baseline, episodes: int, delta: float) -> dict[str, Any] | None:
-    """What a log is worth, if there is one."""
+    """The value of a log, if there is one."""
     if log is None:
         return None
     from hedgerow.experiments.forecast.log_value import log_value
@@ -52,7 +52,7 @@ def examine_log(view: View, log: str | None, baseline: Baseline, episodes: int, 
 
 
 def told_baseline(view: View, told: str | None, otherwise: Baseline) -> Baseline:
-    """The costs of `--baseline-costs name=value,...`; what is not named is as it would be otherwise."""
+    """The baseline with the costs of `--baseline-costs name=value,...`; the other costs are those of `otherwise`."""
     if not told:
         return otherwise
     import numpy as np
@@ -180,7 +180,7 @@ def _print_wishes(out: Screen, found: dict[str, Any]) -> None:
 
 
 def print_log(out: Screen, found: dict[str, Any]) -> None:
-    """What a log buys."""
+    """Print the value of a log."""
     size = "" if found["episodes"] is None else f" ({found['episodes']:,} episodes)"
     out.line(f"The log {found['file']}{size}", style="bold")
     listed = Table("counts of pairs (x, a)", ["", "least", "median", "most"])
@@ -200,7 +200,7 @@ def print_log(out: Screen, found: dict[str, Any]) -> None:
 
 
 def print_baselines(out: Screen, choices: list[dict[str, Any]]) -> None:
-    """Which safe policy to give."""
+    """Print the choices of a baseline."""
     listed = Table("safe policies that a learner could be given", ["policy", "loss", "smallest margin"])
     for choice in choices:
         listed.add_row(choice["policy"], number(choice["loss"]), number(choice["margin"]))

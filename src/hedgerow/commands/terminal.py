@@ -1,4 +1,4 @@
-"""What all commands share: options, exit codes, JSON for machines, numbers for people."""
+"""Shared by all commands: options, exit codes, JSON for machines, numbers for people."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def parameters(values: dict[str, Any]) -> str:
 
 
 def one_thread() -> None:
-    """One thread for every library of this process, whose numbers then do not depend on the number of cores.
+    """Limit every library of this process to one thread: its numbers then do not depend on the number of cores.
 
-    Libraries read these variables when they are loaded, so this comes before numpy.
+    Libraries read these variables when they are loaded, so call this before importing numpy.
     """
     for pool in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA"):
         os.environ[f"{pool}_NUM_THREADS"] = "1"

@@ -1,7 +1,7 @@
-"""Two processes compile at once: a companion takes what many programs share, while this one goes on with the rest.
+"""Compile in two processes: a companion compiles what many programs share, this process compiles the rest.
 
-A program calls what it shares by its address, which is needed at the very end of its own compilation. By then the
-companion has mostly written its code to the disk; `wait` sees to it.
+A program calls a shared kernel by its address, which it needs at the very end of its own compilation. By then the
+companion has usually written that kernel to disk; `wait` waits for it otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _companions: dict[str, subprocess.Popen[bytes]] = {}
 
 @contextmanager
 def companion(kernel: str, arguments: Sequence[str]) -> Iterator[None]:
-    """Meanwhile another process, this Python with `arguments`, compiles a kernel; it is no matter if it fails."""
+    """Let another process, this Python with `arguments`, compile a kernel in the meantime; it may fail."""
     if (os.cpu_count() or 1) < 2:
         yield
         return
@@ -35,6 +35,6 @@ def companion(kernel: str, arguments: Sequence[str]) -> Iterator[None]:
 
 
 def wait(kernel: str, is_there: Callable[[], bool]) -> None:
-    """Wait while a companion is at work on a kernel that is not there yet."""
+    """Wait while a companion compiles a kernel that is not there yet."""
     while kernel in _companions and _companions[kernel].poll() is None and not is_there():
         time.sleep(0.02)

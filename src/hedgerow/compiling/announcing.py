@@ -1,7 +1,7 @@
-"""While something compiles, say so: what it is, about how long it takes, and how far it is.
+"""Announce compilations: what is compiled, about how long it takes, and how far it is.
 
-One line on stderr, and a bar where there is a terminal or a notebook, for whatever takes more than two seconds. What a
-compilation consists of is known beforehand: the kernels that a kernel names, and those that these name.
+Anything that takes more than two seconds gets one line on stderr, and a progress bar in a terminal or a notebook. The
+parts of a compilation are known beforehand: the kernels that a kernel names, and those that these name.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from hedgerow.compiling import cache, parts
 from hedgerow.output import progress_bar, say
 
 PART, LINK = 0.15, 0.05
-"""Seconds that a part takes, and each part once more in every program that it is linked into."""
+"""Seconds for a part, and for each part again in every program that links it"""
 PLAINLY = 100.0
-"""Seconds for everything, where numba compiles each function by itself"""
+"""Seconds for everything when numba compiles each function by itself"""
 WORTH_A_LINE = 2.0
 """Seconds"""
 
@@ -31,7 +31,7 @@ class Announcer:
 
     @contextmanager
     def whole(self, what: str, seconds: float, shown: bool) -> Iterator[None]:
-        """One line and one bar for all that is compiled meanwhile."""
+        """Show one line and one bar for everything that is compiled inside this block."""
         self.owned, self.done = True, 0.0
         try:
             if shown:
@@ -43,7 +43,7 @@ class Announcer:
 
     @contextmanager
     def program(self, kernel: Any) -> Iterator[None]:
-        """Meanwhile a program is compiled: a line and a bar for the outermost one, if it takes long."""
+        """Announce a program that is compiled inside this block, if it is the outermost one and takes long."""
         with ExitStack() as stack:
             if self.depth == 0 and not self.owned:
                 seconds = seconds_ahead([kernel])
@@ -72,7 +72,7 @@ def _say(what: str, seconds: float) -> None:
 
 
 def seconds_ahead(kernels: list[Any], without: Any = None) -> float:
-    """About how long these programs take to compile: what they share counts once, and `without` is left to others."""
+    """About how long these programs take to compile; shared parts count once, and `without` does not count."""
     if not parts.AVAILABLE:
         return PLAINLY
     programs: dict[Any, dict[Any, None]] = {}
@@ -87,7 +87,7 @@ def seconds_ahead(kernels: list[Any], without: Any = None) -> float:
 
 
 def parts_of(kernel: Any) -> dict[Any, None]:
-    """The kernel and all that are linked into its program."""
+    """The kernel and all kernels that are linked into its program."""
     found: dict[Any, None] = {}
     pending = [kernel]
     while pending:

@@ -38,7 +38,7 @@ class BundleType(types.Type):
             self.offsets[field] = offset
             offset += _num_words(kind)
         self.num_words = offset
-        # Short, because it becomes part of the name of every function; the digest stands for all that is left out.
+        # Short, because it becomes part of the name of every function; the digest covers what the name leaves out.
         digest = hashlib.sha256(repr(fields).encode()).hexdigest()[:12]
         super().__init__(f"{name}_{digest}")
 
@@ -74,7 +74,7 @@ def _type_of(value: Any) -> Any:
 
 @cache
 def _array_type(number: np.dtype[Any], ndim: int) -> Any:
-    """Writable, whatever it is: one signature for frozen arrays and others."""
+    """Treat every array as writable: one signature for frozen arrays and others."""
     return types.Array(_NUMBERS[number], ndim, "C")
 
 
@@ -170,7 +170,7 @@ def _get_from_bundle(context: Any, builder: Any, kind: Any, table: Any, name: st
 
 
 def _word(builder: Any, place: Any) -> Any:
-    """Load from a table: the same at any time."""
+    """Load a word of a table, which never changes."""
     loaded = builder.load(place)
     loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
     return loaded

@@ -1,11 +1,11 @@
-"""Bundles and records: what kernels work on, handed over as a pointer.
+"""Bundles and records: the arguments of kernels, passed as one pointer.
 
 A *bundle* is an immutable object of arrays, numbers and other bundles. Compiled code gets the address of a table that
-holds, word by word, the address and the shape of every array and the value of every number; bundles within bundles lie
-in the table of the outer one. Handing on a hundred arrays is handing on one pointer, and reading `ws.p` in a kernel is
-a load that the compiler moves out of loops, because a table never changes.
+holds, word by word, the address and the shape of every array and the value of every number; a bundle within a bundle
+lies in the table of the outer one. Passing a hundred arrays is passing one pointer. Reading `ws.p` in a kernel is a
+load that the compiler moves out of loops, because a table never changes.
 
-A *record* is an array of numbers with names, for what does change: kernels and Python read and write its fields.
+A *record* is an array of named numbers that may change: kernels and Python read and write its fields.
 
     >>> class Tally(Record):
     ...     seen: int
@@ -18,7 +18,7 @@ A *record* is an array of numbers with names, for what does change: kernels and 
     >>> basket.tally.seen, basket.tally.values.tolist()
     (2, [2, 0])
 
-Arrays of a bundle are C-ordered, and for kernels all of them can be written to: what must stay is up to the kernel. The
+Arrays of a bundle are C-ordered. A kernel can write to all of them and must itself leave alone what has to stay. The
 bundle keeps its arrays alive, and must itself live as long as the call.
 """
 
@@ -36,7 +36,7 @@ WORD = 8
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 class Bundle:
-    """Derive from it and annotate the fields; instances are built like those of a frozen dataclass."""
+    """Base class of bundles: annotate the fields; instances are built like those of a frozen dataclass."""
 
     fields: ClassVar[tuple[str, ...]] = ()
 
@@ -58,7 +58,7 @@ class Bundle:
             getattr(self, name)[...] = getattr(other, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy or a pickle has arrays elsewhere, and makes a table of its own."""
+        """Copy or pickle the fields; the copy has its own arrays and makes its own table."""
         return type(self), tuple(self.as_dict().values())
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ class _Place:
 
 
 class Record:
-    """Derive from it and annotate the fields: all of them int, or all of them float."""
+    """Base class of records: annotate the fields, all of them int or all of them float."""
 
     fields: ClassVar[tuple[str, ...]] = ()
     kind: ClassVar[type[np.generic]] = np.int64
@@ -96,19 +96,19 @@ class Record:
             setattr(cls, name, _Place(position))
 
     def __init__(self, values: NDArray[Any] | None = None) -> None:
-        """Around an array, which is kept; by default all fields are 0."""
+        """Wrap an array without copying it; by default all fields are 0."""
         self.values = np.zeros(len(self.fields), dtype=self.kind) if values is None else values
         if self.values.shape != (len(self.fields),) or self.values.dtype != self.kind:
             raise TypeError(f"{type(self).__name__} takes {len(self.fields)} numbers of type {self.kind.__name__}")
         self._address = self.values.__array_interface__["data"][0]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy or a pickle has its numbers elsewhere."""
+        """Copy or pickle the numbers."""
         return type(self), (self.values,)
 
     @classmethod
     def place(cls, name: str) -> int:
-        """Where a field stands in `values`."""
+        """The position of a field in `values`."""
         return cls.fields.index(name)
 
     def __repr__(self) -> str:
@@ -116,7 +116,7 @@ class Record:
 
 
 def words_of(bundle: Bundle) -> list[int]:
-    """The words of the table of a bundle, in the order of its fields: of an array its address and its shape."""
+    """The words of a bundle's table, in the order of its fields; an array has its address and its shape."""
     words: list[int] = []
     for name in bundle.fields:
         value = getattr(bundle, name)
@@ -138,7 +138,7 @@ def words_of(bundle: Bundle) -> list[int]:
 
 
 def address_of(bundle: Bundle) -> int:
-    """Where the table of a bundle is; it is made once and kept with the bundle."""
+    """The address of a bundle's table, which is made once and kept with the bundle."""
     own = bundle.__dict__
     if "_table" not in own:
         own["_table"] = np.array(words_of(bundle) or [0], dtype=np.int64)

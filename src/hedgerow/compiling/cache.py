@@ -1,13 +1,13 @@
-"""Where compiled kernels are kept: a folder of the user's own, or a temporary one, and never a file that is not whole.
+"""The cache of compiled kernels: a folder of the user's own, or a temporary one, that holds complete files only.
 
-What is read from a cache is executed. The folder (`hedgerow` in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache) is
-therefore refused if it belongs to somebody else or if others may write to it. Then, and where there is no home or no
-permission to write, kernels go to a private temporary folder that is removed when the process ends; processes that it
-starts find it through HEDGEROW_PRIVATE_CACHE. All of this is decided when a kernel is first called, once per process.
+Code that is read from a cache is executed. A folder (`hedgerow` in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache) is
+therefore refused if it belongs to another user or if others may write to it. In that case, and without a home or
+without permission to write, kernels go to a private temporary folder that is removed when the process ends; child
+processes find it through HEDGEROW_PRIVATE_CACHE. Each process decides this once, when it first calls a kernel.
 
-Files are numba's, with a checksum after each: one that is cut short, damaged or foreign is compiled and written again.
-What is not there may have come with the package (`shipped.py`).
-Folders that nothing has used for KEPT_DAYS are removed when something new is compiled.
+Files are numba's, each followed by a checksum: a truncated, damaged or foreign file is compiled and written again.
+Code that is missing here may have come with the package (`shipped.py`).
+When something new is compiled, folders that nothing has used for KEPT_DAYS are removed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DIGEST_LENGTH = 32
 
 
 def usual_root() -> Path:
-    """Where kernels of this user belong, whether or not it can be used."""
+    """The cache folder of this user, whether or not it can be used."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(chosen).absolute() / "hedgerow"
     home = Path(os.environ.get("XDG_CACHE_HOME", ""))
@@ -57,7 +57,7 @@ def usual_root() -> Path:
 
 @cache
 def root() -> Path | None:
-    """The folder of this process, checked; None if nothing can be kept anywhere."""
+    """The cache folder of this process, checked; None if nothing can be kept anywhere."""
     inherited = os.environ.get(INHERITED)
     if inherited and Path(inherited).is_dir() and not _objection(Path(inherited)):
         return Path(inherited)
@@ -70,7 +70,7 @@ def root() -> Path | None:
 
 
 def _objection(folder: Path) -> str:
-    """Why a folder, which is made if need be, cannot be trusted or used; the empty string if it can."""
+    """Why a folder cannot be trusted or used; empty if it can. A missing folder is created."""
     try:
         _make(folder)
         if os.name == "posix":
@@ -86,7 +86,7 @@ def _objection(folder: Path) -> str:
 
 
 def _make(folder: Path) -> None:
-    """Create a folder and what is above it for nobody else."""
+    """Create a folder and its parents, closed to other users."""
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(0o700, exist_ok=True)
@@ -106,23 +106,23 @@ def _temporary_root(objection: str) -> Path | None:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # a fork must not take away what its parent uses
+    if os.getpid() == owner:  # a fork must not remove what its parent uses
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @cache
 def _say(message: str) -> None:
-    """One line on stderr, once."""
+    """Print one line on stderr, once."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):  # a closed stream is no reason to fail
-            # Not through `output.say`: whatever is imported here is part of the name of every kernel's folder.
+            # Not through `output.say`: every import of this module enters the name of every kernel's folder.
             shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
             print(f"hedgerow: {shown}", file=sys.stderr)
 
 
 @cache
 def _note_use(folder: Path) -> None:
-    """Let others know that a folder is in use; a day is exact enough."""
+    """Record that a folder is in use, to the day."""
     with contextlib.suppress(OSError):
         if time.time() - folder.stat().st_mtime > _DAY:
             os.utime(folder)
@@ -132,7 +132,7 @@ def _note_use(folder: Path) -> None:
 def remove_unused(parent: Path) -> None:
     """Remove what no process has used for KEPT_DAYS: kernels of former sources, or of a version that is gone.
 
-    A folder gets another name first, so that nobody finds half of one. A process that still wants it compiles again.
+    A folder is renamed first, because no process may find half of one. A process that still needs it compiles again.
     """
     limit = time.time() - KEPT_DAYS * _DAY
     for folder in parent.iterdir():
@@ -143,7 +143,7 @@ def remove_unused(parent: Path) -> None:
 
 
 def remove_all() -> None:
-    """Remove all that was compiled; what processes have loaded goes on to work."""
+    """Remove all compiled kernels; those that processes have loaded go on working."""
     parent = root()
     for folder in parent.iterdir() if parent is not None else ():
         if _OURS.fullmatch(folder.name) or folder.name.startswith("unused-"):
@@ -154,7 +154,7 @@ def remove_all() -> None:
 
 
 class KernelCache(FunctionCache):
-    """The compiled versions of one function. The disk is left alone until the function is first called."""
+    """The cached versions of one function. Nothing touches the disk until the function is first called."""
 
     def __init__(self, function: Callable[..., Any], folder: str) -> None:
         self._name, self._py_func, self._folder = repr(function), function, folder
@@ -167,7 +167,7 @@ class KernelCache(FunctionCache):
         return None if parent is None else str(parent / self._folder)
 
     def _open(self) -> bool:
-        """Know where the files are; False if nothing can be kept."""
+        """Find the folder of the files; False if nothing can be kept."""
         if self.cache_path is None:
             return False
         self._cache_file = _CheckedFiles(self.cache_path, self._impl.filename_base, source_stamp="")
@@ -182,7 +182,7 @@ class KernelCache(FunctionCache):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing at all is kept of the function."""
+        """Whether neither the cache nor the package holds any version of the function."""
         places = [shipped.FOLDER / self._folder] if shipped.is_usable() else []
         places += [Path(self.cache_path)] if self.cache_path is not None else []
         return not any(any(place.glob(f"{self._impl.filename_base}.*.nbc")) for place in places)
@@ -190,7 +190,7 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function, for this processor or as it came with the package, or None.
 
-        Whatever a file may do wrong, the answer is None.
+        A file that cannot be used, for whatever reason, gives None.
         """
         found = None
         if self._open():
@@ -208,7 +208,7 @@ class KernelCache(FunctionCache):
         return None if data is None else self._impl.rebuild(target_context, data)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function; where that fails, say so and go on with it."""
+        """Write a compiled function to the cache; if that fails, say so and use it all the same."""
         try:
             if self._open():
                 super().save_overload(sig, data)
@@ -222,7 +222,7 @@ class KernelCache(FunctionCache):
 
 
 class _Conversion(CompileResultCacheImpl):
-    """How numba turns compiled functions into bytes and back, under names that only depend on the source."""
+    """Turns compiled functions into bytes and back, under names that depend on the source alone."""
 
     def __init__(self, function: Callable[..., Any], ensure_cache_path: Callable[[], None]) -> None:
         code = function.__code__
@@ -256,7 +256,7 @@ class _CheckedFiles(IndexDataCacheFile):
         return super()._load_data(name)
 
     def _data_name(self, number: int) -> str:
-        """A name that no other process gives away: numbers could be taken twice, and the index name other code."""
+        """A name that no other process uses: two could pick the same number, and an index would name wrong code."""
         return self._data_name_pattern.format(number=uuid.uuid4().int)
 
 

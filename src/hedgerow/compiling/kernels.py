@@ -1,18 +1,17 @@
-"""`kernel` and `shared_kernel`: the ways a function is compiled here.
+"""`kernel` and `shared_kernel`: the two decorators that compile a function.
 
 A kernel takes bundles, records, arrays and numbers, ten arguments at most. Python calls it as a program, and other
-kernels take it in as a part (`parts.py`). A large one that several programs need is a `shared_kernel`: compiled once,
+kernels link it as a part (`parts.py`). A large one that several programs need is a `shared_kernel`: compiled once,
 and called by all of them.
 
 Numba's cache notices a change in the file of a kernel, not in the files of the kernels that it calls. Compiled code is
 therefore kept in a folder (`cache.py`) named after a hash of numba's version, of the module's own source and of every
-module of this package that it imports, directly or not: a change in any of them is a new folder, a change elsewhere is
-not. Imports inside functions do not count.
+module of this package that it imports, directly or not. A change in any of them makes a new folder, a change elsewhere
+does not. Imports inside functions do not count.
 
-Kernels own no memory: they work on arrays of their caller, who keeps them alive. Numba's reference counting, which took
-more than half of a small projection, is therefore off (`_nrt=False`), and a kernel that allocates, be it the temporary
-of `a[:] = b` for two arrays, is refused by the compiler: "NRT required but not enabled". Results are numbers, or
-tuples of them.
+Kernels own no memory: they work on arrays of their caller, who keeps them alive. Numba's reference counting took more
+than half of a small projection and is therefore off (`_nrt=False`). The compiler refuses a kernel that allocates, even
+the temporary of `a[:] = b` for two arrays, with "NRT required but not enabled". Results are numbers, or tuples of them.
 
 Set NUMBA_CACHE_DIR to move the cache, NUMBA_DISABLE_JIT=1 to run every kernel as plain Python.
 """
@@ -84,32 +83,32 @@ def kernel(function: F) -> F:
 
 
 def shared_kernel(example: Any) -> Callable[[F], F]:
-    """A kernel that is compiled once for all that call it: for large ones. `example` is a value of its result."""
+    """Compile a large kernel once for all its callers. `example` is a value of its result."""
     return lambda function: _compiled(function, example)
 
 
 def _compiled(function: F, example: Any) -> F:
     if config.DISABLE_JIT:
         return function
-    folder = cache_name(Path(function.__code__.co_filename))  # the name is of now, when the sources were read
+    folder = cache_name(Path(function.__code__.co_filename))  # named now, when the sources are read
     compiled: Any
     if not parts.AVAILABLE:
         compiled = _plainly(function)
     else:
         compiled = parts.Program(function) if example is None else parts.Shared(function, folder, example)
-    compiled._cache = KernelCache(function, folder)  # what `cache=True` would do with a cache of numba's
+    compiled._cache = KernelCache(function, folder)  # as `cache=True` would set numba's own cache
     return cast(F, compiled)
 
 
 def as_python(function: F) -> F:
-    """A kernel as the Python function that it was written as: for a few lines that take a generator, which costs five
-    microseconds to hand over to compiled code.
+    """A kernel as a plain Python function: for a few lines that take a generator, because passing a generator to
+    compiled code costs five microseconds.
     """
     return cast(F, getattr(function, "py_func", function))
 
 
 def _plainly(function: F) -> Any:
-    """By numba as it is, if it has changed too much for `parts.py`: each function by itself."""
+    """Compile with plain numba, each function by itself, if its version does not fit `parts.py`."""
     return numba.jit(**{name: value for name, value in parts.OPTIONS.items() if name != "no_cfunc_wrapper"})(function)
 
 

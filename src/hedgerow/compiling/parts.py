@@ -1,15 +1,15 @@
-"""Parts and programs: each piece of a program is translated once, however deep and however often it is called.
+"""Parts and programs: LLVM translates each piece of a program once, however deep and however often it is called.
 
 Plain numba optimises and translates every function by itself and links the result into each caller, where all of it is
-optimised and translated again: a function seven calls deep, seven times. Here a function that functions call is a
-*part*: its LLVM module is neither optimised nor translated, only kept. A function that Python calls is a *program*: all
-parts that it needs are linked into it, each once, and LLVM then optimises the whole once and inlines as it sees fit.
+optimised and translated again: a function seven calls deep, seven times. Here a function that other kernels call is a
+*part*: its LLVM module is kept as it is, neither optimised nor translated. A function that Python calls is a *program*:
+it links every part that it needs once, and LLVM then optimises the whole once and inlines as it sees fit.
 
 A large function that several programs need is a *shared* program: they call it by its address, under a symbol that its
-sources determine. A program that is loaded from a file has the shared ones that it calls loaded, or compiled, first.
+sources determine. When a program is loaded from a file, the shared programs that it calls are loaded or compiled first.
 
-This extends five classes of numba, and some of the names below are private or may move. With a version of numba that it
-was not tried with, `kernels.py` falls back to plain numba: the same bits, and three times the compilation time.
+This module extends five classes of numba; some of the names it uses are private or may move. With an untested version
+of numba, `kernels.py` falls back to plain numba: the same bits, and three times the compilation time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ try:
     AVAILABLE = (0, 64) <= version_info.short < (0, 69)
 except ImportError:  # pragma: no cover - another version of numba
     AVAILABLE = False
-"""Whether this is a version of numba that all of this was tried with."""
+"""Whether this module was tested with the installed version of numba."""
 
 OPTIONS: dict[str, Any] = {
     "nopython": True,
@@ -54,7 +54,7 @@ OPTIONS: dict[str, Any] = {
 if AVAILABLE:
 
     class _Flags(Flags):
-        """Options that are compared by what is set: numba looks each of them up, 10^5 times in a compilation."""
+        """Options, compared by those that are set: numba looks up every single one, 10^5 times in a compilation."""
 
         def __hash__(self) -> int:
             return len(self._values)
@@ -66,14 +66,14 @@ if AVAILABLE:
         """The module of a part: kept as it was lowered, to be linked into programs."""
 
         def add_ir_module(self, ir_module: Any) -> None:
-            module = llvm.parse_assembly(normalize_ir_text(str(ir_module)))  # verified within the programs
+            module = llvm.parse_assembly(normalize_ir_text(str(ir_module)))  # the programs verify it
             module.data_layout = self._codegen._data_layout
             self._final_module.link_in(module)
 
         def finalize(self) -> None:
             for function in self._final_module.functions:
                 if not function.is_declaration and function.linkage.name == "external":
-                    function.linkage = "linkonce_odr"  # a program keeps what it calls and did not inline
+                    function.linkage = "linkonce_odr"  # a program keeps it if it calls it without inlining
             self._finalized = True
 
         def _get_module_for_linking(self) -> Any:
@@ -95,14 +95,14 @@ if AVAILABLE:
             super().finalize()
 
         def _finalize_final_module(self) -> None:
-            for order in self._reload_init:  # what this program calls must be there when it is loaded
+            for order in self._reload_init:  # load or compile first what this program calls
                 if isinstance(order, partial) and order.func is _publish:
                     order()
             super()._finalize_final_module()
 
     @register_pass(mutates_CFG=True, analysis_only=False)
     class _PartLowering(NativeLowering):
-        """Lower a function and leave it at that: a part has no machine code and cannot be called from Python."""
+        """Lower a function and stop there: a part has no machine code and cannot be called from Python."""
 
         _name = "hedgerow_part_lowering"
 
@@ -112,7 +112,7 @@ if AVAILABLE:
             done: bool = super().run_pass(state)
             lowered = state["cr"]
             state.library._ensure_finalized()
-            key = object()  # what numba looks an implementation up by
+            key = object()  # the key under which numba looks up an implementation
             state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
             state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=key, env=lowered.env)
             return done
@@ -156,7 +156,7 @@ if AVAILABLE:
             self._compiler._customize_flags = _Flags
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
-            # A literal 0 and a number are one signature; else everything that is called with either is compiled twice.
+            # A literal 0 and a number share one signature; otherwise numba compiles every callee for both.
             wide = [types.unliteral(kind) for kind in args]
             return super().get_call_template(wide, {name: types.unliteral(kind) for name, kind in kws.items()})
 
@@ -177,7 +177,7 @@ if AVAILABLE:
 
         def _announced(self, compiled: Any) -> Any:
             def announced(args: Any, return_type: Any) -> Any:
-                # Imported here: what this module imports is part of the name of every kernel's folder.
+                # Imported here, because every top-level import enters the name of every kernel's folder.
                 from hedgerow.compiling.announcing import announcer
 
                 with announcer.program(self):
@@ -198,7 +198,7 @@ if AVAILABLE:
             return self.part.get_overload(sig)
 
     class Shared(Program):
-        """A program for kernels as well: they call it by its address."""
+        """A program that kernels call too, by its address."""
 
         def __init__(self, function: Any, version: str, example: Any) -> None:
             """`version` stands for the sources that the function depends on, `example` is a value of its result."""
@@ -207,7 +207,7 @@ if AVAILABLE:
             self._stubs: dict[Any, object] = {}
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
-            """Known without compiling: whoever needs the address sees to that, as late as possible."""
+            """The signature, without compiling; the code that needs the address compiles, as late as possible."""
             signature = self.result(*map(types.unliteral, args))
             template = make_concrete_template(f"Shared({self.py_func.__name__})", self.py_func.__name__, [signature])
             return template, None, signature.args, kws
@@ -218,7 +218,7 @@ if AVAILABLE:
             return self._stubs[sig]
 
         def _stub(self, args: Any) -> object:
-            """What callers link: a declaration, and the order to publish the address before they are loaded."""
+            """What callers link: a declaration, and a request to publish the address before they are loaded."""
             function, key = self.py_func, object()
             library = _PartLibrary(self.targetctx.codegen(), f"shared.{function.__qualname__}")
             library.finalize()

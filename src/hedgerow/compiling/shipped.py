@@ -1,8 +1,8 @@
-"""Compiled code that came with the package: a platform wheel brings every kernel, so that nothing is compiled at all.
+"""Compiled code in the package: a platform wheel ships every kernel, and then nothing is compiled at all.
 
 It is made for TARGET, which most x86-64 processors since 2015 or so can run, and gives the same bits as code for the
-processor at hand. A processor that lacks one of NEEDED, another version of numba or Python, or a source that was
-changed finds nothing here, and compiles.
+processor at hand. If the processor lacks one of NEEDED, if numba or Python has another version, or if a source was
+changed, nothing is found here and the kernel is compiled.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any
 
 TARGET = "x86-64-v3"
 NEEDED = ("avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe")
-"""What TARGET takes for granted beyond what every x86-64 processor has."""
+"""Features that TARGET requires beyond those of every x86-64 processor."""
 FOLDER = Path(__file__).parents[1] / "compiled"
 SETTINGS = {"NUMBA_CPU_NAME": TARGET, "NUMBA_CPU_FEATURES": ""}
-"""Of the process that makes it, see `hatch_build.py`"""
+"""Environment of the process that compiles this code, see `hatch_build.py`"""
 
 
 _ignored: list[bool] = []
 
 
 def ignore() -> None:
-    """Look at none of it in this process."""
+    """Use no shipped code in this process."""
     _ignored.append(True)
 
 
 def is_usable() -> bool:
-    """Whether there is such code that is not ignored, and this processor can run it."""
+    """Whether shipped code exists, is not ignored, and runs on this processor."""
     return not _ignored and FOLDER.is_dir() and _fits()
 
 

@@ -1,7 +1,7 @@
 """Many episodes of one policy, or of one mixture, drawn in one compiled call: logs for tests, benchmarks and examples.
 
-With the same seed a policy has the episodes that a simulation would draw. A mixture chooses its policies with a stream
-of its own.
+With the same seed, a policy gets the episodes that a simulation would draw. A mixture chooses its policies with a
+stream of its own.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def play_block(
 
 
 def _play_slowly(cmdp: CMDP, world: KernelWorld, policies: list[Policy], seed: int, target: Played) -> None:
-    """Costs of classes that compiled code does not know are drawn by themselves."""
+    """Play outside compiled code, for cost classes that compiled code does not know."""
     player, steps = Player(cmdp, world, make_streams(seed)), cmdp.layout.steps
     silent = np.zeros(cmdp.layout.num_rows)
     for e, j in enumerate(target.chosen.tolist()):

@@ -1,8 +1,8 @@
-"""Drawing an episode: actions from the policy, next states from P, costs of the visited pairs.
+"""Draw an episode: actions from the policy, next states from P, costs of the visited pairs.
 
-Each of the three kinds of chance has a stream of its own, spawned from one seed, so that two learners that meet the
-same world with the same seed share what chance they can. A loop-free episode visits a pair at most once: drawing the
-costs of the visited pairs alone is the same as drawing the whole matrix G_t.
+Each of the three kinds of chance has a random stream of its own, spawned from one seed: two learners that meet the same
+world with the same seed share as much chance as they can. A loop-free episode visits a pair at most once, so drawing
+the costs of the visited pairs alone is the same as drawing the whole matrix G_t.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
 BERNOULLI, DETERMINISTIC, BETA, EMPIRICAL, OTHER = 0, 1, 2, 3, 4
-"""Kinds of costs; those of other classes are drawn by their own `sample`, outside of compiled code."""
+"""Kinds of costs; other classes draw with their own `sample`, outside compiled code."""
 KINDS = {BernoulliCosts: BERNOULLI, DeterministicCosts: DETERMINISTIC, BetaCosts: BETA, EmpiricalCosts: EMPIRICAL}
 
 
@@ -45,7 +45,7 @@ class KernelWorld(Bundle):
 
 
 class Streams(NamedTuple):
-    """The chance of a simulation; the learner's coin is its own."""
+    """The random streams of a simulation; the learner has a coin of its own."""
 
     actions: Generator
     environment: Generator
@@ -115,7 +115,7 @@ def play(
     path: Path,
 ) -> None:
     """Play `policy` (num_rows,) for an episode; writes all of its path but the losses."""
-    # Streams come one by one: a tuple of generators takes numba 10 microseconds to look at.
+    # Streams are separate arguments: numba takes 10 microseconds to inspect a tuple of generators.
     matrix = 0
     if world.cost_kind == EMPIRICAL:
         draw = costs.random()

@@ -1,7 +1,7 @@
-"""Playing policies in a CMDP, with a stream of chance for each kind of it.
+"""Play policies in a CMDP, with one random stream for each kind of chance.
 
-Costs of the four built-in classes are drawn in compiled code, pair by pair. Those of any other `CostDistribution` are
-drawn by its `sample`, the whole matrix G_t of an episode; so are all of them for learners with full feedback.
+Compiled code draws costs of the four built-in classes, pair by pair. Any other `CostDistribution` draws with its own
+`sample` the whole matrix G_t of an episode; so do all of them for learners with full feedback.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Player:
         self._policy = np.zeros(cmdp.layout.num_rows)
 
     def play(self, policy: Policy, loss: FloatArray) -> Episode:
-        """An episode under the loss (num_rows,); with full feedback it tells the losses and costs of all pairs."""
+        """Play an episode under the loss (num_rows,); with full feedback it has the losses and costs of all pairs."""
         rows, triples, costs = self._path.rows, self._path.triples, self._path.costs
-        self._policy[:] = policy.probabilities  # compiled code exists once, for arrays that can be written to
+        self._policy[:] = policy.probabilities  # kernels are compiled once, for writable arrays
         world, all_costs = self._world, None
         if self._full or world.cost_kind == OTHER:
             world = world.replace(cost_kind=OTHER)
@@ -44,7 +44,7 @@ class Player:
         return Episode.trusted(layout, rows, triples, loss[rows], costs, loss, all_costs)
 
     def _sampled(self) -> FloatArray:
-        """G_t (num_rows, m), checked: the class that draws it may be anybody's."""
+        """Draw G_t (num_rows, m) and check it: the class that draws it may be a user's."""
         costs, shape = self._cmdp.costs, (self._cmdp.num_constraints, self._cmdp.layout.num_rows)
         what = f"a cost drawn by {type(costs).__name__}.sample"
         where = self._cmdp.layout.describe_row
@@ -53,7 +53,7 @@ class Player:
 
 
 def played(cmdp: CMDP, policy: Policy | ArrayLike, rng: Generator, loss: ArrayLike | None = None) -> Episode:
-    """One episode of a policy under a loss (num_rows,), 0 by default, with all chance from one generator."""
+    """Play one episode of a policy under a loss (num_rows,), 0 by default, with all chance from one generator."""
     layout = cmdp.layout
     losses = np.zeros(layout.num_rows) if loss is None else checked_loss(layout, loss)
     chosen = policy if isinstance(policy, Policy) and policy.layout == layout else Policy(layout, policy)

@@ -1,7 +1,7 @@
-"""What an environment is: whoever can play a policy for an episode and say what happened.
+"""The protocol of environments: anything that can play a policy for an episode and report what happened.
 
-A CMDP is one, and knows the truth as well, so that runs in it are scored exactly. In any other environment (a Gymnasium
-environment, a simulator, a plant) there are only samples.
+A CMDP is one. It also knows the truth, so runs in it are scored exactly. Any other environment (a Gymnasium
+environment, a simulator, a plant) gives only samples.
 """
 
 from __future__ import annotations

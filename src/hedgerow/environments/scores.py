@@ -2,8 +2,8 @@
 
     loss += l_t^T q_t   cost_i += g_i^T q_t   violation_i += [g_i^T q_t - alpha_i]^+   worst_i = max g_i^T q_t - alpha_i
 
-never from sampled costs nor from the policy that a coin chose. All that is needed of a learner is its mixture. Learners
-that say it episode by episode and compiled loops go through the same kernels, so both give the same bits.
+never from sampled costs nor from the policy that a coin chose. A learner only has to report its mixture. Learners that
+report it episode by episode and compiled loops use the same kernels, so both give the same bits.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Occupancies:
 
     def _forward(self, policy: FloatArray) -> FloatArray:
         occupancy = np.zeros(len(policy))
-        # Copied, because compiled code exists once, for arrays that can be written to.
+        # Copied, because kernels are compiled once, for writable arrays.
         forward(self._index, self._transitions, policy.copy(), self._reach, occupancy)
         return occupancy
 
@@ -188,7 +188,7 @@ def add_scores(world: KernelWorld, loss: FloatArray, scores: Scores) -> bool:
 
 @kernel
 def keep_mark(scores: Scores, curves: Curves) -> int:
-    """After an episode: copy the sums if it is a checkpoint; returns which one, -1 if none."""
+    """Copy the sums after an episode that is a checkpoint; returns which one, -1 if none."""
     tallies = scores.tallies
     mark = tallies.next_mark
     if mark >= len(curves.marks) or tallies.played != curves.marks[mark]:

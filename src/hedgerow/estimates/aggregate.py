@@ -1,7 +1,7 @@
 """The aggregate certificate: one sum over all episodes of the learner's own policy instead of one interval per pair.
 
-In the box bound of a policy's cost the worst cases of all rows add up; the errors of rows do not. A *generation*
-freezes a function V on the states, per constraint, and then counts over the episodes that the own policy plays:
+The box bound of a policy's cost adds up the worst cases of all rows, although the errors of rows do not add up. A
+*generation* freezes a function V on the states, per constraint, and then counts the episodes that the own policy plays:
 
     n, N(r)      episodes, and visits of row r in them
     SX           = sum of c + V(x')             over their steps: cost c, next state x'
@@ -12,12 +12,12 @@ with centres g_hat, p_hat from before the episode. With y(r) = g(r) + P(r) . V o
 
     sum_r N(r) y(r) <= SX + rad(VV)             at all times, for all generations and constraints,
 
-but for a probability of delta_A (`aggregate_radius.py`). Statement, proof and what it rests on: docs/aggregate.md.
-What follows for the present policy is in `aggregate_bounds.py`.
+except with probability delta_A (`aggregate_radius.py`). docs/aggregate.md has the statement, its assumptions and the
+proof. `aggregate_bounds.py` derives a bound for the present policy.
 
-R is a bound of D and d from above. Where a cost or a row is known, its mean takes the place of what was drawn, without
-any error. V is the nominal value of the policy of the time when a generation starts, so the new ones fit the present
-policy better, while the old ones have more episodes. The last NUM_SLOTS are kept.
+R bounds D and d from above. Where a cost or a row is known, its mean replaces what was drawn, without any error. V is
+the nominal value of the policy at the start of the generation: new generations fit the present policy better, old ones
+have more episodes. The last NUM_SLOTS are kept.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ has seen little more, and fits worse.
 FIRST_START = 20
 """Own episodes before the first generation; the next ones start after half as many again."""
 LEAST_RANGE = 1e-6
-"""R may be larger than needed, but not 0."""
+"""The least R: it may be larger than needed, but not 0."""
 
 
 class AggregateNumbers(Record):
@@ -104,7 +104,7 @@ class AggregateRule(Bundle):
 
 
 def make_aggregate(layout: Layout, boxes: Boxes) -> Aggregate:
-    """Before the first episode, from the boxes of that time: centres are what is known, else uniform and 1/2."""
+    """The certificate before the first episode, from the boxes then: known values as centres, else uniform and 1/2."""
     m, sizes = boxes.cost_lower.shape[1], np.diff(layout.row_start)
     known = np.repeat(known_rows_of(layout, boxes), sizes)
     return Aggregate(
@@ -124,7 +124,7 @@ def make_aggregate(layout: Layout, boxes: Boxes) -> Aggregate:
 
 
 def no_aggregate() -> Aggregate:
-    """For learners that have none."""
+    """An empty one, for learners without a certificate."""
     none, num = np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
     return Aggregate(
         p_hat=np.zeros(0),
@@ -151,7 +151,7 @@ def make_aggregate_rule(
     ceilings: FloatArray | None = None,
     watched: IntArray | None = None,
 ) -> AggregateRule:
-    """The rule for thresholds `levels` (m,). What is known for ever is what the boxes know before the first episode."""
+    """The rule for thresholds `levels` (m,). Boxes that are points before the first episode stay known for ever."""
     m = len(levels)
     return AggregateRule(
         log_inverse_delta=float(log_inverse_delta),
@@ -232,11 +232,11 @@ def count_own_episode(
 
 @kernel
 def close_generations(aggregate: Aggregate) -> None:
-    """To be called when an own episode was cut short, or its actions were not the policy's: it cannot be counted.
+    """Stop all generations after an own episode that was cut short, or whose actions were not the policy's.
 
-    To leave it out because of what happened in it would spoil all sums to which later episodes are added. So no
-    generation counts any more. What they say of the episodes before stays true, and the next evaluation starts a new
-    one.
+    Such an episode cannot be counted. Leaving it out because of what happened in it would spoil every sum to which
+    later episodes are added. What the generations say of earlier episodes stays true, and the next evaluation starts a
+    new one.
     """
     for slot in range(len(aggregate.generation)):
         if aggregate.generation[slot] >= 0 and aggregate.closed[slot] == 0:

@@ -1,7 +1,7 @@
-"""What the aggregate certificate says of the present policy: an upper bound of its expected cost.
+"""The upper bound of the present policy's expected cost that follows from the aggregate certificate.
 
-Of the policy pi, q_hat = q^{p_hat,pi} is the nominal occupancy, and V_lo <= V^{P,g,pi} <= V_hi are its values under the
-best and the worst of the boxes. For a generation with nu = N/n and y_hat = g_hat + p_hat . V (docs/aggregate.md)
+The policy pi has the nominal occupancy q_hat = q^{p_hat,pi} and the values V_lo <= V^{P,g,pi} <= V_hi under the best
+and the worst of the boxes. For a generation with nu = N/n and y_hat = g_hat + p_hat . V (docs/aggregate.md)
 
     U_agg = sum q_hat g_hat + (SX + rad - sum N y_hat) / n
           + sum_r [ (q_hat - nu)^+ (UCB - g_hat) + (nu - q_hat)^+ (g_hat - LCB) ]
@@ -9,12 +9,12 @@ best and the worst of the boxes. For a generation with nu = N/n and y_hat = g_ha
 
     f_lo(y) = q_hat(r) V_lo(y) - nu(r) V(y),  f_hi(y) = q_hat(r) V_hi(y) - nu(r) V(y),  f_0 = p_hat . (f_lo + f_hi) / 2.
 
-The first line is the sum over own episodes, the others are what boxes say where the present policy goes more often or
-less often than the average own episode did, and of second order: a policy that stays costs nothing there.
+The first line is the sum over own episodes. The others come from the boxes where the present policy goes more often or
+less often than the average own episode did, and are of second order: a policy that stays the same pays nothing there.
 
-The second and the third line are not negative while centres lie in their boxes. So the first one, which needs no robust
-values, is computed first, and a generation that cannot help is left at that. Per constraint two generations are looked
-at: the one that was best last time, and one other in turn.
+The second and the third line are not negative while centres lie in their boxes. The first line needs no robust values
+and is computed first; a generation that cannot help ends there. Each evaluation looks at two generations per
+constraint: the one that was best last time, and one other in turn.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _fill_robust_values(
 def _other_lines(
     index: Index, boxes: Boxes, aggregate: Aggregate, scratch: AggregateScratch, slot: int, i: int
 ) -> float:
-    """What boxes say where the policy differs from the average own episode, and of second order."""
+    """The second and the third line: the boxes where the policy differs from the average own episode."""
     share, total = 1.0 / aggregate.episodes[slot], 0.0
     values, visits = aggregate.values[slot, i], aggregate.visits[slot]
     for r in range(len(scratch.q_hat)):

@@ -1,11 +1,11 @@
-"""How far the sum of a generation may be from what it estimates: the radius of the aggregate certificate.
+"""The radius of the aggregate certificate: how far the sum of a generation may be from what it estimates.
 
     rad = R min { (log + psi(l) VV) / l : l = 1/2, 1/4, ..., 2^-J },     psi(l) = -ln(1 - l) - l,     J = 14
     log = ln(J m / (delta_A w_g)),     w_g = .9 / 40 for the generations g < 40, else .1 / ((g - 39)(g - 38))
 
-The weights w_g sum to 1: the union bound over generations. 40 of them, each half as long again as the one before, are
-20 * 1.5^40 = 2 * 10^8 own episodes, so that a generation costs ln 44 = 3.8 for good, where the usual (g + 1)(g + 2)
-costs 6 at 10^5 episodes. To mix the values of l instead of taking the best would be valid as well, and gives 1 % less.
+The weights w_g sum to 1: the union bound over generations. 40 of them, each half as long again as the one before, last
+20 * 1.5^40 = 2 * 10^8 own episodes. A generation thus costs ln 44 = 3.8 for good, while the usual (g + 1)(g + 2) costs
+6 at 10^5 episodes. Mixing the values of l instead of taking the best is valid as well, and gives 1 % less.
 
     VV = 10, log = 10, R = 3   ->   71.588831,       VV = 0   ->   60
 """

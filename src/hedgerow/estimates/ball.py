@@ -21,8 +21,8 @@ The largest p.V over the ball { p : KL(P_hat || p) <= radius } is the least, ove
 and *every* nu gives an upper bound: for p in the ball, sum P_hat ln(p (nu-V) / P_hat) <= ln sum p (nu-V) (Jensen). So a
 search that stops early, or rounds, is still on the safe side. With u = nu - max V and gaps z = max V - V the best u
 has divergence(u) = sum P_hat ln(1 + z/u) + ln sum P_hat / (1 + z/u) = radius, which is about Var z / (2 (u + mean)^2):
-Newton's steps are for divergence^(-1/2), nearly a line. It is u = 0 if even there the divergence is below the radius,
-because the largest V was not seen.
+Newton's method solves for divergence^(-1/2), which is nearly a line. The best u is 0 if even there the divergence is
+below the radius, because the largest V was not seen.
 
     c = (37, 60, 7), a = 1/2: D = 4.656552;  radius 0.095720, V = (1, .4, .1): the largest p.V = 0.732114
 """

@@ -1,9 +1,8 @@
-"""The divergence balls of wide rows, beside their boxes: kept by a learner, and used in the joint cost of its policy.
+"""The divergence balls of wide rows, beside their boxes: a learner keeps them and uses them in its joint cost.
 
 A box lets each successor of a row err on its own, a ball all of them together: with ten successors the worst of the
-ball is much nearer (`ball.py`). A row is in both sets, so that for U the smaller maximum counts, row by row. A ball is
-that of the counts with which the box of its row was last made. Each ball of a law has its share of the failure
-probability.
+ball is much nearer (`ball.py`). A row is in both sets, so U takes the smaller maximum, row by row. A ball is made of
+the counts with which the box of its row was last made. Each law has one ball, with a share of the failure probability.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from hedgerow.estimates.unknowns import Laws, Unknowns
 from hedgerow.model.index import Index
 
 ACCURACY = 1e-5
-"""Of the largest p.V, as a part of the span of V: the maximum is never too small, and this is far below any radius."""
+"""Error of the largest p.V as a part of the span of V: never too small a maximum, and far below any radius"""
 
 
 UNSEEN = 1e9
@@ -46,7 +45,7 @@ class BallRule(Bundle):
     wide: NDArray[np.int8]
     """(num_rows,): 1 for the rows that have a ball"""
     log_inverse_delta: float
-    """Of each law"""
+    """ln(1/delta') of each law"""
 
 
 def wide_rows(unknowns: Unknowns, from_successors: int) -> NDArray[np.bool_]:
@@ -63,7 +62,7 @@ def make_balls(wide: NDArray[np.bool_], num_triples: int) -> Balls:
 
 
 def no_balls() -> Balls:
-    """For learners that have none."""
+    """Empty arrays, for learners without balls."""
     return make_balls(np.zeros(0, dtype=bool), 0)
 
 

@@ -12,7 +12,7 @@ three evaluations are enough in all of (p, level). The last step is Newton's: F 
 level at or beyond the root, *however good the point was*. That leaves rounding, which is added: each of the two terms
 of F is right to a few units in its last place, and so is d itself.
 
-    kl(.25, g) <= .07:   distance_above(.25, .75, .07) = 0.179089, so that g <= 0.429089
+    kl(.25, g) <= .07:   distance_above(.25, .75, .07) = 0.179089, hence g <= 0.429089
 """
 
 from __future__ import annotations

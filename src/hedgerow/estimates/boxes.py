@@ -4,18 +4,18 @@
     g_hat = S / max(1, N),   LCB = g_hat - xi,   UCB = g_hat + xi            (clipped to [0, 1] on request)
 
 The confidence set of a row is { p : lo <= p <= hi, sum p = 1 }. Its p(y) is 1 minus the others, each of which is at
-least its lo and at most its hi, so that
+least its lo and at most its hi. Therefore
 
     hi(y) <- min(hi(y), 1 - sum of the other lo),   lo(y) <- max(lo(y), 1 - sum of the other hi)
 
-changes the intervals but not the set. A row without visits may do anything, a row with one successor nothing else.
-Whatever the rounding, lo <= hi and sum lo <= 1 <= sum hi, so that no row's set is empty.
+changes the intervals but not the set. A row without visits may lead anywhere; a row with one successor leads there.
+Whatever the rounding, lo <= hi and sum lo <= 1 <= sum hi: no row's set is empty.
 
-Only rows that an episode visited change, and rows that share a law with them: `refresh_rows` is the update,
-`refresh_all` the same for a fresh start. Intervals that hold at all times (`kt`) may be older than the counts.
-`refresh_grown` makes those anew whose visits grew by 2 % since, about 50 ln T times in a run instead of T times, and
-takes of the costs what all intervals so far have in common. That is empty only if the truth has left one of them; then
-the last one stands. What is known exactly is never refreshed.
+Only rows that an episode visited change, and rows that share a law with them: `refresh_rows` updates these,
+`refresh_all` updates every row. Intervals that hold at all times (`kt`) may be older than the counts. `refresh_grown`
+rebuilds those whose visits grew by 2 % since, about 50 ln T times in a run instead of T times. For costs it keeps the
+intersection of all intervals so far. That is empty only if the truth has left one of them; then the last one stands.
+Values that are known exactly are never refreshed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Boxes(Bundle):
     cost_upper: FloatArray
     """UCB (num_rows, m)"""
     xi: FloatArray
-    """(num_rows,): the cost radius; of intervals half the width, the largest of the constraints"""
+    """(num_rows,): the cost radius; for intervals half the width, the largest over the constraints"""
     visits: IntArray
     """(num_rows,): N with which the box was made, where rows are counted and refreshed by `refresh_grown`"""
     cost_visits: IntArray
@@ -72,13 +72,13 @@ class BoxRule(Bundle):
 
 
 def make_box_rule(radii: RadiusRule, unknowns: Unknowns, clip_costs: bool, *, gradual: bool = False) -> BoxRule:
-    """The rule for what there is to estimate."""
+    """The rule for these unknowns."""
     uncertain, unknown = unknowns.uncertain.astype(np.int8), unknowns.unknown_costs.astype(np.int8)
     return BoxRule(radii, clip_costs, gradual, unknowns.laws, uncertain, unknown)
 
 
 def make_boxes(unknowns: Unknowns, *, clip_costs: bool = False) -> Boxes:
-    """The boxes before the first episode: nothing is known but what is known for ever."""
+    """The boxes before the first episode: trivial, except for what is known exactly."""
     layout, shape = unknowns.layout, unknowns.unknown_costs.shape
     lower, upper = np.zeros(layout.num_triples), np.ones(layout.num_triples)
     single = np.diff(layout.row_start) == 1
@@ -115,7 +115,7 @@ def refresh_rows(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, bo
 
 @kernel
 def refresh_grown(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes, changed: IntArray) -> int:
-    """`refresh_rows`, of those alone that have grown; returns how many rows `changed` (2 num_rows,) lists then."""
+    """`refresh_rows` for rows whose visits have grown; returns how many rows it lists in `changed` (2 num_rows,)."""
     laws, count = rule.laws, 0
     for k in range(len(rows)):
         place = laws.moves_at[rows[k]]
@@ -217,7 +217,7 @@ def _refresh_box(index: Index, counts: Counts, radii: RadiusRule, row: int, boxe
             sum_lower += lower[j]
             sum_upper += upper[j]
     for j in range(start, stop):
-        # P_hat is in the set, so neither bound may pass it: rounding could, where a radius is next to nothing.
+        # P_hat is in the set, so neither bound may pass it; rounding could, where a radius is tiny.
         p_hat = num_moves[j] / num_visits
         least, most = 1.0 - (sum_upper - upper[j]), 1.0 - (sum_lower - lower[j])
         lower[j] = min(max(lower[j], least), p_hat)
@@ -229,7 +229,7 @@ def _refresh_box(index: Index, counts: Counts, radii: RadiusRule, row: int, boxe
 def _make_room(start: np.uint64, stop: np.uint64, lower: FloatArray, upper: FloatArray) -> None:
     """Undo what rounding may have done: sum lo > 1 or sum hi < 1, by a few units in the last place.
 
-    The sums are rounded too: where they are as near to 1 as that, there is room to be made as well.
+    The sums are rounded too: sums that are this near to 1 need room as well.
     """
     sum_lower = sum_upper = 0.0
     for j in range(start, stop):

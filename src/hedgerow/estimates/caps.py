@@ -1,4 +1,4 @@
-"""Caps: how much mass each state can hold at most, by one pass through the layers from the first to the last.
+"""Caps: the largest mass that each state can hold, by one pass through the layers from the first to the last.
 
     cap(x_0) = 1,   cap(y) = max { sum_x q(x) c_y(x) : 0 <= q <= cap on X_k, sum q = 1 }   for y in X_{k+1}, where
     c_y(x) = sum_a pi(a|x) max { p(y) : p in box(x,a) } = sum_a pi(a|x) min(hi(y), 1 - sum of the other lo).
@@ -9,8 +9,8 @@ state sends more than c_y(x) of its mass to y. The maximum fills greedily, the b
 Caps are the upper occupancy bounds of COMP-UOB if no layer has more than two states (the masses of a layer are then any
 that the caps allow) or if the transitions are known. Else they are larger, but not in their order: with w(x,a,y) the
 width of a box, either kind of bound exceeds the occupancies of P, summed over a layer, by sum q(x,a) w(x,a,y) over the
-layers before, up to terms of second order in w. All caps together cost one pass over the triples, where COMP-UOB takes
-one pass for every state.
+layers before, up to terms of second order in w. All caps together cost one pass over the triples; COMP-UOB takes one
+pass for every state.
 """
 
 from __future__ import annotations

@@ -145,8 +145,8 @@ def _load_row(index: Index, lower: FloatArray, upper: FloatArray, row: int, slot
 
 @kernel
 def keep_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, columns: Columns) -> None:
-    """`load_columns` for a policy that plays mostly the same rows as before, in boxes of which few change: these are
-    handed to `update_columns` from now on.
+    """`load_columns` for a policy that plays mostly the same rows as before, in boxes of which few change. From now on
+    pass the changed ones to `update_columns`.
     """
     same = columns.kept[0] == 1
     for r in range(len(policy)):
@@ -162,7 +162,7 @@ def keep_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: Flo
 
 @kernel
 def update_columns(index: Index, lower: FloatArray, upper: FloatArray, rows: IntArray, columns: Columns) -> None:
-    """Follow the boxes of some rows, if the columns are kept."""
+    """Copy the changed boxes of some rows into the columns, if these are kept."""
     if columns.kept[0] == 0:
         return
     for r in rows:

@@ -1,4 +1,4 @@
-"""What has been seen (paper, section 3): after t episodes, for every pair (x,a), triple (x,a,x') and constraint i,
+"""Counts (paper, section 3): after t episodes, for every pair (x,a), triple (x,a,x') and constraint i,
 
     N_t(x,a)     = number of episodes that visited (x,a)
     M_t(x,a,x')  = number of these that went on to x'
@@ -7,14 +7,14 @@
 
 A world is loop-free, so a pair is visited at most once in an episode and all counts are counts of episodes. An episode
 visits one pair per layer: L rows change, nothing else is touched. Rows that share a law (`unknowns.py`) are counted at
-the first row of their class, which an episode may visit several times. All these transitions count: each is a fresh
-draw. Of their costs only the first does, because costs of one episode may depend on each other, unless they are known
-not to.
+the first row of their class, which an episode may visit several times. All these transitions count, because each is a
+fresh draw. Only the first of their costs counts, because costs of one episode may depend on each other, unless they are
+known to be independent.
 
-All recorded costs count, also of an episode that was cut short or in which a person chose an action. If that was
-decided by looking at the costs of the same episode, a pair is visited more often when the costs before it were low,
-which does no harm as long as costs of one episode are independent of each other. To leave out such episodes instead
-would be worse: the ones that are left are the cheap ones.
+All recorded costs count, even those of an episode that was cut short or in which a person chose an action. Whoever did
+that may have looked at the costs of the same episode; then a pair is visited more often after low costs. That does no
+harm as long as costs of one episode are independent of each other. Leaving out such episodes would be worse: the
+remaining ones are the cheap ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Counts(Bundle):
     num_visits: IntArray
     """N (num_rows,): episodes that visited the row"""
     num_moves: IntArray
-    """M (num_triples,): of these, the ones that went on to the successor"""
+    """M (num_triples,): those of them that went on to the successor"""
     num_costs: IntArray
     """K (num_rows,): visits whose costs count"""
     cost_sums: FloatArray

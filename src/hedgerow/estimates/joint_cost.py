@@ -4,8 +4,8 @@
     V(x) = sum_a pi(a|x) [ c_i(x,a) + max { p . V : p in box(x,a) } ]
 
 With c_i = UCB_i, and the true transitions in their boxes, U_i is at least the true cost. It is at most the paper's
-sum_{x,a} UCB_i(x,a) u(x,a), where every pair chooses its own worst transitions while here all share the same. One
-backward pass per constraint takes the place of one per state.
+sum_{x,a} UCB_i(x,a) u(x,a), where every pair chooses its own worst transitions; here all pairs share the same. One
+backward pass per constraint replaces one per state.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from hedgerow.estimates.stirling import TAIL_ERROR, half_tail, tail
 
 HALF_LOG_HALF_PI = 0.5 * log(0.5 * pi)
 ROUNDING = 5.0 * TAIL_ERROR
-"""Of o: three tails, and logarithms of less than 64"""
+"""Rounding error of o: three tails, and logarithms of less than 64"""
 LARGEST = float(np.finfo(np.float64).max)
 
 

@@ -1,7 +1,7 @@
-"""Counting a whole log at once, by the rules of `counts.py`: what rows share, and what may count.
+"""Count a whole log at once, by the rules of `counts.py` for shared laws and for costs.
 
-A transition that is not known, the last one of some episodes that were cut short, is left out: the row is not visited
-then, as far as N is concerned. Its cost may count all the same.
+In some episodes that were cut short the last transition is unknown. It is left out, and N does not count that visit;
+its cost may count all the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Unsigned positions: compiled code need not ask whether an index is negative, and loops become vector code."""
+"""Unsigned positions: compiled code need not test whether an index is negative, and loops become vector code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far estimates may be off: radii xi for mean costs and epsilon for transition probabilities (paper, section 3).
+"""Confidence radii: xi for mean costs and epsilon for transition probabilities (paper, section 3).
 
 With probability 1 - delta, |g_hat_i - g_i| <= xi(N) for all episodes, rows and constraints; with probability
 1 - 4 delta, |P_hat - P| <= epsilon(P_hat, N) for all episodes and triples; both, the clean event, with 1 - 5 delta.
@@ -11,16 +11,16 @@ N is the number of visits of the row, n- = max(1, N - 1), T the number of episod
              epsilon = sqrt(2 V iota' / N) + 7 iota' / (3 (N - 1)),   iota' = ln(4 n T/delta_P),   empirical Bernstein
              V = P_hat (1 - P_hat) N / (N - 1) the sample variance, N >= 2                         (Maurer and Pontil)
 
-    anytime  tight with N (N + 1) in the place of T: no horizon
+    anytime  tight with N (N + 1) instead of T: no horizon
 
     kt       not a radius but an interval, from a mixture of likelihood ratios: `kt.py`; no horizon either
 
-The paper unites over the episodes *and* the values of N and rounds up. The bounds depend on N alone, so that a union
-over N = 1..T, or over all N with weights 1/(N(N+1)), is enough. The budgets are the paper's: delta_G = delta and
+The paper takes a union bound over the episodes *and* the values of N and rounds up. The bounds depend on N alone, so a
+union over N = 1..T, or over all N with weights 1/(N(N+1)), is enough. The budgets are the paper's: delta_G = delta and
 delta_P = 4 delta; those of `kt` are in `shares.py`. n_pair counts rows; n counts the triples of rows with at least two
-successors, for the others have nothing to estimate. Where rows share a law, classes of rows take their place, and since
-an episode may visit a class L times, T L takes that of T. There is no m in the transition terms: transitions do not
-depend on the constraints.
+successors, because the others have nothing to estimate. Where rows share a law, classes replace rows, and T L replaces
+T, because an episode may visit a class L times. There is no m in the transition terms: transitions do not depend on the
+constraints.
 
     T = 1000, |X| = 10, |A| = 3, m = 2, delta = .05, N = 200:   xi = 0.529109, epsilon(.25) = 0.570571
 """
@@ -112,7 +112,7 @@ class Radii:
 
 @kernel
 def cost_radius(rule: RadiusRule, num_visits: int) -> float:
-    """xi of a row with N visits; 1 while N = 0, whatever the scale. Of `kt` the largest, at a mean of 1/2."""
+    """xi of a row with N visits; 1 while N = 0, whatever the scale. For `kt` the largest, at a mean of 1/2."""
     if num_visits < 1:
         return 1.0
     if rule.kind == KT:

@@ -1,10 +1,10 @@
-"""How the failure probability 5 delta of the clean event is spent when intervals are those of `kt.py`.
+"""How the intervals of `kt.py` split the failure probability 5 delta of the clean event.
 
-Everything that is to hold for ever is a supermartingale with a failure probability of its own; their sum is what
-counts. Costs decide more than transitions, so that of five parts three go to costs and two to transitions (3:2), and
-all five to costs where no transition has to be estimated. Half of the costs' parts go to the aggregate certificate
-(`aggregate.py`) where there is one, and half of the transitions' parts to the balls of wide rows (`ball.py`) where
-there are any.
+Every statement that holds for ever rests on a supermartingale with a failure probability of its own; these
+probabilities add up. Costs decide more than transitions: three of five parts go to costs and two to transitions (3:2),
+and all five go to costs where no transition has to be estimated. Half of the costs' parts go to the aggregate
+certificate (`aggregate.py`) where there is one, and half of the transitions' parts to the balls of wide rows
+(`ball.py`) where there are any.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class Shares:
     """Shares of delta; they sum to at most 5."""
 
     costs: float
-    """Of the intervals of mean costs"""
+    """Share of the intervals of mean costs"""
     transitions: float
-    """Of the boxes"""
+    """Share of the boxes"""
     aggregate: float
-    """Of the aggregate certificate"""
+    """Share of the aggregate certificate"""
     balls: float
-    """Of the balls"""
+    """Share of the balls"""
 
 
 def make_shares(unknowns: Unknowns, *, aggregate: bool = False, num_balls: int = 0) -> Shares:
-    """The shares for what there is to estimate, with or without an aggregate certificate and balls."""
+    """The shares for these unknowns, with or without an aggregate certificate and balls."""
     certain = unknowns.num_triples == 0
     costs = TOTAL if certain else COST_SHARE
     moves = TOTAL - COST_SHARE

@@ -1,6 +1,6 @@
-"""Sorting without allocation: a shell sort, whose gaps 1, 4, 13, 40, ... are gone through from a large one down to 1.
+"""Sort without allocation: a shell sort with the gaps 1, 4, 13, 40, ..., from a large one down to 1.
 
-From gap 1 it is an insertion sort, in which equal keys keep their order.
+Started at gap 1 it is an insertion sort, in which equal keys keep their order.
 """
 
 from __future__ import annotations

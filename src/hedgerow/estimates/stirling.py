@@ -4,9 +4,9 @@
     ln Gamma(x + 1/2) =      x    ln x - x + ln(2 pi)/2 + half_tail(x), half_tail(x) = -1/(24 x) + 7/(2880 x^3) - ...
 
 A sum of ln Gamma in which the large terms cancel is a sum of tails: with n = 10^9 visits they cancel to ten digits, and
-no digit is lost if they are never formed. The series (Abramowitz and Stegun, 6.1.40; with B_2k(1/2) in the place of
-B_2k for the half) are asymptotic: from `FROM_HERE` on seven terms leave less than 10^-16. Below, the definition does.
-Either is right to `TAIL_ERROR`.
+no digit is lost if they are never formed. The series (Abramowitz and Stegun, 6.1.40; for the half with B_2k(1/2)
+instead of B_2k) are asymptotic: from `FROM_HERE` on seven terms leave less than 10^-16. Below it the definition is
+used. Either is accurate to `TAIL_ERROR`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What there is to estimate in a world, after all that is known of it: laws, the rows that follow them, and how many.
+"""The unknowns of a world: which laws have to be estimated, which rows follow them, and how many there are.
 
 A *law* is the transition distribution of a row, or the distribution of its costs. Rows that share a law form a class;
-all they show is counted in one place, the first row of the class. What is known exactly is neither counted nor in any
-union bound.
+everything seen in them is counted at the first row of the class. What is known exactly is neither counted nor part of
+any union bound.
 
     num_costs      mean costs to be estimated: classes times constraints, without those that are known
     num_triples    probabilities to be estimated: triples of one row per class, with at least two successors, not known
@@ -79,8 +79,8 @@ class Unknowns:
 def make_unknowns(
     layout: Layout, num_columns: int, knowledge: Knowledge = NOTHING, *, ties: bool = False, extra: int = 0
 ) -> Unknowns:
-    """Of a layout with so many constraints; `ties` says whether what rows share is used, `extra` adds further columns
-    of which nothing is known.
+    """The unknowns of a layout with so many constraints; `ties` says whether shared laws are used, `extra` adds further
+    columns of which nothing is known.
     """
     rows = np.arange(layout.num_rows, dtype=np.int64)
     moves_at = rows if not ties or knowledge.same_transitions is None else knowledge.same_transitions

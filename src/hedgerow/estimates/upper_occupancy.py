@@ -7,12 +7,12 @@ Rows choose their p independently, so the backward pass is exact. Every target s
 pass per state (its actions share it), and the bounds of a layer may add up to more than 1. With trivial boxes every
 state is reached surely: u(x,a) = pi(a|x). A mixture of policies has no such recursion; average the bounds instead.
 
-A pass goes back through at most WINDOW layers, so that the bounds of a path cost a multiple of L and not of L^2. The
-caps of `caps.py` bound what lies before: f(x_0) <= max { q . f : q <= cap, sum q = 1 } on the layer where it ends.
-Worlds of up to WINDOW layers, and longer ones with two states in a layer, have the bounds of COMP-UOB itself.
+A pass goes back through at most WINDOW layers: the bounds of a path cost a multiple of L instead of L^2. The caps of
+`caps.py` bound what lies before: f(x_0) <= max { q . f : q <= cap, sum q = 1 } on the layer where the pass ends. Worlds
+of up to WINDOW layers, and longer ones with two states in a layer, have the bounds of COMP-UOB itself.
 
-The step of the pass is in `columns.py`. `load_columns` there is the only part that looks at boxes and policy: after it,
-`reach_of_states` may be called for any targets, as often as needed.
+The step of the pass is in `columns.py`. Only `load_columns` there reads boxes and policy; after it, `reach_of_states`
+may be called for any targets, as often as needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hedgerow.estimates.columns import Columns, sort_above, step_back
 from hedgerow.model.index import Index
 
 WINDOW = 64
-"""Departs from COMP-UOB: states that lie deeper are bounded through the caps of the layer so far before them."""
+"""Departs from COMP-UOB: deeper states are bounded through the caps of the layer this many layers before them."""
 
 
 @kernel

@@ -1,10 +1,10 @@
-"""Ways to run many cells: in this process, in processes on this machine (joblib and loky), on a Dask cluster.
+"""Backends that run many cells: in this process, in processes on this machine (joblib and loky), on a Dask cluster.
 
 All of them yield outcomes in the order in which cells finish, and none of them changes what a cell computes.
 
-A worker may die (out of memory, kill -9, a machine that is switched off). Dask runs its tasks elsewhere by itself. loky
-gives up on everything that is under way, so that we begin again with what has no outcome yet; a cell that was under way
-in two deaths then runs alone, and if it takes its process down a third time it is a failure like any other.
+A worker may die (out of memory, kill -9, a machine that is switched off). Dask then runs its tasks elsewhere by itself.
+loky gives up all running tasks; this module starts again with the cells that have no outcome yet. A cell that was
+running in two deaths runs alone, and if its process dies a third time it has failed like any other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def counted(tasks: Sequence[Task]) -> Iterator[tuple[list[Task], Counts]]:
     """The tasks with a common file of counters, and a function that reads it."""
     with tempfile.TemporaryDirectory(prefix="hedgerow-") as folder:
         path = Path(folder) / "counters"
-        # Written, not only mapped: on a full disk that is an error, while a page without a place would end the process.
+        # Written, not only mapped: on a full disk this is an error, while a page without disk space ends the process.
         disk.save(path, np.full(max(1, len(tasks)), NOT_BEGUN, dtype=np.int64).tobytes())
         counters = np.memmap(path, dtype=np.int64, mode="r+")
         numbered = [
@@ -50,13 +50,13 @@ def counted(tasks: Sequence[Task]) -> Iterator[tuple[list[Task], Counts]]:
 
 
 def serial(tasks: Iterable[Task]) -> Outcomes:
-    """One after the other, in this process."""
+    """Run the cells one after the other, in this process."""
     for task in tasks:
         yield perform(task)
 
 
 def loky(tasks: Sequence[Task], processes: int, counts: Counts, on_death: Callable[[list[Task]], None]) -> Outcomes:
-    """On `processes` processes of this machine, each with one thread; `on_death` hears which cells run again."""
+    """Run on `processes` processes of this machine, each with one thread; `on_death` gets the cells that run again."""
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     waiting = {task.number: task for task in tasks}
@@ -81,7 +81,7 @@ def loky(tasks: Sequence[Task], processes: int, counts: Counts, on_death: Callab
 
 
 def dask(tasks: Sequence[Task], scheduler: str) -> Outcomes:
-    """On the workers of a Dask scheduler, through joblib's own backend for it."""
+    """Run on the workers of a Dask scheduler, through joblib's own backend for it."""
     client = _client(scheduler)
     try:
         from distributed import KilledWorker
@@ -99,7 +99,7 @@ def dask(tasks: Sequence[Task], scheduler: str) -> Outcomes:
 def _parallel(
     tasks: Sequence[Task], *, n_jobs: int, backend: str, pre_dispatch: str = "2*n_jobs", **options: Any
 ) -> Any:
-    """A generator of outcomes. Batches of one: what is lost with a worker is as little as possible."""
+    """A generator of outcomes. Batches of one: a dying worker loses as little as possible."""
     from joblib import Parallel, delayed, parallel_config
 
     if backend == "loky":
@@ -111,7 +111,7 @@ def _parallel(
 
 @contextmanager
 def _ending(outcomes: Any) -> Iterator[Any]:
-    """Whoever stops before the last outcome means it: joblib cancels the rest, and need not warn of it."""
+    """Close the outcomes at the end. If the caller stopped early, joblib cancels the rest; its warning is ignored."""
     try:
         yield outcomes
     finally:
@@ -140,7 +140,7 @@ def _client(scheduler: str) -> Any:
     except ImportError as error:
         raise HedgerowError("a Dask cluster needs the package distributed: pip install 'hedgerow[dask]'") from error
     ours: dict[str, Any] = security().get_connection_args("client")
-    # A client that finds this out by itself takes a minute to give up.
+    # A Dask client takes a minute to find this out by itself.
     encrypted = scheduler.startswith("tls://")
     if encrypted and ours["ssl_context"] is None:
         raise InvalidInput(f"{scheduler} needs a certificate: name ca-file, cert and key in Dask's configuration")

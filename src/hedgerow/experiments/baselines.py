@@ -1,10 +1,10 @@
-"""Which safe policy to give to a learner: what the choices lose, and how much room they leave.
+"""Baselines to choose from: the loss of each safe policy, and the margin that it leaves.
 
 The Slater policy has the largest margin, and often the largest loss. A learner plays its baseline most of the time at
-first, so that for 10^5 episodes or less a policy of small loss is the better gift, even with a tenth of the margin:
-measured with losses that stay what they are. Under losses that have nothing to do with the one for which the policy was
-chosen, the margin is what counts (`examples/baselines.py`). All choices here are computed from the true world: a user
-would *have* a policy, and know its costs.
+first. Measured with losses that stay the same: for 10^5 episodes or less a policy of small loss is the better choice,
+even with a tenth of the margin. If the losses have nothing to do with the one for which the policy was chosen, the
+margin matters more (`examples/baselines.py`). All choices here are computed from the true world: a user would *have* a
+policy, and know its costs.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def _choice(name: str, cmdp: CMDP, loss: FloatArray, policy: FloatArray) -> dict
 
 
 def world_baseline(world: Any, cmdp: CMDP) -> Baseline:
-    """The baseline that a forecast for a known world is about: the world's own, by its budget, or the Slater policy."""
+    """The baseline of a forecast for a known world: the world's own, by its budget, or the Slater policy."""
     for kind, safe in own_baselines(world).items():
         return Baseline(np.array(safe.costs), NAMES[kind])
     return Baseline(np.array(offline.slater(cmdp).costs), "the Slater policy: the largest margin")
 
 
 def assumed_baseline(view: View) -> Baseline:
-    """Of somebody who has not said what the safe policy costs."""
+    """The baseline to assume when the costs of the safe policy are not given."""
     words = "an assumption: it costs half of each threshold (--baseline-costs says what it does cost)"
     return Baseline(0.5 * view.thresholds, words)

@@ -1,9 +1,9 @@
-"""From an experiment to its cells: one run each, described by plain data, with a name for people and one for machines.
+"""Split an experiment into cells: one run each, described by plain data, with a name for people and one for machines.
 
 All chance of a sweep comes from one SeedSequence. A cell takes the child that belongs to its own seed s (`spawn_key`
-(s,)), and nothing else: neither the order of the cells, nor how many there are, nor where they run. Cells that differ
-in the learner only meet the same world, the same losses and the same streams, so that learners are compared on equal
-terms. Without a root (`root_seed` None) the cell's seed is itself the seed of world, learner and adversary.
+(s,)). It does not depend on the order of the cells, on their number, or on where they run. Cells that differ in the
+learner only meet the same world, the same losses and the same streams: learners are compared on equal terms. Without a
+root (`root_seed` None) the cell's seed is itself the seed of world, learner and adversary.
 
     >>> spec = {"root_seed": 0, "seed": 3}
     >>> [int(s) for s in SeedSequence(0).spawn(4)[3].generate_state(3, "uint64")] == list(seeds_of(spec))
@@ -35,7 +35,7 @@ class CellSeeds(NamedTuple):
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One run to be."""
+    """A cell that has not run yet."""
 
     id: str
     hash: str
@@ -55,7 +55,7 @@ def seeds_of(spec: Mapping[str, Any]) -> CellSeeds:
 
 
 def cells_of(experiment: Experiment) -> tuple[PlannedCell, ...]:
-    """All cells; learners vary fastest, so that a sweep shows something of each of them early."""
+    """All cells; learners vary fastest, and a sweep shows results of each of them early."""
     folder = experiment.folder
     learners = [parts.complete_learner(item.given, folder) for item in experiment.learners]
     cells = []

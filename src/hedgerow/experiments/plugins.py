@@ -1,8 +1,8 @@
-"""The code of others on its way to workers, and in the manifest.
+"""Send plug-in code to workers, and record it in the manifest.
 
-A file travels as its text, so that a worker needs no copy of it. A class that a script has registered travels as an
-object, which joblib pickles by value. Modules do not travel: a worker imports its own, and refuses its cells if their
-source or version is another one.
+A file is sent as its text: a worker needs no copy of it. A class that a script has registered is sent as an object,
+which joblib pickles by value. Modules are not sent: a worker imports its own, and refuses its cells if their source or
+version differs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TABLES: Mapping[str, Registry] = {
 
 @dataclass(frozen=True)
 class Luggage:
-    """What a worker needs besides the description of a cell."""
+    """The plug-in code that a worker needs besides the description of a cell."""
 
     files: tuple[tuple[str, str], ...] = ()
     """(path, text)"""
@@ -36,7 +36,7 @@ class Luggage:
 
 
 class Packer:
-    """Packs the luggage of many cells, whose parts repeat."""
+    """Packs the plug-in code of many cells, whose parts repeat."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -66,7 +66,7 @@ def _luggage(foreign: Mapping[str, Part], folder: Path) -> Luggage:
 
 
 def unpack(luggage: Luggage) -> None:
-    """Load what has come with a cell; what is here already is not loaded again."""
+    """Load the plug-in code of a cell, unless it is loaded already."""
     for path, text in luggage.files:
         loading.load_text(text, path)
     for kind, name, target, origin in luggage.registered:
@@ -78,7 +78,7 @@ def unpack(luggage: Luggage) -> None:
 
 
 def record(specs: Iterable[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
-    """What to keep of plug-ins beside the results: where each comes from and, for files, its text."""
+    """What to store about plug-ins beside the results: the origin of each and, for files, its text."""
     found: dict[str, Any] = {}
     for spec in specs:
         for kind in TABLES:

@@ -1,9 +1,9 @@
-"""The pre-flight of a problem: what a world asks of a learner, before a run of hours is started on it.
+"""The pre-flight of a problem: what a world demands of a learner, before a run of hours starts.
 
 feasible?       rho = max_q min_i alpha_i - g_i^T q, with the weights theta that prove it: for theta in the simplex
                 no policy has theta^T G q below min_q theta^T G q, which backward induction computes exactly
-thresholds      alpha_i means something between the least cost that the other constraints allow and the largest cost
-                of any policy: below there is no feasible policy, above every policy keeps to it
+thresholds      alpha_i is meaningful between the least cost that the other constraints allow and the largest cost of
+                any policy: below it no policy is feasible, above it every policy is
 radii           visits of a pair until the radii say more than the trivial bound, and episodes until then if actions
                 are drawn uniformly; learners that prefer some actions need longer for the others
 time, memory    of a short run of each learner in this world, on this machine
@@ -44,7 +44,7 @@ SMALLEST_GAIN = 1e-9
 
 
 class Range(NamedTuple):
-    """Of one threshold."""
+    """The meaningful range of one threshold."""
 
     name: str
     threshold: float
@@ -116,7 +116,7 @@ def _certificate(cmdp: CMDP, best: offline.SlaterPoint) -> str:
 
 
 def threshold_ranges(cmdp: CMDP) -> list[Range]:
-    """For each constraint, between what its threshold means something."""
+    """The meaningful range of each threshold."""
     layout, found = cmdp.layout, []
     for i, name in enumerate(cmdp.constraint_names):
         cost = cmdp.mean_costs[i]
@@ -141,7 +141,7 @@ def _least_with_others(cmdp: CMDP, i: int) -> float | None:
 
 
 def informative_radii(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str, Any]]:
-    """For each kind of radii: visits, and episodes under the uniform policy, until they say something."""
+    """Visits, and episodes under the uniform policy, until each kind of radii is informative."""
     layout = cmdp.layout
     often = row_occupancy(layout, occupancy(layout, cmdp.transitions, uniform_policy(layout)))
     often = often[often > 0.0]
@@ -224,7 +224,7 @@ def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]
 
 
 def num_bytes(value: Any) -> int:
-    """Of all arrays in a tree of tuples, bundles and records."""
+    """The bytes of all arrays in a tree of tuples, bundles and records."""
     if isinstance(value, Bundle):
         value = tuple(value.as_dict().values())
     if isinstance(value, tuple):
@@ -234,7 +234,7 @@ def num_bytes(value: Any) -> int:
 
 
 def process_bytes() -> int | None:
-    """The largest memory that this process has had, where the system tells."""
+    """The peak memory of this process, where the system reports it."""
     try:
         import resource
     except ImportError:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 REFRESH = 0.25
 """Seconds between two looks at the counters."""
 MOST_LINES = 16
-"""Of cells under way."""
+"""Lines for running cells, at most"""
 
 
 def watcher(quiet: bool, patience: float = 0.0) -> Listener:
-    """The right one for where the output goes; `patience` is the least number of seconds between two plain lines."""
+    """The listener that suits the output; `patience` is the least number of seconds between two plain lines."""
     if quiet:
         return Quiet()
     return Display() if sys.stderr.isatty() else Lines(patience)
@@ -42,7 +42,7 @@ def damage_line(reasons: Mapping[str, str]) -> str:
 
 
 class Quiet(Listener):
-    """Tells what nobody expects, and nothing else."""
+    """Reports only what is unexpected."""
 
     speaks = False
 
@@ -51,7 +51,7 @@ class Quiet(Listener):
 
 
 class Lines(Listener):
-    """A plain line for everything that happens; of cells that end well, one in `patience` seconds and the last."""
+    """Prints a plain line for each event; for cells that end well, one per `patience` seconds and the last."""
 
     def __init__(self, patience: float = 0.0) -> None:
         self.begun, self.done, self.total = time.monotonic(), 0, 0
@@ -85,7 +85,7 @@ def _say(words: str) -> None:
 
 
 class Display(Listener):
-    """A live display: all episodes together, and a line for each cell under way."""
+    """A live display: all episodes together, and a line for each running cell."""
 
     def __init__(self) -> None:
         self.screen = Screen(error=True)

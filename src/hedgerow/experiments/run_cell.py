@@ -1,6 +1,6 @@
 """`run_cell`: from the description of a cell to its scores. A pure function: the same description, the same bits.
 
-Beside what every cell has, a description may say how closely to look:
+Besides the keys of every cell, a description may say how closely to watch:
 
     "marks": 40                                                          about so many checkpoints instead of 200
     "watch": {"audit": true, "notes": true, "estimator": true}           options of the learner's own watcher
@@ -27,7 +27,7 @@ Tick = Callable[[int], None]
 
 
 class CellRun(NamedTuple):
-    """What a cell leaves."""
+    """The result of a cell."""
 
     run: Run
     seconds: dict[str, float]

@@ -1,4 +1,4 @@
-"""An experiment file, read strictly: what is unknown, missing or of the wrong kind is an error with line and field.
+"""Read an experiment file strictly: an unknown, missing or wrong entry is an error with line and field.
 
     title = "Two learners, one world"       # text, optional; so is description
     seed = 0                                # the one number that all chance comes from (default 0)
@@ -76,7 +76,7 @@ class Experiment:
 
     @property
     def name(self) -> str:
-        """Short and safe as the name of a directory."""
+        """A short name that is safe for a directory."""
         return Path(self.source.name).stem
 
     @property
@@ -129,7 +129,7 @@ def parse(source: Source) -> Experiment:
 
 
 class _Reader:
-    """Takes entries out of the data and turns mistakes into errors with a line."""
+    """Reads entries of the data and turns mistakes into errors with a line."""
 
     def __init__(self, source: Source, data: Mapping[str, Any]) -> None:
         self.source, self.data = source, data
@@ -249,7 +249,7 @@ def _try_learner(part: Part, cmdp: Any, world: Part, label: str, experiment: Exp
 
 
 def _placed(experiment: Experiment, item: Ingredient, action: Callable[..., Any], *arguments: Any) -> Any:
-    """What `action` makes of its arguments; its mistakes get a line."""
+    """The result of `action`; its mistakes get a line."""
     try:
         return action(*arguments)
     except Misfit as error:

@@ -1,13 +1,13 @@
 """The text of an experiment, and where in it something stands.
 
 tomllib names line and column of a syntax error, but forgets the lines of what it has read. A mistake of meaning is
-found later, by its path (`learner`, 1, `preset`), so that the text is searched again for the line of that key:
+found later, by its path (`learner`, 1, `preset`). The text is then searched for the line of that key:
 
     >>> text = "seeds = 2\\n[[learner]]\\nname = 's-ops'\\n[[learner]]\\npreset = 'sharp'\\n"
     >>> line_of(text, ("learner", 1, "preset")), line_of(text, ("learner", 1, "name")), line_of(text, ("seeds",))
     (5, 4, 1)
 
-A key that is missing is looked for in vain, and the line of its table is given.
+For a missing key, the line of its table is given.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Where = tuple[str | int, ...]
 """A path into the data: keys, and numbers (from 0) of the entries of a list."""
 
 LARGEST = 2**22
-"""Bytes of a file."""
+"""Bytes of a file, at most"""
 DEEPEST = 32
-"""Levels of tables and lists in each other."""
+"""Levels of nested tables and lists, at most"""
 LARGEST_BITS = 1024
-"""Of a whole number: about as large as a float can be."""
+"""Bits of a whole number, at most: about as large as a float can be"""
 
 _TABLE = re.compile(r"""^\s*(\[\[?)\s*["']?([\w-]+)["']?\s*\]""")
 _KEY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*(?:\.|=)""")
@@ -41,7 +41,7 @@ _TRIPLE_QUOTES = re.compile(r'"""|' + "'''")
 
 @dataclass(frozen=True)
 class Source:
-    """An experiment as somebody wrote it."""
+    """The text of an experiment, and where it comes from."""
 
     name: str
     """How to call it in messages: the file, or the name of one that ships with the package"""

@@ -1,9 +1,9 @@
-"""`sweep`: run the cells of an experiment that have no result yet, and keep the books.
+"""`sweep`: run the cells of an experiment that have no result yet, and store results and the manifest.
 
-A cell is finished when its file is in the directory, whole to the last bit and that of this very run; nothing else
-counts. A file that is damaged, or that of another run, is made again. So a sweep may end at any moment, by Ctrl-C or by
-a power cut, and the next call continues with what is missing. This process alone writes into the directory; times,
-attempts and errors go into the manifest, at most once a second.
+A cell is finished when its file is in the directory, intact and from this very run; nothing else counts. A file that is
+damaged, or from another run, is made again. So a sweep may end at any moment, by Ctrl-C or by a power cut, and the next
+call continues with what is missing. Only this process writes into the directory; times, attempts and errors go into the
+manifest, at most once a second.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ BETWEEN_NOTES = 1.0
 
 
 class Listener:
-    """Hears what happens in a sweep; this one keeps silent."""
+    """Receives the events of a sweep; this one ignores them."""
 
     speaks: ClassVar[bool] = True
-    """Whether people want to read what is going on"""
+    """Whether to print progress for people"""
 
     def warm(self) -> None:
         """Kernels are being compiled or loaded, before the workers start."""
 
     def damaged(self, reasons: Mapping[str, str]) -> None:
-        """The files of these cells cannot be trusted, for these reasons; they are run again."""
+        """The files of these cells cannot be trusted, for these reasons; the cells are run again."""
 
     def start(self, cells: Sequence[PlannedCell], num_skipped: int, counts: Counts) -> None:
-        """These cells are going to run; `counts` tells, at any time, the episodes done by each of them."""
+        """These cells are going to run; `counts` returns, at any time, the episodes done by each of them."""
 
     def finish(self, cell: PlannedCell, outcome: CellOutcome) -> None:
         """A cell has ended, well or not."""
@@ -85,7 +85,7 @@ class Workers:
 
 @dataclass(frozen=True)
 class Tally:
-    """What a sweep came to."""
+    """The outcome of a sweep."""
 
     directory: Path
     total: int
@@ -94,11 +94,11 @@ class Tally:
     done: int
     """Finished by this call"""
     failed: dict[str, str]
-    """By cell: why"""
+    """The reason, by cell"""
     seconds: float
     interrupted: bool = False
     damaged: Mapping[str, str] = field(default_factory=dict)
-    """By cell whose file was there, but could not be trusted, so that it was run again: why"""
+    """The reason, by cell, why an existing file could not be trusted and the cell was run again"""
 
     @property
     def complete(self) -> bool:
@@ -114,9 +114,9 @@ def sweep(
     only: Sequence[str] = (),
     watch: Listener | None = None,
 ) -> Tally:
-    """Run what is not finished yet. `only` are ids of cells, `resume` allows a directory that was begun before.
+    """Run the unfinished cells. `only` are ids of cells, `resume` allows a directory that was begun before.
 
-    An interrupt ends the call with `interrupted`, not with an exception: what is finished is kept.
+    An interrupt ends the call with `interrupted`, not with an exception: finished cells are kept.
     """
     cells = cells_of(experiment)
     about = {
@@ -255,7 +255,7 @@ def _run(
 
 
 def _warm(tasks: Sequence[Task], shown: bool) -> None:
-    """Compile, or load, every kernel once, so that the processes find them in the cache and do not all compile."""
+    """Compile or load every kernel once: worker processes then find them in the cache and need not compile."""
     samples = {
         (task.spec["learner"]["name"], task.spec["adversary"]["name"] == Pursuit.kind, "watch" in task.spec): task
         for task in tasks
@@ -273,7 +273,7 @@ def _cores() -> int:
 
 
 class _Books:
-    """Writes files at once and notes for the manifest now and then."""
+    """Writes result files at once, and the manifest now and then."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -286,9 +286,9 @@ class _Books:
         self._attempts.update(ids)
 
     def enter(self, cell: PlannedCell, outcome: CellOutcome) -> None:
-        """Keep what a cell came to: its files first, then the note."""
+        """Store the outcome of a cell: its files first, then its entry in the manifest."""
         for path, content in outcome.files.items():
-            # Whatever stands there is not a finished cell: those were not run.
+            # An existing file is no finished cell: finished ones were not run.
             disk.save(self.directory / path, content, overwrite=True)
         note: dict[str, Any] = {
             "status": "failed" if outcome.failed else "done",

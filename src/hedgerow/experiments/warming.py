@@ -1,4 +1,4 @@
-"""Compiling what is needed before it is needed: one line, one bar, and two processes where there are two cores."""
+"""Compile kernels before they are needed: with one line, one bar, and two processes where there are two cores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMPANION = ("-m", "hedgerow", "compile", "--only", "projection", "--quiet")
 
 @contextmanager
 def compiled_together(*, alone: bool = False, shown: bool = True) -> Iterator[None]:
-    """Meanwhile kernels are compiled: those of the projection by another process, unless `alone`."""
+    """Compile kernels inside this block; another process compiles those of the projection, unless `alone`."""
     from numba import config
 
     from hedgerow.compiling import ahead, parts
@@ -40,7 +40,7 @@ def compiled_together(*, alone: bool = False, shown: bool = True) -> Iterator[No
 
 
 def _compile_loop() -> None:
-    """Compile the loop of simulations from its outermost kernel inwards: what the companion compiles is innermost."""
+    """Compile the loop of simulations from its outermost kernel inwards: the companion compiles the innermost ones."""
     from hedgerow.learners.mirror.watcher import MirrorWatcher
     from hedgerow.simulation.run import Simulation
 
@@ -51,7 +51,7 @@ def _compile_loop() -> None:
 
 
 def compile_projection() -> None:
-    """Compile the projection of learners, which is shared by all that they do."""
+    """Compile the projection of learners, which all their programs share."""
     from numba import config, typeof
 
     from hedgerow.learners.mirror.step import project_weights

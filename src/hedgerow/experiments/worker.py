@@ -1,7 +1,7 @@
-"""What a process does with a cell: run it, and hand back the content of its files.
+"""The worker: run a cell, and return the content of its files.
 
-The content travels to the one process that owns the directory of results. So workers need no common file system, a
-worker that outlives its sweep cannot write into it, and an error is an answer like any other.
+A worker sends the content to the one process that owns the directory of results. So workers need no common file system,
+a worker that outlives its sweep cannot write into it, and an error is an answer like any other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOT_BEGUN = -1
 
 @dataclass(frozen=True)
 class Task:
-    """A cell on its way to a worker."""
+    """A cell that is sent to a worker."""
 
     id: str
     spec: dict[str, Any]
@@ -37,31 +37,31 @@ class Task:
     """Where the files that the cell names are looked for"""
     trace: bool
     version: str
-    """Of hedgerow, in the process that gives the order"""
+    """The version of hedgerow in the process that sends the task"""
     number: int = 0
     """Its place in the counters"""
     counters: str = ""
-    """A file of one int64 per task: episodes done; empty if nobody looks (another machine)"""
+    """A file of one int64 per task: episodes done; empty if nothing reads it (another machine)"""
     parent: int = 0
-    """The process to work for: without it the worker ends; 0 to go on in any case"""
+    """The process to work for; if it ends, the worker ends; 0 to go on in any case"""
     luggage: Luggage = field(default_factory=Luggage)
-    """The code of others that the cell needs"""
+    """The plug-in code that the cell needs"""
 
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """What became of a cell."""
+    """The outcome of a cell."""
 
     id: str
     number: int
     files: dict[str, bytes]
-    """By path below the directory of results; empty if it failed"""
+    """The content of its files, by path below the directory of results; empty if it failed"""
     seconds: dict[str, float]
     worker: str
     error: str = ""
     """One line"""
     details: str = ""
-    """The traceback of an error that nobody foresaw"""
+    """The traceback of an unexpected error"""
 
     @property
     def failed(self) -> bool:
@@ -69,7 +69,7 @@ class CellOutcome:
 
 
 def perform(task: Task) -> CellOutcome:
-    """Run the cell of `task`; whatever goes wrong is part of the outcome."""
+    """Run the cell of `task`; an error becomes part of the outcome."""
     begun = time.perf_counter()
     _leave_interrupts_to(task.parent)
     try:
@@ -91,7 +91,7 @@ def _failure(task: Task, begun: float, error: str, details: str) -> CellOutcome:
 
 
 def _leave_interrupts_to(parent: int) -> None:
-    """A terminal sends Ctrl-C to everybody; the process that owns the sweep answers, and ends its workers in order."""
+    """Ignore Ctrl-C, which a terminal sends to all processes; the one that owns the sweep ends its workers in order."""
     if parent and parent != os.getpid() and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -109,7 +109,7 @@ def _check_version(expected: str) -> None:
 
 
 def _counter(task: Task) -> Tick:
-    """A function that notes the episodes done, and ends the process if nobody waits for it any more."""
+    """A function that notes the episodes done, and ends this process if its parent has ended."""
     counters = np.memmap(task.counters, dtype=np.int64, mode="r+") if task.counters else None
 
     def note(done: int) -> None:

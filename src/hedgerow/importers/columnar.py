@@ -1,7 +1,7 @@
-"""Where tables come from: files, data frames of other packages, and plain arrays, all as columns of Arrow.
+"""Read tables from files, data frames of other packages, and plain arrays, all as columns of Arrow.
 
-Arrow is what they have in common: pandas, polars, DuckDB and others hand their tables over without a copy and without
-being imported here. Of a file only the columns that are needed are read.
+Arrow is their common format: pandas, polars, DuckDB and others pass their tables on without a copy, and are not
+imported here. Only the needed columns of a file are read.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from hedgerow.errors import FileFormatError, InvalidInput
 
 KINDS = "the path of a CSV, Parquet or Arrow file, a table of pyarrow, pandas or polars, a mapping {column: values}"
 MORE_KINDS = {"log": ", or a sequence of hedgerow Episodes"}
-"""What else is taken, by what the table is."""
+"""Further kinds that are accepted, by the name of the table"""
 
 
 class Source(NamedTuple):
     """A table that has not been read yet."""
 
     names: tuple[str, ...]
-    """Of its columns"""
+    """The names of its columns"""
     read: Callable[[Sequence[str]], Any]
     """A `pyarrow.Table` of some of them"""
 
@@ -136,7 +136,7 @@ def _from_ipc(path: str, what: str, *, stream: bool) -> Source:
 
 
 def _parsed(read: Callable[[], Any], path: str, what: str) -> Any:
-    """What pyarrow makes of a file that may hold anything."""
+    """Read a file with pyarrow; it may hold anything."""
     import pyarrow as pa
 
     try:

@@ -1,12 +1,12 @@
-"""Finite-horizon MDPs as people have them, checked and brought into one shape.
+"""Finite-horizon MDPs as users have them, checked and brought into one shape.
 
 States s in 0..S-1, actions a in 0..A-1, steps k in 0..H-1. In step k the process in s under a moves to s' with
 probability P_k(s'|s,a), at loss l_k(s,a) and mean costs g_{i,k}(s,a), all in [0, 1]. Each of P, l, g may be the same in
 all steps or differ between them; the transitions may be dense or sparse. Two things need no table entries:
 
 - *absorbing* states, in which the process has ended: they lead to themselves at loss 0 and cost 0;
-- *unavailable* actions, which do exactly what the first available action of their state does (an alias), so that every
-  state has A rows although it offers fewer choices.
+- *unavailable* actions, which do exactly what the first available action of their state does (an alias): every state
+  has A rows although it offers fewer choices.
 
 Entries of the tables for absorbing states and unavailable actions are never read and may hold anything.
 
@@ -123,7 +123,7 @@ def finite_horizon(
 
 @dataclass(frozen=True)
 class _Places:
-    """Says in words where in a table an entry stands."""
+    """Describes the place of an entry in a table."""
 
     horizon: int
     state_names: tuple[str, ...]

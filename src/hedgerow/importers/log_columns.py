@@ -1,7 +1,7 @@
 """The columns of a log as arrays of numbers, line by line: labels become numbers, and nothing is guessed.
 
-A value that is missing (null or NaN) is -1 among whole numbers and NaN among costs: whether it may be is for the caller
-to say. Whatever else is wrong is refused with its place: episode, step and line, lines counted from 0.
+A missing value (null or NaN) is -1 among whole numbers and NaN among costs; the caller decides whether it may be
+missing. Anything else that is wrong is refused with its place: episode, step and line, lines counted from 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MISSING = -1
 
 
 class Columns:
-    """The columns that a log has, under the names that it should have them."""
+    """The columns of a log, under the names of the format."""
 
     def __init__(self, source: Source, known: Sequence[str], renamed: Mapping[str, str] | None) -> None:
         """`known` are the names of the format, `renamed` says how some of them are called in the source."""
@@ -38,7 +38,7 @@ class Columns:
         self.num_lines: int = self._table.num_rows
 
     def own(self, name: str) -> str:
-        """How the log calls it."""
+        """The name of a column in the log."""
         return self._own.get(name, name)
 
     def __contains__(self, name: object) -> bool:

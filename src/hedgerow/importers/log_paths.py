@@ -1,6 +1,6 @@
-"""From the lines of a log to its episodes: put in order, and checked to be paths of the world that the log is of.
+"""Turn the lines of a log into episodes: sort them, and check that they are paths of the log's world.
 
-All checks look at whole arrays: a million steps take about a second.
+All checks work on whole arrays: a million steps take about a second.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Steps(NamedTuple):
 
 
 def cost_columns(view: View) -> tuple[str, ...]:
-    """What the columns of costs are called: like the constraints, unless that is the name of another column."""
+    """The names of the cost columns: those of the constraints, unless another column has that name."""
     return tuple(f"cost:{name}" if name in PLAIN else name for name in view.constraint_names)
 
 
@@ -101,7 +101,7 @@ class Lines:
         )
 
     def name_of(self, code: int) -> str:
-        """An episode as the log calls it."""
+        """The name of an episode in the log."""
         return shown(self._ids[code].as_py())
 
     def where(self, line: int) -> str:
@@ -114,7 +114,7 @@ class Lines:
 
 
 def refuse_missing(name: str, missing: BoolArray, where: Any) -> None:
-    """Every line needs a value of this column."""
+    """Refuse a line that has no value in this column."""
     if missing.any():
         raise InvalidInput(f"there is no {name} at {where(int(np.flatnonzero(missing)[0]))}; every line needs one")
 
@@ -142,7 +142,7 @@ def steps_of_table(view: View, columns: Columns, costs_count: bool | None, open_
 
 
 def _rows(view: View, columns: Columns, lines: Lines) -> IntArray:
-    """In the order of the lines."""
+    """The rows (state and action), in the order of the lines."""
     layout, pairs = view.layout, "state" in columns or "action" in columns
     if "row" in columns:
         rows = columns.whole("row", layout.num_rows, lines.where)
@@ -184,7 +184,7 @@ def _check_layers(layout: Layout, rows: IntArray, lines: Lines) -> None:
 
 
 def _triples(layout: Layout, rows: IntArray, next_state: IntArray, lines: Lines) -> IntArray:
-    """What each step led to: the state of the following one, at the end of an episode `next_state`."""
+    """The transition of each step: to the state of the following step, or to `next_state` at the end of an episode."""
     targets = np.full(len(rows), MISSING, dtype=np.int64)
     targets[:-1] = rows[1:] // layout.num_actions
     last = lines.starts[1:] - 1
@@ -235,7 +235,7 @@ def _counted(view: View, columns: Columns, lines: Lines, complete: BoolArray, co
 
 
 def _refuse_unsaid(unsaid: BoolArray, what: Callable[[int], str]) -> None:
-    """Costs of some episodes cannot be left out without a word: those that remain would be a selection."""
+    """Refuse to leave out the costs of some episodes silently: the remaining ones would be a selection."""
     if unsaid.any():
         count = int(unsaid.sum())
         more = f", and {count - 1} more" if count > 1 else ""
@@ -247,7 +247,7 @@ def _refuse_unsaid(unsaid: BoolArray, what: Callable[[int], str]) -> None:
 
 
 def _costs(view: View, columns: Columns, lines: Lines, counted: BoolArray) -> FloatArray:
-    """(steps, m); not looked at if none count."""
+    """(steps, m): the costs; not read if none count."""
     names = cost_columns(view)
     costs = np.full((len(lines.order), len(names)), np.nan)
     if not counted.any():

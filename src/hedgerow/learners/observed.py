@@ -1,7 +1,7 @@
 """What a learner has seen of a world: counts, radii, and the bounds that follow from them.
 
-The kernels are those of `hedgerow.estimates`. The loss is one more column beside the m costs: its means and bounds
-come from the same code.
+The kernels are those of `hedgerow.estimates`. The loss is one more column beside the m costs; the same code computes
+its means and bounds.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Observed:
                 f"or use radii={WITHOUT_HORIZON[0]!r} with episodes=None"
             )
         seen = np.column_stack((episode.costs, episode.losses))
-        rows = episode.rows.copy()  # kernels are compiled for arrays that can be written to
+        rows = episode.rows.copy()  # kernels are compiled for writable arrays
         laws = self._rule.laws
         record(self._index, laws, self._counts, rows, episode.triples.copy())
         if episode.costs_count:

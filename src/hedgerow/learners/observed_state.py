@@ -1,8 +1,8 @@
-"""Arrays that claim to be the state of `Observed`: what they must look like for counts of real episodes.
+"""Check arrays that claim to be the state of `Observed`: can they be counts of real episodes?
 
 Every episode visits one row of the first layer and goes on layer by layer unless it was aborted; every visit leads
-somewhere; each cost and loss lies in [0, 1]. Arrays for which that is impossible are refused, so that a damaged or
-foreign file never becomes a learner with wrong bounds.
+somewhere; each cost and loss lies in [0, 1]. Arrays that contradict this are refused: a damaged or foreign file never
+becomes a learner with wrong bounds.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def checked_state(layout: Layout, num_columns: int, state: Mapping[str, NDArray[
 
 
 def _check_flow(layout: Layout, added: int, visits: IntArray, moves: IntArray) -> None:
-    """Visits of the first layer are episodes; a visit moves on; who is visited was moved to, unless aborted there."""
+    """Check that episodes visit the first layer, visits move on, and no state has more visits than arrivals."""
     A = layout.num_actions
     of_state = visits.reshape(-1, A).sum(axis=1)
     arrivals = np.bincount(layout.successor, weights=moves, minlength=layout.num_states)[1:-1]

@@ -1,12 +1,12 @@
-"""One at a time: who is at work on a learner.
+"""The lock of a learner: one operation at a time.
 
 Compiled code works on the arrays of a learner while other threads run. Two calls at once would read torn numbers and
-write beyond the ends of arrays, so every operation first asks for its turn. Nobody waits: a call that finds another one
-at work is refused and changes nothing. Different learners know nothing of each other.
+write beyond the ends of arrays, so every operation first takes the lock, its turn. No call waits: one that finds
+another at work is refused and changes nothing. Each learner has its own lock.
 
-A simulation has its turn from its first episode to its last. Between its steps the learner is at *rest*: whatever the
-simulating thread calls then, such as `save` from an adversary, finds whole episodes and is let in. Inside any other
-operation nobody is, not even a signal handler of the same thread.
+A simulation holds it from its first episode to its last. Between its steps the learner is at *rest*: a call of the
+simulating thread, such as `save` from an adversary, then finds whole episodes and is allowed. Inside any other
+operation no call is allowed, not even from a signal handler of the same thread.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Work:
 
 
 Turn = dict[int, Work]
-"""What is at work on one learner: at most one entry. It belongs to that learner alone and is never copied."""
+"""The operation that is at work on one learner: at most one entry. It belongs to that learner and is never copied."""
 
 
 def in_turn(what: str, *, rests: bool = False) -> Callable[[F], F]:
-    """Make a function of a learner, its first argument, the operation `what`, which takes its turn."""
+    """Decorate a function whose first argument is a learner: it becomes the operation `what` and takes its turn."""
 
     def decorate(function: F) -> F:
         @wraps(function)
@@ -47,7 +47,7 @@ def in_turn(what: str, *, rests: bool = False) -> Callable[[F], F]:
             turn: Turn = learner.turn
             mine, outer, refused = Work(what, get_ident(), rests), None, False
             try:
-                owner = turn.setdefault(NOW, mine)  # one step for the interpreter: no other thread comes between
+                owner = turn.setdefault(NOW, mine)  # atomic: no other thread comes between
                 if owner is not mine:
                     if not owner.rests or owner.thread != mine.thread:
                         refused = True
@@ -56,7 +56,7 @@ def in_turn(what: str, *, rests: bool = False) -> Callable[[F], F]:
                     turn[NOW] = mine
                 return function(learner, *args, **kwargs)
             finally:
-                # Nothing is called from here on, so that Ctrl-C is heard before or after, never between.
+                # No call from here on: Ctrl-C is handled before or after, never between.
                 if not refused and NOW in turn and turn[NOW] is mine:
                     if outer is None:
                         del turn[NOW]

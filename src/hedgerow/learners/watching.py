@@ -1,8 +1,8 @@
-"""Watching a learner: what a family that has a proof can offer to a simulation, which alone knows the truth.
+"""Watchers: they check the proofs of a learner during a simulation, which alone knows the truth.
 
-A learner with the ability `Watched` hands out a `Watcher` for a run. The simulation tells it, episode by episode, what
-was planned, learnt and closed; whatever it has seen comes back as columns at the checkpoints and as facts of the run. A
-`Compiled` watcher also runs whole blocks of episodes by itself, and must leave the same scores, bit for bit.
+A learner that is `Watched` returns a `Watcher` for a run. The simulation tells it, episode by episode, what was
+planned, learnt and closed; the watcher returns columns at the checkpoints and facts of the run. A `Compiled` watcher
+also runs whole blocks of episodes by itself, and must leave the same scores, bit for bit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hedgerow.model.cmdp import CMDP
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What a run takes place on: the true world, the scores so far, the streams of chance."""
+    """What a run works with: the true world, the scores so far, the random streams."""
 
     cmdp: CMDP
     world: KernelWorld
@@ -33,10 +33,10 @@ class Stage:
 
 
 class Watcher(Protocol):
-    """Stands beside a run and looks at the learner from outside."""
+    """Observes the learner of a run from outside."""
 
     def ready(self) -> None:
-        """Called before episodes are played: refuse a learner that cannot go on, finish what an interrupt left open."""
+        """Before episodes are played: refuse a learner that cannot go on, finish what an interrupt left open."""
 
     def planned(self) -> None:
         """A plan was made, and its scores have been added."""
@@ -57,7 +57,7 @@ class Watcher(Protocol):
         """What was kept at the first `reached` checkpoints: arrays (reached,) by name."""
 
     def facts(self, comparator: FloatArray) -> Mapping[str, float | int | None]:
-        """What is one number per run; `comparator` is q* (num_rows,)."""
+        """The facts of the run, one number each; `comparator` is q* (num_rows,)."""
 
 
 @runtime_checkable
@@ -81,7 +81,7 @@ class Compiled(Protocol):
 
 
 class Nobody:
-    """The watcher of learners that offer none."""
+    """The watcher of learners that have none of their own."""
 
     def ready(self) -> None:
         return

@@ -18,9 +18,9 @@ from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.workspace import Workspace
 
 RIDGE = 1e-13
-"""Relative to the curvature: decides between duplicate constraints."""
+"""Relative to the curvature; it decides between duplicate constraints."""
 SMALLEST_CURVATURE = 1e-20
-"""A constraint whose cost is the same for all policies has curvature 0 and could not be stepped along."""
+"""Added to the curvature, which is 0, and gives no step, for a constraint whose cost is the same for all policies."""
 CANCELLED = 1e-4
 """A curvature this much smaller than the corner that it was subtracted from is computed again without subtraction."""
 
@@ -34,7 +34,7 @@ def newton_direction(index: Index, problem: KernelProblem, theta: FloatArray, ws
 
 @kernel
 def build_system(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> None:
-    """Factor the Newton system of the point of the last `evaluate` and `gradient`; it may serve nearby points too."""
+    """Factor the Newton system at the point of the last `evaluate` and `gradient`; nearby points may use it too."""
     count = 0
     for i in range(len(theta)):
         if moves(problem, theta, ws, i):
@@ -59,8 +59,8 @@ def moves(problem: KernelProblem, theta: FloatArray, ws: Workspace, i: int) -> b
 def direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> float:
     """The direction of the last `gradient` by the system that was built last, and the slope along it.
 
-    If that was built elsewhere this is a simplified Newton step. H and S are positive definite in any case, so that it
-    ascends.
+    If the system belongs to another point, this is a simplified Newton step. It ascends all the same, because H and S
+    are positive definite.
     """
     num_states = len(ws.gradient_v)
     rhs, border, gradient_v, count = ws.step_v, ws.border, ws.gradient_v, ws.num_candidates[0]

@@ -5,8 +5,8 @@
     dg/dv(x) = [x = x_0] - sum_a w(x,a) + sum_{z,a} w(z,a) p(x|z,a),        dg/dtheta_i = c_i^T w - alpha_i
 
 Adding a constant to v on a layer only rescales the weights of that layer and of the one before, so the best such shifts
-are closed form: after them every layer has mass 1. `evaluate` applies them always ("renormalisation"); then
-g = v(x_0) - theta^T alpha - L + sum wt. Row weights live in the log domain, conditionals are plain numbers.
+have a closed form: after them every layer has mass 1. `evaluate` always applies them ("renormalisation"); then
+g = v(x_0) - theta^T alpha - L + sum wt. Row weights are logarithms, conditionals are plain numbers.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
 def evaluate_base(index: Index, problem: KernelProblem, rows: IntArray, v: FloatArray, ws: Workspace) -> float:
     """`evaluate` at theta = 0 and v = 0 (modified), where all rows but `rows` have their base within their boxes.
 
-    Those have p = pt and h = 0, and the bounds of `ws.bound` and `ws.num_bound`: a learner's base is its last
-    projection, which was changed in the rows that an episode visited.
+    All rows but `rows` have p = pt and h = 0, and the bounds of `ws.bound` and `ws.num_bound`: a learner's base is its
+    last projection, changed in the rows that an episode visited.
     """
     ws.least_base[0] = _least(problem.conditional)
     ws.noted[:] = 0
@@ -158,7 +158,7 @@ def is_full(index: Index, k: int) -> bool:
 def solve_layer(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, k: int, ws: Workspace) -> None:
     """p and w = factor exp(log_w), without its v, of the rows of layer k, which depend on v of the layer after it.
 
-    Of rows without active bounds e^-h is known, and h would cost a logarithm.
+    A row without active bounds gives e^-h directly, while h would cost a logarithm.
     """
     here, first, last = index.state_start[k], index.state_start[k + 1], index.state_start[k + 2]
     row_start, scaled, costs, num_bound = index.row_start, ws.scaled, problem.costs, ws.num_bound

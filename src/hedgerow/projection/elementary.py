@@ -1,11 +1,11 @@
-"""Exponentials and logarithms of neighbouring numbers, eight at a time: a third of a small projection otherwise.
+"""Exponentials and logarithms of neighbouring numbers, eight at a time: one by one they take a third of a projection.
 
     e^x  = 2^n e^r,                      n = round(x / ln 2),  |r| <= ln(2)/2:  the series of e^r up to r^13
     ln x = n ln 2 + 2 artanh(s),         x = 2^n m,  m in [sqrt(1/2), sqrt(2)),  s = (m - 1)/(m + 1),  |s| < 0.172:
                                          the series of artanh up to s^21
 
-Both series end below the rounding, and results are within a few units in the last place. n ln 2 is subtracted, or
-added, in two parts, of which the first is exact.
+The rest of either series is below rounding, and results are within a few units in the last place. n ln 2 is subtracted
+or added in two parts; the first is exact.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SMALLEST_EXPONENT = -708.0
 LARGEST_EXPONENT = 709.0
 """e to the power of more is infinite here."""
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fefa3000p-1"), float.fromhex("0x1.3de6af278ece6p-42")
-"""ln 2 in two parts; the first has 41 digits, so that its products with n are exact."""
+"""ln 2 in two parts; the first has 41 digits, which makes its products with n exact."""
 SHIFTER = 1.5 * 2.0**52
 """A moderate number plus this has its nearest integer in the last bits."""
 BITS_OF_SQRT_HALF = unpack("<q", pack("<d", sqrt(0.5)))[0]
@@ -69,7 +69,7 @@ def _logarithm(lanes: Lanes, x: Any) -> Any:
 
 
 def _in_place(function: Any, neutral: float) -> Any:
-    """Replace `count` numbers of an array from `at` on by a function of them; lanes out of use compute `neutral`."""
+    """Replace `count` numbers of an array from `at` on by a function of them; unused lanes compute `neutral`."""
 
     def typed(context: Any, values: Any, at: Any, count: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -4,10 +4,10 @@
     [ B^T C ] [ d_theta ] = [ g_theta ]
 
 H is factored layer after layer by block Cholesky. Eliminating the layers before k leaves a matrix that is at least
-diag(outflow) on layer k: every pivot is bounded below by the outflow of its state, which repairs rounding and makes the
-factorisation impossible to fail. A further floor, the inflow / 16, binds only where outflow and inflow differ by that
-much: it keeps the step of such a state to about 16 (a factor e^16 in mass), where the quadratic model means nothing.
-Upper-triangular factors, row by row: every inner loop runs over contiguous memory.
+diag(outflow) on layer k: every pivot is bounded below by the outflow of its state. This floor repairs rounding, and the
+factorisation cannot fail. A further floor, the inflow / 16, binds only where outflow and inflow differ by that much: it
+keeps the step of such a state to about 16 (a factor e^16 in mass), where the quadratic model means nothing. Factors are
+upper triangular, row by row: every inner loop runs over contiguous memory.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
 
 TINY = 1e-12
-"""Smaller entries of the tableau, all of whose numbers are about 1, are rounding."""
+"""Smaller entries of the tableau are rounding: its numbers are about 1."""
 
 
 @kernel

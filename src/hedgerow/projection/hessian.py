@@ -53,7 +53,7 @@ def assemble(index: Index, problem: KernelProblem, num_candidates: int, ws: Work
 
 @kernel
 def _couple_sparse(index: Index, k: int, ws: Workspace) -> None:
-    """sum_a w p of the states of layer k, of which each row leads to some successors only."""
+    """sum_a w p of the states of layer k, whose rows lead to some successors only."""
     row_start, successor, w, p, coupling = index.row_start, index.successor, ws.w, ws.p, ws.coupling
     here, first, width = (
         index.state_start[k],
@@ -74,8 +74,8 @@ def _couple_sparse(index: Index, k: int, ws: Workspace) -> None:
 def _correct_layer(index: Index, k: int, ws: Workspace) -> None:
     """Add w [ p p^T - p_F p_F^T / sum_F p ] of the rows at a bound of layer k to the upper triangle of the next block.
 
-    w p_bound goes to `held`. It belongs on the diagonal, but a number that was just written alone is slow to be read as
-    part of a vector.
+    w p_bound goes to `held`. It belongs on the diagonal, but a vector load is slow right after a store to one of its
+    entries.
     """
     row_start, successor, diagonal, scratch = index.row_start, index.successor, ws.diagonal, ws.row_scratch
     w, p, bound, num_bound, held = ws.w, ws.p, ws.bound, ws.num_bound, ws.held
@@ -104,7 +104,7 @@ def _correct_layer(index: Index, k: int, ws: Workspace) -> None:
             chosen = 0 if is_bound else count
             held[np.uint64(first + here)] += scratch[np.uint64(i)] if is_bound else 0.0
             if count == width:
-                aligned = i - i % 2  # what is left of the diagonal is never read
+                aligned = i - i % 2  # entries left of the diagonal are never read
                 add_multiple(diagonal, row + aligned, share, scratch, chosen + aligned, width - aligned)
             else:
                 for j in range(i, count):

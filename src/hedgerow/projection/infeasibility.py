@@ -1,4 +1,4 @@
-"""Is there any occupancy within the boxes that satisfies the constraints? With proof, either way.
+"""Decide, with a proof either way, whether any occupancy within the boxes satisfies the constraints.
 
     s* = max over theta in the simplex of F(theta),   F(theta) = min { theta^T (C q - alpha) : q in Delta(P) }
 
@@ -27,7 +27,7 @@ MAX_ROUNDS = 2_000
 
 
 class LeastViolation(NamedTuple):
-    """s* and its proof. Negative: the constraints can be met with this much to spare."""
+    """s* and its proof. If s* is negative, the constraints can be met with this much to spare."""
 
     value: float
     """F(theta): a certified lower bound on s*"""
@@ -39,7 +39,7 @@ class LeastViolation(NamedTuple):
 
 
 class CuttingPlanes(Bundle):
-    """Where the search for s* is, and its buffers. Allocated once per layout and number of constraints."""
+    """The state of the search for s*, and its buffers. Allocated once per layout and number of constraints."""
 
     theta: FloatArray
     """(m,): in the simplex; where the search starts and what it finds"""
@@ -83,7 +83,7 @@ def least_violation(
     """The least violation of `costs` (m, num_rows) over the boxes; m >= 1."""
     m = len(thresholds)
     planes = make_cutting_planes(layout, m, MAX_ROUNDS if m > 1 else 1, np.full(m, 1.0 / m))
-    # Writable copies: compiled code exists once, for writable arrays, as the learners have them.
+    # Writable copies: kernels are compiled once, for writable arrays, as the learners have them.
     boxes = lower.copy(), upper.copy()
     found = cut_to(index_of(layout), *boxes, costs.T.copy(), np.array(thresholds), 0.0, planes)
     if found.rounds == MAX_ROUNDS:

@@ -1,4 +1,4 @@
-"""Problem (PROJ) as the kernels see it: the base is wt(x,a) pt(x'|x,a), row weights apart from conditionals."""
+"""Problem (PROJ) as the kernels take it: the base is wt(x,a) pt(x'|x,a), with row weights and conditionals apart."""
 
 from __future__ import annotations
 

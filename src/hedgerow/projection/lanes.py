@@ -1,7 +1,8 @@
 """Vector code for the short loops of the projection: eight neighbouring numbers at a time, the last piece masked.
 
 The compiler vectorises plain loops for long vectors, and calls a function of the C library for every exponential. Rows
-and layers have 3 to 30 entries, so both are spelt out here, for `row_vectors.py` and `elementary.py`.
+and layers have 3 to 30 entries, so this module writes both as vector operations, for `row_vectors.py` and
+`elementary.py`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ ir: Any = import_module("llvmlite.ir")  # has no types
 
 LANES = 8
 PLAIN: bool = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
-"""Whether kernels run as Python: then numpy does what lanes do."""
+"""Whether kernels run as Python; then numpy replaces the lanes."""
 
 
 class Lanes:
-    """Writes operations on LANES numbers into a function, of which the first `count` are in use."""
+    """Writes operations on LANES numbers into a function; the first `count` of them are in use."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any, count: Any) -> None:
         self.context, self.builder, self.signature, self.arguments = context, builder, signature, arguments

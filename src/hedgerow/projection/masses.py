@@ -1,4 +1,4 @@
-"""The dual in other coordinates: the masses that leave the states, from which v follows.
+"""The dual in other coordinates: the masses that leave the states. They determine v.
 
     v(x) = ln m(x) - ln sum_a wt e^{-h - theta^T c}      backwards through the layers: the outflow of x is m(x)
 
@@ -36,7 +36,7 @@ def evaluate_masses(
 
 @kernel
 def _normalise_masses(log_m: FloatArray, first: int, last: int, masses: FloatArray) -> None:
-    """Shift log_m[first:last] so that its exponentials, `masses`, sum to 1."""
+    """Shift log_m[first:last]: its exponentials, `masses`, then sum to 1."""
     begin, end = np.uint64(first), np.uint64(last)
     largest = -np.inf
     for x in range(begin, end):

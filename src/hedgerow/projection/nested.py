@@ -1,12 +1,12 @@
-"""For problems that resist plain Newton: theta outside, v inside.
+"""The nested solver, for problems that resist plain Newton: theta in the outer problem, v in the inner one.
 
     phi(theta) = max_v g(v, theta),   grad phi = C w - alpha  at the inner maximiser,   -hess phi = S
 
-For a fixed theta the inner problem has no constraints, always has a solution and is solved exactly. Outside, phi is
-concave and differentiable in m variables; its Newton step comes from the same kernel as the joint one, but at a point
-where v is exact. When the constraints are almost or exactly at the limit of what is possible, theta runs to 10^4..10^7:
-every point is therefore the centre from which the next one is counted (`recentred`), and steps are judged by slopes,
-which keep their digits, instead of values, which do not.
+For a fixed theta the inner problem has no constraints, always has a solution and is solved exactly. The outer function
+phi is concave and differentiable in m variables; its Newton step comes from the same kernel as the joint one, but at a
+point where v is exact. When the constraints are almost or exactly at the limit of what is possible, theta grows to
+10^4..10^7. Each point is therefore the centre from which the next one is measured (`recentred`), and steps are judged
+by slopes, which keep their digits, instead of values, which do not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ GROWTH = 8.0
 
 
 class Point(NamedTuple):
-    """The inner maximum at some theta: the problem centred there, and where that is."""
+    """The inner maximum at some theta: the problem centred there, and that theta."""
 
     problem: KernelProblem
     """Its solution for this theta is v = 0; `absorbed` is theta."""
@@ -110,7 +110,7 @@ def _solve_inner(
         )
         problem, v = recentred(layout, problem, move, np.zeros_like(step)), v + move
         iterations += int(outcome.iterations)
-        # A long way from the centre digits are lost, and a step may fail to show its ascent: again from here.
+        # Far from the centre digits are lost, and a step may fail to show its ascent: centre again here.
         if outcome.flow <= settings.tol and (outcome.iterations <= 3 or np.max(np.abs(move)) <= NEAR):
             break
     slack = free.w @ problem.costs - problem.thresholds
@@ -142,8 +142,8 @@ def _search(
     free: Workspace,
     most: int,
 ) -> tuple[Point | None, int]:
-    """A step to where the slope of the concave phi has fallen clearly, and not far beyond 0; None if there is none
-    within about `most` inner steps. Also how many there were.
+    """A step to where the slope of the concave phi has fallen clearly, and not far beyond 0; None if about `most` inner
+    steps find none. Also the number of inner steps.
 
     Far from the solution phi is almost piecewise linear, so a step that overshoots is followed by a search for the
     kink: the bracket [low, high] shrinks by the secant rule, safeguarded by bisection.

@@ -5,9 +5,9 @@
 
 A system that was factored at an earlier point is used again where that saves more than it costs (`_is_good_enough`):
 for the first step from a learner's base, and for a last one.
-The direction is that of (v, theta); the step is taken in the masses of the states, from which v follows.
-Ends as SOLVED, or as SUSPECT when the multipliers or the iterations grow so much that the caller should look for a
-certificate of infeasibility before it goes on, or as STALLED when no step ascends although the residuals are not small.
+The direction is that of (v, theta); the step is taken in the masses of the states, which determine v.
+The loop ends as SOLVED; as SUSPECT when the multipliers or the iterations grow so much that the caller should look for
+a certificate of infeasibility before it goes on; or as STALLED when no step ascends although residuals are not small.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SOLVED, SUSPECT, STALLED = 0, 1, 2
 FAR = 0.5
 """A start that misplaces more mass than this is compared with one of equal masses."""
 AT_ONCE = 0.5
-"""How far below the tolerance a step with an old system must be expected to end."""
+"""A step with an old system must be expected to end below this share of the tolerance."""
 GROWTH = 8.0
 """The most by which a multiplier may grow in one step, relative to 1 + the sum of all."""
 
@@ -60,7 +60,7 @@ def maximise_dual(
     suspect_theta: float,
     suspect_iterations: int,
 ) -> Outcome:
-    """Improve (v, theta), both modified, until the residuals are <= tol; `ws` then holds p and w of the solution."""
+    """Improve (v, theta) in place until the residuals are <= tol; `ws` then holds p and w of the solution."""
     ws.num_candidates[0] = NO_SYSTEM
     value = evaluate(index, problem, v, theta, ws)
     return climb(index, problem, v, theta, value, ws, tol, suspect_theta, suspect_iterations)
@@ -80,8 +80,7 @@ def maximise_from_base(
 ) -> Outcome:
     """`maximise_dual` from v = 0 and theta = 0, for a base that only `rows` may take out of its boxes.
 
-    The first step uses the system that `ws` has kept from the solve before, if there is one: that of a base which
-    differed in a few rows.
+    The first step uses the system that `ws` has kept from the solve before, if any: its base differed in a few rows.
     """
     for i in range(len(theta)):
         theta[i] = 0.0
@@ -151,8 +150,8 @@ def _is_good_enough(
 ) -> bool:
     """Whether the system that was built last will do for the next step.
 
-    At the start it does: the first step has an error of its own anyway. Later on a step with an old system must be the
-    last one, supposed that it gains as much as the step before; or one of the last few if a new system is dear.
+    At the start it does: the first step has an error of its own anyway. Later, a step with an old system must be the
+    last one if it gains as much as the step before, or one of the last few if a new system is expensive.
     """
     if ws.num_candidates[0] == NO_SYSTEM:
         return False

@@ -1,4 +1,4 @@
-"""The same problem for general solvers: the oracle of the tests and a peer of the benchmarks, never part of a learner.
+"""Problem (PROJ) for general solvers: the oracle of the tests and a peer of the benchmarks, never part of a learner.
 
 cvxpy states Problem (PROJ) as it is written, in the triples; HiGHS decides feasibility as a linear program.
 """
@@ -83,7 +83,7 @@ def least_violation_by_lp(problem: ProjectionProblem) -> float:
 
     constraints = constraint_matrices(problem)
     n, m = problem.layout.num_triples, problem.num_constraints
-    # Boxes that are points leave no room: presolve may call rounding infeasible. Then try without it, and looser.
+    # Boxes that are points leave no room: presolve may take rounding for infeasibility. Then try without it, looser.
     relief = sparse.csr_array(-np.ones((m, 1)))
     inequalities = sparse.block_array([[constraints.box, None], [constraints.costs, relief]])
     for presolve, tolerance in ((True, 1e-10), (False, 1e-10), (True, 1e-9), (False, 1e-8)):

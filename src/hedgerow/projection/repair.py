@@ -1,7 +1,7 @@
-"""From the dual solution to an occupancy whose flow is exact.
+"""Turn the dual solution into an occupancy whose flow is exact.
 
 The policy comes from the row weights, the transitions from the inner problems, which obey their boxes exactly; one
-forward pass turns the two into q = q^{p,pi}. What the dual left over in flow is gone; only costs keep a residual.
+forward pass turns the two into q = q^{p,pi}. The flow has no residual any more; only costs keep one.
 """
 
 from __future__ import annotations

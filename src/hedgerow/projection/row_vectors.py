@@ -1,11 +1,11 @@
 """The steps of `rows.settle_row` for eight neighbouring successors at a time, as vector operations.
 
 Rows are short, 3 to 30 successors, and hard to predict: which of them are at a bound differs from row to row. A row
-that leads to a whole layer is therefore taken in pieces of eight lanes, of which the last piece uses some. Each lane
-does what the plain loop does, selections instead of branches; sums are formed in pairs. What a masked store has written
-is slow to be read again: nothing is stored that a following step needs.
+that leads to a whole layer is therefore taken in pieces of eight lanes; the last piece uses some of them. Each lane
+does what the plain loop does, with selections instead of branches; sums are formed in pairs. Reading back a masked
+store is slow, so no step stores what a following step needs.
 
-A *lane mask* keeps what lies beyond the row from being read or written.
+A *lane mask* prevents reads and writes beyond the row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MIXED = cast(Any, types.Tuple)([types.float64, types.int64])
 TIE = 1e-12
 """A successor leaves the bound that it is at only if it is this much inside, relatively.
 
-The base is the last projection, whose active bounds hold with equality: without this, rounding would decide about each.
+The base is the last projection, whose active bounds hold with equality: without this, rounding would decide each one.
 The row still sums to 1 within its box, and is the solution for a v that differs by as much.
 """
 Bounds = NDArray[np.int8]
@@ -161,8 +161,8 @@ def _clip_plainly(
 
 
 weigh = _weigh_plainly if PLAIN else _weigh_intrinsic()
-"""(base, scaled, lower, upper, bound, at, to, count): of `count` successors from triple `at` and state `to` on, the sum
-of the weights base * scaled of those that are free, and the sum of the bounds that the others are at.
+"""(base, scaled, lower, upper, bound, at, to, count): for `count` successors from triple `at` and state `to` on, the
+sum of the weights base * scaled of the free ones, and the sum of the bounds that the others are at.
 """
 clip = _clip_plainly if PLAIN else _clip_intrinsic()
 """(base, scaled, lower, upper, bound, p, scale, at, to, count): scale the weights and clip them, into p.

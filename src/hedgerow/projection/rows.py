@@ -26,7 +26,7 @@ from hedgerow.projection.row_vectors import TIE, clip, held_value, weigh
 from hedgerow.projection.workspace import Workspace
 
 QUICKLY = 6
-"""Rounds after which the settling of bounds is left to the method that cannot cycle."""
+"""Rounds after which the method that cannot cycle settles the bounds"""
 SMALLEST_WEIGHT = 1e-290
 """Below this a product of a conditional and exp(-v) may lose digits, and the row is redone in the log domain."""
 
@@ -62,7 +62,7 @@ def settle_row(index: Index, problem: KernelProblem, row: int, ws: Workspace) ->
 
     From one projection and one Newton step to the next most rows keep their active bounds. Solve for t
     with those, see which bounds that t implies, and repeat until they agree: Newton on the piecewise linear equation.
-    Selections instead of branches: which side a successor is on is hard to predict. Hence everything is read first.
+    Selections replace branches, because the side of a successor is hard to predict. Hence everything is read first.
     """
     base, lower, upper, successor = problem.conditional, problem.lower, problem.upper, index.successor
     scaled, p, bound = ws.scaled, ws.p, ws.bound
@@ -157,7 +157,7 @@ def bound_value(index: Index, problem: KernelProblem, v: FloatArray, row: int, i
 
 @kernel
 def _take_logarithms(problem: KernelProblem, start: int, stop: int, ws: Workspace) -> None:
-    """Note ln(p/pt) of the successors at a bound that it is missing of."""
+    """Note ln(p/pt) of the successors at a bound for which it is missing."""
     base, p, bound, noted = problem.conditional, ws.p, ws.bound, ws.noted
     for j in range(np.uint64(start), np.uint64(stop)):
         if bound[j] != 0 and bound[j] != noted[j]:

@@ -1,9 +1,9 @@
-"""Multiples of short vectors added to others, the innermost operations of assembly, factorisation and flows.
+"""Add multiples of short vectors to others: the innermost operations of assembly, factorisation and flows.
 
 A layer has 3 to 30 states. The compiler vectorises a plain loop for long vectors: a preamble that costs more than three
-additions, sixteen entries at a time, and what remains, here mostly all, one by one. So the vector operation is spelt
-out, four and two entries at a time. Each entry is one product and one sum, rounded as ever: the result is that of the
-plain loop, bit by bit. Offsets are unsigned: a signed one may be negative, which has to be looked into every time.
+additions, sixteen entries at a time, and the rest, here mostly all, one by one. This module writes the vector operation
+itself, four and two entries at a time. Each entry is one product and one sum, rounded as usual: the result is that of
+the plain loop, bit by bit. Offsets are unsigned, because compiled code would test a signed one for its sign every time.
 """
 
 from __future__ import annotations

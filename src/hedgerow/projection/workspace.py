@@ -12,7 +12,7 @@ from hedgerow.model.layout import Layout
 FAINT = 1e-250
 """Smaller shares of a state, and smaller states, are known by their logarithms only."""
 NO_SYSTEM = -1
-"""In place of the number of candidates."""
+"""Stands for the number of candidates when there is no system."""
 
 
 class Workspace(Bundle):
@@ -34,7 +34,7 @@ class Workspace(Bundle):
     least_base: FloatArray
     """(1,): the smallest conditional of the base, at most 1"""
     log_w: FloatArray
-    """(num_rows,): ln w of rows whose share of their state, or whose state, is FAINT; of others anything"""
+    """(num_rows,): ln w of rows whose share of their state, or whose state, is FAINT; undefined for others"""
     factor: FloatArray
     """(num_rows,): what log_w lacks while a layer is evaluated"""
     w: FloatArray

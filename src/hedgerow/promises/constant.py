@@ -1,4 +1,4 @@
-"""T12-T16: CV-OPS finds a safe policy, and from then on nothing is violated."""
+"""T12-T16: CV-OPS finds a safe policy, and violates nothing from then on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import Verdict, any_of, holds, largest_delta, never, rate, together, untested
 
 TOL_LP = 1e-8
-"""Accuracy of the linear program behind rho."""
+"""Accuracy of the linear program that computes rho"""
 NEGLIGIBLE = 1e-9
 
 

@@ -3,8 +3,8 @@
     FOLDER/verdicts.json, verdicts.md, *.svg         what was found
     FOLDER/runs-<hash>/                              the runs behind it, for `hr.results.open`
 
-The hash covers the cells of the level and the sources that run them. So a verification that was interrupted finds its
-finished runs again, and a change in the code is a new measurement, never an old one read again.
+The hash covers the cells of the level and the sources that run them. So an interrupted verification finds its finished
+runs again, and after a change in the code everything is measured again.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from hedgerow.results.record import heading
 
 PACKAGE = Path(__file__).parent.parent
 ASIDE = ("bench", "commands", "pages", "promises")
-"""Folders that no run depends on, but for what is `PLAYED` in the last one."""
+"""Folders that no run depends on, except for `PLAYED` in the last one"""
 PLAYED = ("worlds.py", "worlds_known.py", "logged.py", "controls/*.py")
 STEP_WISE = 20.0
-"""How much longer the episodes of a broken learner take, which are not compiled."""
+"""How many times longer an episode of a broken learner takes, because it is not compiled"""
 
 
 @cache
@@ -55,7 +55,7 @@ class Evidence:
         self.directory = folder / f"runs-{fingerprint(self._experiment)[:12]}"
 
     def gather(self, wanted: Sequence[PlannedCell], processes: int, fresh: bool, watch: Listener | None) -> Tally:
-        """Run what is not finished yet, or everything that is `wanted`; long runs first."""
+        """Run the cells in `wanted` that are not finished yet, or all of them if `fresh`; long runs first."""
         ordered = sorted({cell.id: cell for cell in wanted}.values(), key=_duration, reverse=True)
         for cell in ordered if fresh else ():
             (self.directory / store.CELLS / f"{cell.id}.parquet").unlink(missing_ok=True)
@@ -70,7 +70,7 @@ class Evidence:
         return tally
 
     def seen(self, group: str, cells: Sequence[PlannedCell]) -> list[Observation]:
-        """Those of the cells that are finished, for the judges of a group."""
+        """The finished ones of these cells, for the judges of a group."""
         return [Observation(group, cell.spec, self._values[cell.id]) for cell in cells if cell.id in self._values]
 
     @cached_property

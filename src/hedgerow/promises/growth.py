@@ -1,8 +1,8 @@
 """The rule for growth: does a quantity grow like sqrt(T ln(cT)), or faster?
 
-The exponent is the slope of ln(mean over seeds) between the two largest horizons, each of which has runs of its own
-(rates and radii depend on T: a prefix of a longer run is another thing). The logarithm has its share:
-d ln sqrt(T ln(cT)) / d ln T = 1/2 + 1/(2 ln(cT)) is what is allowed. With the 99 % bootstrap interval [low, high]
+The exponent is the slope of ln(mean over seeds) between the two largest horizons. Each horizon has runs of its own,
+because rates and radii depend on T: a prefix of a longer run is not a run. With the share of the logarithm, the allowed
+exponent is d ln sqrt(T ln(cT)) / d ln T = 1/2 + 1/(2 ln(cT)). With the 99 % bootstrap interval [low, high]
 
     holds      the exponent is at most allowed + 0.05, and high < 1: compatible with the promise, surely sublinear
     refuted    low > allowed, and not falling: the exponent between the two horizons before was no larger by 0.02
@@ -91,7 +91,7 @@ def _by_exponents(what: str, samples: dict[int, FloatArray], allowed: float, fig
 
 
 def allowed_exponent(observations: Sequence[Observation], pair: Sequence[int]) -> float:
-    """1/2 and the share of the logarithm, in the middle of the two horizons."""
+    """1/2 plus the share of the logarithm, in the middle of the two horizons."""
     argument = max(one["log_argument"] for one in observations)
     return 0.5 + 0.5 / log(sqrt(pair[0] * pair[1]) * argument)
 

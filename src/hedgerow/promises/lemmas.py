@@ -1,5 +1,5 @@
-"""The lemmas: T1-T4, the confidence sets hold the truth, and what follows from that without further chance; T18-T20,
-the inequalities under the theorems: mirror descent, the loss estimator, the two players of the search.
+"""The lemmas. T1-T4: the confidence sets hold the truth, and what follows from that surely. T18-T20: the inequalities
+behind the theorems: mirror descent, the loss estimator, the two players of the search.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from hedgerow.promises.promise import Verdict, holds, largest_delta, never, rate
 TOL_BOUND = 1e-12
 """Rounding of an upper occupancy bound (T4)."""
 TOL_MIRROR = 1e-7
-"""Relative: what projections solved to 1e-10 may add over a run."""
+"""Relative error that projections solved to 1e-10 may add over a run"""
 PRIMAL_EVENTS = 9
 
 
 def judge_costs(observations: Sequence[Observation]) -> Verdict:
-    """The bounds of mean costs, and the aggregate certificate, which takes half of their probability where it is."""
+    """Judge the bounds of mean costs, and the aggregate certificate, which takes half of their probability if used."""
     return together(
         *_breaches("a mean cost left its bounds", observations, "cost"),
         *_optional("the sums of the aggregate certificate failed", observations, "aggregate"),
@@ -27,7 +27,7 @@ def judge_costs(observations: Sequence[Observation]) -> Verdict:
 
 
 def judge_transitions(observations: Sequence[Observation]) -> Verdict:
-    """The boxes, and the balls, which take half of their probability where there are any."""
+    """Judge the boxes, and the balls, which take half of their probability if there are any."""
     return together(
         *_breaches("a transition left its box", observations, "transition"),
         *_optional("a transition row left its ball", observations, "ball"),
@@ -39,7 +39,7 @@ def _breaches(what: str, observations: Sequence[Observation], kind: str) -> list
 
 
 def _optional(what: str, observations: Sequence[Observation], kind: str) -> list[Verdict]:
-    """The same where there are such sets; nothing is missing where there are none."""
+    """Judge such sets where they exist; a run without them needs no verdict."""
     some = [one for one in observations if one[f"{kind}_share"] > 0.0]
     return _breaches(what, some, kind) if some else []
 

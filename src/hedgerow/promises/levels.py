@@ -1,11 +1,11 @@
-"""Which runs a verification makes: how long, how many seeds, at which of the levels.
+"""The runs of a verification at each level: how long, and with how many seeds.
 
 quick           under a minute on two idle cores: everything, at horizons where most curves have just begun to bend
 default         some minutes
 full            twenty minutes: horizons to 10^7, paper radii, at least 200 seeds for probabilities
 deterministic   the implications that need no statistics (T3, T4, T7, T8, T9, T18), on five worlds of the catalogue
-                against three adversaries with twenty seeds, T = 20,000, all presets, run by run; worlds of which more
-                is known with five seeds
+                against three adversaries with twenty seeds, T = 20,000, all presets, run by run; with five seeds,
+                worlds of which more is known
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ADVERSARIES = ("switching", "drifting", "pursuit")
 PRESETS = ("paper", "sharp", "sharpest")
 SHARPEST = ("sharpest",)
 COVERED = (0.04, 0.01)
-"""delta of the runs that count how often sets lose the truth: 5 delta is the budget of the clean event."""
+"""delta of the runs that count how often sets lose the truth; 5 delta is the budget of the clean event"""
 ORACLE_CONSTANT = 1.5
 """C_P for T13 and T14: above the regret constants that are measured on the worlds where it is used."""
 
@@ -88,7 +88,7 @@ class Level:
 
     @property
     def cells(self) -> dict[str, PlannedCell]:
-        """All of them by id; groups that need the same runs share them."""
+        """All cells by id; groups that need the same runs share them."""
         found: dict[str, PlannedCell] = {}
         for cells in (*self.groups.values(), *self.controls.values()):
             for cell in cells:
@@ -107,7 +107,7 @@ def make_level(name: str) -> Level:
 
 
 def _groups(size: dict[str, Any]) -> dict[str, list[PlannedCell]]:
-    """By the names that promises use; runs of one set differ in length and seed only."""
+    """The groups, by the names that promises use; runs of one set differ in length and seed only."""
     return {
         "deterministic": deterministic(*size["deterministic"]),
         "confidence": _both_learners(*size["confidence"]),
@@ -140,7 +140,7 @@ def _groups(size: dict[str, Any]) -> dict[str, list[PlannedCell]]:
 
 
 def deterministic(episodes: int, seeds: int) -> list[PlannedCell]:
-    """Five worlds x three adversaries x seeds x presets x SV-OPS and S-OPS, audited; and under the preset sharpest,
+    """Five worlds x three adversaries x seeds x presets x SV-OPS and S-OPS, audited. Under the preset sharpest also,
     with a quarter of the seeds, the worlds of which more is known, and S-OPS with a log.
     """
     plain, known = (
@@ -165,10 +165,10 @@ def _audited(
 
 
 def coverage(level: str, episodes: int, seeds: int) -> list[PlannedCell]:
-    """The preset sharpest, whose sets spend much of what they may: how often do they lose the truth?
+    """Count how often the sets of the preset sharpest lose the truth; they spend much of their budget.
 
     S-OPS with costs of an episode that are independent, and all equal; a quarter of the seeds for sets with other
-    shares of delta: those of SV-OPS, of a world without uncertain transitions, of balls. At the level full with both
+    shares of delta: those of SV-OPS, of a world without uncertain transitions, of balls. The level full has both
     budgets.
     """
     few = seeds // 4
@@ -188,7 +188,7 @@ def coverage(level: str, episodes: int, seeds: int) -> list[PlannedCell]:
 
 
 def _both_learners(episodes: int, seeds: int, *, estimator: bool = False) -> list[PlannedCell]:
-    """Half of the seeds for SV-OPS, half for S-OPS; the tight radii, which leave the least room."""
+    """Half of the seeds for SV-OPS, half for S-OPS, with the tight radii, which leave the least room."""
     first, second = range(seeds // 2), range(seeds // 2, seeds)
     return [
         cell
@@ -208,7 +208,7 @@ def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list
 
 
 def controls() -> dict[str, list[PlannedCell]]:
-    """By the names of `controls/__init__.py`; the same at every level: a broken learner shows soon."""
+    """The runs of the controls, by the names of `controls/__init__.py`; the same at every level: they fail soon."""
     scale, noisy, drifting = {"confidence_scale": 0.1}, ("noisy",), ("drifting",)
     return {
         "literal-sigma": runs(opposed, {"name": "s-ops", "sigma": "literal"}, 1500, 2),

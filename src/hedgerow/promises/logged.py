@@ -1,7 +1,7 @@
 """S-OPS with a log: episodes that somebody else played in the same world come before its own.
 
-A log costs nothing of delta, because the sets hold at all times: it makes the first factors of their martingales. Which
-episodes are in it must not depend on what happened in them (`controls/overconfident.py` has one that does).
+A log uses up no delta, because the sets hold at all times: it gives the first factors of their martingales. The choice
+of its episodes must not depend on what happened in them (`controls/overconfident.py` has one that does).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hedgerow.model.episode import Episode
 
 EPISODES = 300
 STREAM = 1403
-"""Keeps the chance of the log apart from that of the run, whose seed it shares."""
+"""Separates the random stream of the log from that of the run, which has the same seed."""
 
 
 def uniform_log(world: CMDP, episodes: int, seed: int) -> list[Episode]:
@@ -27,13 +27,13 @@ def uniform_log(world: CMDP, episodes: int, seed: int) -> list[Episode]:
 
 
 class Logged(SOPS):
-    """Begins with a log of the world that it is about to be simulated in."""
+    """Begins with a log of the world in which it will be simulated."""
 
     def kept(self, log: list[Episode]) -> list[Episode]:
-        """The part of the log that it gets to see: all."""
+        """The part of the log that it sees: all of it."""
         return log
 
     def watch(self, stage: Stage, **options: bool) -> MirrorWatcher:
-        """The watch begins when the log is absorbed."""
+        """Absorb the log, then begin to watch."""
         self.absorb(self.kept(uniform_log(stage.cmdp, EPISODES, self.seed)))
         return super().watch(stage, **options)

@@ -1,4 +1,4 @@
-"""T17: who is safe on one instance of the pair must regret on the other, the more the smaller rho."""
+"""T17: a learner that is safe on one world of the pair has regret on the other; the smaller rho, the larger it is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hedgerow.promises.promise import LEVEL, Verdict, holds, largest_delta, rate
 from hedgerow.results.metrics import Growth, power_law
 
 CERTAINTY = 0.646
-"""With the corrected divergence 2 eps^2 per pull; the paper prints 3/4."""
+"""Probability with the corrected divergence 2 eps^2 per pull; the paper prints 3/4."""
 SAFETY_EVENTS = 5
 PREMISE = 0.05
 """V_1 <= PREMISE sqrt(T) counts as o(sqrt T)."""
@@ -25,7 +25,7 @@ def least_regret(one: Observation) -> float:
 
 
 def margin_of(one: Observation) -> float:
-    """rho without the rounding of the linear program behind it, so that equal margins compare equal."""
+    """rho without the rounding of its linear program: equal margins compare equal."""
     return round(one["rho"], 6)
 
 
@@ -38,7 +38,7 @@ def by_margin(some: Sequence[Observation]) -> tuple[int, dict[float, FloatArray]
 
 
 def margin_law(samples: Mapping[float, FloatArray]) -> Growth | None:
-    """The exponent in 1/rho of what is measured at several margins rho; None unless all means are positive."""
+    """The exponent in 1/rho of samples at several margins rho; None unless all means are positive."""
     if len(samples) < 2 or any(values.mean() <= 0.0 for values in samples.values()):
         return None
     return power_law([1.0 / rho for rho in samples], list(samples.values()), level=LEVEL)

@@ -1,4 +1,4 @@
-"""What judges may look at: the last row of a cell's table and its facts, as plain numbers by name.
+"""Observations, the input of judges: the last row of a cell's table and its facts, as plain numbers by name.
 
 Numbers that do not exist in a run (the margin that SV-OPS found, say) are NaN.
 """

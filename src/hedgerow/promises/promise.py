@@ -1,4 +1,4 @@
-"""What a promise is: a statement of the paper, the runs it needs, a measurement, and a rule that can refute it."""
+"""Promises: a statement of the paper, the runs it needs, a measurement, and a rule that can refute it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.promises.observation import Observation
 
 LEVEL = 0.99
-"""Of all intervals; bounds of probabilities are one-sided, each at this level."""
+"""The level of all intervals; bounds of probabilities are one-sided, each at this level."""
 Share = float | Callable[["Observation"], float]
 """How often something may fail, as a multiple of delta: in all runs alike, or run by run"""
 
@@ -59,7 +59,7 @@ def untested(sentence: str, **figures: float) -> Verdict:
 
 
 def rate(what: str, failed: Iterable[bool], allowed: float) -> Verdict:
-    """A promise that may fail with probability `allowed`: refuted if even the lower 99 % bound is above that.
+    """Judge a promise that may fail with probability `allowed`: refuted if even the lower 99 % bound is above that.
 
     `failed` says of every run whether it did.
     """
@@ -77,9 +77,9 @@ def rates(
     what: str, observations: Sequence[Observation], failed: Callable[[Observation], bool], share: Share
 ) -> list[Verdict]:
     """`rate`, separately for runs that may fail with different probabilities: `share` times delta, 0 for those in which
-    there is nothing that could fail.
+    nothing can fail.
 
-    Thrown together, those that may fail more often would cover for the others.
+    Judged together, those that may fail more often would hide the others.
     """
     sets: dict[float, list[Observation]] = {}
     for one in observations:
@@ -108,7 +108,7 @@ def clopper_pearson(failures: int, runs: int) -> tuple[float, float]:
 
 
 def never(what: str, broken: Iterable[bool], detail: str = "") -> Verdict:
-    """A deterministic implication: refuted by a single run, of which `broken` says whether it breaks it."""
+    """Judge a deterministic implication: a single run refutes it. `broken` says of every run whether it does."""
     cases = [bool(case) for case in broken]
     if not cases:
         return untested(f"no run in which {what} was possible")
@@ -120,12 +120,12 @@ def never(what: str, broken: Iterable[bool], detail: str = "") -> Verdict:
 
 
 def together(*parts: Verdict) -> Verdict:
-    """Checks that a promise needs all of: refuted if one is, else untested if one is, else it holds."""
+    """Combine checks that must all hold: refuted if one is, else untested if one is, else it holds."""
     return _joined(parts, (Status.REFUTED, Status.UNTESTED, Status.HOLDS))
 
 
 def any_of(parts: Iterable[Verdict]) -> Verdict:
-    """The same check in several circumstances: refuted if one is, else it holds if it does in one of them."""
+    """Combine one check in several circumstances: refuted if one is, else it holds if it does in one of them."""
     return _joined(parts, (Status.REFUTED, Status.HOLDS, Status.UNTESTED))
 
 

@@ -51,7 +51,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Nothing refuted that should hold, nothing left standing that should fall."""
+        """Whether no promise is refuted, and every control is."""
         return not any(one.caught for one in self.promises) and all(one.caught for one in self.controls)
 
     def as_data(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Report:
 
 
 def show(report: Report) -> None:
-    """Print promises and controls as tables, and the verdict of all."""
+    """Print promises and controls as tables, and the overall verdict."""
     out, columns = Screen(), ["", "promise", "runs", "verdict", "measured"]
     promises = Table(f"promises of arXiv {paper.ARXIV}, level {report.level}", columns, num_text=5)
     for one in report.promises:

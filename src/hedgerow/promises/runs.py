@@ -1,6 +1,6 @@
 """The runs of a verification: ordinary cells of an experiment, in which the proofs are watched.
 
-Every adversary is known by a word here, and depends on the world's own loss and on the length of the run.
+Every adversary has a one-word name here, and depends on the world's own loss and on the length of the run.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from hedgerow.results.naming import canonical
 Named = str | Callable[..., Any] | Part
 """A world or a learner: by its name, as a function or class, or as a part with its parameters."""
 MARKS = 40
-"""Checkpoints of a run, fewer than a sweep's: many runs are kept."""
+"""Checkpoints of a run: fewer than in a sweep, because many runs are stored"""
 DELTA = 0.05
 PERIODS = 8
-"""How often a switching or drifting adversary comes round within a run."""
+"""Periods of a switching or drifting adversary within a run"""
 PURSUIT_RATE = 0.1
 
 ADVERSARIES: Mapping[str, Callable[[FloatArray, int], Part]] = {
@@ -50,7 +50,7 @@ def runs(
     audit: bool = False,
     estimator: bool = False,
 ) -> list[PlannedCell]:
-    """All combinations, by length, adversary, preset, seed; `seeds` is how many, or which."""
+    """The runs of all combinations, by length, adversary, preset, seed; `seeds` is how many, or which."""
     place, own = _given(world), _given(learner)
     return [
         _cell(place, adversary, {"name": own["name"], "preset": preset, **own}, T, seed, delta, audit, estimator)

@@ -1,4 +1,4 @@
-"""T7-T11: S-OPS is safe in every episode, and what its baseline costs."""
+"""T7-T11: S-OPS is safe in every episode, and the price of its baseline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOL_MIXING = 1e-9
 
 
 def judge_safety(observations: Sequence[Observation]) -> Verdict:
-    """Searches (CV-OPS) count from the end of their first phase."""
+    """Judge safety; runs that search (CV-OPS) count from the end of their first phase."""
     told = [one for one in observations if one["honest_baseline"]]
     worst = max((one["worst"] for one in told if not one["searched"]), default=np.nan)
     detail = f"largest excess over a threshold {worst:.1e}" if np.isfinite(worst) else ""
@@ -50,7 +50,7 @@ def judge_safe_growth(observations: Sequence[Observation]) -> Verdict:
 
 
 def _margin_law(pair: Sequence[Observation]) -> Verdict:
-    """R_T min(Delta, Delta^2) must not grow as the margin Delta of the baseline goes to 0."""
+    """Judge that R_T min(Delta, Delta^2) does not grow as the margin Delta of the baseline goes to 0."""
     longest, regrets = by_margin(pair)
     found = margin_law({rho: regret * min(rho, rho**2) for rho, regret in regrets.items()})
     if found is None:

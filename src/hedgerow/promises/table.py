@@ -1,7 +1,7 @@
 """The promises: every theorem and lemma of the paper that running code can break, in the paper's order.
 
-A row has a key, the statement, its source, how surely it is promised, the groups of runs that it is judged by
-(`levels.py`), what would refute it, and the judge.
+A row has a key, the statement, its source, how surely it is promised, the groups of runs that judge it (`levels.py`),
+what would refute it, and the judge.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run what a level asks for, judge every promise, and hold the controls against them."""
+"""Run the cells of a level, judge every promise, and check that the promises refute the controls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hedgerow.promises.table import BY_KEY, PROMISES
 
 
 def chosen_promises(only: Sequence[str], level: Level) -> list[Claim]:
-    """The promises that are asked for and that the level has runs for."""
+    """The requested promises for which the level has runs."""
     unknown = [key for key in only if key not in BY_KEY]
     if unknown:
         raise InvalidInput(f"there is no promise {unknown[0]!r}; they are T1 to T{len(PROMISES)}")
@@ -38,7 +38,7 @@ def verify(
     fresh: bool = False,
     watch: Listener | None = None,
 ) -> Report:
-    """Everything that `hedgerow verify` does, without its output; results and report are kept in `folder`."""
+    """Do everything that `hedgerow verify` does, without its output; results and report are kept in `folder`."""
     begun, evidence, promises = time.perf_counter(), Evidence(level, folder), chosen_promises(only, level)
     pairs = [
         (promise, control)

@@ -1,6 +1,6 @@
-"""Small worlds in which one mistake shows; the other worlds of the checks are entries of the catalogue.
+"""Small worlds that each show one mistake; the other worlds of the checks are entries of the catalogue.
 
-An experiment names them like any world of others, `hedgerow.promises.worlds:two_actions`.
+An experiment names them like any plug-in world, `hedgerow.promises.worlds:two_actions`.
 
 `two-actions`   one step: the free action costs .9, the other .1; threshold .5. Every curve bends early.
 `opposed`       two constraints that pull in opposite directions: what is safe for one is costly for the other.
@@ -45,7 +45,7 @@ def turncoat() -> Built:
     stay = [[1.0, 0.0], [0.0, 1.0]]
     moves = [[stay], [stay, stay], [stay, stay], [[[1.0], [1.0]], [[1.0], [1.0]]]]
     costs = layout.join_rows([[[0.0, 0.03125]], *[[[0.0, 1.0], [1.0, 0.03125]]] * 3])
-    loss = layout.join_rows([[[1.0, 0.0]], *[[[1.0, 0.5], [0.5, 0.0]]] * 3])  # the second side is the one to be on
+    loss = layout.join_rows([[[1.0, 0.0]], *[[[1.0, 0.5], [0.5, 0.0]]] * 3])  # the second side has the smaller loss
     return CMDP(layout, layout.join_triples(moves), BernoulliCosts([costs]), [0.5]), loss
 
 

@@ -26,9 +26,9 @@ KINDS = ("independent", "equal", "opposite")
 
 
 def dependent_costs(layout: Layout, means: FloatArray, kind: str) -> EmpiricalCosts:
-    """Costs 0 or 1 with the given means (m, num_rows), of which a single uniform number U per episode decides.
+    """Costs 0 or 1 with the given means (m, num_rows), all decided by one uniform number U per episode.
 
-    A row costs 1 if U is below its mean; of the kind `opposite` every second layer looks at 1 - U.
+    A row costs 1 if U is below its mean; with the kind `opposite` every second layer uses 1 - U.
     """
     if kind not in KINDS[1:]:
         raise InvalidInput(f"costs that depend on each other are {' or '.join(KINDS[1:])}, not {kind!r}")
@@ -48,7 +48,7 @@ def layered(kind: str = "equal", *, constraints: int = 1, layers: tuple[int, ...
 
 
 def partly_known(tightness: float = 0.6) -> Built:
-    """Nothing costs in the first layer, so that an episode costs L - 1 at most; half of the rest is known as well."""
+    """The first layer is free of costs: an episode costs L - 1 at most. Half of the rest is known as well."""
     world = catalogue.make("random-layered", layers=(1, 3, 3, 3, 1), actions=3, constraints=1)
     layout, means, P = world.cmdp.layout, world.cmdp.mean_costs.copy(), world.cmdp.transitions
     means[:, layout.rows(0)] = 0.0
@@ -83,7 +83,7 @@ def buffer(horizon: int = 4, levels: int = 8) -> Built:
 
 
 def _unrolled(moves: FloatArray, horizon: int, loss: FloatArray, cost: FloatArray) -> Built:
-    """With half of the steps as the threshold."""
+    """Unroll a world with half of the steps as the threshold."""
     world = unroll(moves, horizon, 0, loss=loss, costs=cost[None], thresholds=[0.5 * horizon], support="full")
     assert world.loss is not None
     return world.cmdp, world.loss
@@ -102,7 +102,7 @@ def chorus(steps: int = 6, mean: float = 0.5) -> Built:
 
 def fan(places: int = 10) -> Built:
     layout = Layout((1, places, places, 1), 2)
-    weights = 1.0 + np.arange(layout.num_triples) * 7 % 11  # some order that is none
+    weights = 1.0 + np.arange(layout.num_triples) * 7 % 11  # no particular order
     sums = np.add.reduceat(weights, layout.row_start[:-1])
     means = (0.1 + 0.8 * ((np.arange(layout.num_rows) * 5) % 13) / 13.0)[np.newaxis]
     means[:, 1::2] *= 0.5

@@ -1,4 +1,4 @@
-"""What `simulate` is handed, sorted out: worlds, adversaries and learners of one's own, and what was mixed up."""
+"""Check the arguments of `simulate`: worlds, adversaries and learners of your own, and arguments that are mixed up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hedgerow.model.view import View
 
 
 def environment_of(world: Any) -> CMDP | Environment:
-    """The CMDP of a world, or an environment of somebody else."""
+    """The CMDP of a world, or an environment of the user's own."""
     for found in (world, getattr(world, "cmdp", None)):
         if isinstance(found, CMDP):
             return found
@@ -43,7 +43,7 @@ def learner_of(learner: Any) -> Learner:
 
 
 def limit_of(learner: Learner) -> int | None:
-    """For how many episodes a learner is made, by its own word or by that of the `Statistics` that it keeps."""
+    """The number of episodes that a learner was made for: its own, or that of the `Statistics` that it keeps."""
     own = getattr(learner, "episodes", None)
     kept = [value.episodes for value in getattr(learner, "__dict__", {}).values() if isinstance(value, Statistics)]
     limits = [limit for limit in (own, *kept) if limit is not None]
@@ -83,9 +83,9 @@ def _misplaced(place: str, expected: str, given: object, advice: str) -> Invalid
 
 
 def own_turn(learner: Any, function: Callable[[], Any]) -> Any:
-    """Call `function` while the learner is at work for nobody else, if it can say so.
+    """Call `function` while holding the lock of the learner, if it has one.
 
-    Between episodes it is at rest, and an adversary may save it.
+    Between episodes the learner is at rest, and an adversary may save it.
     """
     if not hasattr(learner, "turn"):
         return function()

@@ -1,4 +1,4 @@
-"""Checkpoints: after how many episodes the curves of a run are kept."""
+"""Checkpoints: the numbers of episodes after which a run keeps its curves."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Referees: who plays the policies of a run and keeps its scores.
+"""Referees: they play the policies of a run and keep its scores.
 
 `Exact` knows the true world: scores are those of the mixtures (`environments/scores.py`), never of samples. `Sampled`
-sees no more than the learner does. It has no regret and no violation to tell, only what was observed, under names of
-its own: `observed_loss` and `observed_cost_i`.
+sees no more than the learner does. It reports neither regret nor violation, only what was observed, under names of its
+own: `observed_loss` and `observed_cost_i`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Exact:
         return self._player.play(plan.policy, loss)
 
     def keep(self) -> int:
-        """After an episode: which checkpoint it is, -1 if none."""
+        """The checkpoint that the finished episode is, -1 if none."""
         return keep_mark(self.scores, self.curves)
 
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:
@@ -58,7 +58,7 @@ class Exact:
 
 
 class Sampled:
-    """Plays in an environment whose truth nobody knows."""
+    """Plays in an environment whose true transitions and costs are unknown."""
 
     scored, compiled = "sampled", False
 

@@ -1,11 +1,11 @@
-"""How much of a run S-OPS would leave to its baseline, before the run and without a simulator.
+"""Forecast how much of a run S-OPS would leave to its baseline, before the run and without a simulator.
 
 lambda, the probability of the baseline, depends on the upper bound U of the own policy's costs, and U on what was seen.
-What will be seen nobody knows beforehand; under a *stated* model it can be computed. `model` says what is assumed,
+Nobody knows beforehand what will be seen; under a *stated* model it can be computed. `model` says what is assumed,
 `exploring` what would have been seen after t episodes, `bounds` what the package's own intervals make of it, `course`
-how lambda and exploration depend on each other, `slack` who is to blame, `wishes` what else one could know, `log_value`
-what recorded episodes are worth, and `summary` puts it together as plain data. The aggregate certificate has no part in
-it: it needs real episodes, and makes lambda no larger.
+how lambda and exploration depend on each other, `slack` which rows keep lambda large, `wishes` what knowledge would
+help, `log_value` what recorded episodes are worth. `summary` puts it together as plain data. The aggregate certificate
+is left out: it needs real episodes, and makes lambda no larger.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From counts to U and lambda, as S-OPS with a preset would compute them: the package's own intervals and kernels.
+"""Compute U and lambda from counts as S-OPS with a preset would, with the package's own intervals and kernels.
 
-The rule is the one that the learner makes for itself, shares of delta included; a test compares the two. What is
-missing is the aggregate certificate, which has no counts to work on.
+The rule is the one that the learner makes for itself, shares of delta included; a test compares the two. The aggregate
+certificate is missing, because it has no counts to work on.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Bounds(NamedTuple):
 class Mixing(NamedTuple):
     """lambda, if the own policy is that of the model, and if it is as optimistic as the bounds let it be.
 
-    The projection of S-OPS takes the lower bounds for the costs: its policy may cost more than the thresholds, by as
-    much as these are off.
+    The projection of S-OPS takes the lower bounds for the costs: its policy may cost more than the thresholds, by the
+    error of these bounds.
     """
 
     least: float

@@ -1,12 +1,12 @@
-"""lambda in the course of a run, between two models of how it goes.
+"""lambda in the course of a run, between two models of the run.
 
 least    every episode so far explored, whatever the coin said, and the own policy is that of the model
 most     only the episodes of the own policy explored, 1 - lambda of them, while the baseline showed nothing new; and
          the own policy is as optimistic as its bounds let it be
 
-With w(e) the lambda that e explored episodes lead to, `most` follows from e' = 1 - w(e): after the time t(e), the
-integral of 1 / (1 - w), as many have explored, and of T episodes T - e(T) were left to the baseline. Wherever w is near
-1 this is what counts: a learner that hardly explores hardly learns.
+With w(e) the lambda that e explored episodes lead to, `most` follows from e' = 1 - w(e): e episodes have explored after
+the time t(e), the integral of 1 / (1 - w), and the baseline plays T - e(T) of T episodes. This matters wherever w is
+near 1: a learner that hardly explores hardly learns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STUCK = 1.0 - 1e-9
 
 
 class Course:
-    """Of a run of at most `episodes`, after a log of `logged` episodes of uniform actions."""
+    """The course of a run of at most `episodes`, after a log of `logged` episodes of uniform actions."""
 
     def __init__(self, caster: Forecaster, episodes: int, logged: int = 0) -> None:
         self.caster, self.logged = caster, logged
@@ -53,6 +53,6 @@ class Course:
 
 
 def _integral(x: FloatArray, y: FloatArray) -> FloatArray:
-    """From x[0] to each of x, by trapezoids."""
+    """The integral of y from x[0] to each of x, by trapezoids."""
     areas = 0.5 * (y[1:] + y[:-1]) * np.diff(x)
     return np.concatenate(([0.0], np.cumsum(areas)))

@@ -1,8 +1,9 @@
-"""What would have been seen after t episodes of uniform actions: the expected counts, rounded.
+"""The expected counts after t episodes of uniform actions, rounded.
 
 Counts are kept as a learner keeps them (`counts.py`): rows that share a law are counted at the first row of their
-class, all visits for the transitions; for the costs the first one of an episode, unless costs are independent. Each
-count is within 1 of its expectation, moves of a row add up to its visits, and sums of costs are visits times means.
+class. All visits count for the transitions; for the costs only the first one of an episode does, unless costs are
+independent. Each count is within 1 of its expectation, moves of a row add up to its visits, and sums of costs are
+visits times means.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def _apportioned(layout: Layout, num_visits: IntArray, transitions: FloatArray) 
 def first_visits_of_classes(layout: Layout, transitions: FloatArray, classes: IntArray) -> FloatArray:
     """(num_rows,): how likely an episode of uniform actions is to visit each class at all, at its first row.
 
-    `classes` (num_rows,) are the first rows. One forward pass for all classes: what has not met its class yet.
+    `classes` (num_rows,) are the first rows. One forward pass serves all classes: it carries the mass that has not met
+    its class yet.
     """
     places = np.unique(classes)
     number = np.searchsorted(places, classes)

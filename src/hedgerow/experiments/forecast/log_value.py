@@ -1,6 +1,6 @@
-"""What recorded episodes are worth: lambda of S-OPS in its first episode, with and without them.
+"""The value of recorded episodes: lambda of S-OPS in its first episode, with and without them.
 
-Not a forecast: the learner is built, absorbs the log and says what it would do.
+This is no forecast: the learner is built, absorbs the log and reports its lambda.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def read_log(view: View, path: str) -> Any:
 
 
 def _learner(view: View, beta: FloatArray, episodes: int, delta: float) -> Any:
-    """Which policy the baseline is does not matter: lambda depends on its costs alone."""
+    """The learner. Its baseline may be any policy, because lambda depends on the costs `beta` alone."""
     return SOPS(
         view, episodes, delta, "sharpest", baseline=uniform_policy(view.layout), baseline_costs=beta,
         allow_no_margin=True,

@@ -1,6 +1,6 @@
-"""What a forecast assumes: transitions, mean costs, how the episodes so far explored, and which policy is bounded.
+"""The model of a forecast: transitions, mean costs, how the episodes so far explored, and which policy is bounded.
 
-Of a view, only part of this is known. The rest is assumed, in the plainest way that is neither kind nor cruel:
+A view knows only part of this. The rest is assumed, in the plainest way that is neither optimistic nor pessimistic:
 
     transitions   uniform over the successors of each row, where P is not known
     costs         where they are not known, rising evenly from 0 to twice their mean over the states of a layer (were
@@ -9,7 +9,7 @@ Of a view, only part of this is known. The rest is assumed, in the plainest way 
     exploration   actions drawn uniformly in every episode
     own policy    the uniform one
 
-Of a world, transitions and costs are the true ones, and the own policy is its optimum; without a loss, the uniform
+For a world, transitions and costs are the true ones, and the own policy is its optimum; without a loss, the uniform
 policy, or as much of it as the thresholds allow.
 """
 
@@ -43,7 +43,7 @@ class Model:
     policy: FloatArray
     """(num_rows,): the own policy"""
     assumptions: dict[str, str]
-    """In words, by what they are about"""
+    """The assumptions in words, by topic"""
 
     @property
     def explored(self) -> FloatArray:
@@ -52,12 +52,12 @@ class Model:
 
     @property
     def played(self) -> FloatArray:
-        """(num_rows,): how often one of the own policy does."""
+        """(num_rows,): how often an episode of the own policy visits each row."""
         return masses(self.layout, self.transitions, self.policy)
 
     @property
     def true_costs(self) -> FloatArray:
-        """(m,): of the own policy."""
+        """(m,): the true costs of the own policy."""
         return self.costs @ self.played
 
 
@@ -67,7 +67,7 @@ def masses(layout: Layout, transitions: FloatArray, policy: FloatArray) -> Float
 
 
 def assumed_model(view: View) -> Model:
-    """For those who have no simulator."""
+    """The model for a view, without a simulator."""
     layout, known = view.layout, view.knowledge
     sizes = np.diff(layout.row_start)
     P = np.repeat(1.0 / sizes, sizes)
@@ -102,7 +102,7 @@ def _rising(view: View) -> FloatArray:
 
 
 def _raised(q: FloatArray, shape: FloatArray, given: FloatArray, threshold: float) -> FloatArray:
-    """Mean costs (num_rows,) of one constraint: what is known, else `shape` times what makes q cost the threshold."""
+    """Mean costs (num_rows,) of one constraint: the known ones, else `shape`, scaled until q costs the threshold."""
     unknown = np.isnan(given)
 
     def at(scale: float) -> FloatArray:
@@ -129,7 +129,7 @@ def _of_level(name: str, q: FloatArray, costs: FloatArray, unknown: BoolArray, t
 
 
 def true_model(cmdp: CMDP, loss: ArrayLike | None = None) -> Model:
-    """For those who have the world; refused if no policy satisfies the constraints."""
+    """The model for a known world; refused if no policy satisfies the constraints."""
     if loss is not None:
         policy, words = offline.optimum(cmdp, loss).policy, "the optimum under the world's own loss"
     else:

@@ -1,4 +1,4 @@
-"""Who keeps lambda up: U of the own policy less its true cost, by cause and by row.
+"""What keeps lambda large: U of the own policy less its true cost, by cause and by row.
 
 By cause: `costs` is what the bounds of costs add under the true transitions, `transitions` what the boxes add under the
 true costs, `cross` what is left. By row, with q the true occupancy and V the values of the worst case,
@@ -21,7 +21,7 @@ from hedgerow.experiments.forecast.bounds import Bounds, Forecaster
 
 
 class Slack(NamedTuple):
-    """Of one constraint."""
+    """The slack of one constraint."""
 
     true: float
     upper: float

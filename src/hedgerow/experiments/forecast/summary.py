@@ -1,4 +1,4 @@
-"""The forecast as plain data: lambda against episodes, who keeps it up, what would help, and a verdict in words."""
+"""The forecast as plain data: lambda against episodes, what keeps it large, what would help, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LITTLE, SMALL, MOST = 0.1, 0.5, 0.75
 
 
 class Baseline(NamedTuple):
-    """What is told, or assumed, of the safe policy."""
+    """What is told, or assumed, about the safe policy."""
 
     costs: FloatArray
     """beta (m,)"""
@@ -33,7 +33,7 @@ class Baseline(NamedTuple):
 
 
 def forecast(view: View, model: Model, baseline: Baseline, episodes: int, delta: float) -> dict[str, Any]:
-    """Everything, for S-OPS with so many episodes."""
+    """The whole forecast, for S-OPS with so many episodes."""
     beta = baseline.costs
     best = Forecaster(view, model, beta, episodes, delta)
     bounds = best.after(episodes)
@@ -81,7 +81,7 @@ def top_rows(contributions: FloatArray) -> Any:
 
 
 def _longest(episodes: int) -> int:
-    """The last mark: courses go as far, so that all of them are computed at the same points."""
+    """The last mark: all courses go this far and are computed at the same points."""
     return max(MARKS[-1], episodes)
 
 
@@ -127,7 +127,7 @@ def _granted(
 
 
 def verdict(episodes: int, mean: Mixing, last: Mixing, *, has_binding: bool = True) -> str:
-    """What it comes to, in words."""
+    """The verdict in words."""
     if not has_binding:
         return "no constraint can be violated, whatever is played: no baseline is needed; take UOB-REPS"
     left = f"of {episodes:,} episodes S-OPS would leave {_percents(mean)} to the baseline, and the last one still with "

@@ -1,8 +1,8 @@
-"""What knowledge would help most: lambda after T episodes, if somebody knew more.
+"""Find the knowledge that would help most: lambda after T episodes, if the learner knew more.
 
-Each wish is the same view with one more piece of knowledge, held against the same model, so that nothing but the bounds
-changes. Nothing is said about whether a wish is true: that is for whoever knows the world to say (docs: Ties, Known
-parts). Where a world is known, a wish for ties is only made if they are true of it.
+Each wish is the same view with one more piece of knowledge, under the same model: nothing but the bounds changes. A
+wish need not be true; only someone who knows the world can say (docs: Ties, Known parts). For a known world, a wish for
+ties is only made if they are true.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Wish(NamedTuple):
     words: str
     view: View
     logged: int = 0
-    """How many episodes of exploration there would be before the first one"""
+    """Episodes of exploration before the first one"""
 
 
 def wishes(view: View, model: Model, rows: IntArray, episodes: int) -> Iterator[Wish]:
@@ -55,7 +55,7 @@ def wishes(view: View, model: Model, rows: IntArray, episodes: int) -> Iterator[
     elif known.same_costs is not None and not known.independent_costs:
         yield Wish("that the costs of one episode are independent of each other", _independent(view))
     half = np.where(0.5 * view.ceilings > view.thresholds, 0.5 * view.ceilings, view.ceilings)
-    if np.any(half < view.ceilings):  # a ceiling at the threshold would be the end of all questions
+    if np.any(half < view.ceilings):  # a ceiling at the threshold would leave nothing to learn
         yield Wish("that an episode costs half of its present ceiling at most", view.knowing(most_costs=half))
     yield Wish(f"a log of {episodes:,} episodes of uniform actions", view, episodes)
 

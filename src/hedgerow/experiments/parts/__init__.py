@@ -1,9 +1,9 @@
 """The three ingredients of a cell, as data: a world, an adversary, a learner.
 
-Each is checked when a file is read, key by key, so that a mistake is known by its key; and each is built from the same
-data when a cell runs. A description is complete: it names every parameter, so that its hash says what was run even if a
-default changes later, and for the code of others which code it was (`PLUG_IN`). "T" in the place of a whole number
-stands for the number of episodes of the cell.
+Each is checked key by key when a file is read, and a mistake names its key. Each is built from the same data when a
+cell runs. A description is complete: it names every parameter, and for plug-ins the code (`PLUG_IN`), so its hash says
+what was run even if a default changes later. "T" instead of a whole number stands for the number of episodes of the
+cell.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The safe policy that a learner is given, by name: `baseline = "slater"`, `"budget"`, `"own"`, or `margin = 0.1`.
 
-    slater    the policy of the largest margin, with its exact costs: what the theory likes, and nobody has
+    slater    the policy of the largest margin, with its exact costs: the theory's choice, which no user has
     budget    the policy of least loss under the smaller budget at which the world takes its baseline: what a cautious
               user has (`World.baseline_thresholds`)
     own       the policy that the world itself names, with the costs that learners are told (`World.baseline`)
@@ -25,7 +25,7 @@ BASELINES = ("slater", "margin", "budget", "own")
 
 
 def complete_baseline(params: dict[str, Any]) -> Part:
-    """Takes the keys of the baseline out of `params`."""
+    """The description of the baseline; removes its keys from `params`."""
     kind = params.pop("baseline", "margin" if "margin" in params else "slater")
     if kind not in BASELINES:
         raise Misfit("baseline", f"the baseline is {shown(kind)}; choose one of {', '.join(BASELINES)}")

@@ -17,7 +17,7 @@ from hedgerow.registry.signatures import WrongParameter, checked_arguments
 Part = dict[str, Any]
 """{"name": ..., parameters}: plain data"""
 PLUG_IN = "plug-in"
-"""The key of a description that says which code of others was run; no parameter can be called so."""
+"""The key of a description that names the plug-in code; no parameter can have this name."""
 LENGTH = "T"
 
 
@@ -38,12 +38,12 @@ def named(registry: Registry, given: Mapping[str, Any], folder: Path) -> Found:
 
 
 def as_described(registry: Registry, part: Part, folder: Path) -> Found:
-    """What a complete description stands for: the very code that it names."""
+    """What a complete description stands for: exactly the code that it names."""
     return registry.look_up(part["name"], folder, part.get(PLUG_IN))
 
 
 def described(found: Found, params: Mapping[str, Any]) -> Part:
-    """The description of a part, with its origin if it is somebody else's."""
+    """The description of a part, with its origin if it is a plug-in."""
     try:
         origin = found.origin
     except InvalidInput as error:
@@ -52,7 +52,7 @@ def described(found: Found, params: Mapping[str, Any]) -> Part:
 
 
 def checked_params(found: Found, params: Mapping[str, Any], supplied: Collection[str] = ()) -> dict[str, Any]:
-    """Parameters from a file, held against the signature of somebody's constructor, as plain data."""
+    """Parameters from a file as plain data, checked against the signature of a plug-in's constructor."""
     for key, value in params.items():
         if not _is_plain(value):
             raise Misfit(key, f"{key} must be a number, a text, true or false, or a list of these, not {shown(value)}")
@@ -75,7 +75,7 @@ def at_length(given: Mapping[str, Any], episodes: int) -> dict[str, Any]:
 
 
 def named_in(message: str, params: Mapping[str, Any]) -> str | None:
-    """The key that a message speaks of."""
+    """The key that a message mentions."""
     return next((key for key in params if key in message), None)
 
 

@@ -66,7 +66,7 @@ def build_learner(
     folder: Path | None = None,
     world: Part | None = None,
 ) -> Learner:
-    """The learner on a view of `cmdp`; `world` is its description, for baselines that the world brings along."""
+    """The learner on a view of `cmdp`; `world` is its description, for baselines that the world offers."""
     found = as_described(learners, part, folder or Path())
     safe = safe_policy(part, cmdp, world, folder)
     arguments = _arguments(found, part, cmdp, {"episodes": episodes, "delta": delta, "seed": seed}, safe)
@@ -112,7 +112,7 @@ def needs_baseline(target: Any) -> bool:
 
 
 def _complete_plain(found: Found, params: dict[str, Any], told: Part) -> Part:
-    """The description of a learner that is known by its signature alone."""
+    """The description of a learner of which only the signature is known."""
     known = found.signature.parameters
     if "view" not in known:
         raise Misfit("name", f"{found.name} is no learner: its constructor has no parameter 'view'")

@@ -66,7 +66,7 @@ def _complete_baseline(params: dict[str, Any]) -> Part:
 
 
 def _complete_numbers(cls: Any, params: dict[str, Any]) -> Part:
-    """Takes the numbers out of `params` that the constructor of this learner alone knows."""
+    """The numbers that only the constructor of this learner takes; removes them from `params`."""
     result: Part = {}
     for key in own_numbers(cls):
         if key in params:

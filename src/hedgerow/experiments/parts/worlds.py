@@ -26,7 +26,7 @@ from hedgerow.planning import offline
 from hedgerow.registry import worlds
 
 FILE = "file"
-"""The world that is a saved CMDP."""
+"""The name of a world that is a saved CMDP"""
 
 
 def complete_world(given: Mapping[str, Any], episodes: int, folder: Path) -> Part:
@@ -64,7 +64,7 @@ def build_world(part: Part, folder: Path) -> tuple[CMDP, FloatArray | None]:
 
 
 def offered_baselines(part: Part, folder: Path) -> dict[str, Any]:
-    """The safe policies that a world brings along, by name, each with `.policy` and `.costs`; a file has none."""
+    """The safe policies that a world offers, by name, each with `.policy` and `.costs`; a file has none."""
     if part["name"] == FILE:
         return {}
     found = as_described(worlds, part, folder)
@@ -75,7 +75,7 @@ def offered_baselines(part: Part, folder: Path) -> dict[str, Any]:
 
 
 def own_baselines(world: Any) -> dict[str, Any]:
-    """`budget` and `own` of an entry of the catalogue, or of what is built like one, as far as it has them."""
+    """`budget` and `own` of a catalogue entry or of a world built like one, if it has them."""
     budget, own = getattr(world, "baseline_thresholds", None), getattr(world, "baseline", None)
     offered = {} if own is None else {"own": own}
     if budget is not None:

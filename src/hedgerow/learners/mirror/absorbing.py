@@ -1,14 +1,14 @@
-"""Taking in a log (`importers/logs.py`): episodes that somebody else played, before the first one or between two.
+"""Absorb a log (`importers/logs.py`): episodes that somebody else played, before the first own one or between two.
 
-Intervals that hold at all times (`anytime`, `kt`) do not ask who chose the actions, nor when. Each logged step is one
-more factor of the same supermartingales, provided that its action was chosen without knowledge of that episode's costs
-and of what comes next, that nothing was selected by its outcome, and that no episode is counted twice.
-So N, M, K and S grow by the log, all sets are made anew, and the present weights are projected onto them: the smaller
-sets still hold the best policy, and a projection brings q_hat no farther from it. No regret is added.
+Intervals that hold at all times (`anytime`, `kt`) do not depend on who chose the actions, nor when. Each logged step is
+one more factor of the same supermartingales, provided that its action was chosen without knowledge of that episode's
+costs and of what comes next, that nothing was selected by its outcome, and that no episode is counted twice.
+So N, M, K and S grow by the log, all sets are rebuilt, and the present weights are projected onto them. The smaller
+sets still hold the best policy, and a projection brings q_hat no farther from it: no regret is added.
 
 The aggregate certificate counts own episodes only; its centres follow the counts, which the proof allows between
-episodes. Counting and all that follows is one compiled call: nothing can interrupt it halfway. If the projection is
-interrupted, the next plan begins with it, as after an episode.
+episodes. Counts, sets and all that follows are one compiled call, which nothing can interrupt halfway. If the
+projection is interrupted, the next plan begins with it, as after an episode.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def log_for(learner: MirrorLearner, given: Any, how: Mapping[str, Any]) -> Log:
-    """What is given as a log that this learner can take in now; else refused."""
+    """`given` as a log that this learner can absorb now; anything else is refused."""
     if learner.settings.radii not in WITHOUT_HORIZON:
         raise InvalidInput(
             f"radii = {learner.settings.radii!r} hold for a fixed number of episodes, and a log would exceed it; build "
@@ -75,14 +75,14 @@ def _check_views(of_log: View, own: View) -> None:
 
 
 def take_in(layout: Layout, core: Core, log: Log) -> None:
-    """Let a learner's core, between two episodes, have the counts of the log and all that follows from them."""
+    """Add the counts of a log to a learner's core between two episodes, and update all that follows from them."""
     count(core, arrays_of(log))
     if project_all(core, RELAXED if core.state.reals.slack > 0.0 else PROJECTED) != SOLVED:
         rescue(layout, core)
 
 
 def arrays_of(log: Log) -> LogArrays:
-    """As kernels take them: compiled code exists once, for arrays that can be written to."""
+    """The log as kernels take it: they are compiled once, for writable arrays."""
     return LogArrays(
         starts=log.starts.copy(),
         rows=log.rows.copy(),
@@ -94,7 +94,7 @@ def arrays_of(log: Log) -> LogArrays:
 
 @kernel
 def count(core: Core, log: LogArrays) -> None:
-    """Counts, sets and whatever follows from them; the projection is open then."""
+    """Update counts, sets and all that follows from them; the projection is still to be done."""
     state, numbers, logged = core.state, core.state.numbers, core.state.logged
     record_log(core.index, core.rule.box.laws, state.counts, log)
     logged.steps += len(log.rows)

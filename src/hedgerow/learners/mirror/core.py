@@ -1,4 +1,4 @@
-"""Everything a kernel of a learner needs, in one bundle: layout, rules, state, baselines and buffers."""
+"""The core of a learner: everything its kernels need, in one bundle: layout, rules, state, baselines and buffers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MIXTURE_BOUNDS = {"mixture": MIXTURE, "realised": REALISED, "discard": DISCARD}
 SUSPECT_THETA = 1e3
 SUSPECT_ITERATIONS = 40
 RELAXED_THETA = 1e5
-"""In place of SUSPECT_THETA where the thresholds were raised: that they can be met is known."""
+"""Replaces SUSPECT_THETA where the thresholds were raised, because these are known to have a solution."""
 RELAXED_ITERATIONS = 12
-"""In place of SUSPECT_ITERATIONS: steps are dear there, and with more room fewer are needed."""
+"""Replaces SUSPECT_ITERATIONS there: steps are expensive, and with more room fewer are needed."""
 RELAXED_FLOOR = -23.0
-"""Of ln q~ in such episodes: the least violating policy may change, and to revive what is next to 0 is hard."""
+"""Floor of ln q~ in such episodes: the least violating policy may change, and weights near 0 are hard to revive."""
 MOST_CUTS = 64
-"""How many rounds the search for the least violation may take in one episode; about ten are needed."""
+"""Rounds that the search for the least violation may take in one episode; about ten are needed."""
 
 
 class Rule(Bundle):
@@ -50,11 +50,11 @@ class Rule(Bundle):
     mixture_bound: int
     literal_sigma: bool
     tied: bool
-    """Whether rows share laws, so that an episode may change the boxes of rows that it did not visit"""
+    """Whether rows share laws; then an episode may change the boxes of rows that it did not visit"""
     aggregate: AggregateRule
-    """Of the aggregate certificate, where the state has one"""
+    """The rule of the aggregate certificate, where the state has one"""
     ball: BallRule
-    """Of the balls, where the state has some"""
+    """The rule of the balls, where the state has some"""
 
 
 class Baseline(Bundle):
@@ -73,7 +73,7 @@ class Baseline(Bundle):
 
 
 class Trace(Bundle):
-    """What the last episode meant for the estimates, pair by pair of its path."""
+    """The estimates of the last episode, for each pair of its path."""
 
     visited: IntArray
     """(L,): states"""
@@ -92,7 +92,7 @@ class Trace(Bundle):
 
 
 class Marks(Record):
-    """What is unusual about the episode that is about to be learnt; 0 otherwise, and between episodes."""
+    """Flags of the episode that is about to be learnt; all 0 if it is an ordinary one, and between episodes."""
 
     uncounted: int
     """1 if its costs do not count"""
@@ -101,7 +101,7 @@ class Marks(Record):
 
 
 class Buffers(Bundle):
-    """Nothing outlives an episode but both columns, `reach` and the costs of `problem`, which follow from the state."""
+    """Buffers. Only both columns, `reach` and the costs of `problem` outlive an episode; they follow from the state."""
 
     problem: KernelProblem
     """The projection; its weights, conditionals and boxes are those of the state, its costs are `optimistic`"""
@@ -126,11 +126,11 @@ class Buffers(Bundle):
     touched: IntArray
     """(num_rows,): these and the visited ones, each once, where rows share laws"""
     before: FloatArray
-    """(m,): bounds before a certificate was asked"""
+    """(m,): bounds before a certificate improved them"""
     trace: Trace
     marks: Marks
     certificate: AggregateScratch
-    """Of the aggregate certificate"""
+    """Buffers of the aggregate certificate"""
 
 
 class Core(Bundle):
@@ -165,7 +165,7 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
     return Buffers(
         problem=problem,
         planes=make_cutting_planes(layout, len(binding), MOST_CUTS, state.certificate),
-        # Newton's method remembers active bounds and its last system, which decide the last bits: they are state.
+        # Newton's method reuses active bounds and its last system. These decide the last bits: they are state.
         newton=make_workspace(layout, len(binding)).replace(bound=state.bound, **state.system.as_dict()),
         v=np.zeros(layout.num_states),
         costs=np.zeros(len(binding)),

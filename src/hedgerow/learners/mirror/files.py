@@ -1,7 +1,7 @@
-"""Learners as data files: all arrays of the state, the switches, the world's view and the state of the coin.
+"""Save and load learners: all arrays of the state, the switches, the world's view and the state of the coin.
 
-What is read back continues with the same bits as the learner that was written, at any point, also between `plan` and
-`observe`. A file that is intact but describes no state that a learner can be in is refused (`soundness.py`).
+A loaded learner continues with the same bits as the one that was saved, at any point, also between `plan` and
+`observe`. An intact file that describes an impossible state is refused (`soundness.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def load(path: str | os.PathLike[str]) -> MirrorLearner:
 
 
 def copied(learner: MirrorLearner) -> MirrorLearner:
-    """An equal learner with arrays of its own, whose buffers follow from its state."""
+    """An equal learner with arrays of its own; its buffers are computed from its state."""
     return from_bytes(own_bytes(learner))
 
 
@@ -142,7 +142,7 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
 
 
 def _from_version_3(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """No thresholds were raised yet."""
+    """Upgrade version 3, in which no thresholds were raised."""
     theta, reals = arrays["state.multipliers"], arrays["state.reals"]
     return {
         **arrays,
@@ -152,7 +152,7 @@ def _from_version_3(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
 
 
 def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The costs of every visit counted, boxes did not know how many visits made them, and P was an argument."""
+    """Upgrade version 4: the costs of every visit counted, boxes did not store their visits, and P was an argument."""
     visits = arrays["state.counts.num_visits"]
     known = {"view.known.transitions": arrays["argument.transitions"]} if "argument.transitions" in arrays else {}
     return {
@@ -170,11 +170,11 @@ def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
 
 
 UPGRADES = {3: _from_version_3, 4: _from_version_4}
-"""By version: the arrays of the next one."""
+"""By version: the function that makes the arrays of the next one."""
 
 
 def _check_arguments(learner: MirrorLearner, given: dict[str, NDArray[Any]]) -> None:
-    """What the learner was built with must be what the file says, to the type: nothing is converted on the way."""
+    """Demand that the learner was built with what the file says, in value and type: nothing is converted."""
     own = learner.arguments()
     for name, array in given.items():
         if array.dtype != own[name].dtype or not np.array_equal(array, own[name]):

@@ -2,8 +2,8 @@
 
     for each episode: toss the learner's coin, score the plan, play it, learn, watch the promises
 
-The learner's step is the one that `observe` calls. The loop leaves compiled code only when a projection needs the slow
-solver or a phase of the learner is over; the caller does what is needed and comes back.
+`observe` calls the same step. The loop leaves compiled code only when a projection needs the slow solver or a phase of
+the learner is over; the caller does what is needed and calls it again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hedgerow.projection.newton import SOLVED
 
 
 class Chance(NamedTuple):
-    """All chance of a run: the learner's coin, and the streams of the world."""
+    """All random streams of a run: the learner's coin, and the streams of the world."""
 
     coin: Generator
     actions: Generator
@@ -50,7 +50,7 @@ class Losses(Bundle):
     pattern: IntArray
     """(count,): which pattern each episode has"""
     rate: float
-    """Of the pursuit; 0 for losses that are given"""
+    """The rate of the pursuit; 0 for losses that are given"""
     average: FloatArray
     """(num_rows,): the policies played so far, as the pursuit remembers them; empty without one"""
     pursuit: FloatArray
@@ -70,10 +70,10 @@ def run_block(
     first: int,
     chance: Chance,
 ) -> tuple[int, bool]:
-    """Run the episodes first, ... of a block of losses; without `notes` nothing of them is compiled.
+    """Run the episodes first, ... of a block of losses; without `notes`, code for notes is not compiled.
 
     Returns how many of the block are done, and whether the last of them is closed: if its projection needs the slow
-    solver, the learner has to `complete` it before it is closed. Also returns when a phase of the learner is over.
+    solver, the learner has to `complete` it first. Also returns when a phase of the learner is over.
     """
     index, numbers, policy, baselines = core.index, core.state.numbers, core.state.policy, core.baseline.policies
     rows, triples, losses, costs = path.rows, path.triples, path.losses, path.costs
@@ -124,6 +124,6 @@ def pursue(num_actions: int, given: Losses) -> None:
 
 @kernel
 def remember(given: Losses, plays: FloatArray) -> None:
-    """What `Pursuit` remembers of the policies (num_rows,) played so far."""
+    """Add the policy (num_rows,) that was played to what `Pursuit` remembers."""
     for r in range(len(plays)):
         given.average[r] = (1.0 - given.rate) * given.average[r] + given.rate * plays[r]

@@ -3,10 +3,10 @@
     U_i    = upper bound of the expected cost of pi_hat: UCB_i^T u_hat, or the joint robust cost
     lambda = max(0, max over i with U_i > alpha_i of (min(U_i, L) - alpha_i) / (min(U_i, L) - beta_i))
 
-with L or what else an episode is known to cost at most,
+with L or a smaller known bound of an episode's cost. Then lambda beta_i + (1 - lambda) U_i <= alpha_i for every i.
 
-so that lambda beta_i + (1 - lambda) U_i <= alpha_i for every i. Constraints with U_i <= alpha_i ask for nothing: the
-printed maximum over all i exceeds 1 as soon as one U_i lies below its beta_i (departure D1).
+Constraints with U_i <= alpha_i ask for nothing: the printed maximum over all i exceeds 1 as soon as one U_i lies below
+its beta_i (departure D1).
 
     L = 3, alpha = (1, 1), beta = (.5, .8), U = (2, .6)   ->   lambda = 2/3     (as printed: 2)
 """
@@ -28,11 +28,11 @@ from hedgerow.learners.mirror.state import PROJECTED
 
 ROUND_UP = 1.0 + 1e-12
 WORTH_OF_BALLS, WORTH_OF_SUMS = 0.01, 0.05
-"""What a dear bound has to take away of the part of U above its threshold. Measured: with .1 for the balls, regret in
-`dope-media` after 10^4 episodes is 2 % larger.
+"""The share of the part of U above its threshold that an expensive bound has to remove. Measured: with .1 for the
+balls, regret in `dope-media` after 10^4 episodes is 2 % larger.
 """
 MOST_SKIPPED = 31
-"""Evaluations of it that are left out, at most"""
+"""Evaluations of an expensive bound that are skipped, at most"""
 
 
 @kernel
@@ -91,8 +91,8 @@ def bound_baselines(core: Core, rows: IntArray, first: int, last: int) -> None:
 def refresh_cached_bounds(core: Core) -> None:
     """u(x,a) of the uniform mixture of many baselines on all pairs, from the present boxes.
 
-    Kept until the visits of some pair have doubled: while the confidence sets hold the truth, older boxes bound it as
-    well, and within a factor of two of the visits the radii have not changed much (the epochs of UOB-REPS).
+    They are cached until the visits of some pair have doubled (the epochs of UOB-REPS). While the confidence sets hold
+    the truth, older boxes bound it as well, and until the visits double the radii change little.
     """
     policies, columns, u = core.baseline.policies, core.buffers.baseline_columns, core.state.baseline_u
     boxes, reach = core.state.boxes, core.buffers.baseline_reach
@@ -138,8 +138,8 @@ def bound_costs(core: Core) -> None:
 def bound_by_balls(core: Core) -> None:
     """Let the balls of wide rows, if there are any, improve on the `bounds` of the present policy.
 
-    That is dear, and often of little use: after an evaluation that took away little of what lies above the
-    thresholds, the next 1, 3, 7, ... are left out. A bound that was not looked for is no bound; U stays valid.
+    That is expensive, and often of little use: after an evaluation that removed little of what lies above the
+    thresholds, the next 1, 3, 7, ... are skipped. U stays valid without them.
     """
     bounds, alpha, patience = core.state.bounds, core.baseline.thresholds, core.state.patience
     if len(core.state.balls.radius) == 0:
@@ -184,13 +184,13 @@ def bound_by_sums(core: Core) -> None:
 
 @kernel
 def _to_skip(skipped: int, helped: bool) -> int:
-    """How many evaluations to leave out, after one that helped or did not, if `skipped` were left out before it."""
+    """How many evaluations to skip after one that helped or did not, if `skipped` were skipped before it."""
     return 0 if helped else min(2 * skipped + 1, MOST_SKIPPED)
 
 
 @kernel
 def set_centres(core: Core, rows: IntArray) -> None:
-    """The centres of the aggregate certificate in some rows whose boxes were just refreshed."""
+    """Set the centres of the aggregate certificate in some rows whose boxes were just refreshed."""
     counts, boxes, rule, aggregate = core.state.counts, core.state.boxes, core.rule.box, core.state.aggregate
     for row in rows:
         if rule.uncertain[row]:
@@ -205,8 +205,8 @@ def set_centres(core: Core, rows: IntArray) -> None:
 
 @kernel
 def cost_bounds(core: Core, bounds: FloatArray) -> None:
-    """Upper bounds (m,) of the expected costs of the next episode before its coin, at most the ceilings: of the mixture
-    if there is a baseline, else the joint robust cost of the policy.
+    """Upper bounds (m,) of the expected costs of the next episode before its coin, at most the ceilings: those of the
+    mixture if there is a baseline, else the joint robust cost of the policy.
     """
     lam, beta, ceilings = core.state.reals.mixing, core.baseline.costs, core.baseline.ceilings
     if len(core.baseline.policies) == 0:

@@ -1,4 +1,4 @@
-"""What the proofs speak of and a plain simulation does not keep, noted in compiled code, episode by episode.
+"""Notes: numbers that the proofs use and a plain simulation does not keep, noted by compiled code in every episode.
 
 With q = q^{P,pi_hat_t} of the learner's own policy, q_hat_t its iterate, xi the cost radii, lambda the mixing weight:
 
@@ -7,7 +7,7 @@ With q = q^{P,pi_hat_t} of the learner's own policy, q_hat_t its iterate, xi the
     the regrets of the two players in the first phase of CV-OPS
     episodes that began with a mean cost, a transition row, or the sums of the aggregate certificate outside their sets
 
-A run that nobody asks for them pays nothing: the compiled loop is compiled once with notes and once without.
+A run without notes pays nothing: the loop is compiled once with notes and once without.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Notes(Bundle):
     primal: FloatArray
     """(num_rows,): sum_t sum_i phi_i g_i"""
     dual: FloatArray
-    """(m,): sum_t of the losses of the dual player; of the constraints that bind"""
+    """(m,): sum_t of the losses of the dual player, for the constraints that bind"""
     mark_sums: FloatArray
     """(C, fields of `sums`): at the checkpoints"""
     mark_primal: FloatArray
@@ -107,7 +107,7 @@ def make_notes(layout: Layout, num_constraints: int, num_marks: int, *, estimato
 
 @kernel
 def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> None:
-    """Before an episode: widths under the present confidence sets, and whether these hold the truth."""
+    """Note, before an episode, widths under the present confidence sets, and whether these hold the truth."""
     state, sums, own = core.state, notes.sums, notes.own
     forward(core.index, world.transitions, state.policy, notes.reach, own)
     width = radii = 0.0
@@ -138,7 +138,7 @@ def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> Non
 def note_estimator(core: Core, loss: FloatArray, scores: Scores, notes: Notes) -> None:
     """Subtract (q_t / u_t) l_t on all pairs; `scores.occupancy` holds q_t, u_t is computed here, not read."""
     state, policies, lam = core.state, core.baseline.policies, 0.0
-    # Buffers that hold nothing between episodes: what the learner reads must not be touched.
+    # Buffers that hold nothing between episodes: notes must not touch what the learner reads.
     spare, num_states = core.buffers.baseline_columns, len(notes.reach)
     load_columns(core.index, state.boxes.lower, state.boxes.upper, state.policy, spare)
     reach_of_states(core.index, spare, spare.states, num_states - 1, notes.own_reach)
@@ -159,7 +159,7 @@ def note_estimator(core: Core, loss: FloatArray, scores: Scores, notes: Notes) -
 
 @kernel
 def note_episode(core: Core, costs: FloatArray, notes: Notes) -> None:
-    """After an episode and before it is learnt: the losses of the dual player of the search."""
+    """Note the losses of the dual player of the search, after an episode and before it is learnt."""
     if not core.search.active:
         return
     rule, phi, sums, best = core.search, core.state.search.weights, notes.sums, np.inf
@@ -183,7 +183,7 @@ def note_learning(core: Core, rows: IntArray, notes: Notes) -> None:
 
 @kernel
 def note_close(core: Core, mark: int, notes: Notes) -> None:
-    """After the projection: its residual, and the sums if this was the checkpoint `mark` >= 0."""
+    """Note the residual of the projection, and keep the sums if this was the checkpoint `mark` >= 0."""
     notes.sums.residuals += max(0.0, core.state.reals.cost_residual)
     if mark >= 0:
         copy_into(notes.sums.values, notes.mark_sums[mark])

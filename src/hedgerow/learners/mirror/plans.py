@@ -16,10 +16,10 @@ OWN, BASELINE = "own", "baseline"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MirrorPlan(Plan):
-    """A plan with the numbers that it rests on; the same numbers are in `notes`."""
+    """A plan with the numbers behind it; the same numbers are in `notes`."""
 
     episode: int = field(kw_only=True)
-    """From 0"""
+    """Counted from 0"""
     branch: str = field(kw_only=True)
     """`own`, or `baseline` if the coin of the episode chose the safe policy"""
     cost_bounds: FloatArray = field(kw_only=True)
@@ -41,7 +41,7 @@ class MirrorPlan(Plan):
 
 
 class Baselines:
-    """The safe policies of a phase, as objects that live as long as the phase: what is known of them is kept."""
+    """The safe policies of a phase, as objects that live as long as the phase: their occupancies are cached."""
 
     def __init__(self, view: View, baseline: Baseline) -> None:
         layout = view.layout

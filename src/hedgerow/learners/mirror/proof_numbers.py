@@ -1,4 +1,4 @@
-"""What the proofs of the mirror-descent family speak of, as columns and facts of a run that is watched with `notes`.
+"""The numbers in the proofs of the mirror-descent family, as columns and facts of a run that is watched with `notes`.
 
 Numbers that do not exist in a run, such as the margin that a learner without a search has found, are NaN.
 """
@@ -37,7 +37,7 @@ def proof_columns(notes: Notes, reached: int) -> dict[str, NDArray[Any]]:
 
 
 def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) -> dict[str, float | int | None]:
-    """What is one number per run; `comparator` is q* (num_rows,).
+    """The facts of the run, one number each; `comparator` is q* (num_rows,).
 
     steps, log_argument          L, and |X||A|m/delta: what stands in the logarithms of the bounds beside T
     ..._breaches                 episodes that began with a mean cost, a transition row, a row by its ball, the sums of

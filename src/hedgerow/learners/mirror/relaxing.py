@@ -1,17 +1,17 @@
-"""Thresholds that no policy can meet, as far as the estimates tell: how much to raise them, from episode to episode.
+"""Raise thresholds that no policy can meet, as far as the estimates tell: by how much, from episode to episode.
 
 On the clean event a projection always has a solution (Lemma feasibility). Without one, the paper allows any occupancy.
 Ours is the projection onto thresholds + slack, where the slack exceeds the least violation s* by at most `room`: almost
 the least violating choice, which stays a projection of its predecessor (a restart would forget what was learnt).
 
 The sets move little in one episode. Cutting planes, started from the multipliers that proved the last s*, bracket the
-present one, lower <= s* <= upper, to room / 8 in a few backward passes, and the slack stays as it is as long as
+present one, lower <= s* <= upper, to room / 8 in a few backward passes. The slack stays as it is as long as
 
     upper + room / 8 <= slack <= lower + room.
 
 As soon as the constraints can be met, the thresholds are those of the world again. The room keeps Newton's method well
-conditioned: its multipliers grow like 1 / room. It begins at LEAST_ROOM, or 2 % of the violation, grows where a
-projection fails all the same (`rescue.py`) and shrinks back from there.
+conditioned: its multipliers grow like 1 / room. The room begins at LEAST_ROOM, or 2 % of the violation. It grows when a
+projection fails all the same (`rescue.py`) and shrinks back afterwards.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from hedgerow.projection.infeasibility import Bracket, cut_to
 
 LEAST_ROOM = 1e-3
 SHARE = 0.02
-"""Of the violation, that the room may be as well."""
+"""The room may also be this share of the violation."""
 SHRINKING = 0.99
-"""The factor of a room above the least from one episode to the next."""
+"""Factor from one episode to the next of a room that is above the least"""
 TOL_INFEASIBLE = 4e-10
 """As in `ProjectionSettings`."""
 

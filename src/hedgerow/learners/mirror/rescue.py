@@ -1,10 +1,10 @@
-"""Projections that Newton's method did not finish at once: proved infeasible and relaxed, or solved the slow way.
+"""Finish projections that Newton's method did not: prove them infeasible and relax them, or use the slow solver.
 
-Cutting planes decide which of the two it is, with proof. Where no occupancy meets the thresholds, they are raised by
-the least violation and some room (`relaxing.py`). Where one does, the slow solver finds the projection; it is given a
-limited number of steps, so that an episode never takes long. A projection that is not found within these, or within the
-room, is taken with four times the room, and so on: the thresholds are then raised by more than needed, which `failed`
-counts where they could have been met.
+Cutting planes decide which of the two it is, with proof. If no occupancy meets the thresholds, they are raised by the
+least violation and some room (`relaxing.py`). If one does, the slow solver finds the projection, in a limited number of
+steps: an episode never takes long. If the projection is not found within these steps, or within the room, it is tried
+with four times the room, and so on. The thresholds are then raised by more than needed; `failed` counts the cases in
+which they could have been met.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hedgerow.projection.solve import project
 from hedgerow.projection.workspace import NO_SYSTEM
 
 MOST_ITERATIONS = 400
-"""Newton steps of the slow solver in one episode."""
+"""Newton steps that the slow solver may take in one episode"""
 WIDENING = 4.0
 """The factor from one room to the next."""
 
@@ -59,7 +59,7 @@ def _relax(layout: Layout, core: Core, violation: float, room: float, status: in
     while len(core.baseline.binding) and violation + 0.5 * room < layout.steps:
         core.state.reals.room = room
         meet(core, violation + 0.5 * room)
-        core.state.system.num_candidates[0] = NO_SYSTEM  # it belongs to the attempt that failed
+        core.state.system.num_candidates[0] = NO_SYSTEM  # the old one belongs to the attempt that failed
         if project_all(core, status) == SOLVED:
             return
         room *= WIDENING
@@ -69,7 +69,7 @@ def _relax(layout: Layout, core: Core, violation: float, room: float, status: in
 
 
 def _solve_slowly(layout: Layout, core: Core, most: int, status: int, *, at_any_rate: bool = False) -> bool:
-    """Project by the slow solver in at most so many steps, and settle if that worked, or `at_any_rate`."""
+    """Project with the slow solver in at most so many steps; settle if that worked, or in any case `at_any_rate`."""
     state, numbers = core.state, core.state.numbers
     settings = ProjectionSettings(
         tol=core.rule.tol,

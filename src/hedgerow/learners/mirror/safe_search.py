@@ -1,4 +1,4 @@
-"""The first phase of CV-OPS, compiled: looking for a strictly safe policy, and knowing when it is found.
+"""The first phase of CV-OPS, compiled: search for a strictly safe policy, and decide when it is found.
 
 In episode t a primal player (UOB-REPS, `step.py`) chooses the policy and a dual player (`simplex_ogd.py`) the weights
 phi of the constraints. With c_{t,i} the summed costs of constraint i along the path, *all* L layers counted (D2):
@@ -13,20 +13,20 @@ at once (D7), by Azuma's inequality and a union with the weights 1/(t(t+1)):
     R_t = L sqrt(ln(m t (t+1) / delta) / (2t))
     stop as soon as  m_t >= 2 R_t + s (C_P sqrt(ln t / t) + C_D / sqrt(t) + 2 R_t),      rho_hat = m_t - R_t > 0
 
-The costs of an episode mostly vary much less than L. The radius of the aggregate certificate knows it
+The costs of an episode mostly vary much less than L. The radius of the aggregate certificate uses that
 (`estimates/aggregate_radius.py`, docs/aggregate.md, Lemma B, which lets the means vary): with B_i the most that an
 episode costs and VV_i = sum (c_i - mean of the episodes before)^2 / B_i^2, and half of delta for either radius,
 
     R_t = min { L sqrt(ln(2m t (t+1) / delta) / (2t)),  max_i B_i min_l (ln(2 J m / delta) + psi(l) VV_i) / (l t) }
 
-is used where `variance` is set. Safety needs R_t alone, so that s = 0 is the default; s = 1 with the constants of the
-two players makes rho_hat at least half of the largest margin (D8). The printed rule is there to compare:
+is used where `variance` is set. Safety needs R_t alone: s = 0 is the default. With s = 1 and the constants of the two
+players, rho_hat is at least half of the largest margin (D8). The printed rule is there for comparison:
 
     t m_t >= 2 C_P sqrt(t ln t) + 8 L sqrt(2 t ln(1/delta)) + 2 C_D sqrt(t),      R_t = 2 L sqrt(2 ln(1/delta) / t)
 
-Policies are kept as long as there is room for them. When the room is full, its K places become K independent uniform
-draws from all policies so far (each place takes the new policy with probability 1/t), and the radius grows by what the
-average over K draws may be off: L sqrt(ln(2m/delta) / (2K)).
+The first K policies are all kept. After that, the K places become K independent uniform draws from all policies so far
+(each place takes the new policy with probability 1/t), and the radius grows by the error of an average over K draws:
+L sqrt(ln(2m/delta) / (2K)).
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class Facts(Record):
     radius: float
     """R_t"""
     rho_hat: float
-    """Once the search is over, else 0"""
+    """rho_hat once the search is over, else 0"""
     t_bar: float
     """The number of episodes that it took, else 0"""
 
 
 class Search(Bundle):
-    """What changes while searching; all arrays are empty, and all facts 0, for learners that do not search."""
+    """The state of a search; all arrays are empty, and all facts 0, for learners that do not search."""
 
     weights: FloatArray
     """phi, of the constraints that bind"""
@@ -75,7 +75,7 @@ class Search(Bundle):
 
 
 class SearchRule(Bundle):
-    """What does not."""
+    """The settings of a search, which do not change."""
 
     active: bool
     kind: int
@@ -93,7 +93,7 @@ class SearchRule(Bundle):
     radius_scale: float
     """Multiplies R_t; below 1 nothing is promised any more"""
     variance: bool
-    """Whether R_t knows how much costs vary"""
+    """Whether R_t uses how much costs vary"""
     log_inverse_delta: float
     """ln(1/delta)"""
     binding: IntArray
@@ -120,7 +120,7 @@ def make_search(layout: Layout, num_binding: int, capacity: int) -> Search:
 
 
 def no_search() -> SearchRule:
-    """For learners that do not search."""
+    """An empty rule, for learners that do not search."""
     reals, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
     return SearchRule(
         False, PRACTICAL, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, False, 0.0, numbers, reals, reals.copy(), reals.copy(),
@@ -166,7 +166,7 @@ def search_step(rule: SearchRule, search: Search, episode: int, costs: FloatArra
 
 @kernel
 def stopping_radius(rule: SearchRule, squares: FloatArray, capacity: int, episode: int) -> float:
-    """R_t, with the share of the K draws once not all policies are kept."""
+    """R_t, with the error of the K draws once not all policies are kept."""
     t, m = float(episode), max(1, len(rule.binding))
     if rule.kind == LITERAL:
         radius = 2.0 * rule.steps * sqrt(2.0 * rule.log_inverse_delta / t)
@@ -221,8 +221,8 @@ def _jump(scale: float, coin: Generator) -> float:
 
 @kernel
 def _redraw(policies: FloatArray, times: IntArray, coin: Generator) -> None:
-    """Turn K places that hold K policies into K independent uniform draws from them (which place holds which is of no
-    meaning: all further chance treats places alike). `times` counts how often each was drawn.
+    """Turn K places that hold K policies into K independent uniform draws from them. The order of the places does not
+    matter, because all further chance treats them alike. `times` counts how often each was drawn.
     """
     capacity = len(policies)
     times[:] = 0

@@ -41,7 +41,7 @@ Preset = Literal["paper", "sharp", "sharpest"]
 
 
 WIDE = 6
-"""From so many successors on a ball pays: narrower rows lose more by the smaller budget of their boxes."""
+"""A ball pays from this many successors on: narrower rows lose more by the smaller budget of their boxes."""
 
 
 class CommonSwitches(TypedDict, total=False):
@@ -57,7 +57,7 @@ class CommonSwitches(TypedDict, total=False):
 
 
 class MixingSwitches(CommonSwitches, total=False):
-    """Those of learners with a baseline."""
+    """The switches of learners with a baseline."""
 
     joint_cost: bool
     aggregate: bool
@@ -67,7 +67,7 @@ class MixingSwitches(CommonSwitches, total=False):
 
 
 class SearchSwitches(MixingSwitches, total=False):
-    """Those of CV-OPS."""
+    """The switches of CV-OPS."""
 
     stop: Literal["practical", "theory", "literal"]
     stop_scale: float
@@ -110,7 +110,7 @@ class Settings:
     baseline_bound: str = "margin"
     horizon: str = "fixed"
     tol: float = 1e-10
-    """On the residuals of a projection."""
+    """Tolerance of the residuals of a projection"""
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
@@ -164,7 +164,7 @@ def make_settings(preset: str, switches: Mapping[str, Any], known: frozenset[str
     changes = {**PRESETS[preset], **switches}
     if changes.get("horizon") == "doubling" and "radii" not in switches and changes.get("radii") not in WITHOUT_HORIZON:
         changes["radii"] = "anytime"
-    # What a preset sets because of a switch goes with that switch.
+    # A value that a preset sets only because of a switch is dropped with that switch.
     if changes.get("radii") != "kt":
         changes = {"aggregate": False, "ball_from": 0, **_without(changes, {"aggregate", "ball_from"} - set(switches))}
     if not changes.get("joint_cost"):
@@ -215,8 +215,8 @@ def mixing_void(settings: Settings) -> str:
 def accuracy_void(settings: Settings, eta: float, steps: int, episodes: int) -> str:
     """Why regret and violation are not proved at this accuracy of the projection, or the empty string.
 
-    A relative error e of q_hat adds at most L e / eta to the regret of an episode, so that e <= eta / (L sqrt(T)) keeps
-    the sum below sqrt(T).
+    A relative error e of q_hat adds at most L e / eta to the regret of an episode; e <= eta / (L sqrt(T)) keeps the sum
+    below sqrt(T).
     """
     allowed = eta / (steps * float(episodes) ** 0.5)
     if settings.tol > allowed:

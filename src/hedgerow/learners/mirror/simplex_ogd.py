@@ -4,8 +4,8 @@
 
 With |loss_t|_2 <= G and the diameter D = sqrt(2) of the simplex the regret after any number tau of rounds is at most
 (D^2 / (2c) + G^2 c) sqrt(tau); c = D / (sqrt(2) G) makes that 2 G sqrt(tau): surely, and without a horizon. In CV-OPS a
-loss has m entries in [alpha_i - L, alpha_i], so that G = sqrt(m) L and C = 2 sqrt(m) L. For m = 1 the simplex is a
-point, and C = 0.
+loss has m entries in [alpha_i - L, alpha_i], hence G = sqrt(m) L and C = 2 sqrt(m) L. For m = 1 the simplex is a point,
+and C = 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An aggregate certificate that episodes can have led to, and bounds that follow from it.
+"""Check the aggregate certificate of a file: can episodes have led to it, and do the bounds follow from it?
 
 Its sums cannot be recounted, but they have limits: an open or closed generation of n episodes has visited every layer n
 times, a cost adds at most its ceiling and a value at most its range to each of them, and centres are distributions.
@@ -21,7 +21,7 @@ NEVER = 2**62
 
 
 def check_aggregate(layout: Layout, core: Core, own: int) -> None:
-    """The certificate of a learner that has had `own` episodes at most of its own."""
+    """Check the certificate of a learner that has played at most `own` episodes of its own."""
     aggregate, rule = core.state.aggregate, core.rule.aggregate
     numbers, slots = aggregate.numbers, len(aggregate.generation)
     if not slots:

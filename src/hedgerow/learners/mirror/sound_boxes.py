@@ -1,15 +1,15 @@
-"""Boxes that follow from counts: a file cannot claim to know more than it has seen.
+"""Check that boxes follow from counts: a file cannot claim to know more than it has seen.
 
-Rebuilt in every episode, boxes are a function of the counts: they are computed anew, the file has to agree up to
-TOLERANCE (another machine may round logarithms differently), and what was computed is taken.
+Boxes that are rebuilt in every episode are a function of the counts. They are recomputed, the file has to agree up to
+TOLERANCE (another machine may round logarithms differently), and the recomputed ones are used.
 
-With epochs, boxes are those of earlier counts N', M', S' of which only N' is known, and that
+With epochs, boxes are those of earlier counts N', M', S'. Only N' is known, and that
 
     M - (N - N') <= M' <= M,      S - (N - N') <= S' <= S.
 
-A row that was not visited since is computed anew as well. In any other, bounds must lie where some M', S' would put
-them. Both p - epsilon(p) where it is positive and p + epsilon(p) where it is below 1 grow with p, so the ends of these
-ranges give the ends of the bounds.
+A row that was not visited since is recomputed as well. In any other, bounds must lie where some M', S' would put them.
+Both p - epsilon(p) where it is positive and p + epsilon(p) where it is below 1 grow with p, so the ends of these ranges
+give the ends of the bounds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TOLERANCE = 1e-9
 
 
 def check_boxes(learner: MirrorLearner) -> None:
-    """The boxes of the state, which are replaced by what was computed anew where that is possible."""
+    """Check the boxes of the state, and replace them by recomputed ones where that is possible."""
     core, layout = learner.core, learner.layout
     if core.rule.box.gradual:
         check_gradual_boxes(learner)
@@ -67,7 +67,7 @@ def check_boxes(learner: MirrorLearner) -> None:
 
 
 def boxes_of(learner: MirrorLearner, counts: Counts) -> Boxes:
-    """What the counts make of the boxes that nothing was seen of."""
+    """The boxes that follow from the counts alone."""
     rule, view, settings = learner.core.rule.box, learner.view, learner.settings
     unknowns = make_unknowns(learner.layout, view.num_constraints, view.knowledge, ties=settings.ties)
     boxes = make_boxes(unknowns, clip_costs=rule.clip_costs)
@@ -137,7 +137,7 @@ def _older_bounds(
             sum_lower += lower_most[j]
             sum_upper += upper_least[j]
         for j in range(start, stop):
-            # What tightening can have done at most: the others cannot all be at their ends at once. P_hat is inside.
+            # The most that tightening can have done: the others cannot all be at their ends at once. P_hat is inside.
             most = min(num_moves[j], then[r]) / max(1, then[r])
             least = max(0, num_moves[j] - (num_visits[r] - then[r])) / max(1, then[r])
             raw_lower, raw_upper = lower_most[j], upper_least[j]
@@ -146,7 +146,7 @@ def _older_bounds(
 
 
 def check_rows(layout: Layout, boxes: Boxes) -> None:
-    """lo <= hi, and no row's set is empty: what kernels rely on."""
+    """Check that lo <= hi and that no row's set is empty: kernels rely on it."""
     starts = layout.row_start[:-1]
     empty = (np.add.reduceat(boxes.lower, starts) > 1.0 + TOLERANCE) | (
         np.add.reduceat(boxes.upper, starts) < 1.0 - TOLERANCE

@@ -1,12 +1,12 @@
-"""Counts that episodes can have produced: what a file claims to have seen has to add up.
+"""Check that episodes can have produced the counts of a file: its numbers have to add up.
 
-Every episode visits one pair per layer and moves on from it once, so that for the t episodes counted
+Every episode visits one pair per layer and moves on from it once. For the t episodes counted, therefore,
 
     sum of N over a layer = t,    sum_x' M(x,a,x') = N(x,a),    sum_a N(x',a) = sum of M into x',    0 <= S <= N
 
 all exactly: sums of t costs in [0, 1] are rounded to at most t. An episode that was cut short misses its last layers,
-and one from a log may have a last cost without a transition: K may exceed N by so many. Where rows share a law the
-first row of a class has the counts of all: then only totals can be held against t.
+and one from a log may have a last cost without a transition: K may exceed N by their number. Where rows share a law,
+the first row of a class has the counts of all: then only totals can be compared with t.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hedgerow.model.layout import Layout
 
 
 def check_counts(layout: Layout, state: State, laws: Laws, tied: bool, counted: int) -> None:
-    """N, M, K and S of `counted` episodes, logged ones included."""
+    """Check N, M, K and S of `counted` episodes, logged ones included."""
     counts, cut = state.counts, state.logged.prefixes
     visits, moves = counts.num_visits.astype(np.float64), counts.num_moves.astype(np.float64)
     _refuse_rows(layout, np.add.reduceat(moves, layout.row_start[:-1]) != visits, "counts.num_moves", "do not add up")
@@ -68,7 +68,7 @@ def _check_costs(layout: Layout, state: State, laws: Laws, tied: bool, counted: 
 
 
 def check_epochs(layout: Layout, state: State, epochs: bool, tied: bool, kept: int) -> None:
-    """N when the boxes were last rebuilt; without epochs, when the phase began, after `kept` counted episodes."""
+    """Check N when the boxes were last rebuilt; without epochs, when the phase began, after `kept` counted episodes."""
     then, now = state.epoch_visits, state.counts.num_visits
     name = "epoch_visits"
     _refuse_rows(layout, then > now, name, "exceed counts.num_visits")
@@ -81,7 +81,7 @@ def check_epochs(layout: Layout, state: State, epochs: bool, tied: bool, kept: i
 
 
 def check_cached_visits(layout: Layout, state: State, tied: bool) -> None:
-    """N when the bounds of the baselines were computed, while these are still used."""
+    """Check N when the cached bounds of the baselines were computed, while these are still used."""
     then, now = state.baseline_visits, state.counts.num_visits
     _refuse_rows(layout, then > now, "baseline_visits", "exceed counts.num_visits")
     _refuse_rows(layout, (now > 0) & (now >= 2 * then), "baseline_visits", "have doubled, but the bounds are kept")
@@ -97,7 +97,7 @@ def layer_sums(layout: Layout, over_rows: FloatArray) -> FloatArray:
 def _check_layers(
     layout: Layout, name: str, visits: FloatArray, episodes: int | None, cut: int = 0, *, tied: bool = False
 ) -> None:
-    """Every layer was visited once per episode; None stands for any number of episodes, the same in all layers.
+    """Check that every layer was visited once per episode; None stands for any number, the same in all layers.
 
     `cut` episodes may have ended before their last layers; where rows share laws, layers are not told apart.
     """

@@ -1,11 +1,11 @@
-"""Intervals that are older than the counts and cut with each other: what a file may claim of them.
+"""Check intervals that are older than the counts, or intersections of several: what a file may claim of them.
 
 A box of transitions was made with N' visits of which M' led to each successor, M - (N - N') <= M' <= M; where N' = N it
-is computed anew and has to agree. The bounds of a mean cost have been cut with all those before: they are no tighter
+is recomputed and has to agree. The bounds of a mean cost were intersected with all earlier ones: they are no tighter
 than any order of the same costs could have made them, and not wider than the last of them.
 
     LCB <= LCB(n, min(n, S)), n = floor S or ceil S: all of the sum came first
-    LCB >= LCB(K', S') for the least possible S'; and likewise UCB, with F = K - S in the place of S
+    LCB >= LCB(K', S') for the least possible S'; and likewise UCB, with F = K - S instead of S
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TOLERANCE = 1e-9
 
 
 def check_gradual_boxes(learner: MirrorLearner) -> None:
-    """The boxes of a learner whose rows are refreshed when they have grown."""
+    """Check the boxes of a learner whose rows are refreshed when their visits have grown."""
     core, layout = learner.core, learner.layout
     state, laws = core.state, core.rule.box.laws
     boxes, counts = state.boxes, state.counts
@@ -54,7 +54,7 @@ def check_gradual_boxes(learner: MirrorLearner) -> None:
 
 
 def _check_known(learner: MirrorLearner) -> None:
-    """What is known has been the same from the start."""
+    """Check that what is known has been the same from the start."""
     layout, view, rule, boxes = learner.layout, learner.view, learner.core.rule.box, learner.core.state.boxes
     start = make_boxes(make_unknowns(layout, view.num_constraints, view.knowledge), clip_costs=bool(rule.clip_costs))
     moves, costs = (rule.uncertain == 0)[layout.row_of_triple], rule.unknown_costs == 0
@@ -64,7 +64,7 @@ def _check_known(learner: MirrorLearner) -> None:
 
 
 def check_balls(layout: Layout, core: Core) -> None:
-    """Balls are those of earlier counts, and their radii follow from these."""
+    """Check that balls are those of earlier counts, and that their radii follow from these."""
     balls, counts, index, laws = core.state.balls, core.state.counts, core.index, core.rule.box.laws
     if not len(balls.radius):
         return
@@ -110,7 +110,7 @@ def _check_costs(core: Core, boxes: Boxes) -> None:
 
 
 def _check_moves(learner: MirrorLearner) -> None:
-    """Boxes are no narrower than some M' would make them; the others of a row may have tightened them."""
+    """Check that boxes are no narrower than some M' makes them, with tightening by the others of their row."""
     core, layout = learner.core, learner.layout
     rule, counts, boxes = core.rule.box, core.state.counts, core.state.boxes
     row = layout.row_of_triple

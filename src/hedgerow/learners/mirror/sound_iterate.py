@@ -1,7 +1,7 @@
-"""The iterate q_hat and what follows from it: its policy, upper bounds of costs, and the mixing weight.
+"""Check the iterate q_hat and what follows from it: its policy, upper bounds of costs, and the mixing weight.
 
-Row weights are those that policy and conditionals give them, conditionals lie in their boxes, and after a projection
-the optimistic costs respect the thresholds. Bounds and mixing weight are computed anew and have to agree.
+Row weights must follow from policy and conditionals, conditionals must lie in their boxes, and after a projection the
+optimistic costs must respect the thresholds. Bounds and mixing weight are recomputed and have to agree.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hedgerow.learners.mirror.state import LOG_FLOOR, PROJECTED, RELAXED
 from hedgerow.model.layout import Layout
 
 LOOSE = 1e-6
-"""For what a projection leaves over."""
+"""Tolerance for the residuals of a projection"""
 
 
 def check_conditionals(layout: Layout, conditional: FloatArray) -> None:
@@ -35,14 +35,14 @@ def check_conditionals(layout: Layout, conditional: FloatArray) -> None:
 
 
 def check_open(layout: Layout, log_weight: FloatArray) -> None:
-    """Weights that wait for their projection: a mirror step only takes mass away."""
+    """Check weights that wait for their projection: a mirror step only takes mass away."""
     lifted = layout.num_rows * np.exp(RELAXED_FLOOR)  # where thresholds are raised
     heavy = layer_sums(layout, np.exp(log_weight)) > 1.0 + LOOSE + lifted
     demand(not np.any(heavy), "state.log_weight: a layer weighs more than 1")
 
 
 def check_iterate(learner: MirrorLearner) -> None:
-    """q_hat, its policy, and that it was projected: in the boxes, and within the thresholds up to what was left."""
+    """Check q_hat, its policy, and that it was projected: in the boxes, and within the thresholds up to a residual."""
     core, layout = learner.core, learner.layout
     state, boxes, numbers = core.state, core.state.boxes, core.state.numbers
     outside = (state.conditional < boxes.lower - LOOSE) | (state.conditional > boxes.upper + LOOSE)
@@ -83,7 +83,7 @@ def _occupancy(layout: Layout, conditional: FloatArray, policy: FloatArray) -> F
 
 
 def check_mixing(learner: MirrorLearner, given: Mapping[str, NDArray[Any]], settled: bool) -> None:
-    """U and lambda, which `prepare` and this compute anew; while an episode is open they are still those before it."""
+    """Check U and lambda, which `prepare` and this recompute; while an episode is open they are those before it."""
     core, steps = learner.core, float(learner.layout.steps)
     reals, numbers, baselines = core.state.reals, core.state.numbers, len(core.baseline.policies)
     lam, branch = reals.mixing, numbers.branch
@@ -97,7 +97,7 @@ def check_mixing(learner: MirrorLearner, given: Mapping[str, NDArray[Any]], sett
         demand(not np.any(apart), "state.bounds are not the cost bounds of the policy")
         if len(core.state.aggregate.generation) or len(
             core.state.balls.radius
-        ):  # what was looked at is not known any more
+        ):  # which bounds were evaluated is not known any more
             core.state.bounds[:] = given["bounds"]
         computed = mixing_weight(core, numbers.last_status)
         demand(abs(lam - computed) <= TOLERANCE, f"state.reals: mixing is {lam!r}; the bounds make it {computed!r}")
@@ -108,10 +108,10 @@ def check_mixing(learner: MirrorLearner, given: Mapping[str, NDArray[Any]], sett
 
 
 def check_cached_bounds(learner: MirrorLearner) -> None:
-    """u of many baselines, from boxes that may be older than the present ones."""
+    """Check u of many baselines, from boxes that may be older than the present ones."""
     core, layout = learner.core, learner.layout
     state = core.state
-    if state.numbers.stale:  # computed anew before they are used
+    if state.numbers.stale:  # recomputed before they are used
         return
     check_cached_visits(layout, state, bool(core.rule.tied))
     u = state.baseline_u.copy()

@@ -1,6 +1,6 @@
-"""Flags, counters and rates that belong together, and a coin that its seed can have led to.
+"""Check that flags, counters and rates belong together, and that the seed can have led to the coin's state.
 
-Segments of a doubling horizon, rates and the tosses of a coin follow from how many episodes there were.
+Segments of a doubling horizon, rates and the tosses of a coin follow from the number of episodes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check_numbers(learner: MirrorLearner) -> None:
 
 
 def check_rates(learner: MirrorLearner) -> None:
-    """eta and gamma of the segment, or of the whole phase."""
+    """Check eta and gamma of the segment, or of the whole phase."""
     core, reals = learner.core, learner.core.state.reals
     given, rule = Reals(reals.values.copy()), learner.core.rule
     if rule.doubling:

@@ -1,4 +1,4 @@
-"""A search of CV-OPS that episodes can have led to: its facts follow from its sums.
+"""Check the search of CV-OPS: its facts must follow from its sums.
 
 After t episodes the margin and the radius are functions of the summed costs and of t; a search that has ended did so
 because its rule was met, and left rho_hat = margin - radius.
@@ -24,7 +24,7 @@ TOLERANCE = 1e-9
 
 
 def check_search(rule: SearchRule, search: Search, capacity: int, episode: int, over: bool) -> None:
-    """Sums, weights and facts after `episode` episodes of the search; `over` says that it ended with the last one."""
+    """Check sums, weights and facts after `episode` episodes of the search; `over`: it ended with the last one."""
     t, facts, expected = episode, search.facts, Facts()
     if np.any(search.cost_sums < 0.0) or np.any(search.cost_sums > t * rule.steps):
         raise InvalidInput(f"state.search.cost_sums must lie in [0, L] per episode; there were {t} episodes")
@@ -48,7 +48,7 @@ def check_search(rule: SearchRule, search: Search, capacity: int, episode: int, 
 
 
 def check_policies(layout: Layout, name: str, policies: FloatArray) -> None:
-    """Policies (..., num_rows) of learners, whose probabilities sum to 1 up to rounding."""
+    """Check policies (..., num_rows) of learners, whose probabilities sum to 1 up to rounding."""
     sums = policies.reshape(-1, layout.num_decision_states, layout.num_actions).sum(axis=2)
     off = np.argwhere(np.abs(sums - 1.0) > TOLERANCE)
     if len(off):
@@ -57,7 +57,7 @@ def check_policies(layout: Layout, name: str, policies: FloatArray) -> None:
 
 
 def check_summed_costs(search: Search, seen: FloatArray, searching: bool) -> None:
-    """That the search saw what was counted: `seen` (m,), of the constraints that bind, by it and by what came after."""
+    """Check that the search saw what was counted: `seen` (m,), for the constraints that bind, in it and afterwards."""
     rounding = TOLERANCE * (1.0 + seen)
     if np.any(search.cost_sums > seen + rounding) or (searching and np.any(search.cost_sums < seen - rounding)):
         raise InvalidInput("state.search.cost_sums are not the sums of state.counts.cost_sums")

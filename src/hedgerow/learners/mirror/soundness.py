@@ -1,8 +1,8 @@
-"""Whether a restored state is one that a learner can be in: a file with a right checksum may still be wrong.
+"""Check that a learner can be in a restored state: a file with a right checksum may still be wrong.
 
-A state is sound if every number is in its range and everything that follows from something else does follow: boxes from
-counts, rates from the horizon, the row weights from policy and conditionals, bounds and the mixing weight from all of
-these. Then the ledger of the learner speaks the truth. Each refusal names the entry.
+A state is sound if every number is in its range and every derived number follows from its sources: boxes from counts,
+rates from the horizon, the row weights from policy and conditionals, bounds and the mixing weight from all of these.
+Then the ledger of the learner is true. Each refusal names the entry.
 
 A new array of the state needs one line in RANGES, a new number one in NUMBER_RANGES or REAL_RANGES.
 """
@@ -39,7 +39,7 @@ from hedgerow.model.view import View
 from hedgerow.projection.workspace import NO_SYSTEM
 
 LARGEST = 2.0**53
-"""Counters are exact as real numbers."""
+"""Up to here counters are exact as real numbers."""
 HUGE = 1e200
 
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -95,7 +95,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "numbers": (0, LARGEST),
     "reals": (0.0, HUGE),
 }
-"""In which range the entries of each array of a state lie."""
+"""The range of the entries of each array of a state"""
 
 NUMBER_RANGES: Mapping[str, int] = {
     "pending": 1,
@@ -111,7 +111,7 @@ REAL_RANGES: Mapping[str, float] = {"mixing": 1.0}
 
 
 def check_sizes(view: View, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse a state that is too short for its world, before memory for that world is taken.
+    """Refuse a state that is too short for its world, before memory for that world is allocated.
 
     Everything else is as long as the conditionals of the file, which bound the layout already.
     """
@@ -128,7 +128,7 @@ def check_sizes(view: View, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def check_ranges(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Every entry of every array by itself."""
+    """Check every entry of every array by itself."""
     for name, array in arrays.items():
         low, high = RANGES.get(name, (-np.inf, np.inf))
         outside = ~((array >= low) & (array <= high) & np.isfinite(array))  # NaN is outside everything
@@ -146,7 +146,7 @@ def check_ranges(arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def check_indices(arrays: Mapping[str, NDArray[Any]], num_baselines: int) -> None:
-    """What compiled code looks up without asking."""
+    """Check the indices that compiled code uses without a check."""
     branch = Numbers(arrays["numbers"]).branch
     if branch > num_baselines:
         raise InvalidInput(f"state.numbers: branch is {branch}; there are {num_baselines} baselines")
@@ -160,7 +160,7 @@ def check_indices(arrays: Mapping[str, NDArray[Any]], num_baselines: int) -> Non
 
 
 def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> None:
-    """The state that was restored from `given`; what follows from it is computed anew in the learner's own arrays."""
+    """Check the state that was restored from `given`; recompute what follows from it in the learner's own arrays."""
     core, layout, settings = learner.core, learner.layout, learner.settings
     state, episode = core.state, learner.episode
     check_numbers(learner)

@@ -1,4 +1,4 @@
-"""What a learner estimates, and the shares of delta that its confidence sets may fail with.
+"""What a learner estimates, and how its confidence sets share the failure probability.
 
 Intervals of the kind `kt` split 5 delta among costs, boxes, balls and the aggregate certificate (`shares.py`). All
 other radii have the paper's budgets, delta for costs and 4 delta for transitions, and neither balls nor a certificate.
@@ -29,7 +29,7 @@ class Spending(NamedTuple):
 
 
 def make_spending(view: View, settings: Settings, *, mixes: bool) -> Spending:
-    """Of a learner on `view`; `mixes` says whether it needs upper bounds of its own costs."""
+    """The spending of a learner on `view`; `mixes` says whether it needs upper bounds of its own costs."""
     unknowns = make_unknowns(view.layout, view.num_constraints, view.knowledge, ties=settings.ties)
     wide = wide_rows(unknowns, settings.ball_from if mixes else 0)
     num_balls = int(wide[unknowns.counted_rows].sum())

@@ -1,4 +1,4 @@
-"""Everything that a learner changes while it learns, as arrays: saving a learner is writing these.
+"""The state of a learner: all arrays that it changes while it learns. Saving a learner writes these.
 
     q_hat(x,a,x') = exp(log_weight(x,a)) conditional(x'|x,a)      the mirror-descent iterate
     policy(a|x)                                                   what it induces, and what is played
@@ -44,15 +44,15 @@ class Numbers(Record):
     suspect: int
     """Projections that needed the slow solver"""
     failed: int
-    """Of these, the ones that did not reach the tolerance"""
+    """Those of them that did not reach the tolerance"""
     iterations: int
     """Newton steps so far"""
     last_iterations: int
-    """Those of the last projection"""
+    """Newton steps of the last projection"""
     last_status: int
     """PROJECTED, RELAXED or UNSOLVED"""
     segment: int
-    """Of the doubling horizon: j"""
+    """j, the segment of the doubling horizon"""
     segment_end: int
     """The episode after which it restarts"""
     epochs: int
@@ -62,7 +62,7 @@ class Numbers(Record):
     phase_over: int
     """1 when the search of CV-OPS has found what it looked for"""
     stale: int
-    """1 when the cached bounds of the baselines are to be computed anew"""
+    """1 when the cached bounds of the baselines have to be recomputed"""
     moved: int
     """1 when more than the visited rows may have left their boxes since the last projection"""
 
@@ -83,12 +83,12 @@ class Logged(Record):
 
 
 class Patience(Record):
-    """How long the dear bounds are left alone after they did not help, see `mixing.py`."""
+    """How long the expensive bounds are skipped after they did not help, see `mixing.py`."""
 
     balls_left: int
-    """Episodes until the balls are looked at again"""
+    """Episodes until the balls are evaluated again"""
     balls_skipped: int
-    """Episodes for which they are left alone"""
+    """Episodes for which they are skipped"""
     sums_left: int
     """Likewise for the aggregate certificate"""
     sums_skipped: int
@@ -102,11 +102,11 @@ class Reals(Record):
     mixing: float
     """lambda, the probability of the baseline in the next episode"""
     cost_residual: float
-    """Of the last projection, after the repair of its flow"""
+    """Residual of the last projection, after the repair of its flow"""
     slack: float
     """By how much the thresholds are raised, because nothing meets them; else 0"""
     room: float
-    """How much of it is beyond the least violation, at most"""
+    """The part of `slack` beyond the least violation, at most"""
 
 
 class System(Bundle):
@@ -130,7 +130,7 @@ class State(Bundle):
     bound: NDArray[np.int8]
     """(num_triples,): at which bounds of their boxes the conditionals are; the next projection starts from there"""
     system: System
-    """What the next projection takes its first step with"""
+    """The system for the first step of the next projection"""
     policy: FloatArray
     """(num_rows,)"""
     counts: Counts
@@ -148,11 +148,11 @@ class State(Bundle):
     baseline_visits: IntArray
     """(num_rows,): N at that time"""
     search: Search
-    """Of CV-OPS; empty for other learners"""
+    """The search of CV-OPS; empty for other learners"""
     aggregate: Aggregate
     """The aggregate certificate; empty for learners that have none"""
     balls: Balls
-    """Of wide rows; empty for learners that have none"""
+    """The balls of wide rows; empty for learners that have none"""
     patience: Patience
     logged: Logged
     numbers: Numbers
@@ -169,7 +169,7 @@ def make_state(
     aggregate: bool = False,
     balls: Balls | None = None,
 ) -> State:
-    """Before the first episode: no data, no weights; `uniform_weights` and a projection make a policy of it."""
+    """The state before the first episode: no data, no weights; `uniform_weights` and a projection give a policy."""
     layout, num_constraints = unknowns.layout, unknowns.unknown_costs.shape[1]
     boxes = make_boxes(unknowns, clip_costs=clip_costs)
     workspace = make_workspace(layout, num_active)
@@ -207,5 +207,5 @@ def flat_arrays(bundle: Bundle) -> dict[str, NDArray[Any]]:
         else:
             arrays[name] = value.values if isinstance(value, Record) else value
     if isinstance(bundle, Search) and not len(bundle.weights):
-        arrays["facts"] = arrays["facts"][:0]  # files hold none of a search that there is not
+        arrays["facts"] = arrays["facts"][:0]  # files have no facts where there is no search
     return arrays

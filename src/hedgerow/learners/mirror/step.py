@@ -12,7 +12,7 @@ While no occupancy meets alpha, `relaxing.py` raises it.
 
 `learn` does all of it, or stops before the last line with a code other than SOLVED when Newton's method met something
 unusual: the weights then still hold q~, `rescue.py` finds q_hat_{t+1}, and `settle` completes the episode. While CV-OPS
-searches for a safe policy, weighted costs take the place of the losses (`safe_search.py`).
+searches for a safe policy, weighted costs replace the losses (`safe_search.py`).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
     changed = core.buffers.touched[:touched] if core.rule.tied else rows
     code = project_weights(core, core.buffers.all_rows if numbers.moved else changed)
     if code != SOLVED and relaxed and not numbers.moved:
-        numbers.moved = 1  # raised thresholds have a solution: once more, without what was kept of the last one
+        numbers.moved = 1  # raised thresholds have a solution: try again without what the last solve kept
         core.state.system.num_candidates[0] = NO_SYSTEM
         code = project_weights(core, core.buffers.all_rows)
     if code == SOLVED:
@@ -193,7 +193,7 @@ def _touched(core: Core, rows: IntArray, changed: IntArray) -> int:
 
 @kernel
 def follow_boxes(core: Core, rows: IntArray) -> None:
-    """What else follows from the boxes of some rows that were just refreshed."""
+    """Update everything else that follows from the boxes of some rows that were just refreshed."""
     _copy_optimistic(core, rows)
     if len(core.state.aggregate.generation) > 0:
         set_centres(core, rows)
@@ -203,7 +203,7 @@ def follow_boxes(core: Core, rows: IntArray) -> None:
 
 @kernel
 def _copy_optimistic(core: Core, rows: IntArray) -> None:
-    """LCB of the constraints that bind, as the projection takes them."""
+    """Copy LCB of the constraints that bind into the costs of the projection."""
     binding = core.baseline.binding
     for r in rows:
         for i in range(len(binding)):
@@ -232,7 +232,7 @@ def project_weights(core: Core, rows: IntArray) -> int:
         for i in range(len(costs)):
             residual = max(residual, costs[i] - problem.thresholds[i])
         core.state.reals.cost_residual = residual
-        copy_floored(newton.p, SMALLEST_CONDITIONAL, core.state.conditional)  # no sum of a row notices 10^-261
+        copy_floored(newton.p, SMALLEST_CONDITIONAL, core.state.conditional)  # 10^-261 changes no sum of a row
         core.state.numbers.moved = 0
     return outcome.code
 
@@ -245,7 +245,7 @@ def copy_floored(source: FloatArray, floor: float, target: FloatArray) -> None:
 
 @kernel
 def settle(core: Core, status: int) -> None:
-    """Complete an episode whose projection is in the state: bounds and mixing weight of the next one."""
+    """Complete an episode whose projection is in the state: compute bounds and mixing weight of the next one."""
     boxes = core.state.boxes
     load_columns(core.index, boxes.lower, boxes.upper, core.state.policy, core.buffers.columns)
     _conclude(core, status)
@@ -277,9 +277,9 @@ def project_all(core: Core, status: int) -> int:
 
 @kernel
 def begin(core: Core, episodes: float, log_inverse_delta: float) -> int:
-    """Rates for so many episodes, uniform weights and the first policy; returns how PROJ ended.
+    """Set the rates for so many episodes, uniform weights and the first policy; returns how PROJ ended.
 
-    With full support the uniform weights are a flow already and come back as they are, before anything is known.
+    With full support the uniform weights are a flow already, and without data the projection returns them unchanged.
     """
     set_rates(core, episodes, log_inverse_delta)
     uniform_weights(core)
@@ -289,7 +289,7 @@ def begin(core: Core, episodes: float, log_inverse_delta: float) -> int:
 
 @kernel
 def prepare(core: Core) -> None:
-    """Rebuild all that follows from the state: after a start, and after a file was read."""
+    """Rebuild all that follows from the state, after a start and after a file was read."""
     boxes = core.state.boxes
     meet(core, core.state.reals.slack)
     _copy_optimistic(core, core.buffers.all_rows)
@@ -301,7 +301,7 @@ def prepare(core: Core) -> None:
 
 @kernel
 def start_segment(core: Core) -> None:
-    """The next segment of the doubling horizon: T_j = 2^j, delta_j = delta / ((j+1)(j+2)), weights uniform again."""
+    """Start the next segment of the doubling horizon: T_j = 2^j, delta_j = delta / ((j+1)(j+2)), uniform weights."""
     numbers = core.state.numbers
     numbers.segment += 1
     j = numbers.segment

@@ -1,11 +1,11 @@
-"""Watching the proofs of the mirror-descent family while it runs, against the truth that only a simulation knows:
+"""Watch the proofs of the mirror-descent family during a run, against the truth that only a simulation knows.
 
-whether the confidence sets hold the truth (the clean event, `watch_sets.py`), whether u >= q on the visited pairs,
-whether a projection failed although the event was clean, and the two sides of the mirror-descent inequality
+It checks whether the confidence sets hold the truth (the clean event, `watch_sets.py`), whether u >= q on the visited
+pairs, whether a projection failed although the event was clean, and the two sides of the mirror-descent inequality
 
     sum_t l_hat_t^T (q_hat_t - q) <= L ln(|X|^2|A|)/eta + eta sum_t q_hat_t^T l_hat_t^2,
 
-whose right-hand side adds up over restarts. The scores themselves are everybody's (`environments/scores.py`).
+whose right-hand side adds up over restarts. All learners share the scores themselves (`environments/scores.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class WatchSums(Record):
     now_eta: float
     """Its learning rate"""
     now_residual: float
-    """Of the projection that ended it"""
+    """Residual of the projection that ended it"""
     first_mixing: float
     """lambda_0"""
     mixing_over: float
@@ -68,12 +68,12 @@ class WatchTallies(Record):
 
 
 class Counters(Record):
-    """What is kept of whole numbers at checkpoints: of the present episode, and so far."""
+    """Whole numbers that are kept at checkpoints: those of the present episode, and totals so far."""
 
     branch: int
     """0 the own policy, j + 1 the j-th baseline"""
     status: int
-    """Of the projection that ended it: 0 solved, 1 relaxed, 2 unsolved"""
+    """How the projection that ended it went: 0 solved, 1 relaxed, 2 unsolved"""
     clean_now: int
     """1 if it began with the truth in all confidence sets"""
     unclean: int
@@ -81,13 +81,13 @@ class Counters(Record):
     infeasible: int
     """Projections without a solution"""
     suspect: int
-    """Those that needed the slow solver"""
+    """Projections that needed the slow solver"""
     iterations: int
     """Newton steps"""
 
 
 class Watch(Bundle):
-    """What was seen so far, and what of it is kept at the C checkpoints; kernels modify it."""
+    """What was seen so far, and what is kept at the C checkpoints; kernels modify it."""
 
     sums: WatchSums
     tallies: WatchTallies
@@ -154,7 +154,7 @@ def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
     most, alpha, beta = baseline.ceilings, baseline.thresholds, baseline.costs
     weights = [(most[i] - alpha[i]) / (most[i] - beta[i]) for i in baseline.binding]
     watch.sums.first_mixing = max(weights, default=0.0)
-    # The true costs of a baseline that is told exactly may exceed what was told by rounding.
+    # A learner may be told the exact costs of its baseline; rounding may lift the true costs above these.
     tallies.false_baseline = int(np.any((world.mean_costs.T @ mixture - beta)[baseline.binding] > TOL_CLEAN))
     return watch.replace(baseline=mixture, sets=sets)
 
@@ -171,7 +171,7 @@ def occupy(core: Core, world: KernelWorld, scores: Scores, watch: Watch) -> None
 
 @kernel
 def watch_plan(core: Core, world: KernelWorld, scores: Scores, curves: Curves, watch: Watch) -> None:
-    """Look at the episode that is about to be played, after its scores have been added."""
+    """Check the episode that is about to be played, after its scores have been added."""
     sums, tallies, counters, lam = watch.sums, watch.tallies, watch.counters, core.state.reals.mixing
     clean = is_clean(watch.sets)
     if len(watch.own) > 0:
@@ -249,7 +249,7 @@ def watch_learning(core: Core, world: KernelWorld, rows: IntArray, scores: Score
 
 @kernel
 def watch_close(core: Core, mark: int, watch: Watch) -> None:
-    """After the projection: note a broken promise, and what to keep if the episode is the checkpoint `mark` >= 0."""
+    """Note broken promises after the projection, and keep the numbers if the episode is the checkpoint `mark` >= 0."""
     counters, numbers, now = watch.counters, core.state.numbers, watch.sets.tallies
     if numbers.last_status == RELAXED and now.transitions == 0 and now.costs == 0:
         watch.tallies.refuted_feasibility += 1

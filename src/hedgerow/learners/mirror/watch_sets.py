@@ -1,13 +1,13 @@
-"""Whether the truth, which only a simulation knows, is in the confidence sets of a learner as it uses them.
+"""Check whether the truth, which only a simulation knows, is in the confidence sets that a learner uses.
 
     transitions   lo <= P <= hi in all triples of a row
     costs         LCB <= g <= UCB of a row and all constraints
     balls         KL(P_hat || P) <= radius in the rows that have a ball
     sums          sum_r N(r) y(r) <= SX + rad in all generations of the aggregate certificate, y = g + P . V
 
-All four together are the clean event, on which safety rests. A set counts as it stands, however old: it is looked at
-when it was made anew, for every row that follows from it, and what was found stays true until the next time. Visits of
-one row may change the sets of others, where rows share a law.
+All four together are the clean event, on which safety rests. A set counts as it stands, however old. It is checked
+when it is rebuilt, for every row that uses it, and the result holds until the next time. Where rows share a law, visits
+of one row may change the sets of others.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Sets(Bundle):
     outside: IntArray
     """(num_rows, 3): 1 where the transitions, the costs, or the transitions by the ball of a row are outside"""
     looked: IntArray
-    """(num_rows, 2): the visits with which the box, and the bounds of costs, were made that were looked at; -1: none"""
+    """(num_rows, 2): the visits behind the box, and behind the bounds of costs, that were last checked; -1: none"""
     sums: FloatArray
     """(slots, m): sum_r N(r) y(r) of the generations of the aggregate certificate; empty where there is none"""
     sums_outside: IntArray
@@ -61,7 +61,7 @@ class Sets(Bundle):
 
 
 def make_sets(core: Core, world: KernelWorld) -> Sets:
-    """All that there is to see of a learner at present."""
+    """Check all sets of a learner at present."""
     rows, (slots, m) = len(core.state.policy), core.state.aggregate.sums.shape
     sets = Sets(
         tallies=SetTallies(),
@@ -86,7 +86,7 @@ def is_clean(sets: Sets) -> bool:
 
 @kernel
 def look_at_rows(core: Core, world: KernelWorld, rows: IntArray, sets: Sets) -> None:
-    """Look at the boxes, bounds and balls that may have changed with the counts of some rows."""
+    """Check the boxes, bounds and balls that may have changed with the counts of some rows."""
     laws, boxes, gradual = core.rule.box.laws, core.state.boxes, core.rule.box.gradual
     for row in rows:
         place = laws.moves_at[row]
@@ -141,14 +141,14 @@ def _look_at_costs(core: Core, world: KernelWorld, row: int, sets: Sets) -> None
 
 @kernel
 def look_at_sums(core: Core, world: KernelWorld, rows: IntArray, sets: Sets) -> None:
-    """Look at the aggregate certificate after an episode that visited these rows (L,)."""
+    """Check the aggregate certificate after an episode that visited these rows (L,)."""
     for slot in range(len(sets.generation)):
         _look_at_generation(core, world, rows, slot, sets)
 
 
 @kernel
 def _look_at_generation(core: Core, world: KernelWorld, rows: IntArray, slot: int, sets: Sets) -> None:
-    """The inequality of one generation; an episode adds its L rows to the left side, like to the right one."""
+    """Check the inequality of one generation; an episode adds its L rows to both sides."""
     aggregate, rule = core.state.aggregate, core.rule.aggregate
     generation, episodes = aggregate.generation[slot], aggregate.episodes[slot]
     same = generation == sets.generation[slot]
@@ -169,7 +169,7 @@ def _look_at_generation(core: Core, world: KernelWorld, rows: IntArray, slot: in
         sets.sums[slot, i] = total
         excess, squares, scale = total - aggregate.sums[slot, i], aggregate.squares[slot, i], aggregate.ranges[slot, i]
         log_term, outside = log_term_of(rule.log_inverse_delta, len(rule.watched), generation), 0
-        # psi(l) >= l^2/2, so that rad is at least R sqrt(2 log VV): nearly always that settles it.
+        # psi(l) >= l^2/2, hence rad >= R sqrt(2 log VV): nearly always that settles it.
         if excess > scale * sqrt(2.0 * log_term * squares):
             outside = 1 if excess > aggregate_radius(log_term, squares, scale) else 0
         sets.tallies.sums += outside - sets.sums_outside[slot, i]

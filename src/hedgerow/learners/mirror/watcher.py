@@ -62,8 +62,8 @@ class AtStop:
 
 
 class MirrorWatcher:
-    """Watches one run of a learner; with `notes` also what the proofs speak of beyond that, with `estimator` also the
-    loss estimator on all pairs.
+    """Watches one run of a learner; with `notes` also the further numbers in the proofs, with `estimator` also the loss
+    estimator on all pairs.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class MirrorWatcher:
                 self._close(core)
 
     def compile(self) -> None:
-        """Run no episode at all, so that the compiled loop is there."""
+        """Compile the loop by running a block of no episodes."""
         nothing = np.zeros(0)
         self._run(Losses(np.zeros((1, 0)), np.zeros(0, dtype=np.int64), 0.0, nothing, nothing), 0)
 
@@ -179,7 +179,7 @@ class MirrorWatcher:
         self._follow(core)
 
     def _follow(self, core: Core) -> None:
-        """The learner may have begun a new phase."""
+        """Follow the learner if it has begun a new phase."""
         if self.learner.core is core:
             return
         self._core = self.learner.core
@@ -196,7 +196,7 @@ class MirrorWatcher:
         )
 
     def _follow_logs(self) -> None:
-        """The learner may have absorbed a log, which changes the sets of all rows."""
+        """Check all rows again if the learner has absorbed a log, which changes their sets."""
         core = self.learner.core
         if core.state.logged.episodes != self._logged:
             self._logged = core.state.logged.episodes
@@ -223,7 +223,7 @@ class MirrorWatcher:
         }
 
     def facts(self, comparator: FloatArray) -> dict[str, float | int | None]:
-        """What became of the deterministic promises.
+        """How the deterministic promises fared.
 
         least_excess          min of u - q_t over the visited pairs, in an audit over all, while the transitions are in
                               their boxes: >= 0 up to rounding (T4)

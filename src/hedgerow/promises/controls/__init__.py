@@ -1,8 +1,8 @@
 """Negative controls: learners broken on purpose, each of which some promise must refute.
 
 A check that cannot fail proves nothing. Every control is a cell like those of the real learners and meets the same
-judge; one that is not refuted fails the whole verification. Most are broken learners, the others are sound learners
-where they do not belong.
+judge; one that is not refuted fails the whole verification. Most are broken learners, the others are sound learners in
+worlds that they are not made for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Control:
-    """What is broken, and which promises must be refuted by it; `levels.controls` has its runs."""
+    """What is broken, and which promises must refute it; `levels.controls` has its runs."""
 
     name: str
     broken: str

@@ -1,4 +1,4 @@
-"""Controls that learn wrongly: deaf to their losses, or bad at counting."""
+"""Controls that learn wrongly: they ignore their losses, or miscount."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Commits(UOBREPS):
 
 
 class MovesWrongly(SVOPS):
-    """After every mirror step takes it back twice over: weights grow where losses were."""
+    """Undoes every mirror step twice: weights grow where losses were."""
 
     def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
         super().observe(episode)
@@ -70,7 +70,7 @@ class TimidEstimator(SVOPS):
 
 
 class SkipsFirstLayer(CVOPS):
-    """Its search never hears of the costs of layer 0; its confidence sets do."""
+    """Hides the costs of layer 0 from its search, not from its confidence sets."""
 
     def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
         if self.phase == 2:
@@ -85,7 +85,7 @@ class SkipsFirstLayer(CVOPS):
 
 
 class WrongCounts(SVOPS):
-    """Bounds occupancies with boxes made of t visits for every pair, whatever was seen of it."""
+    """Bounds occupancies with boxes that assume t visits of every pair, whatever was seen."""
 
     def plan(self) -> MirrorPlan:
         plan = super().plan()

@@ -1,4 +1,4 @@
-"""Controls that play or project something else than they planned."""
+"""Controls that play or project something other than they planned."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hedgerow.model.policy import Policy
 
 
 class PerStep(SOPS):
-    """Plays lambda pi_diamond(a|x) + (1 - lambda) pi_hat(a|x): another policy than the mixture, and scored as such."""
+    """Plays lambda pi_diamond(a|x) + (1 - lambda) pi_hat(a|x): not the mixture, and it is scored for what it plays."""
 
     def plan(self) -> MirrorPlan:
         plan, state = super().plan(), self.core.state
@@ -40,7 +40,7 @@ class IndexOnce(CVOPS):
         return self._make_core(self._make_baseline(alone, self._found_costs(search)), search=search)
 
     def watch(self, stage: Stage, **options: bool) -> MirrorWatcher:
-        """Held to what it claims: the costs are those of the mixture, so the baseline counts as honest."""
+        """Watch it by its own claim: the costs are those of the mixture, so the baseline counts as honest."""
         return Believing(self, stage, **options)
 
 

@@ -1,7 +1,7 @@
-"""Controls that are surer than they may be: too small a logarithm, false knowledge, a log that was chosen by its costs.
+"""Overconfident controls: too small a logarithm, false knowledge, a log that was selected by its costs.
 
-What they believe is outside of what their own arithmetic could notice. Only the truth refutes them: their confidence
-sets lose it more often than they are allowed to.
+Their own arithmetic cannot notice what is wrong. Only the truth refutes them: their confidence sets lose it more often
+than they may.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FalseTies(SVOPS):
 
 
 class CountsAll(SVOPS):
-    """Believes that costs of one episode are independent, and counts all visits of a class where one says it all."""
+    """Believes that costs of one episode are independent, and counts all visits of a class where one is enough."""
 
     def _first_core(self) -> Core:
         self.view = self.view.knowing(independent_costs=True)
