@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
 from pathlib import Path
@@ -173,6 +174,13 @@ def test_a_faulty_page_is_found_out(chromium: Chromium, tmp_path: Path) -> None:
     (tmp_path / "other.png").write_bytes(b"")
     found = chromium.audit(faulty.as_uri(), inside=tmp_path.as_uri() + "/")
     assert not [line for line in found if line.startswith("request: file")]
+
+
+def test_other_tests_may_run_asyncio_beside_the_browser(chromium: Chromium) -> None:
+    async def answer() -> int:
+        return 42
+
+    assert asyncio.run(answer()) == 42
 
 
 def test_without_a_browser_tests_are_skipped_unless_it_is_required(monkeypatch: pytest.MonkeyPatch) -> None:

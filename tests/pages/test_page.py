@@ -137,7 +137,7 @@ def test_paper_is_no_phone_and_never_dark(directory: Path) -> None:
         assert style.count(rule) == style.count(f"@media screen and {rule}") == 1
     paper = style.split("@media print{\n")[1]
     assert "nav,.skip,.file,.tools{display:none!important}" in paper
-    assert "figure,table,tr,.terms div,pre{break-inside:avoid}" in paper
+    assert "figure,table,tr,.terms,pre{break-inside:avoid}" in paper
     width, height = re.findall(r"\.plot\{width:(\d+)px;height:(\d+)px\}", paper)[0]
     assert f"width: {width}, height: {height}, autosize: false" in content
     assert all(f'addEventListener("{event}"' in content for event in ("beforeprint", "afterprint"))
