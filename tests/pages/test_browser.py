@@ -26,7 +26,7 @@ from hedgerow.results import store
 from hedgerow.results.record import heading
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 pytestmark = pytest.mark.slow
 
@@ -77,11 +77,16 @@ def test_nothing_is_wrong_with_the_page(chromium: Chromium, url: str, screen: Sc
     assert chromium.audit(url, screen, look=look) == []
 
 
-def test_the_keyboard_skips_the_contents_or_follows_them(chromium: Chromium, url: str) -> None:
+def test_the_keyboard_reaches_links_and_buttons(chromium: Chromium, url: str) -> None:
+    """The first stop skips the contents; links lead to sections; a chart is saved, and its zoom is undone."""
     place = """(id) => {
         const end = document.documentElement.scrollHeight - innerHeight - scrollY < 2;
         return end || Math.abs(document.querySelector(id).getBoundingClientRect().y) < 20;
     }"""
+
+    def press(page: Page, target: Locator) -> None:
+        target.focus()
+        page.keyboard.press("Enter")
 
     def walk(page: Page) -> dict[str, Any]:
         page.keyboard.press("Tab")
@@ -89,18 +94,37 @@ def test_the_keyboard_skips_the_contents_or_follows_them(chromium: Chromium, url
         found: dict[str, Any] = {"first stop": page.evaluate(first)}
         page.keyboard.press("Enter")
         found["then"] = page.evaluate("document.activeElement.tagName")
-        links = page.locator("nav a")
-        for i in range(links.count()):
-            links.nth(i).focus()
-            page.keyboard.press("Enter")
-            target = links.nth(i).get_attribute("href") or ""
+        for link in page.locator("nav a").all():
+            press(page, link)
+            target = link.get_attribute("href") or ""
             found[target] = page.evaluate(place, target)
-        return found
+        return {**found, **chart(page)}
+
+    def chart(page: Page) -> dict[str, Any]:
+        figure = page.locator("figure").first
+        figure.scroll_into_view_if_needed()
+        save, reset = (figure.get_by_role("button", name=f"{words}: Regret") for words in ("Save as SVG", "Reset axes"))
+        save.wait_for(state="attached")
+        with page.expect_download() as download:
+            press(page, save)
+        upper = "document.querySelector('.plot').layout.xaxis.range[1]"
+        before = page.evaluate(upper)
+        page.evaluate("Plotly.relayout(document.querySelector('.plot'), {'xaxis.range': [0, 1]})")
+        zoomed = page.evaluate(upper)
+        press(page, reset)
+        return {
+            download.value.suggested_filename: Path(download.value.path()).read_text(encoding="utf-8")[:4],
+            "undone": zoomed == 1 and page.evaluate(upper) == before,
+        }
 
     anchors = ("answer", "setting-0", "setting-1", "policies", "guarantees", "checks", "unfinished", "repeat", "origin")
-    followed = {f"#{anchor}": True for anchor in anchors}
-    expected = {"first stop": "Skip to the results", "then": "MAIN", **followed}
-    assert chromium.look_at(url, DESKTOP, walk) == expected
+    assert chromium.look_at(url, DESKTOP, walk) == {
+        "first stop": "Skip to the results",
+        "then": "MAIN",
+        **{f"#{anchor}": True for anchor in anchors},
+        "s0-regret.svg": "<svg",
+        "undone": True,
+    }
 
 
 def test_paper_has_all_charts_and_opens_the_ledgers(chromium: Chromium, url: str) -> None:
@@ -124,38 +148,6 @@ def test_paper_has_all_charts_and_opens_the_ledgers(chromium: Chromium, url: str
     assert told["content"].startswith(b"%PDF")
     assert told["before"] < CHARTS == told["drawn"]
     assert told["folded"] == told["open after"] == 0
-
-
-def test_buttons_of_a_chart(chromium: Chromium, url: str) -> None:
-    """Each says which chart it is for; one saves a file without asking anybody, one undoes a zoom."""
-
-    def press(page: Page) -> dict[str, Any]:
-        figure = page.locator("figure").first
-        buttons = figure.locator("button")
-        figure.scroll_into_view_if_needed()
-        buttons.first.wait_for(state="attached")
-        with page.expect_download() as download:
-            buttons.nth(0).focus()
-            page.keyboard.press("Enter")
-        upper = "document.querySelector('.plot').layout.xaxis.range[1]"
-        before = page.evaluate(upper)
-        page.evaluate("Plotly.relayout(document.querySelector('.plot'), {'xaxis.range': [0, 1]})")
-        zoomed = page.evaluate(upper)
-        buttons.nth(1).focus()
-        page.keyboard.press("Enter")
-        return {
-            "names": [buttons.nth(i).get_attribute("aria-label") for i in range(buttons.count())],
-            "file": Path(download.value.path()).read_text(encoding="utf-8")[:4],
-            "called": download.value.suggested_filename,
-            "undone": zoomed == 1 and page.evaluate(upper) == before,
-        }
-
-    assert chromium.look_at(url, DESKTOP, press) == {
-        "names": ["Save as SVG: Regret", "Reset axes: Regret"],
-        "file": "<svg",
-        "called": "s0-regret.svg",
-        "undone": True,
-    }
 
 
 def test_a_faulty_page_is_found_out(chromium: Chromium, tmp_path: Path) -> None:
