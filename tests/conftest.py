@@ -1,4 +1,7 @@
-"""Kernels follow IEEE rules (log 0 = -inf, 1/0 = inf) without a word; run as plain Python they must do so as well."""
+"""What all tests share: the arithmetic of kernels, and a browser.
+
+Kernels follow IEEE rules (log 0 = -inf, 1/0 = inf) without a word; run as plain Python they must do so as well.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+
+from browser import Chromium, required_or_skipped
 
 OF_KERNELS = {"estimates", "learners", "projection", "promises", "properties", "simulation"}
 
@@ -17,3 +22,11 @@ def silent_arithmetic(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with np.errstate(all="ignore"):
         yield
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """A headless browser; its tests are skipped where there is none, unless HEDGEROW_BROWSER=required."""
+    browser = required_or_skipped()
+    yield browser
+    browser.stop()

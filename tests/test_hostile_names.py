@@ -129,7 +129,7 @@ def test_the_page_has_title_description_and_names(swept: Path, capsys: pytest.Ca
     assert visible(DESCRIPTION) in page.words
     for label in LABELS:
         assert visible(label) in page.words
-    assert any(visible(COST) in words for words in page.of_tag["b"])
+    assert any(visible(COST) in words for words in page.of_tag["h3"])
     # plotly reads tags and a few entities; quotation marks are not among them.
     assert {"sv [sharp]", "&lt;script&gt;alert(1)&lt;/script&gt;", r"gnp.\u202etxt", "a \"b\" 'c'"} <= page.curves
     assert any("R_t: " in words for words in page.words)  # the name in a sentence is no formula

@@ -31,7 +31,7 @@ class Reader(HTMLParser):
         elif tag == "tr":
             self.rows.append([])
             self.named.append({})
-        elif tag == "td":
+        elif tag == "td" or (tag == "th" and dict(attrs).get("scope") == "row"):
             self._in_cell, self._column = True, ""
             self.rows[-1].append("")
         elif tag == "i" and self._in_cell:
@@ -42,7 +42,7 @@ class Reader(HTMLParser):
             self._script = ""
         elif tag in self.titles:
             self._title = ""
-        elif tag == "td":
+        elif tag in ("td", "th") and self._in_cell:
             self._in_cell = False
             self.named[-1][self._column] = self.rows[-1][-1]
         elif tag == "i":

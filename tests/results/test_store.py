@@ -19,7 +19,7 @@ from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.pages.page import page
 from hedgerow.results import store
 from hedgerow.results.naming import cell_hash
-from hedgerow.results.surroundings import commit
+from hedgerow.results.surroundings import commit, typed
 from hedgerow.results.tables import MOST_COMPARATORS
 
 EXPERIMENT = {"experiment": {"name": "made up"}}
@@ -399,3 +399,15 @@ def test_a_manifest_of_a_later_release_is_refused(directory: Path) -> None:
 
 def test_commit_is_none_outside_of_a_git_tree(tmp_path: Path) -> None:
     assert commit(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["/some/bin/hedgerow", "run", "a b"], ["hedgerow", "run", "a b"]),
+        (["/some/lib/hedgerow/__main__.py", "run"], ["python", "-m", "hedgerow", "run"]),
+        (["experiment.py"], ["experiment.py"]),
+    ],
+)
+def test_the_command_can_be_typed_again(arguments: list[str], told: list[str]) -> None:
+    assert typed(arguments) == told

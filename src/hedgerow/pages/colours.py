@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 INK, SOFT, GRID, PAPER, LIMIT, FORBIDDEN = "#1b1b1a", "#5d5d5a", "#e4e4e1", "#ffffff", "#a3262c", "#f6e3e1"
+GOOD = "#00734f"
+"""Words of praise: the green of the palette, dark enough to be read as text"""
 
 BLUE, GREEN, PURPLE, VERMILION = "#0072b2", "#009e73", "#b85c93", "#d55e00"
-ORANGE, SKY, GREY = "#c98500", "#3f9fd1", "#6e6e6e"
+ORANGE, SKY, GREY = "#c98500", "#3a97c9", "#6e6e6e"
 
 OF_KIND = {"sv-ops": BLUE, "s-ops": GREEN, "cv-ops": PURPLE, "uob-reps": VERMILION}
 """The first learner of a kind has this colour in every report."""
@@ -26,6 +28,7 @@ DARK = {
     PAPER: "#191918",
     LIMIT: "#ff8f88",
     FORBIDDEN: "#3b2322",
+    GOOD: "#2cc79b",
     BLUE: "#4aa8e0",
     GREEN: "#2cc79b",
     PURPLE: "#dc8fbd",

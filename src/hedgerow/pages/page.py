@@ -13,16 +13,16 @@ import base64
 import gzip
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hedgerow import files
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.pages import sections
-from hedgerow.pages.colours import DARK, Pen, pens
+from hedgerow.pages.colours import DARK, pens
 from hedgerow.pages.figures import figures
 from hedgerow.pages.words import plural, text, whole
 from hedgerow.results.groups import Group
@@ -84,24 +84,35 @@ def run_results(run: Run, world: str = "", adversary: str = "given losses") -> R
     return Results(None, manifest, (cell,), lambda name: table)
 
 
+class Part(NamedTuple):
+    """A section of the page. Title and content are HTML; a part without content is left out."""
+
+    anchor: str
+    title: str
+    content: str
+
+
 def page(results: Results) -> str:
     """The whole page as text."""
     found = results.groups
     if not found:
         raise InvalidInput(f"{results.directory} has no finished cell, so there is nothing to report")
     drawn = pens([(group.learner, group.kind) for group in found])
-    body = [_header(results, found), _part("Answer", sections.answer(found, drawn))]
-    for place, (setting, members) in enumerate(sections.by_setting(found)):
-        body.append(sections.charts(setting, members, figures(members, drawn), drawn, place))
-    body.append(_part("What the learners ended with", sections.policies(found, drawn)))
-    body.append(_part("Guarantees", _GUARANTEES + sections.ledger(found, drawn)))
-    body.append(_part("Checks", sections.checks(found, drawn)))
     failed = [cell for cell in results.cells if cell.status != "done"]
-    if failed:
-        body.append(_part("Cells without a result", sections.failures(failed)))
-    body.append(_part("Repeat it", sections.repeat(results.manifest)))
-    body.append(_part("Where the numbers come from", sections.origin(results.manifest)))
-    return _document(results.title, "".join(body), drawn)
+    parts = [Part("answer", "Answer", sections.answer(found, drawn))]
+    for place, (setting, members) in enumerate(sections.by_setting(found)):
+        content = sections.charts(members, figures(members, drawn), drawn, place)
+        parts.append(Part(f"setting-{place}", sections.setting_title(setting), content))
+    parts += [
+        Part("policies", "What the learners ended with", sections.policies(found, drawn)),
+        Part("guarantees", "Guarantees", _GUARANTEES + sections.ledger(found, drawn)),
+        Part("checks", "Checks", sections.checks(found, drawn)),
+        Part("unfinished", "Cells without a result", sections.failures(failed) if failed else ""),
+        Part("repeat", "Repeat it", sections.repeat(results.manifest)),
+        Part("origin", "Where the numbers come from", sections.origin(results.manifest)),
+    ]
+    shown = [part for part in parts if part.content]
+    return _document(results.title, _header(results, found), shown)
 
 
 _GUARANTEES = (
@@ -110,8 +121,14 @@ _GUARANTEES = (
 )
 
 
-def _part(title: str, content: str) -> str:
-    return f"<section><h2>{text(title)}</h2>{content}</section>" if content else ""
+def _section(part: Part) -> str:
+    return f'<section id="{part.anchor}"><h2>{part.title}</h2>{part.content}</section>'
+
+
+def _contents(parts: Sequence[Part]) -> str:
+    """Links to the sections; the script folds them up on narrow screens, where they would push the answer down."""
+    links = "".join(f'<li><a href="#{part.anchor}">{part.title}</a></li>' for part in parts)
+    return f'<nav aria-label="Contents"><details open><summary>Contents</summary><ul>{links}</ul></details></nav>'
 
 
 def _header(results: Results, found: Sequence[Group]) -> str:
@@ -130,18 +147,21 @@ def _header(results: Results, found: Sequence[Group]) -> str:
     return f"<header><h1>{text(results.title)}</h1>{about}<p>{' · '.join(counts)}</p></header>"
 
 
-def _document(title: str, body: str, drawn: Mapping[str, Pen]) -> str:
+def _document(title: str, header: str, parts: Sequence[Part]) -> str:
     style = (
         _asset("page.css").replace("/* light */", _variables(light=True)).replace("/* dark */", _variables(light=False))
     )
     script = _asset("page.js").replace("/* dark colours */ {}", json.dumps(DARK))
+    body = "".join(map(_section, parts))
     return (
         "<!doctype html>\n"
         '<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f"<title>{text(title)}</title><style>{style}</style></head>\n"
-        f"<body><main>{body}<footer>Written by hedgerow. This file needs no network.</footer></main>\n"
+        '<body><a class="skip" href="#content">Skip to the results</a>'
+        f'<div class="page">{header}{_contents(parts)}<main id="content" tabindex="-1">{body}</main>'
+        "<footer>Written by hedgerow. This file needs no network.</footer></div>\n"
         f'<script type="application/gzip" id="plotly">{_packed_plotly()}</script>\n'
         f"<script>{script}</script></body></html>\n"
     )

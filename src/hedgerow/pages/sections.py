@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from hedgerow.pages.colours import Pen
 from hedgerow.pages.figures import Figure
+from hedgerow.pages.sentences import sentence
 from hedgerow.pages.words import DASH, count_of, fixed, interval, number, plural, subscripts, text, whole
 from hedgerow.results.groups import Group, Setting
 from hedgerow.results.record import Cell
@@ -49,7 +50,8 @@ def answer(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
             row += [number(summary.mixing_total) if summary.mixing_total else DASH] if mixes else []
             row += [_middle(summary.t_bar), _middle(summary.rho_hat)] if phases else []
             rows.append([*row, number(summary.episodes_per_second, 3)])
-        parts.append(f'<h3 class="setting">{setting_title(setting)}</h3>{table(head, rows, "answer")}')
+        title = setting_title(setting)
+        parts.append(f"<h3>{title}</h3>" + table(head, rows, "answer", f"Results of the learners: {title}"))
     return "".join(parts) + _definitions(constrained, mixes, phases)
 
 
@@ -81,14 +83,12 @@ def _definitions(constrained: bool, mixes: bool, phases: bool) -> str:
         f"<div><dt>{subscripts(text(name))}</dt><dd>{subscripts(text(words))}</dd></div>" for name, words in terms
     )
     return (
-        "<p class=note>Regret and violation: interquartile mean over seeds, with the quartiles in brackets.</p>"
+        '<p class="note">Regret and violation: interquartile mean over seeds, with the quartiles in brackets.</p>'
         f'<dl class="terms">{items}</dl>'
     )
 
 
-def charts(
-    setting: Setting, groups: Sequence[Group], drawn: Sequence[Figure], pens: Mapping[str, Pen], place: int
-) -> str:
+def charts(groups: Sequence[Group], drawn: Sequence[Figure], pens: Mapping[str, Pen], place: int) -> str:
     """The figures of one setting, under a legend that they share."""
     seeds = sorted({group.summary().seeds for group in groups})
     counts = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else plural(seeds[0], "seed")
@@ -98,14 +98,23 @@ def charts(
         if figure.plot is None:
             body = f'<p class="empty">{text(figure.empty)}</p>'
         else:
-            body = f'<div class="plot" data-figure="s{place}-{text(figure.name)}"></div>' + _data(place, figure)
+            body = _chart(place, figure, sentence(figure, groups)) + _data(place, figure)
         words = subscripts(text(figure.note)) + text(figure.found)
         blocks.append(
-            f"<figure><figcaption><b>{text(figure.title)}</b><span>{words}</span></figcaption>{body}</figure>"
+            f"<figure><figcaption><h3>{text(figure.title)}</h3><span>{words}</span></figcaption>{body}</figure>"
         )
     return (
-        f'<section><h2>{setting_title(setting)}</h2><ul class="legend" aria-label="colours">{legend}</ul>'
-        f'<p class="note">{counts} per learner.</p><div class="grid">{"".join(blocks)}</div></section>'
+        f'<ul class="legend" aria-label="colours">{legend}</ul>'
+        f'<p class="note">{counts} per learner.</p><div class="grid">{"".join(blocks)}</div>'
+    )
+
+
+def _chart(place: int, figure: Figure, words: str) -> str:
+    """Where the script draws a figure. The words stand for it where nobody sees it, or nothing is drawn."""
+    name = f"s{place}-{text(figure.name)}"
+    return (
+        f'<div class="plot" role="img" aria-label="{text(words)}" data-figure="{name}">'
+        f"<noscript>{text(words)}</noscript></div>"
     )
 
 
@@ -121,7 +130,8 @@ def checks(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
     parts = []
     for setting, members in by_setting(groups):
         rows = [[chip(group.learner, pens), *_check_row(group)] for group in members]
-        parts.append(f"<h3>{setting_title(setting)}</h3>{table(head, rows, 'checks')}")
+        title = setting_title(setting)
+        parts.append(f"<h3>{title}</h3>" + table(head, rows, "checks", f"Checks of the learners: {title}"))
     return "".join(parts) + _CHECKS
 
 
@@ -163,7 +173,8 @@ def policies(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
                 for state, row in zip(kept["states"], kept["probabilities"], strict=True)
             ]
             title = f"{chip(group.learner, pens)} <span>{setting_title(group.setting)}</span>"
-            shown = table(["state", *kept["actions"]], rows, "policy")
+            about = f"Probabilities of the actions of {text(group.learner)}, {setting_title(group.setting)}"
+            shown = table(["state", *kept["actions"]], rows, "policy", about)
             parts.append(f'<details class="learner"><summary>{title}</summary>{shown}</details>')
     return "".join(parts)
 
@@ -176,7 +187,7 @@ def ledger(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
     head = ["promise", "statement", "probability", "source", "status"]
     return "".join(
         f'<details class="learner"><summary>{chip(learner, pens)} {_counted(members)}</summary>'
-        f"{table(head, _promises(members), 'ledger')}{_rests_on(members)}</details>"
+        f"{table(head, _promises(members), 'ledger', f'Promises of {text(learner)}')}{_rests_on(members)}</details>"
         for learner, members in by_learner.items()
     )
 
@@ -230,7 +241,7 @@ def _status(void_because: str) -> str:
 def failures(cells: Sequence[Cell]) -> str:
     """Cells that left no table."""
     rows = [[f"<code>{text(cell.id)}</code>", text(cell.status), text(cell.error) or DASH] for cell in cells]
-    return table(["cell", "status", "why"], rows, "failures")
+    return table(["cell", "status", "why"], rows, "failures", "Cells without a result")
 
 
 def origin(manifest: Mapping[str, Any]) -> str:
@@ -267,8 +278,8 @@ def repeat(manifest: Mapping[str, Any]) -> str:
     at = f"hedgerow {version}" if version else "the same release"
     at += f", commit {commit}" if commit else ""
     return (
-        f"<pre><code>{text(line)}</code></pre><p class=note>With {text(at)}; into an empty directory. Tables of equal "
-        "runs are equal byte for byte; times and machine are in the manifest alone.</p>"
+        f'<pre><code>{text(line)}</code></pre><p class="note">With {text(at)}; into an empty directory. Tables of '
+        "equal runs are equal byte for byte; times and machine are in the manifest alone.</p>"
     )
 
 
@@ -299,17 +310,26 @@ def _stroke(pen: Pen) -> str:
     return f'style="stroke:var(--c{pen.colour[1:]})"' + (f' stroke-dasharray="{dashes}"' if dashes else "")
 
 
-def table(head: Sequence[str], rows: Rows, kind: str) -> str:
-    """A table whose cells name their column, for narrow screens, where rows become blocks. Cells are HTML already."""
+def table(head: Sequence[str], rows: Rows, kind: str, caption: str) -> str:
+    """A table whose cells name their column, for narrow screens, where rows become blocks. Cells are HTML already.
+
+    The first cell of a row is its head. The caption is heard, not seen: a heading stands above every table. Roles are
+    written out, because some browsers forget them where a table is shown as blocks.
+    """
     names = [subscripts(text(name)) for name in head]
-    top = "".join(f"<th scope=col>{name}</th>" for name in names)
-    body = "".join(f"<tr>{''.join(map(_cell, names, row))}</tr>" for row in rows)
-    return f'<div class="scroll"><table class="{kind}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    top = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in names)
+    body = "".join(f'<tr role="row">{"".join(_row(names, row))}</tr>' for row in rows)
+    return (
+        f'<div class="scroll"><table class="{kind}" role="table"><caption>{caption}</caption>'
+        f'<thead role="rowgroup"><tr role="row">{top}</tr></thead><tbody role="rowgroup">{body}</tbody></table></div>'
+    )
 
 
-def _cell(name: str, content: str) -> str:
-    kind = ' class="none"' if content == DASH else ""
-    return f'<td{kind}><i aria-hidden="true">{name}</i><span>{content}</span></td>'
+def _row(names: Sequence[str], row: Sequence[str]) -> Iterator[str]:
+    for place, (name, content) in enumerate(zip(names, row, strict=True)):
+        kind = ' class="none"' if content == DASH else ""
+        tag, roles = ("td", 'role="cell"') if place else ("th", 'scope="row" role="rowheader"')
+        yield f'<{tag} {roles}{kind}><i aria-hidden="true">{name}</i><span>{content}</span></{tag}>'
 
 
 def script_safe(content: str) -> str:

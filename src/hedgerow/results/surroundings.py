@@ -18,7 +18,7 @@ def surroundings() -> dict[str, Any]:
     """Everything that is worth knowing about this process, as plain data."""
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": typed(sys.argv),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
         "commit": commit(),
@@ -28,6 +28,13 @@ def surroundings() -> dict[str, Any]:
             "cores": os.cpu_count(),
         },
     }
+
+
+def typed(arguments: list[str]) -> list[str]:
+    """What was typed, without the folder of the program; a package that was run by -m is named by its folder."""
+    program, *rest = arguments
+    path = Path(program)
+    return [*(["python", "-m", path.parent.name] if path.name == "__main__.py" else [path.name]), *rest]
 
 
 def commit(folder: Path | None = None) -> str | None:
