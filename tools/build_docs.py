@@ -20,11 +20,10 @@ from tools.docs import built_links, site  # noqa: E402
 def main(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(description="Build the docs site.")
     parser.add_argument("--builder", choices=site.BUILDERS, default="zensical")
-    parser.add_argument("--pages", type=Path, default=ROOT / "out" / "docs-pages", help="where pages are staged")
-    parser.add_argument("--site", type=Path, default=ROOT / "out" / "site", help="where the site goes")
+    parser.add_argument("--work", type=Path, default=ROOT / "out", help="the site goes to its folder `site`")
     given = parser.parse_args(arguments)
     try:
-        built = site.build(given.pages, given.site, given.builder)
+        built = site.build(given.work, given.builder)
     except site.DocsError as error:
         print(error, file=sys.stderr)
         return 1

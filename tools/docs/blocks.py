@@ -7,7 +7,7 @@
 | `console` | every command exists, with its subcommand and its options |
 | `console run` | as well, and the commands are run; output that is shown below `$ command` must come |
 | `toml` | is valid TOML; a whole experiment is read as `hedgerow run` would read it; `title` as above |
-| `yaml`, `json` | is valid |
+| `yaml`, `json`, `csv` | is valid; `title` as above |
 | `text output` | what the Python block before it prints |
 | `text`, `bibtex` | shown only |
 """
@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import tomllib
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from tools.docs.fences import HIDDEN, Block
 WORDS = {
     "bibtex": (),
     "console": ("run",),
+    "csv": (),
     HIDDEN: (),
     "json": (),
     "python": (),
@@ -69,6 +71,10 @@ def _content_mistakes(block: Block) -> Iterator[str]:
     try:
         if block.language == "toml":
             tomllib.loads(block.text)
+        elif block.language == "csv":
+            widths = {len(row) for row in csv.reader(block.text.splitlines())}
+            if len(widths) > 1:
+                raise ValueError("rows have different numbers of fields")
         elif block.language == "json":
             json.loads(block.text)
         elif block.language == "yaml":

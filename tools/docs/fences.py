@@ -16,6 +16,8 @@ from pathlib import Path
 _OPENING = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<info>[^`]*)$")
 _SETTING = re.compile(r'([\w-]+)="([^"]*)"')
 _HIDDEN = "<!-- run"
+TERM = re.compile(r"^\*\*([^*\n]+)\*\*(?=\n:   )", re.MULTILINE)
+"""A term of a definition list."""
 HIDDEN = "hidden"
 """The language of a comment `<!-- run ... -->`, which is Python."""
 
@@ -104,3 +106,19 @@ def _info(info: str) -> tuple[str, tuple[str, ...], dict[str, str]]:
     settings = dict(_SETTING.findall(info))
     words = _SETTING.sub("", info).split()
     return (words[0] if words else ""), tuple(words[1:]), settings
+
+
+def slug(title: str) -> str:
+    """The anchor of a heading, as the site and common viewers make it.
+
+    >>> slug("What is `lambda_t` & why?")
+    'what-is-lambda_t--why'
+    """
+    return re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page: its headings, and the terms of its definition lists."""
+    free = without_blocks(text)
+    titles = re.findall(r"^#+ +(.+)$", free, re.MULTILINE) + TERM.findall(free)
+    return {slug(title) for title in titles}

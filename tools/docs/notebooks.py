@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import hashlib
 import io
 import json
@@ -26,16 +27,16 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import HedgerowError
+from tools.docs.staging import missing_targets, with_links
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 600
-WIDTH_MM = 160
 _CELL = re.compile(r"^# %%(?P<title>.*)$")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
@@ -106,6 +107,7 @@ def execute(file: Path, folder: Path) -> list[Cell]:
             _run_cell(cell, names, figures, f"<{name}, cell {number}>")
         except Exception as error:  # any mistake of the notebook
             raise NotebookError(_failure(name, number, cell, error)) from error
+    draw_figures(figures.jobs)
     return found
 
 
@@ -136,28 +138,29 @@ def _run_cell(cell: Cell, names: dict[str, Any], figures: _Figures, code_name: s
 
 
 class _Figures:
-    """Names for the figures of a notebook, one after the other."""
+    """The figures of a notebook, named one after the other, drawn all at once: starting a browser takes seconds."""
 
     def __init__(self, folder: Path, stem: str) -> None:
-        self.folder, self.stem, self.count = folder, stem, 0
+        self.folder, self.stem = folder, stem
+        self.jobs: list[tuple[Any, Path]] = []
 
-    def draw(self, figure: Any) -> str:
-        self.count += 1
-        name = f"{self.stem}-{self.count}.svg"
-        draw_figure(figure, self.folder / name)
+    def add(self, figure: Any) -> str:
+        name = f"{self.stem}-{len(self.jobs) + 1}.svg"
+        self.jobs.append((copy.deepcopy(figure), self.folder / name))  # later cells may change it
         return name
 
 
-def draw_figure(figure: Any, path: Path) -> None:
-    """Write one plotly figure as SVG, on a light ground. The only place that knows how figures of notebooks are drawn."""
+def draw_figures(jobs: list[tuple[Any, Path]]) -> None:
+    """Write plotly figures as SVG, on a light ground. The only place that knows how figures of notebooks are drawn."""
     from plotly import io as plotly_io
 
-    plotly_io.write_image(figure, path, format="svg")
+    if jobs:
+        plotly_io.write_images([figure for figure, _ in jobs], [path for _, path in jobs], format="svg")
 
 
 def _shown(value: Any, figures: _Figures) -> dict[str, str]:
     if type(value).__module__.partition(".")[0] == "plotly" and hasattr(value, "to_plotly_json"):
-        return {"kind": "figure", "data": figures.draw(value), "text": _figure_title(value)}
+        return {"kind": "figure", "data": figures.add(value), "text": _figure_title(value)}
     page = value._repr_html_() if hasattr(value, "_repr_html_") and not isinstance(value, type) else None
     if page is not None:
         return {"kind": "html", "data": page, "text": repr(value)}
@@ -179,13 +182,13 @@ def _failure(name: str, number: int, cell: Cell, error: Exception) -> str:
     return f"{name}, cell {number}, line {line}: {type(error).__name__}: {error}"
 
 
-def as_page(stem: str, found: list[Cell]) -> str:
-    """The executed notebook as Markdown, with links to its two other forms below the title."""
+def as_page(stem: str, found: list[Cell], mend: Callable[[str], str] = str) -> str:
+    """The executed notebook as Markdown, with links to its two other forms below the title; `mend` mends its text."""
     links = f"[As a notebook]({stem}.ipynb) · [as a script]({stem}.py)\n"
     parts: list[str] = []
     for cell in found:
         if cell.kind == "markdown":
-            parts.append(f"{cell.source}\n")
+            parts.append(mend(cell.source).rstrip() + "\n")
         else:
             parts.append(f"```python\n{cell.source}\n```\n")
             parts += [_output_on_page(output) for output in cell.outputs]
@@ -241,10 +244,21 @@ def render(file: Path, folder: Path) -> None:
     """Execute a notebook and write the page, the .ipynb file, the script and the figures into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     found = execute(file, folder)
-    (folder / f"{file.stem}.md").write_text(as_page(file.stem, found), encoding="utf-8")
+    page = as_page(file.stem, found, lambda text: _with_links(text, file))
+    (folder / f"{file.stem}.md").write_text(page, encoding="utf-8")
     book = json.dumps(as_ipynb(found, folder), indent=1, ensure_ascii=False)
     (folder / f"{file.stem}.ipynb").write_text(book + "\n", encoding="utf-8")
     shutil.copyfile(file, folder / file.name)
+
+
+def _with_links(text: str, file: Path) -> str:
+    """Links of a text cell, written as seen from the file, as seen from the page."""
+    if not file.is_relative_to(ROOT / "docs"):
+        return text
+    path = file.relative_to(ROOT).as_posix()
+    for complaint in missing_targets(text, path):
+        raise NotebookError(complaint)
+    return with_links(text, path, f"notebooks/{file.stem}.md")
 
 
 def rendered(file: Path, cache: Path, root: Path = ROOT) -> Path:

@@ -19,74 +19,12 @@ from typing import Any
 import griffe
 
 from tools.docs import docstrings
+from tools.docs.api_pages import PAGES, Page
 from tools.docs.docstrings import Doc, cell, code
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDEST = 92
 """Characters of a signature in one line."""
-
-
-@dataclass(frozen=True)
-class Page:
-    """One page: names of `hedgerow`, then modules with all that is public in them."""
-
-    file: str
-    title: str
-    text: str
-    names: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
-
-
-PAGES = (
-    Page(
-        "world.md",
-        "World and model",
-        "Where states and actions are, how the world moves, what it costs, what a learner may see of it.",
-        (
-            "Layout", "CMDP", "View", "Knowledge", "Log", "Episode", "Policy", "Mixture", "Environment",
-            "CostDistribution", "BernoulliCosts", "BetaCosts", "DeterministicCosts", "EmpiricalCosts", "costs",
-            "unroll", "unroll_gymnasium",
-        ),
-        ("occupancy",),
-    ),
-    Page(
-        "learners.md",
-        "Learners",
-        "The learners of the paper, what a learner is, and what a learner of your own can build on.",
-        (
-            "SVOPS", "SOPS", "CVOPS", "UOBREPS", "Learner", "Plan", "SafePolicy", "Ledger", "Statistics",
-            "check_learner", "save", "load",
-        ),
-        ("learners",),
-    ),
-    Page(
-        "running.md",
-        "Running and results",
-        "Play a learner in a simulated world with exact scores, and read what runs and sweeps leave behind.",
-        ("simulate", "Run", "report", "__version__"),
-        ("results",),
-    ),
-    Page(
-        "projection.md",
-        "Projection",
-        "The convex program of every episode, on its own, with certificates.",
-        (
-            "ProjectionProblem", "project", "ProjectionResult", "ProjectionSettings", "ProjectionStatus", "WarmStart",
-            "Projector", "Certificate", "certify",
-        ),
-    ),
-    Page(
-        "estimates.md",
-        "Estimates and planning",
-        "Intervals that hold at all times, and optima of worlds that are known.",
-        (),
-        ("estimates", "offline"),
-    ),
-    Page("losses.md", "Losses", "Adversaries: who chooses the loss of every episode.", (), ("losses",)),
-    Page("catalogue.md", "Catalogue", "Named worlds that never change.", ("worlds",), ("catalogue",)),
-    Page("gymnasium.md", "Gymnasium", "Worlds as environments, and environments as worlds.", (), ("gym",)),
-    Page("errors.md", "Errors", "What hedgerow raises on purpose.", (), ("errors",)),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,6 +40,11 @@ class Entry:
     @property
     def name(self) -> str:
         return self.path.rpartition(".")[2]
+
+    @property
+    def anchor(self) -> str:
+        """Two underscores would be read as bold type."""
+        return self.path.replace("__", "")
 
 
 def public_names(module: types.ModuleType) -> list[str]:
@@ -162,7 +105,7 @@ def markdown(page: Page) -> str:
 
 
 def _overview(found: list[Entry]) -> str:
-    rows = [f"| [`{_short(entry.path)}`](#{entry.path}) | {cell(_summary(entry.value), _plain)} |" for entry in found]
+    rows = [f"| [`{_short(entry.path)}`](#{entry.anchor}) | {cell(_summary(entry.value), _plain)} |" for entry in found]
     return "\n".join(["| name | |", "|---|---|", *rows]) + "\n"
 
 
@@ -213,7 +156,7 @@ class _Section:
     def markdown(self) -> str:
         entry, value = self.entry, self.entry.value
         kind = _kind(value)
-        head = f"## {_short(entry.path)} {{ #{entry.path} }}\n"
+        head = f"## {_short(entry.path).replace('__', chr(92) + '_' + chr(92) + '_')} {{ #{entry.anchor} }}\n"
         also = f"{entry.note[0].upper()}{entry.note[1:]}.\n" if entry.note else ""
         if kind == "module":
             doc = docstrings.parse(value.__doc__)

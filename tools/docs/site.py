@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.docs import command_line, gallery, notebooks, reference, staging
+from tools.docs.api_pages import COMMAND_LINE
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES, SITE = "docs-pages", "site"
 BUILDERS = ("zensical", "mkdocs")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -37,12 +39,12 @@ class Built:
         return f"{self.site}: {self.pages} pages, {self.bytes / 1e6:.1f} MB, {self.seconds:.1f} s"
 
 
-def build(pages: Path, site: Path, builder: str = "zensical", cache: Path | None = None, root: Path = ROOT) -> Built:
-    """Stage everything into `pages` and build it strictly into `site`; both are emptied first.
+def build(work: Path, builder: str = "zensical", cache: Path | None = None, root: Path = ROOT) -> Built:
+    """Stage everything into `work`/docs-pages and build it strictly into `work`/site; both are emptied first.
 
     Args:
-        pages: Where the Markdown pages are staged.
-        site: Where the HTML pages go.
+        work: A folder. The configuration is copied there too: the builders take paths from where it stands, and zensical
+            refuses absolute ones.
         builder: `zensical` or `mkdocs`.
         cache: Where executed notebooks are kept between builds.
         root: The repository.
@@ -53,15 +55,16 @@ def build(pages: Path, site: Path, builder: str = "zensical", cache: Path | None
     if builder not in BUILDERS:
         raise DocsError(f"there is no builder {builder!r}; choose {' or '.join(BUILDERS)}")
     start = time.perf_counter()
+    pages, site = work / PAGES, work / SITE
     complaints = staging.stage(pages, root)
     complaints += notebooks.stage(pages, cache or root / "out" / "notebooks", root)
-    reference.write(pages / "reference")
-    command_line.write(pages / "reference" / "command-line.md")
+    reference.write(pages / "api")
+    command_line.write(pages / "api" / COMMAND_LINE)
     complaints += gallery.stage(pages, root)
     complaints += missing_pages(pages, root)
     if complaints:
         raise DocsError("\n".join(complaints))
-    log = _call(builder, pages, site, root)
+    log = _call(builder, work, root)
     files = [file for file in site.rglob("*") if file.is_file()]
     count = sum(file.suffix == ".html" for file in files)
     return Built(site, count, sum(file.stat().st_size for file in files), time.perf_counter() - start, log)
@@ -85,24 +88,15 @@ def missing_pages(pages: Path, root: Path = ROOT) -> list[str]:
     ]
 
 
-def _call(builder: str, pages: Path, site: Path, root: Path) -> str:
+def _call(builder: str, work: Path, root: Path) -> str:
+    site = work / SITE
     if site.exists():
         shutil.rmtree(site)
-    command = [str(Path(sys.executable).parent / builder), "build", "--strict"]
+    shutil.copyfile(root / "mkdocs.yml", work / "mkdocs.yml")
+    command = [str(Path(sys.executable).parent / builder), "build", "--strict", "--clean", "-f", "mkdocs.yml"]
+    ours = {"HEDGEROW_DOCS_PAGES": PAGES, "HEDGEROW_DOCS_SITE": SITE, "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"}
     done = subprocess.run(
-        [*command, "--clean", "-f", str(root / "mkdocs.yml")],
-        cwd=root,
-        check=False,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={
-            **os.environ,
-            "HEDGEROW_DOCS_PAGES": str(pages.resolve()),
-            "HEDGEROW_DOCS_SITE": str(site.resolve()),
-            "NO_MKDOCS_2_WARNING": "1",
-            "NO_COLOR": "1",
-        },
+        command, cwd=work, check=False, capture_output=True, text=True, encoding="utf-8", env={**os.environ, **ours}
     )
     log = _COLOUR.sub("", done.stdout + done.stderr)
     if done.returncode or not (site / "index.html").is_file():

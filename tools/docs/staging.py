@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from tools.docs import fences
+from tools.docs.api_pages import is_generated
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = {
@@ -64,7 +65,8 @@ def stage(pages: Path, root: Path = ROOT) -> list[str]:
         if source.suffix == ".md":
             text = source.read_text(encoding="utf-8")
             complaints += missing_targets(text, path, root)
-            target.write_text(with_links(fences.without_marks(text), path, staged, root), encoding="utf-8")
+            shown = with_term_anchors(fences.without_marks(text))
+            target.write_text(with_links(shown, path, staged, root), encoding="utf-8")
         elif source.suffix == ".py":
             target.write_text(_example_page(source), encoding="utf-8")
             shutil.copyfile(source, target.with_suffix(".py"))
@@ -86,7 +88,7 @@ def with_links(text: str, path: str, staged: str, root: Path = ROOT) -> str:
         if (root / place).is_dir():
             place = f"{place}/README.md"
         goal = target_of(place)
-        if goal is None or not (root / place).exists():
+        if goal is None or not ((root / place).exists() or is_generated(place, root)):
             return match["text"]
         relative = os.path.relpath(goal, PurePosixPath(staged).parent).replace(os.sep, "/")
         return f"{match['image']}[{match['text']}]({relative}{hash_sign}{heading})"
@@ -96,13 +98,18 @@ def with_links(text: str, path: str, staged: str, root: Path = ROOT) -> str:
     return "\n".join(lines[number] if line == "\0" else line for number, line in enumerate(mended)) + "\n"
 
 
+def with_term_anchors(text: str) -> str:
+    """Terms of definition lists, `**box**` above `:   ...`, become anchors: `#box`."""
+    return fences.TERM.sub(lambda match: f"{match[0]}{{ #{fences.slug(match[1])} }}", text)
+
+
 def missing_targets(text: str, path: str, root: Path = ROOT) -> Iterator[str]:
     """Links that lead to no file, in words."""
     for match in _LINK.finditer(fences.without_blocks(text)):
         target = match["target"].partition("#")[0]
         if target and "://" not in target and not target.startswith("mailto:"):
-            place = (root / path).parent / target
-            if not place.exists():
+            place = os.path.normpath(PurePosixPath(path).parent / target).replace(os.sep, "/")
+            if not ((root / place).exists() or is_generated(place, root)):
                 yield f"{path}: the link {target} leads nowhere"
 
 
