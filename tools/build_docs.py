@@ -1,7 +1,7 @@
 """Build the docs site into out/site: stage the pages, execute notebooks, write the reference, run the builder strictly.
 
-    python tools/build_docs.py                       with zensical
-    python tools/build_docs.py --builder mkdocs      with mkdocs-material, from the same mkdocs.yml
+python tools/build_docs.py                       with zensical
+python tools/build_docs.py --builder mkdocs      with mkdocs-material, from the same mkdocs.yml
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ PAGES = (
         "World and model",
         "Where states and actions are, how the world moves, what it costs, what a learner may see of it.",
         (
-            "Layout", "CMDP", "View", "Knowledge", "Log", "Episode", "Policy", "Mixture", "Environment",
+            "Layout", "CMDP", "TableWorld", "View", "Knowledge", "Log", "Episode", "Policy", "Mixture", "Environment",
             "CostDistribution", "BernoulliCosts", "BetaCosts", "DeterministicCosts", "EmpiricalCosts", "costs",
-            "unroll", "unroll_gymnasium",
+            "from_table", "unroll", "unroll_gymnasium",
         ),
         ("occupancy",),
     ),
@@ -45,7 +45,7 @@ PAGES = (
         "running.md",
         "Running and results",
         "Play a learner in a simulated world with exact scores, and read what runs and sweeps leave behind.",
-        ("simulate", "Run", "report", "__version__"),
+        ("simulate", "Run", "sweep", "report", "__version__"),
         ("results",),
     ),
     Page(

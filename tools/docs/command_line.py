@@ -40,11 +40,15 @@ def _command(name: str, command: Any) -> str:
     words += [_metavar(each) if each.required else f"[{_metavar(each)}]" for each in _arguments(command)]
     words += ["[OPTIONS]"] if _listed(command) else []
     doc = parse(command.help)
-    parts = [f"## hedgerow {name} {{ #{name} }}\n", f"```text\n{' '.join(words)}\n```\n", markdown(doc.text, code) + "\n"]
+    parts = [
+        f"## hedgerow {name} {{ #{name} }}\n",
+        f"```text\n{' '.join(words)}\n```\n",
+        markdown(doc.text, code) + "\n",
+    ]
     arguments = _arguments(command)
     if arguments:
         rows = [f"| {code(_metavar(each))} | {cell(each.help or '', code)} |" for each in arguments]
-        parts.append("\n".join(["| argument | |", "|---|---|", *rows]) + "\n")
+        parts.append("\n".join(["| argument | meaning |", "|---|---|", *rows]) + "\n")
     parts.append(_options(command))
     for sub, below in getattr(command, "commands", {}).items():
         parts.append(_command(f"{name} {sub}", below))
@@ -61,7 +65,7 @@ def _listed(command: Any) -> list[Any]:
 
 def _options(command: Any) -> str:
     rows = [f"| {_spelling(each)} | {_default(each)} | {cell(each.help or '', code)} |" for each in _listed(command)]
-    return "\n".join(["| option | default | |", "|---|---|---|", *rows]) + "\n" if rows else ""
+    return "\n".join(["| option | default | meaning |", "|---|---|---|", *rows]) + "\n" if rows else ""
 
 
 def _spelling(option: Any) -> str:

@@ -47,7 +47,7 @@ def command_lines(text: str) -> Iterator[tuple[int, str, str]]:
             continue
         command = line.removeprefix("$ ")
         while command.endswith("\\") and number < len(lines):
-            command = command[:-1] + lines[number].strip().removeprefix("> ")
+            command = command[:-1] + lines[number].removeprefix("> ").strip()
             number += 1
         shown: list[str] = []
         while prompted and number < len(lines) and not lines[number].startswith("$ "):

@@ -1,8 +1,8 @@
 """A docstring as Markdown: prose with examples, and the sections of Google's style (Args, Returns, Raises, Examples).
 
-    >>> doc = parse("Add two numbers.\\n\\nArgs:\\n    a: The first.\\n    b (int): The second,\\n        not 0.\\n")
-    >>> doc.text, [(item.name, item.type, item.text) for item in doc.items("Args")]
-    ('Add two numbers.', [('a', '', 'The first.'), ('b', 'int', 'The second, not 0.')])
+>>> doc = parse("Add two numbers.\\n\\nArgs:\\n    a: The first.\\n    b (int): The second,\\n        not 0.\\n")
+>>> doc.text, [(item.name, item.type, item.text) for item in doc.items("Args")]
+('Add two numbers.', [('a', '', 'The first.'), ('b', 'int', 'The second, not 0.')])
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def markdown(text: str, link: Callable[[str], str]) -> str:
 def prose(text: str, link: Callable[[str], str]) -> str:
     """Text without blocks: tags are escaped, `names` become links."""
     parts = _CODE.split(text)
-    return "".join(link(part.strip("`").strip()) if number % 2 else _TAG.sub("&lt;", part) for number, part in enumerate(parts))
+    return "".join(
+        link(part.strip("`").strip()) if number % 2 else _TAG.sub("&lt;", part) for number, part in enumerate(parts)
+    )
 
 
 def cell(text: str, link: Callable[[str], str]) -> str:

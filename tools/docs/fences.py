@@ -1,9 +1,9 @@
 """The fenced blocks of a Markdown page, and the comments that carry hidden code.
 
-    ```python title="my_learner.py"        language, then words, then key="value"
-    <!-- run                               Python that runs in its place and is not shown
-    results = prepare()
-    -->
+```python title="my_learner.py"        language, then words, then key="value"
+<!-- run                               Python that runs in its place and is not shown
+results = prepare()
+-->
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ def without_marks(text: str) -> str:
             kept[start : end + 1] = [None] * (end + 1 - start)  # type: ignore[list-item]
             continue
         language, _, settings = _info(opening["info"])
+        if language == "console" and not any(line.lstrip().startswith("$ ") for line in lines[start + 1 : end]):
+            language = "sh"  # without prompts, every line would be coloured as output
         shown = "".join(f' {key}="{value}"' for key, value in settings.items())
         kept[start] = f"{opening['indent']}{opening['fence']}{language}{shown}"
     return "\n".join(line for line in kept if line is not None) + "\n"

@@ -26,7 +26,11 @@ class Picture:
 PICTURES: dict[str, tuple[Picture, ...]] = {
     "quickstart": (
         Picture("regret", "random-small__switching-1000__T20000__regret", "Regret of four learners"),
-        Picture("margin", "random-small__switching-1000__T20000__margin-0", "How far every episode stays below its threshold"),
+        Picture(
+            "margin",
+            "random-small__switching-1000__T20000__margin-0",
+            "How far every episode stays below its threshold",
+        ),
     ),
     "demo": (
         Picture("margin", "random-small__switching__T300000__margin-0", "The margin of every episode, four learners"),
@@ -34,11 +38,17 @@ PICTURES: dict[str, tuple[Picture, ...]] = {
     ),
     "adversaries": (
         Picture("switching", "random-small__switching-1000__T20000__regret", "Regret against losses that switch"),
-        Picture("pursuit", "random-small__pursuit-0.01__T20000__regret", "Regret against losses that pursue the learner"),
+        Picture(
+            "pursuit", "random-small__pursuit-0.01__T20000__regret", "Regret against losses that pursue the learner"
+        ),
     ),
     "lower-bound": (
         Picture("safe", "rewarding-action-safe__own__T64000__regret", "Regret where the rewarding action is safe"),
-        Picture("costly", "rewarding-action-too-costly__own__T64000__margin-0", "Margin where the rewarding action costs too much"),
+        Picture(
+            "costly",
+            "rewarding-action-too-costly__own__T64000__margin-0",
+            "Margin where the rewarding action costs too much",
+        ),
     ),
 }
 """By experiment: the figures that its section shows."""
@@ -83,7 +93,7 @@ def _section(name: str, experiment: Experiment) -> str:
         f"## {experiment.title}\n",
         f"{experiment.description}\n",
         f"{cells} runs of {lengths} episodes.\n",
-        f"```console\nhedgerow run {name}\nhedgerow report out/{name}\n```\n",
+        f"```sh\nhedgerow run {name}\nhedgerow report out/{name}\n```\n",
     ]
     for picture in PICTURES.get(name, ()):
         lines.append(f"![{picture.caption}](figures/gallery/{figure_file(name, picture)})\n")

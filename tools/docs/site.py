@@ -58,6 +58,7 @@ def build(work: Path, builder: str = "zensical", cache: Path | None = None, root
     pages, site = work / PAGES, work / SITE
     complaints = staging.stage(pages, root)
     complaints += notebooks.stage(pages, cache or root / "out" / "notebooks", root)
+    complaints += reference.complaints()
     reference.write(pages / "api")
     command_line.write(pages / "api" / COMMAND_LINE)
     complaints += gallery.stage(pages, root)
@@ -84,7 +85,10 @@ def missing_pages(pages: Path, root: Path = ROOT) -> list[str]:
     return [
         *(f"mkdocs.yml: the navigation names {name}, which does not exist" for name in named if name not in staged),
         *(f"mkdocs.yml: no entry of the navigation leads to {name}" for name in lost),
-        *(f"mkdocs.yml: the navigation names {name} twice" for name in sorted({n for n in named if named.count(n) > 1})),
+        *(
+            f"mkdocs.yml: the navigation names {name} twice"
+            for name in sorted({n for n in named if named.count(n) > 1})
+        ),
     ]
 
 
