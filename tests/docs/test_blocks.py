@@ -24,8 +24,8 @@ def mistakes(folder: Path, *parts: str) -> list[str]:
 
 def test_blocks_have_language_words_and_settings(tmp_path: Path) -> None:
     file = page(
-        tmp_path, "text", '~~~python title="a b.py"', "x = 1", "~~~", "- a list", "  ~~~console run", "  make help", "  ~~~",
-        "<!-- run", "y = 2", "-->", "~~~~text", "~~~", "~~~~",
+        tmp_path, "text", '~~~python title="a b.py"', "x = 1", "~~~",
+        "- a list", "  ~~~console run", "  make help", "  ~~~", "<!-- run", "y = 2", "-->", "~~~~text", "~~~", "~~~~",
     )  # fmt: skip
     found = fences.blocks(file)
     assert [(b.language, b.words, b.settings, b.line, b.text) for b in found] == [

@@ -41,7 +41,7 @@ def _command(name: str, command: Any) -> str:
     words += ["[OPTIONS]"] if _listed(command) else []
     doc = parse(command.help)
     parts = [
-        f"## hedgerow {name} {{ #{name} }}\n",
+        f"## hedgerow {name} {{ #{name.replace(' ', '-')} }}\n",
         f"```text\n{' '.join(words)}\n```\n",
         markdown(doc.text, code) + "\n",
     ]

@@ -1,7 +1,7 @@
 """Command lines that the documentation shows: whether the command, its subcommand and its options exist.
 
-Nothing is run here. `hedgerow` is looked up in its own command line, `python -m bench` in the list of benchmarks, `make` in
-the Makefile, scripts and modules in the repository. Other programs are listed in `OTHERS`.
+Nothing is run here. `hedgerow` is looked up in its own command line, `python -m bench` in the list of benchmarks,
+`make` in the Makefile, scripts and modules in the repository. Other programs are listed in `OTHERS`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _problems_of_one(words: list[str], complete: bool) -> Iterator[str]:
     elif _PYTHON.match(program):
         yield from _python_problems(arguments)
     elif program not in OTHERS:
-        yield f"`{program}` is a program that nobody has listed; add it to OTHERS in tools/docs/commands.py if it is right"
+        yield f"`{program}` is a program that nobody has listed; if it is right, add it to OTHERS in commands.py"
 
 
 def _hedgerow_problems(arguments: list[str], complete: bool) -> Iterator[str]:

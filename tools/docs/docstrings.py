@@ -126,7 +126,7 @@ def _runs(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
         if fenced or not line.strip():
             block.append(line)
             continue
-        starts = after_blank and (line.startswith("    ") or line.startswith(">>> "))
+        starts = after_blank and line.startswith(("    ", ">>> "))
         goes_on = is_code and (line.startswith("    ") or (not after_blank and bool(block)))
         if (starts or goes_on) != is_code and block:
             yield is_code, block

@@ -54,12 +54,11 @@ PICTURES: dict[str, tuple[Picture, ...]] = {
 """By experiment: the figures that its section shows."""
 
 
-def page(root: Path = ROOT) -> str:
+def page() -> str:
     """The page, in Markdown."""
     parts = [
         "# Gallery\n",
-        "The experiments that ship with hedgerow: what each asks, the command that runs it, the file that describes it and "
-        "some figures of its report. `hedgerow run --list` names them all.\n",
+        "The experiments that ship with hedgerow (`hedgerow run --list`): question, command and figures of each.\n",
     ]
     for name in shipped():
         parts.append(_section(name, load(name)))
@@ -68,15 +67,15 @@ def page(root: Path = ROOT) -> str:
 
 def stage(pages: Path, root: Path = ROOT) -> list[str]:
     """Write gallery.md; complaints about figures that are missing."""
-    (pages / "gallery.md").write_text(page(root), encoding="utf-8")
+    (pages / "gallery.md").write_text(page(), encoding="utf-8")
     return missing_figures(root)
 
 
 def missing_figures(root: Path = ROOT) -> list[str]:
     """What the page shows and nobody has drawn."""
     names = [figure_file(name, picture) for name in shipped() for picture in PICTURES.get(name, ())]
-    missing = [f"{FIGURES}/{file}: not drawn yet; python tools/draw_gallery.py draws it" for file in names
-               if not (root / FIGURES / file).is_file()]  # fmt: skip
+    undrawn = [file for file in names if not (root / FIGURES / file).is_file()]
+    missing = [f"{FIGURES}/{file}: not drawn yet; python tools/draw_gallery.py draws it" for file in undrawn]
     unknown = [name for name in shipped() if not PICTURES.get(name)]
     return missing + [f"the gallery shows no figure of {name}; choose one in tools/docs/gallery.py" for name in unknown]
 

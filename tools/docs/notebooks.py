@@ -7,8 +7,8 @@
     x = 2
     x + 1                     the last expression of a cell is shown: repr, `_repr_html_`, or a plotly figure as SVG
 
-`display(value)` shows a value in the middle of a cell. A notebook is executed in a process of its own, from top to bottom, and
-what came out is kept under the hash of the notebook, of the package and of this module.
+`display(value)` shows a value in the middle of a cell. A notebook is executed in a process of its own, from top to
+bottom, and what came out is kept under the hash of the notebook, of the package and of this module.
 """
 
 from __future__ import annotations

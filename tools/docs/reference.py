@@ -1,7 +1,7 @@
 """The API reference: pages made of signatures and docstrings, every public name on one of them, once.
 
-Sources are read, not run, for signatures and for the texts below attributes (griffe); the package itself says what is public
-and where a name comes from.
+Sources are read, not run, for signatures and for the texts below attributes (griffe); the package itself says what is
+public and where a name comes from.
 """
 
 from __future__ import annotations

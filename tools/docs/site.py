@@ -43,8 +43,8 @@ def build(work: Path, builder: str = "zensical", cache: Path | None = None, root
     """Stage everything into `work`/docs-pages and build it strictly into `work`/site; both are emptied first.
 
     Args:
-        work: A folder. The configuration is copied there too: the builders take paths from where it stands, and zensical
-            refuses absolute ones.
+        work: A folder. The configuration is copied there too: the builders take paths from where it stands, and
+            zensical refuses absolute ones.
         builder: `zensical` or `mkdocs`.
         cache: Where executed notebooks are kept between builds.
         root: The repository.

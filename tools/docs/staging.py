@@ -1,7 +1,7 @@
 """Copy the pages of the repository to where the site is built, and mend their links.
 
-docs/ keeps its shape; a README in a folder becomes its index; README, CONTRIBUTING, CHANGELOG and SECURITY become pages of
-`project/`, the examples pages of `examples/`. A link to any other file of the repository is shown as plain text: the
+docs/ keeps its shape; a README in a folder becomes its index; README, CONTRIBUTING, CHANGELOG and SECURITY become pages
+of `project/`, the examples pages of `examples/`. A link to any other file of the repository is shown as plain text: the
 site has no copy of it.
 """
 
