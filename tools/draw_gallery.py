@@ -22,8 +22,10 @@ from hedgerow.experiments.schema import load  # noqa: E402
 from hedgerow.experiments.source import shipped  # noqa: E402
 from hedgerow.experiments.sweep import Workers, sweep  # noqa: E402
 from hedgerow.pages.export import write_figures  # noqa: E402
+from hedgerow.pages.paper import FOR_DOCS  # noqa: E402
 from tools.docs.gallery import FIGURES, PICTURES, figure_file  # noqa: E402
 
+LIKE_THE_OTHERS = {"width_mm": FOR_DOCS.width_mm, "font_size": FOR_DOCS.font_size, "title": True}
 RESULTS = ROOT / "out" / "gallery"
 
 
@@ -33,7 +35,7 @@ def draw(name: str, results: Path = RESULTS, figures: Path = ROOT / FIGURES) -> 
     tally = sweep(load(name), directory, workers=Workers("loky", processes=2), resume=directory.exists())
     if tally.failed:
         raise HedgerowError(f"{name}: {len(tally.failed)} cells failed; hedgerow resume {directory}")
-    drawn = {path.stem: path for path in write_figures(directory, directory / "figures", ("svg",))}
+    drawn = {path.stem: path for path in write_figures(directory, directory / "figures", ("svg",), **LIKE_THE_OTHERS)}
     missing = [picture.drawn_as for picture in PICTURES[name] if picture.drawn_as not in drawn]
     if missing:
         raise HedgerowError(f"{name} has no figure {', '.join(missing)}; it has {', '.join(sorted(drawn))}")

@@ -36,7 +36,7 @@ PAGES = (
         "Learners",
         "The learners of the paper, what a learner is, and what a learner of your own can build on.",
         (
-            "SVOPS", "SOPS", "CVOPS", "UOBREPS", "Learner", "Plan", "SafePolicy", "Ledger", "Statistics",
+            "SVOPS", "SOPS", "CVOPS", "UOBREPS", "Learner", "Plan", "SafePolicy", "Ledger", "Statistics", "Estimates",
             "check_learner", "save", "load",
         ),
         ("learners",),
@@ -45,7 +45,7 @@ PAGES = (
         "running.md",
         "Running and results",
         "Play a learner in a simulated world with exact scores, and read what runs and sweeps leave behind.",
-        ("simulate", "Run", "sweep", "report", "__version__"),
+        ("simulate", "Run", "sweep", "report", "save_figure", "__version__"),
         ("results",),
     ),
     Page(

@@ -18,6 +18,7 @@ _SETTING = re.compile(r'([\w-]+)="([^"]*)"')
 _HIDDEN = "<!-- run"
 TERM = re.compile(r"^\*\*([^*\n]+)\*\*(?=\n:   )", re.MULTILINE)
 """A term of a definition list."""
+EXPLICIT = re.compile(r'<a id="([^"]+)">')
 HIDDEN = "hidden"
 """The language of a comment `<!-- run ... -->`, which is Python."""
 
@@ -119,8 +120,17 @@ def slug(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
 
 
+def term_slug(term: str) -> str:
+    """The anchor of a term: without the symbol in brackets behind it, or what follows a comma.
+
+    >>> term_slug("lambda (λ), mixing weight")
+    'lambda'
+    """
+    return slug(re.sub(r" \([^)]*\)|,.*", "", term))
+
+
 def anchors(text: str) -> set[str]:
-    """The anchors of a page: its headings, and the terms of its definition lists."""
+    """The anchors of a page: its headings, the terms of its definition lists, and `<a id="name">`."""
     free = without_blocks(text)
-    titles = re.findall(r"^#+ +(.+)$", free, re.MULTILINE) + TERM.findall(free)
-    return {slug(title) for title in titles}
+    headings = re.findall(r"^#+ +(.+)$", free, re.MULTILINE)
+    return {*map(slug, headings), *map(term_slug, TERM.findall(free)), *EXPLICIT.findall(free)}

@@ -152,10 +152,11 @@ class _Figures:
 
 def draw_figures(jobs: list[tuple[Any, Path]]) -> None:
     """Write plotly figures as SVG, on a light ground. The only place that knows how figures of notebooks are drawn."""
-    from plotly import io as plotly_io
+    from hedgerow.pages.export import save_figures
+    from hedgerow.pages.paper import FOR_DOCS
 
     if jobs:
-        plotly_io.write_images([figure for figure, _ in jobs], [path for _, path in jobs], format="svg")
+        save_figures(jobs, FOR_DOCS)
 
 
 def _shown(value: Any, figures: _Figures) -> dict[str, str]:

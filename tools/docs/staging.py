@@ -99,8 +99,14 @@ def with_links(text: str, path: str, staged: str, root: Path = ROOT) -> str:
 
 
 def with_term_anchors(text: str) -> str:
-    """Terms of definition lists, `**box**` above `:   ...`, become anchors: `#box`."""
-    return fences.TERM.sub(lambda match: f"{match[0]}{{ #{fences.slug(match[1])} }}", text)
+    """Terms of definition lists, `**box**` above `:   ...`, become anchors `#box`, unless the page has that anchor."""
+    taken = set(fences.EXPLICIT.findall(text))
+
+    def mark(match: re.Match[str]) -> str:
+        anchor = fences.term_slug(match[1])
+        return match[0] if anchor in taken else f"{match[0]}{{ #{anchor} }}"
+
+    return fences.TERM.sub(mark, text)
 
 
 def missing_targets(text: str, path: str, root: Path = ROOT) -> Iterator[str]:
