@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.docs import blocks, commands, fences, pages_run
+from tools.docs import blocks, commands, fences, pages_run, staging
 
 FENCE = "```"
 
@@ -120,7 +120,7 @@ def test_a_page_is_run_in_order_in_its_own_folder(tmp_path: Path) -> None:
         tmp_path,
         '~~~python title="mine/own.py"', "VALUE = 3", "~~~",
         "<!-- run", "from mine.own import VALUE", "-->",
-        "~~~python", "VALUE  # 3", "print('a', VALUE)  # a 3", "print('b')", "~~~",
+        "~~~python", "VALUE  # 3", "print('a', VALUE)  # a 3", "print('b')", "[].append(1)  # a remark", "~~~",
         "~~~text output", "a 3", "...", "~~~",
         "~~~console run", "$ python -c 'from mine import own; print(own.VALUE)'", "3", "~~~",
         "~~~console run", "echo > left-behind.txt", "~~~",
@@ -167,3 +167,10 @@ def test_pages_run_two_at_a_time(tmp_path: Path) -> None:
 
 def test_nothing_is_shown_only() -> None:
     assert blocks.SHOWN_ONLY == {}
+
+
+def test_anchors_of_a_page() -> None:
+    text = '# A `b` & c\n\n**box (B)**\n:   An interval.\n\n<a id="own"></a>text\n'
+    assert fences.anchors(text) == {"a-b--c", "box", "own"}
+    assert "**box (B)**{ #box }\n:   An" in staging.with_term_anchors(text)
+    assert staging.with_term_anchors('**own**\n:   x <a id="own">\n') == '**own**\n:   x <a id="own">\n'
