@@ -40,8 +40,10 @@ format: $(VENV)/.dev  ## rewrite the sources in the house format
 	@$(RUN) -m ruff check --fix
 	@$(RUN) -m ruff format
 
-docs: $(VENV)/.dev  ## check the docs: links, names, examples
+docs: $(VENV)/.dev  ## check the docs (links, names, every block) and build the site into out/site
 	@$(RUN) tools/check_docs.py
+	@$(RUN) tools/build_docs.py
+	@$(RUN) tools/build_docs.py --builder mkdocs --work out/fallback
 
 verify: $(VENV)/.dev  ## every promise of the paper on running code, some minutes
 	@$(VENV)/bin/hedgerow verify -j $(WORKERS)

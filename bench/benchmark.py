@@ -100,8 +100,8 @@ def as_row(row: Any) -> dict[str, Any]:
     return asdict(row) | ({"verdict": row.verdict} if hasattr(row, "verdict") else {})
 
 
-def main(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> int:
-    """Run a benchmark with these arguments, print and write what was found; the exit code."""
+def parser_of(benchmark: type[Benchmark[Any]]) -> ArgumentParser:
+    """The options of a benchmark: those that all have, and its own."""
     parser = ArgumentParser(prog=f"python -m bench {benchmark.name}", description=benchmark.__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer and smaller problems, for a first look")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -110,7 +110,12 @@ def main(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> int:
         if "help" in each.metadata:
             kind, shown = each.metadata["kind"], "TEXT" if each.metadata["kind"] is str else "N"
             parser.add_argument(f"--{each.name}", type=kind, metavar=shown, help=each.metadata["help"])
-    given = vars(parser.parse_args(arguments))
+    return parser
+
+
+def main(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> int:
+    """Run a benchmark with these arguments, print and write what was found; the exit code."""
+    given = vars(parser_of(benchmark).parse_args(arguments))
     quick, as_json, out = given.pop("quick"), given.pop("json"), given.pop("out")
     chosen = {name: value for name, value in given.items() if value is not None}
     made = replace(benchmark.quick() if quick else benchmark(), **chosen)

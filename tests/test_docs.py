@@ -43,9 +43,15 @@ def test_named_sources_exist(name: str) -> None:
     assert list(docs.unknown_names(ROOT / name)) == []
 
 
-@pytest.mark.parametrize("name", docs.WITH_EXAMPLES)
-def test_examples_run(name: str) -> None:
-    assert list(docs.failing_blocks(ROOT / name)) == []
+@pytest.mark.parametrize("file", docs.markdown_files(), ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_blocks_are_right_and_run(file: Path) -> None:
+    assert docs.failing_blocks(file) == []
+
+
+@pytest.mark.parametrize("file", docs.markdown_files(), ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_commands_in_sentences_exist(file: Path) -> None:
+    if file.name not in docs.HISTORY:
+        assert list(docs.unknown_commands(file)) == []
 
 
 def test_docstring_examples_run() -> None:
@@ -68,9 +74,14 @@ def test_mistakes_are_found(tmp_path: Path) -> None:
         "page.md: there is no source file model/never.py",
         "page.md: model/layout.py defines no Layoutt",
     ]
-    assert list(docs.failing_blocks(page)) == [
-        "page.md, Python block 1: AssertionError: x is 2, the text says 3",
-        "page.md, Python block 3: KeyError: 2",
+    assert docs.failing_blocks(page) == [
+        "page.md, block in line 3: AssertionError: x is 2, the text says 3",
+        "page.md, line 11: KeyError: 2",
+    ]
+    page.write_text("Call `hedgerow dance --now`, `hedgerow check` or `make nothing`.\n")
+    assert [re.search(r"hedgerow \w+|make \w+", found).group() for found in docs.unknown_commands(page)] == [
+        "hedgerow dance",
+        "make nothing",
     ]
 
 
