@@ -33,16 +33,52 @@ from hedgerow.projection.workspace import Workspace, make_workspace
 
 
 class WarmStart(NamedTuple):
-    """A dual point to start from, such as `(result.v, result.theta)` of a similar problem."""
+    """A dual point to start from, usually the one of a similar problem.
+
+    A good start saves Newton steps and changes nothing else.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> problem = hr.ProjectionProblem(
+        ...     hr.Layout((1, 1), 2), np.log([0.5, 0.5]), [1.0, 1.0], [1.0, 1.0], [[1.0, 0.0]], [0.25]
+        ... )
+        >>> first = hr.project(problem)
+        >>> hr.project(problem, warm_start=hr.WarmStart(first.v, first.theta)).iterations < first.iterations
+        True
+    """
 
     v: ArrayLike
+    """(num_states,): multipliers of the flow equalities, such as `result.v`."""
     theta: ArrayLike
+    """(m,): multipliers of the constraints, at least 0, such as `result.theta`."""
 
 
 def project(
     problem: ProjectionProblem, settings: ProjectionSettings | None = None, warm_start: WarmStart | None = None
 ) -> ProjectionResult:
-    """The projection of exp(log_base) onto the occupancies allowed by the boxes and the constraints."""
+    """Solve one projection problem, or prove that it has no solution.
+
+    For many problems on one layout, use `Projector`, which keeps its memory between calls.
+
+    Args:
+        problem: what to project, and onto what.
+        settings: tolerances and limits; None takes the defaults.
+        warm_start: a dual point to start from; None starts from 0.
+
+    Returns:
+        The projection with status SOLVED, or the proof of infeasibility with status INFEASIBLE. NUMERICAL_FAILURE means
+        that neither was reached.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> layout = hr.Layout((1, 1), 2)                    # one step, two actions; the first one costs 1
+        >>> base, sure = np.log([0.5, 0.5]), [1.0, 1.0]
+        >>> result = hr.project(hr.ProjectionProblem(layout, base, sure, sure, costs=[[1.0, 0.0]], thresholds=[0.25]))
+        >>> result.policy.round(9).tolist(), result.theta.round(6).tolist()
+        ([0.25, 0.75], [1.098612])
+    """
     settings = settings or ProjectionSettings()
     if np.any(problem.cost_scales > 1.0):
         return _project_scaled(problem, settings, warm_start)
