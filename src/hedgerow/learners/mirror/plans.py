@@ -16,18 +16,28 @@ OWN, BASELINE = "own", "baseline"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MirrorPlan(Plan):
-    """A plan with the numbers that it rests on; the same numbers are in `notes`."""
+    """A plan of SV-OPS, S-OPS, CV-OPS or UOB-REPS, with the numbers that it rests on.
+
+    The same numbers are in `notes`, which become columns of results.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> plan = hr.SVOPS(view, episodes=1000, delta=0.01).plan()
+        >>> plan.episode, plan.branch, plan.mixing_weight
+        (0, 'own', 0.0)
+    """
 
     episode: int = field(kw_only=True)
-    """From 0"""
+    """The number of the episode, counted from 0."""
     branch: str = field(kw_only=True)
-    """`own`, or `baseline` if the coin of the episode chose the safe policy"""
+    """"own", or "baseline" if the random choice of the episode fell on the safe policy."""
     cost_bounds: FloatArray = field(kw_only=True)
-    """(m,): upper bounds of the expected costs of the episode before the coin, valid on the clean event"""
+    """(m,): upper bounds of the expected costs of the mixture, valid while the confidence sets hold the truth."""
 
     @property
     def mixing_weight(self) -> float:
-        """lambda, the probability of the baseline before the coin was tossed; 0 for learners without one"""
+        """The probability lambda of the baseline before the random choice; 0 for learners without one."""
         return self.notes["mixing_weight"]
 
 
