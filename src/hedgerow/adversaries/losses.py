@@ -100,8 +100,8 @@ class IID(ObliviousLosses):
     means: FloatArray | None = None
     """(num_rows,) mean losses in [0, 1]; None draws them uniformly from [0, 1] by the seed."""
     noise: str = "bernoulli"
-    """"bernoulli" draws 1 with probability mean, else 0; "uniform" draws from the widest interval around the mean that
-    stays in [0, 1]."""
+    """How losses are drawn: "bernoulli" draws 1 with probability mean, else 0; "uniform" draws from the widest
+    interval around the mean that stays in [0, 1]."""
 
     def __post_init__(self) -> None:
         means = None if self.means is None else unit_array("the mean loss", self.means, 1)

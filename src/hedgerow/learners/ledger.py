@@ -46,7 +46,7 @@ class Promise:
 
     @property
     def status(self) -> str:
-        """"holds", or "void" with the reason."""
+        """The word "holds", or "void" with the reason."""
         return "holds" if self.holds else f"void: {self.void_because}"
 
     def __str__(self) -> str:

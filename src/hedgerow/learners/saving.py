@@ -34,8 +34,8 @@ def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: boo
         overwrite: whether an existing file may be replaced.
 
     Raises:
-        InvalidInput: if the learner has no `state()` and `restored(...)`, or if its state is not made of numbers.
-        FileFormatError: if the file exists and `overwrite` is False, or if it cannot be written.
+        InvalidInput: if the learner has no `state()` and `restored(...)`, if its state is not made of numbers, or if
+            the file exists and `overwrite` is False.
 
     Examples:
         >>> import hedgerow as hr

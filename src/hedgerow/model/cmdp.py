@@ -202,7 +202,7 @@ class CMDP:
             overwrite: whether an existing file may be replaced.
 
         Raises:
-            FileFormatError: if the file exists and `overwrite` is False, or if it cannot be written.
+            InvalidInput: if the file exists and `overwrite` is False, or if its folder does not exist.
         """
         files.save(path, self.to_bytes(), overwrite=overwrite)
 

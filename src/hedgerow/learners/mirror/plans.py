@@ -31,7 +31,7 @@ class MirrorPlan(Plan):
     episode: int = field(kw_only=True)
     """The number of the episode, counted from 0."""
     branch: str = field(kw_only=True)
-    """"own", or "baseline" if the random choice of the episode fell on the safe policy."""
+    """Whose policy is played: "own", or "baseline" if the random choice of the episode fell on the safe policy."""
     cost_bounds: FloatArray = field(kw_only=True)
     """(m,): upper bounds of the expected costs of the mixture, valid while the confidence sets hold the truth."""
 

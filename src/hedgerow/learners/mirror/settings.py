@@ -137,8 +137,8 @@ class Settings:
     baseline_bound: str = "margin"
     """How the costs of the found mixture are bounded: all by the margin rho_hat ("margin"), or one by one ("each")."""
     horizon: str = "fixed"
-    """"fixed" for a known number of episodes, "doubling" to restart after 1, 2, 4, ... episodes, which costs a
-    factor 3.41 of the regret and needs radii "anytime" or "kt"."""
+    """Either "fixed" for a known number of episodes, or "doubling" to restart after 1, 2, 4, ... episodes, which
+    costs a factor 3.41 of the regret and needs radii "anytime" or "kt"."""
     tol: float = 1e-10
     """Tolerance of the projection, 1e-14 to 1e-3. A large one voids regret and violation, never safety."""
 
