@@ -212,7 +212,9 @@ def _checked_steps(env: gymnasium.Env[Any, Any], steps: int) -> int:
     checked = whole_number("the number of steps", steps, 1)
     limit = None if env.spec is None else env.spec.max_episode_steps
     if limit is not None and checked > limit:
-        raise InvalidInput(f"the environment is truncated after {limit} steps; ask for so many at most, not {checked}")
+        raise InvalidInput(
+            f"the environment is truncated after {limit} steps; ask for at most that many, not {checked}"
+        )
     return checked
 
 

@@ -132,7 +132,7 @@ class Log:
             raise InvalidInput(f"costs_count is True, False or None, not {costs_count!r}")
         count = None if costs_count is None else bool(costs_count)
         if isinstance(source, Log):
-            raise InvalidInput("this is a Log already; it is read once, from its source")
+            raise InvalidInput("this is a Log already; Log.read takes what a log is made of")
         episodes = _episodes_in(source)
         if episodes is not None:
             if columns:

@@ -53,7 +53,7 @@ class Observed:
         transitions: ArrayLike | None = None,
     ) -> None:
         if not isinstance(view, View):
-            raise InvalidInput(f"statistics are kept of a view, such as world.view(), not of {kind_of(view)}")
+            raise InvalidInput(f"Statistics are built on a view, such as world.view(), not on {kind_of(view)}")
         self.view, self.layout = view, view.layout
         self.episodes = None if episodes is None else num_episodes(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
@@ -86,8 +86,8 @@ class Observed:
             raise InvalidInput("the episode belongs to another world: its layout or its number of constraints differs")
         if self.episodes is not None and self._added >= self.episodes:
             raise InvalidInput(
-                f"the radii were made for {self.episodes} episodes, and so many were added; make statistics for more, "
-                f"or use radii={WITHOUT_HORIZON[0]!r} with episodes=None"
+                f"the radii were made for {self.episodes} episodes, and all of them were added; make Statistics "
+                f"for more, or use radii={WITHOUT_HORIZON[0]!r} with episodes=None"
             )
         seen = np.column_stack((episode.costs, episode.losses))
         rows = episode.rows.copy()  # kernels are compiled for arrays that can be written to
@@ -228,7 +228,7 @@ class Observed:
             InvalidInput: if the arrays cannot be such a state.
         """
         if not isinstance(view, View):
-            raise InvalidInput(f"statistics are kept of a view, such as world.view(), not of {kind_of(view)}")
+            raise InvalidInput(f"Statistics are built on a view, such as world.view(), not on {kind_of(view)}")
         found = checked_state(view.layout, view.num_constraints + 1, state)
         if found.transitions is not None:
             view = view.knowing(transitions=found.transitions)

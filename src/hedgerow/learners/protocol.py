@@ -91,7 +91,7 @@ def _checked_notes(notes: Mapping[str, float]) -> dict[str, float]:
     checked = {}
     for name, value in dict(notes).items():
         if not isinstance(name, str) or not name.isidentifier():
-            raise InvalidInput(f"a note is called by a word of letters, digits and _, not {name!r}")
+            raise InvalidInput(f"the name of a note is a word of letters, digits and _, not {name!r}")
         try:
             checked[name] = float(value)
         except (TypeError, ValueError) as error:

@@ -248,7 +248,7 @@ def _ceilings(layout: Layout, names: tuple[str, ...], given: Any) -> FloatArray 
     if isinstance(given, Mapping):
         for name, value in given.items():
             if name not in names:
-                raise InvalidInput(f"most_costs name {name!r}; the constraints are {', '.join(map(repr, names))}")
+                raise InvalidInput(f"most_costs names {name!r}; the constraints are {', '.join(map(repr, names))}")
             limit[names.index(name)] = real_number("the most that an episode costs", value, 0.0, float(layout.steps))
     elif isinstance(given, str):
         raise InvalidInput(f"most_costs are numbers, one per constraint, not {kind_of(given)}")
