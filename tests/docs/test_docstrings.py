@@ -188,8 +188,7 @@ def parameters(thing: Any) -> list[str]:
     if isinstance(thing, type):
         if is_error(thing) and "__init__" not in vars(thing):
             return []
-        without = issubclass(thing, Enum) or getattr(thing, "_is_protocol", False)
-        if without or (inspect.isabstract(thing) and "__init__" not in vars(thing)):
+        if issubclass(thing, Enum) or getattr(thing, "_is_protocol", False) or inspect.isabstract(thing):
             return []
         target = thing.__init__ if thing.__init__ is not object.__init__ else thing.__new__
         if target is object.__new__:

@@ -77,22 +77,7 @@ class MirrorLearner(ABC):
 
     Ask for a plan, play its policy to the end of the episode, and say what happened with `observe`. A call that is
     refused changes nothing. A learner serves one call at a time; a second one from another thread raises `BusyError`.
-    Use one of the four classes, which document their constructors.
-
-    Args:
-        view: what the learner may know of the world: `world.view()`.
-        episodes: the number T of episodes that it will play; None if that is not known, with horizon="doubling".
-        delta: how unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
-            `guarantees()` says which.
-        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
-            fewest episodes. All three make the same promises.
-        seed: seed of the learner's own random choices, a whole number of at least 0.
-        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
-        **switches: single settings that replace those of the preset, such as radii="tight"; each class lists its own.
-            `Settings` explains each of them.
-
-    Raises:
-        InvalidInput: if an argument is wrong, or if the learner has no such switch.
+    Make one of the four classes, which document their arguments.
 
     Examples:
         >>> import hedgerow as hr
