@@ -194,13 +194,13 @@ def load(path: str | os.PathLike[str]) -> CMDP | View | Learner:
     """Read any data file that hedgerow wrote.
 
     Args:
-        path: the file.
+        path: The file.
 
     Returns:
         A CMDP, a view or a learner: what the file holds.
 
     Raises:
-        FileFormatError: if the file cannot be read, is damaged, or holds something else.
+        FileFormatError: If the file cannot be read, is damaged, or holds something else.
 
     Examples:
         >>> import hedgerow as hr

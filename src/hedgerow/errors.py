@@ -32,9 +32,9 @@ class InfeasibleError(HedgerowError):
     """No policy satisfies the constraints.
 
     Args:
-        message: what the error says.
-        least_violation: the smallest number that, added to all thresholds, lets some policy satisfy them.
-        constraints: the names of the constraints that cause it, those with a positive weight.
+        message: What the error says.
+        least_violation: The smallest number that, added to all thresholds, lets some policy satisfy them.
+        constraints: The names of the constraints that cause it, those with a positive weight.
         multipliers: (m,) weights of the constraints, at least 0 with sum 1, that prove it.
     """
 

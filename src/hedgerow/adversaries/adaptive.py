@@ -64,7 +64,7 @@ class AdaptiveLosses(Protocol):
         """Take note of what happened in an episode.
 
         Args:
-            episode: the number of the episode.
+            episode: The number of the episode.
             policy: (num_rows,) action probabilities of the policy that was played.
             trajectory: (L,) visited rows, one per layer.
         """
@@ -78,7 +78,7 @@ class Pursuit:
     on costs 1, one that it avoids 0, and all actions 1/2 while it is undecided.
 
     Args:
-        rate: the weight of the latest policy, in (0, 1]. With 1 only the last episode counts.
+        rate: The weight of the latest policy, in (0, 1]. With 1 only the last episode counts.
 
     Examples:
         >>> import hedgerow as hr
@@ -142,10 +142,10 @@ class CheckedAdaptive:
     Each loss is copied before it is used, so the adversary cannot change it afterwards.
 
     Args:
-        adversary: an object with `start`, `loss` and `observe`.
+        adversary: An object with `start`, `loss` and `observe`.
 
     Raises:
-        InvalidInput: if a method is missing.
+        InvalidInput: If a method is missing.
 
     Examples:
         >>> import hedgerow as hr

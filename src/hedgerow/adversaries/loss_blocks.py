@@ -93,9 +93,9 @@ class ObliviousLosses(ABC):
         """Return the losses of consecutive episodes.
 
         Args:
-            layout: the layout of the world.
-            first: the first episode, counted from 0.
-            count: how many episodes, at least 1.
+            layout: The layout of the world.
+            first: The first episode, counted from 0.
+            count: How many episodes, at least 1.
 
         Returns:
             The losses of the episodes first to first + count - 1.
@@ -148,7 +148,7 @@ class CheckedBlocks:
     """Losses of an adversary of your own, checked block by block; `hr.losses.checked` makes one.
 
     Args:
-        source: a function (layout, first, count) that returns a `LossBlock` or an array (count, num_rows).
+        source: A function (layout, first, count) that returns a `LossBlock` or an array (count, num_rows).
 
     Examples:
         >>> import hedgerow as hr
@@ -164,15 +164,15 @@ class CheckedBlocks:
         """Ask for the losses of consecutive episodes and check them.
 
         Args:
-            layout: the layout of the world.
-            first: the first episode, counted from 0.
-            count: how many episodes.
+            layout: The layout of the world.
+            first: The first episode, counted from 0.
+            count: How many episodes.
 
         Returns:
             The block, as a copy.
 
         Raises:
-            InvalidInput: if a shape is wrong, or if a loss is not in [0, 1].
+            InvalidInput: If a shape is wrong, or if a loss is not in [0, 1].
         """
         answer = self._source(layout, first, count)
         if isinstance(answer, LossBlock):

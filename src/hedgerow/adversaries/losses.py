@@ -248,14 +248,14 @@ def from_params(kind: str, params: Mapping[str, Any]) -> ObliviousLosses | Pursu
     It undoes `adversary.kind` and `adversary.params()`, for instance after reading them from a file.
 
     Args:
-        kind: the name, such as "switching"; `hr.losses.names()` lists all of them.
-        params: the constructor's arguments by name.
+        kind: The name, such as "switching"; `hr.losses.names()` lists all of them.
+        params: The constructor's arguments by name.
 
     Returns:
         The adversary.
 
     Raises:
-        InvalidInput: if the name is unknown, or if the parameters do not fit.
+        InvalidInput: If the name is unknown, or if the parameters do not fit.
 
     Examples:
         >>> import hedgerow as hr
@@ -279,7 +279,7 @@ def checked(source: Any) -> CheckedBlocks | CheckedAdaptive:
     `simulate` does this by itself. Errors name the episode and the pair of state and action.
 
     Args:
-        source: an adaptive adversary (with `start`, `loss` and `observe`, see `AdaptiveLosses`), or an object with a
+        source: An adaptive adversary (with `start`, `loss` and `observe`, see `AdaptiveLosses`), or an object with a
             method `block(layout, first, count)`, or such a function. A block is a `LossBlock` or an array (count,
             num_rows).
 
@@ -287,7 +287,7 @@ def checked(source: Any) -> CheckedBlocks | CheckedAdaptive:
         The same adversary with checks.
 
     Raises:
-        InvalidInput: if `source` is none of these.
+        InvalidInput: If `source` is none of these.
 
     Examples:
         >>> import hedgerow as hr

@@ -91,16 +91,16 @@ def entry(
     """Describe a builder of a world that ships with hedgerow; yours use `hr.worlds.register`.
 
     Args:
-        name: the name in the catalogue, which must be listed in `registry/builtin.py`.
-        description: what it is, in one line.
-        frozen: choices of parameters, as differences from the defaults, whose golden values are stored.
-        published: numbers of the source for the default parameters, by name, on its own scale.
+        name: The name in the catalogue, which must be listed in `registry/builtin.py`.
+        description: What it is, in one line.
+        frozen: Choices of parameters, as differences from the defaults, whose golden values are stored.
+        published: Numbers of the source for the default parameters, by name, on its own scale.
 
     Returns:
         A decorator for a function with keyword arguments that returns `Ingredients`.
 
     Raises:
-        InvalidInput: if the name is not listed.
+        InvalidInput: If the name is not listed.
 
     Examples:
         >>> import hedgerow as hr
@@ -151,13 +151,13 @@ def describe(name: str) -> WorldDescription:
     """Describe a world of the catalogue.
 
     Args:
-        name: its name.
+        name: Its name.
 
     Returns:
         One line about it, and its parameters with their defaults.
 
     Raises:
-        InvalidInput: if there is no such world; the message names the nearest one.
+        InvalidInput: If there is no such world; the message names the nearest one.
 
     Examples:
         >>> import hedgerow as hr
@@ -176,15 +176,15 @@ def make(name: str, **params: Any) -> World:
     way, if they return a loss together with their CMDP.
 
     Args:
-        name: its name, such as "dope-media"; or a registered name, `package.module:Name`, or `file.py:Name`.
-        **params: parameters of the world; those that are left out have their defaults (`hr.catalogue.describe`).
+        name: Its name, such as "dope-media"; or a registered name, `package.module:Name`, or `file.py:Name`.
+        **params: Parameters of the world; those that are left out have their defaults (`hr.catalogue.describe`).
 
     Returns:
         The world: `.cmdp`, `.loss`, `.view()`, `.golden`, ...
 
     Raises:
-        InvalidInput: if there is no such world or parameter, or if a world of somebody else has no loss.
-        CertificateError: if the content is not that of the golden values.
+        InvalidInput: If there is no such world or parameter, or if a world of somebody else has no loss.
+        CertificateError: If the content is not that of the golden values.
 
     Examples:
         >>> import hedgerow as hr

@@ -50,9 +50,9 @@ class RealCars:
 
     Args:
         world: "ev-workday" or "ev-workday-hard".
-        alpha: the threshold: the expected number of cars per day that may leave without the energy they need.
+        alpha: The threshold: the expected number of cars per day that may leave without the energy they need.
         prices: "carbon", or "dutch" for day-ahead prices (not for the hard world).
-        seed: seed of the order of chargers within a date, which have no order of their own.
+        seed: Seed of the order of chargers within a date, which have no order of their own.
 
     Examples:
         >>> import hedgerow as hr

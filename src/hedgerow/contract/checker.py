@@ -145,18 +145,18 @@ def check_learner(
     it can be restored, and more. A learner that fails raises nothing: the findings say what failed and what to do.
 
     Args:
-        factory: its class, or a function (view, episodes, delta, seed=0) that makes one. A required parameter
+        factory: Its class, or a function (view, episodes, delta, seed=0) that makes one. A required parameter
             `baseline` gets the safest policy of each world.
-        episodes: how many episodes to play on each world, at least 2.
-        delta: the failure probability that the learner is built with, in (0, 1).
-        seed: seed of the learner and of the worlds.
-        options: further arguments for every construction; None for none.
+        episodes: How many episodes to play on each world, at least 2.
+        delta: The failure probability that the learner is built with, in (0, 1).
+        seed: Seed of the learner and of the worlds.
+        options: Further arguments for every construction; None for none.
 
     Returns:
         The findings, with `ok`, `failures` and `table()`.
 
     Raises:
-        InvalidInput: if `factory` cannot be called, or if a number is wrong.
+        InvalidInput: If `factory` cannot be called, or if a number is wrong.
 
     Examples:
         >>> import hedgerow as hr

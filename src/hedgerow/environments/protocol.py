@@ -42,8 +42,8 @@ class Environment(Protocol):
         """Play one episode.
 
         Args:
-            policy: the policy to play, to the end of the episode.
-            rng: the generator for every chance that is not the environment's own, such as the choice of actions.
+            policy: The policy to play, to the end of the episode.
+            rng: The generator for every chance that is not the environment's own, such as the choice of actions.
 
         Returns:
             What happened.

@@ -77,15 +77,15 @@ def kt_interval(
     broadcast give two arrays.
 
     Args:
-        visits: the number of samples, whole and at least 0. Without samples the interval is [0, 1].
-        total: the sum of the samples, from 0 to `visits`.
-        log_inverse_delta: ln(1/delta), at least 0, where delta is the probability that the interval ever fails.
+        visits: The number of samples, whole and at least 0. Without samples the interval is [0, 1].
+        total: The sum of the samples, from 0 to `visits`.
+        log_inverse_delta: Ln(1/delta), at least 0, where delta is the probability that the interval ever fails.
 
     Returns:
         The lower and the upper end, rounded outward.
 
     Raises:
-        InvalidInput: if a number is out of range, or if the shapes do not broadcast.
+        InvalidInput: If a number is out of range, or if the shapes do not broadcast.
 
     Examples:
         >>> import hedgerow as hr

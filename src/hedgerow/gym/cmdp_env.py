@@ -39,12 +39,12 @@ class CMDPEnv(gymnasium.Env[Any, Any]):
     are one draw of the world's cost matrix, as in simulations.
 
     Args:
-        world: a CMDP, or a world of the catalogue.
+        world: A CMDP, or a world of the catalogue.
         loss: (num_rows,) losses in [0, 1], or a table (states, actions); None takes the world's own.
         render_mode: None, or "ansi" for a line of text with the labels of the world.
 
     Raises:
-        InvalidInput: if the world has no loss of its own and none is given.
+        InvalidInput: If the world has no loss of its own and none is given.
 
     Examples:
         >>> import hedgerow as hr

@@ -62,16 +62,16 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
     """Let a learner play an environment and record what was sampled.
 
     Args:
-        world: the environment.
-        learner: a learner that was built on `world.view()`.
-        episodes: how many episodes to play.
-        seed: seed of the environment and of the actions; equal seeds give equal records.
+        world: The environment.
+        learner: A learner that was built on `world.view()`.
+        episodes: How many episodes to play.
+        seed: Seed of the environment and of the actions; equal seeds give equal records.
 
     Returns:
         The sums of losses, rewards and costs of each episode.
 
     Raises:
-        InvalidInput: if the learner was built for another world.
+        InvalidInput: If the learner was built for another world.
 
     Examples:
         >>> import gymnasium

@@ -17,7 +17,7 @@ def env_id(name: str) -> str:
     """Return the name that a world of the catalogue has in Gymnasium.
 
     Args:
-        name: the name in the catalogue.
+        name: The name in the catalogue.
 
     Returns:
         The id for `gymnasium.make`.
@@ -36,7 +36,7 @@ def register_world(*names: str) -> None:
     Importing `hedgerow.gym` registers all of them. Worlds that are registered already stay so.
 
     Args:
-        *names: their names in the catalogue; without names, all of them.
+        *names: Their names in the catalogue; without names, all of them.
 
     Examples:
         >>> import gymnasium
@@ -58,10 +58,10 @@ def make_world_env(
     """Make the environment of a world of the catalogue; `gymnasium.make` calls it.
 
     Args:
-        world: the name in the catalogue.
+        world: The name in the catalogue.
         loss: (num_rows,) losses in [0, 1] in the place of the world's own; None keeps those.
         render_mode: None or "ansi".
-        **parameters: parameters of the world (`hr.catalogue.describe`).
+        **parameters: Parameters of the world (`hr.catalogue.describe`).
 
     Returns:
         The environment.

@@ -46,21 +46,21 @@ class GymWorld:
     learns another problem than you meant.
 
     Args:
-        env: the environment; wrappers stay where they are.
-        steps: the number of steps, at most the environment's own limit.
+        env: The environment; wrappers stay where they are.
+        steps: The number of steps, at most the environment's own limit.
         rewards: (worst, best), the range of the reward of one step.
-        thresholds: a mapping {name: the most that an episode may cost}, such as {"hole": 0.25}, or (m,) numbers.
-        costs: a function (state, action, next_state, reward, info) that returns the costs (m,) of a step; None reads
+        thresholds: A mapping {name: the most that an episode may cost}, such as {"hole": 0.25}, or (m,) numbers.
+        costs: A function (state, action, next_state, reward, info) that returns the costs (m,) of a step; None reads
             `info["cost"]`.
-        support: which transitions are possible. "auto" reads them from `env.unwrapped.P` if there is one, else takes
+        support: Which transitions are possible. "auto" reads them from `env.unwrapped.P` if there is one, else takes
             "full"; "known" insists on P; "full" allows all; or booleans (S, A, S + 1), whose last column says which
             steps may end the episode. The fewer are possible, the faster a learner learns.
-        starts: the states in which an episode may start; None takes `env.unwrapped.initial_state_distrib` if there is
+        starts: The states in which an episode may start; None takes `env.unwrapped.initial_state_distrib` if there is
             one, else all states.
-        action_names: names of the actions; None for none.
+        action_names: Names of the actions; None for none.
 
     Raises:
-        InvalidInput: if a space is not Discrete, or if an argument is wrong.
+        InvalidInput: If a space is not Discrete, or if an argument is wrong.
 
     Examples:
         >>> import gymnasium

@@ -49,11 +49,11 @@ class VectorCosts:
     Call `of_step` after each `envs.step`, and `reset` after each `envs.reset`.
 
     Args:
-        envs: a vector environment of Gymnasium whose sub-environments put their costs into `info["cost"]`.
-        num_costs: the number m of costs of each sub-environment.
+        envs: A vector environment of Gymnasium whose sub-environments put their costs into `info["cost"]`.
+        num_costs: The number m of costs of each sub-environment.
 
     Raises:
-        InvalidInput: if `envs` is not a vector environment, or does not say how it resets.
+        InvalidInput: If `envs` is not a vector environment, or does not say how it resets.
 
     Examples:
         >>> import gymnasium
@@ -87,13 +87,13 @@ class VectorCosts:
         Args:
             terminated: (n,) flags that `envs.step` returned.
             truncated: (n,) flags that `envs.step` returned.
-            info: the info that `envs.step` returned.
+            info: The info that `envs.step` returned.
 
         Returns:
             The costs (n, m), and in which sub-environments (n,) a step was taken.
 
         Raises:
-            InvalidInput: if a sub-environment took a step without a cost in its info.
+            InvalidInput: If a sub-environment took a step without a cost in its info.
         """
         ends = np.asarray(terminated, dtype=bool) | np.asarray(truncated, dtype=bool)
         if ends.shape != (self.num_envs,):

@@ -76,9 +76,9 @@ def unroll_gymnasium(
     the table of a state lacks is unavailable there. Below, S and A are the numbers of states and actions of the table.
 
     Args:
-        P: the table: P[state][action] lists (probability, next state, reward, terminated).
-        horizon: the number H of steps.
-        start: the start state, or a distribution (S,), such as `env.unwrapped.initial_state_distrib`.
+        P: The table: P[state][action] lists (probability, next state, reward, terminated).
+        horizon: The number H of steps.
+        start: The start state, or a distribution (S,), such as `env.unwrapped.initial_state_distrib`.
         costs: (m, S, A) or (m, H, S, A) mean costs in [0, 1]; ended copies cost nothing. None without constraints.
         cost_kind: "bernoulli" draws each cost as 0 or 1 with that mean, "deterministic" takes the mean itself.
         thresholds: (m,) the most that an episode may cost in expectation.
@@ -92,7 +92,7 @@ def unroll_gymnasium(
         of; tables of action probabilities are over the S states of the table.
 
     Raises:
-        InvalidInput: if the table is not of this form.
+        InvalidInput: If the table is not of this form.
 
     Examples:
         >>> import hedgerow as hr

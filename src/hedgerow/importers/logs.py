@@ -60,8 +60,8 @@ class Log:
     an action, because of the costs that it had so far; `Log.read` asks about that where it matters.
 
     Args:
-        view: what is known of the world.
-        steps: the steps, known to be sound; `Log.read` checks and makes them.
+        view: What is known of the world.
+        steps: The steps, known to be sound; `Log.read` checks and makes them.
 
     Examples:
         >>> import hedgerow as hr
@@ -108,8 +108,8 @@ class Log:
         says for a whole episode whether its costs count.
 
         Args:
-            view: what is known of the world.
-            source: the path of a Parquet or Arrow file; a table of pyarrow, pandas, polars or anything else that speaks
+            view: What is known of the world.
+            source: The path of a Parquet or Arrow file; a table of pyarrow, pandas, polars or anything else that speaks
                 Arrow; a mapping {column: values}; or a sequence of `Episode`s.
             costs_count: True if no cut, and no action that a person chose, had to do with the costs of the same
                 episode: then all costs count. False if it may have: then none do, not even those of complete episodes.
@@ -117,13 +117,13 @@ class Log:
                 independent, or because the column `costs_count` says it.
             open_ends: True lets episodes that were cut short lack their last `next_state`; it claims that nobody
                 stopped them because of where that step led to.
-            columns: how columns are called in the source, such as {"state": "soc"}.
+            columns: How columns are called in the source, such as {"state": "soc"}.
 
         Returns:
             The log.
 
         Raises:
-            InvalidInput: if a column is missing, if a step is impossible, or if episodes were cut short and nobody says
+            InvalidInput: If a column is missing, if a step is impossible, or if episodes were cut short and nobody says
                 whether their costs count; the message names the line.
         """
         if not isinstance(view, View):
@@ -150,10 +150,10 @@ class Log:
         """Play episodes in a world and return them as a log.
 
         Args:
-            cmdp: the world.
-            policy: a policy, or a mixture that is drawn from anew in each episode.
-            episodes: how many.
-            seed: seed of everything random.
+            cmdp: The world.
+            policy: A policy, or a mixture that is drawn from anew in each episode.
+            episodes: How many.
+            seed: Seed of everything random.
         """
         if not isinstance(cmdp, CMDP):
             raise InvalidInput(f"episodes are played in a CMDP, not in {kind_of(cmdp)}")
@@ -213,8 +213,8 @@ class Log:
         """Write a Parquet file that `read` takes, atomically.
 
         Args:
-            path: the file.
-            overwrite: whether an existing file may be replaced.
+            path: The file.
+            overwrite: Whether an existing file may be replaced.
         """
         import pyarrow as pa
         from pyarrow import parquet

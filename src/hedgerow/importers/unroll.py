@@ -123,7 +123,7 @@ class Unrolled:
         root's policy has no effect and is uniform.
 
         Raises:
-            InvalidInput: names the first step and state whose probabilities do not sum to 1.
+            InvalidInput: Names the first step and state whose probabilities do not sum to 1.
         """
         A = self.cmdp.layout.num_actions
         shape = (self.num_original_states, A)
@@ -173,14 +173,14 @@ class Unrolled:
         """Turn what happened in the original process into an episode for a learner.
 
         Args:
-            states: the original states before each of the n actions, and the one after the last, which may be left out
+            states: The original states before each of the n actions, and the one after the last, which may be left out
                 if n = H.
-            actions: the n actions.
+            actions: The n actions.
             losses: (n,) losses in [0, 1], one per action.
             costs: (n, m) costs in [0, 1], or (n,) for one constraint; None without constraints.
-            ended: whether the process has ended by itself in its last state and stays there; else an episode with n < H
+            ended: Whether the process has ended by itself in its last state and stays there; else an episode with n < H
                 was aborted.
-            overridden: whether somebody else chose one or more of the actions.
+            overridden: Whether somebody else chose one or more of the actions.
             costs_count: False for costs that are not to be trusted; see `Episode`.
 
         Returns:
@@ -249,8 +249,8 @@ def unroll(
         transitions: (S, A, S) probabilities of next states, or (H, S, A, S) if they differ between steps; or a
             scipy.sparse matrix (S * A, S) whose row s * A + a belongs to state s and action a, or a sequence of H of
             them.
-        horizon: the number H of steps.
-        start: the start state, or a distribution (S,), which adds a layer in front that draws it.
+        horizon: The number H of steps.
+        start: The start state, or a distribution (S,), which adds a layer in front that draws it.
         loss: (S, A) or (H, S, A) losses in [0, 1]; None for a world without a loss of its own.
         costs: (m, S, A) or (m, H, S, A) mean costs in [0, 1]; None without constraints.
         cost_kind: "bernoulli" draws each cost as 0 or 1 with that mean, "deterministic" takes the mean itself.
@@ -258,7 +258,7 @@ def unroll(
         constraint_names: (m,) names; None calls them "cost 1", "cost 2", ...
         state_names: (S,) names of the states; None numbers them.
         action_names: (A,) names of the actions; None for none.
-        absorbing: states in which the process has ended.
+        absorbing: States in which the process has ended.
         available: (S, A) or (H, S, A) booleans; an action that is not available does what the first available one does.
             None makes all of them available.
         support: "known" lets learners know which transitions are possible and leaves out states that no policy reaches;
@@ -268,7 +268,7 @@ def unroll(
         The CMDP, its loss, and where its states and rows come from.
 
     Raises:
-        InvalidInput: if a shape is wrong, or if probabilities do not sum to 1.
+        InvalidInput: If a shape is wrong, or if probabilities do not sum to 1.
 
     Examples:
         >>> import hedgerow as hr

@@ -29,11 +29,11 @@ class Observed:
     """Counts and bounds of all rows and triples: the base of `Statistics`, which documents its arguments.
 
     Args:
-        view: what is known of the world.
-        episodes: the number of episodes that the bounds must hold for, or None.
-        delta: how unsure the bounds may be, in (0, 1).
+        view: What is known of the world.
+        episodes: The number of episodes that the bounds must hold for, or None.
+        delta: How unsure the bounds may be, in (0, 1).
         radii: "tight", "paper", "anytime" or "kt".
-        confidence_scale: factor on all radii, in (0, 1].
+        confidence_scale: Factor on all radii, in (0, 1].
         transitions: (num_triples,) probabilities of next states, if they are known.
 
     Examples:
@@ -76,7 +76,7 @@ class Observed:
         """Count the steps of `episode`.
 
         Raises:
-            InvalidInput: if the episode belongs to another world, or if all `episodes` have been added.
+            InvalidInput: If the episode belongs to another world, or if all `episodes` have been added.
         """
         if not isinstance(episode, Episode):
             raise InvalidInput(
@@ -225,7 +225,7 @@ class Observed:
         """Return the statistics on `view` whose `state()` was `state`.
 
         Raises:
-            InvalidInput: if the arrays cannot be such a state.
+            InvalidInput: If the arrays cannot be such a state.
         """
         if not isinstance(view, View):
             raise InvalidInput(f"Statistics are built on a view, such as world.view(), not on {kind_of(view)}")

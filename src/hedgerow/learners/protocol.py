@@ -48,7 +48,7 @@ class Plan:
     `Plan(mixture, mixture.draw(rng))`: the mixture is scored, the drawn policy is played.
 
     Raises:
-        InvalidInput: if a mixture comes without the policy that was drawn, if their layouts differ, or if a note is not
+        InvalidInput: If a mixture comes without the policy that was drawn, if their layouts differ, or if a note is not
             a number.
 
     Examples:

@@ -29,12 +29,12 @@ def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: boo
     register the class before you load it.
 
     Args:
-        learner: the learner.
-        path: the file; `.npz` is the usual ending.
-        overwrite: whether an existing file may be replaced.
+        learner: The learner.
+        path: The file; `.npz` is the usual ending.
+        overwrite: Whether an existing file may be replaced.
 
     Raises:
-        InvalidInput: if the learner has no `state()` and `restored(...)`, if its state is not made of numbers, or if
+        InvalidInput: If the learner has no `state()` and `restored(...)`, if its state is not made of numbers, or if
             the file exists and `overwrite` is False.
 
     Examples:

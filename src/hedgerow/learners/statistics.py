@@ -81,15 +81,15 @@ class Statistics(Observed):
     what it does. The bounds still hold, unless a step was left out because of what it showed.
 
     Args:
-        view: what is known of the world: `world.view()`.
-        episodes: the number of episodes that the bounds must hold for; None only for radii="anytime" and "kt".
-        delta: how unsure the bounds may be, in (0, 1).
+        view: What is known of the world: `world.view()`.
+        episodes: The number of episodes that the bounds must hold for; None only for radii="anytime" and "kt".
+        delta: How unsure the bounds may be, in (0, 1).
         radii: "tight", "paper", "anytime" or "kt"; the last two need no number of episodes.
-        confidence_scale: factor on all radii, in (0, 1]. Below 1 nothing is promised.
+        confidence_scale: Factor on all radii, in (0, 1]. Below 1 nothing is promised.
         transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
 
     Raises:
-        InvalidInput: if an argument is wrong.
+        InvalidInput: If an argument is wrong.
 
     Examples:
         >>> import hedgerow as hr
@@ -131,7 +131,7 @@ class Statistics(Observed):
         safe, whatever the losses.
 
         Raises:
-            InfeasibleError: if no policy is known to be safe yet; the message says by how much the thresholds are
+            InfeasibleError: If no policy is known to be safe yet; the message says by how much the thresholds are
                 missed.
         """
         program, costs = box_program(self.layout, self._boxes.lower, self._boxes.upper), self._pessimistic_costs()
@@ -147,13 +147,13 @@ class Statistics(Observed):
         its policies, which is an upper bound.
 
         Args:
-            policy: a `Policy`, an array (num_rows,), or a table (states, actions).
+            policy: A `Policy`, an array (num_rows,), or a table (states, actions).
 
         Returns:
             (m,) costs.
 
         Raises:
-            InvalidInput: if `policy` is a mixture, or belongs to another layout.
+            InvalidInput: If `policy` is a mixture, or belongs to another layout.
         """
         if isinstance(policy, Mixture):
             raise InvalidInput(

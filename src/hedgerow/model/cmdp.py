@@ -44,19 +44,19 @@ class CMDP:
     hold them. There are m constraints, and an episode has L = `layout.steps` steps.
 
     Args:
-        layout: the layers, the actions, and which state can follow which.
+        layout: The layers, the actions, and which state can follow which.
         transitions: (num_triples,) probabilities of the next state; those of each row sum to 1. Use
             `layout.join_triples` to make this array from one table per layer.
-        costs: how costs are drawn, such as `BernoulliCosts(means)`; None for a world without constraints.
+        costs: How costs are drawn, such as `BernoulliCosts(means)`; None for a world without constraints.
         thresholds: (m,) numbers in [0, L]: the most that an episode may cost in expectation, one per constraint.
         constraint_names: (m,) names; None calls them "cost 1", "cost 2", ...
         state_labels: (num_states,) names of the states; None keeps those of the layout, if it has any.
         action_labels: (num_actions,) names of the actions; None keeps those of the layout, if it has any.
-        knowledge: what learners are told about this world besides its layout and thresholds, as a `Knowledge` or as a
+        knowledge: What learners are told about this world besides its layout and thresholds, as a `Knowledge` or as a
             mapping with the parameters of `View.knowing`. It must be true. None tells them nothing.
 
     Raises:
-        InvalidInput: if a shape or a number is wrong, if the probabilities of a row do not sum to 1, or if the
+        InvalidInput: If a shape or a number is wrong, if the probabilities of a row do not sum to 1, or if the
             knowledge is not true of this world.
 
     Examples:
@@ -143,8 +143,8 @@ class CMDP:
         Simulations draw actions, next states and costs from separate streams instead, so that runs can be compared.
 
         Args:
-            policy: what to play: a `Policy`, or its action probabilities.
-            rng: the generator from which actions, next states and costs are drawn.
+            policy: What to play: a `Policy`, or its action probabilities.
+            rng: The generator from which actions, next states and costs are drawn.
             loss: (num_rows,) losses in [0, 1], or a table (states, actions); None for an episode without losses.
 
         Returns:
@@ -198,11 +198,11 @@ class CMDP:
         """Write the world to one data file, atomically.
 
         Args:
-            path: the file; `.npz` is the usual ending.
-            overwrite: whether an existing file may be replaced.
+            path: The file; `.npz` is the usual ending.
+            overwrite: Whether an existing file may be replaced.
 
         Raises:
-            InvalidInput: if the file exists and `overwrite` is False, or if its folder does not exist.
+            InvalidInput: If the file exists and `overwrite` is False, or if its folder does not exist.
         """
         files.save(path, self.to_bytes(), overwrite=overwrite)
 
@@ -211,7 +211,7 @@ class CMDP:
         """Read the world that `save` wrote to `path`; `hr.load` does the same for every kind of file.
 
         Raises:
-            FileFormatError: if the file is damaged or is not a world.
+            FileFormatError: If the file is damaged or is not a world.
         """
         return cls.from_file(files.load(path, FILE_KIND), str(path))
 

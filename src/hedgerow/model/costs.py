@@ -89,7 +89,7 @@ class BernoulliCosts(CostDistribution):
         means: (m, num_rows) array of probabilities in [0, 1].
 
     Raises:
-        InvalidInput: if `means` is not a two-dimensional array of numbers in [0, 1].
+        InvalidInput: If `means` is not a two-dimensional array of numbers in [0, 1].
 
     Examples:
         >>> import hedgerow as hr
@@ -116,7 +116,7 @@ class DeterministicCosts(CostDistribution):
         values: (m, num_rows) array of costs in [0, 1].
 
     Raises:
-        InvalidInput: if `values` is not a two-dimensional array of numbers in [0, 1].
+        InvalidInput: If `values` is not a two-dimensional array of numbers in [0, 1].
 
     Examples:
         >>> import hedgerow as hr
@@ -142,7 +142,7 @@ class BetaCosts(CostDistribution):
         b: (m, num_rows) array of second parameters, each from 0.001 to 1e9.
 
     Raises:
-        InvalidInput: if the arrays differ in shape, or if an entry is out of range.
+        InvalidInput: If the arrays differ in shape, or if an entry is out of range.
 
     Examples:
         >>> import hedgerow as hr
@@ -176,7 +176,7 @@ class EmpiricalCosts(CostDistribution):
         probabilities: (s,) probabilities of the matrices, which sum to 1; None makes all of them equally likely.
 
     Raises:
-        InvalidInput: if a shape or an entry is wrong, or if the probabilities do not sum to 1.
+        InvalidInput: If a shape or an entry is wrong, or if the probabilities do not sum to 1.
 
     Examples:
         >>> import hedgerow as hr

@@ -34,20 +34,20 @@ class Episode:
     because its costs were high: what is left would be the cheap ones.
 
     Args:
-        view: what the learner knows of the world; `world.view()`.
-        path: the visited pairs, one per layer: whole numbers (L,) that are rows, or pairs (state, action), each by
+        view: What the learner knows of the world; `world.view()`.
+        path: The visited pairs, one per layer: whole numbers (L,) that are rows, or pairs (state, action), each by
             number or by label.
         losses: (L,) losses in [0, 1], one per step.
         costs: (L, m) costs in [0, 1], or (L,) for one constraint; None without constraints.
-        ended_in: the state, by number or label, in which an aborted episode ended. It then has fewer than L steps. None
+        ended_in: The state, by number or label, in which an aborted episode ended. It then has fewer than L steps. None
             for a complete episode.
-        overridden: whether somebody else chose one or more of the actions.
+        overridden: Whether somebody else chose one or more of the actions.
         costs_count: False for costs that are not to be trusted, for a reason other than what they were.
         all_losses: (num_rows,) losses of all pairs, for learners with full feedback.
         all_costs: (num_rows, m) costs of all pairs, for learners with full feedback.
 
     Raises:
-        InvalidInput: if the path is not possible, or if a shape or a number is wrong; the message names the step.
+        InvalidInput: If the path is not possible, or if a shape or a number is wrong; the message names the step.
 
     Examples:
         >>> import hedgerow as hr
@@ -124,7 +124,7 @@ class Episode:
         Arrays are copied unless they are frozen.
 
         Args:
-            layout: the layout of the world.
+            layout: The layout of the world.
             rows: (L,) visited rows.
             triples: (L,) visited triples.
             losses: (L,) losses.

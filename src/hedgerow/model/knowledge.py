@@ -102,7 +102,7 @@ class Knowledge:
         """Describe each piece of knowledge in one line, for people.
 
         Args:
-            layout: the layout of the world.
+            layout: The layout of the world.
             names: (m,) names of the constraints.
         """
         lines = []

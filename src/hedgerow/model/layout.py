@@ -50,17 +50,17 @@ class Layout:
     by next state. Terminal states have no rows. Layouts never change.
 
     Args:
-        layer_sizes: the number of states in each layer, at least two layers. The first and the last layer have one
+        layer_sizes: The number of states in each layer, at least two layers. The first and the last layer have one
             state.
-        num_actions: the number of actions, at least 1, the same in every state.
+        num_actions: The number of actions, at least 1, the same in every state.
         row_start: (num_rows + 1,) whole numbers: row r owns the triples row_start[r] to row_start[r + 1] - 1. Give it
             with `successor` where it is known that some transitions are impossible. None allows every state of the next
             layer after every row.
         successor: (num_triples,) whole numbers: the next state of each triple, ascending within a row. None as above.
-        max_triples: refuse a full layout with more triples than this.
+        max_triples: Refuse a full layout with more triples than this.
 
     Raises:
-        InvalidInput: if a size is wrong, if a row has no successor, or if a state cannot be reached.
+        InvalidInput: If a size is wrong, if a row has no successor, or if a state cannot be reached.
 
     Examples:
         >>> import hedgerow as hr
@@ -108,7 +108,7 @@ class Layout:
         """Make a layout from tables that say which transitions are possible.
 
         Args:
-            support: for each layer k but the last a boolean array (states of layer k, actions, states of layer k + 1);
+            support: For each layer k but the last a boolean array (states of layer k, actions, states of layer k + 1);
                 True where the transition is possible.
 
         Returns:
@@ -279,7 +279,7 @@ class Layout:
 
         Args:
             flat: (num_triples,) array.
-            outside: the number to write where a transition is impossible.
+            outside: The number to write where a transition is impossible.
 
         Returns:
             A list of L arrays (states of layer k, num_actions, states of layer k + 1).
@@ -303,7 +303,7 @@ class Layout:
             (num_triples,) array.
 
         Raises:
-            InvalidInput: if an entry of an impossible transition is not 0.
+            InvalidInput: If an entry of an impossible transition is not 0.
         """
         blocks = _blocks("triples", layers, self._triple_shapes())
         parts = []

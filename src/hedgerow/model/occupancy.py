@@ -49,15 +49,15 @@ def flat_rows(layout: Layout, what: str, given: ArrayLike) -> FloatArray:
     """Return an array over rows that is given flat or as a table.
 
     Args:
-        layout: the layout.
-        what: how error messages call the numbers.
+        layout: The layout.
+        what: How error messages call the numbers.
         given: (num_rows,) array, or a table (num_decision_states, num_actions).
 
     Returns:
         (num_rows,) array.
 
     Raises:
-        InvalidInput: if the shape is another one, or if a number is not finite.
+        InvalidInput: If the shape is another one, or if a number is not finite.
 
     Examples:
         >>> import hedgerow as hr
@@ -74,14 +74,14 @@ def checked_policy(layout: Layout, policy: ArrayLike) -> FloatArray:
     """Return action probabilities as an array if they form a distribution in every state.
 
     Args:
-        layout: the layout.
+        layout: The layout.
         policy: (num_rows,) array, a table (num_decision_states, num_actions), or a `Policy`.
 
     Returns:
         (num_rows,) array.
 
     Raises:
-        InvalidInput: names the first state whose probabilities are negative or do not sum to 1.
+        InvalidInput: Names the first state whose probabilities are negative or do not sum to 1.
 
     Examples:
         >>> import hedgerow as hr
@@ -104,7 +104,7 @@ def uniform_policy(layout: Layout) -> FloatArray:
     """Return the policy that gives all actions the same probability.
 
     Args:
-        layout: the layout.
+        layout: The layout.
 
     Returns:
         (num_rows,) array.
@@ -124,7 +124,7 @@ def occupancy(layout: Layout, transitions: ArrayLike, policy: ArrayLike) -> Floa
     only for the true ones.
 
     Args:
-        layout: the layout.
+        layout: The layout.
         transitions: (num_triples,) probabilities of the next states.
         policy: (num_rows,) action probabilities, a table (num_decision_states, num_actions), or a `Policy`.
 
@@ -154,7 +154,7 @@ def row_occupancy(layout: Layout, q: ArrayLike) -> FloatArray:
     """Sum an occupancy over next states: how likely each pair of state and action is visited.
 
     Args:
-        layout: the layout.
+        layout: The layout.
         q: (num_triples,) occupancy.
 
     Returns:
@@ -174,7 +174,7 @@ def state_occupancy(layout: Layout, q: ArrayLike) -> FloatArray:
     """Sum an occupancy over actions and next states: how likely each state is visited.
 
     Args:
-        layout: the layout.
+        layout: The layout.
         q: (num_triples,) occupancy.
 
     Returns:
@@ -194,7 +194,7 @@ def induced_policy(layout: Layout, q: ArrayLike) -> FloatArray:
     """Return the policy that an occupancy belongs to: q(state, action) / q(state).
 
     Args:
-        layout: the layout.
+        layout: The layout.
         q: (num_triples,) occupancy.
 
     Returns:
@@ -212,7 +212,7 @@ def policy_of_masses(layout: Layout, w: FloatArray) -> FloatArray:
     """Return the policy that visits pairs of state and action in given proportions.
 
     Args:
-        layout: the layout.
+        layout: The layout.
         w: (num_rows,) masses, each at least 0; those of a state need not sum to 1.
 
     Returns:
@@ -234,7 +234,7 @@ def induced_transitions(layout: Layout, q: ArrayLike, unvisited: ArrayLike | Non
     """Return the transitions that an occupancy implies: q(state, action, next state) / q(state, action).
 
     Args:
-        layout: the layout.
+        layout: The layout.
         q: (num_triples,) occupancy.
         unvisited: (num_triples,) probabilities for rows that are never visited; None makes them uniform.
 
@@ -258,7 +258,7 @@ def residuals(layout: Layout, q: ArrayLike, transitions: ArrayLike | None = None
     """Measure how far an array over triples is from a valid occupancy.
 
     Args:
-        layout: the layout.
+        layout: The layout.
         q: (num_triples,) array.
         transitions: (num_triples,) probabilities that `q` should belong to; None does not ask for that.
 
@@ -310,14 +310,14 @@ def checked_loss(layout: Layout, loss: ArrayLike) -> FloatArray:
     """Return a loss as an array if all its entries are in [0, 1].
 
     Args:
-        layout: the layout.
+        layout: The layout.
         loss: (num_rows,) array, or a table (num_decision_states, num_actions).
 
     Returns:
         (num_rows,) array.
 
     Raises:
-        InvalidInput: if the shape is wrong, or names the first entry outside [0, 1].
+        InvalidInput: If the shape is wrong, or names the first entry outside [0, 1].
 
     Examples:
         >>> import hedgerow as hr
@@ -332,7 +332,7 @@ def evaluate(world: CMDP | Any, policy: ArrayLike, loss: ArrayLike | None = None
     """Compute the expected loss and the expected costs of a policy, exactly.
 
     Args:
-        world: a CMDP, a world of the catalogue, or anything that has a CMDP in `.cmdp`.
+        world: A CMDP, a world of the catalogue, or anything that has a CMDP in `.cmdp`.
         policy: (num_rows,) action probabilities, a table (num_decision_states, num_actions), or a `Policy`.
         loss: (num_rows,) losses in [0, 1], or a table; None leaves the loss at 0, even if the world has its own.
 

@@ -42,13 +42,13 @@ class Policy:
     itself only, which lets hedgerow remember what it computed for it. Compare contents with NumPy.
 
     Args:
-        place: where it is played: a layout, or anything that has one, such as a view, a CMDP, or a world of the
+        place: Where it is played: a layout, or anything that has one, such as a view, a CMDP, or a world of the
             catalogue.
         probabilities: (num_rows,) array, or a table (num_decision_states, num_actions). The probabilities of each state
             sum to 1.
 
     Raises:
-        InvalidInput: if the shape is wrong, or if the numbers of some state are not a distribution.
+        InvalidInput: If the shape is wrong, or if the numbers of some state are not a distribution.
 
     Examples:
         >>> import hedgerow as hr
@@ -79,7 +79,7 @@ class Policy:
         """Return a policy without checks, for arrays that are known to be sound.
 
         Args:
-            layout: the layout.
+            layout: The layout.
             probabilities: (num_rows,) array; it is copied unless it is frozen already.
         """
         policy = cls.__new__(cls)
@@ -105,8 +105,8 @@ class Policy:
         """Draw an action in a state; an action of probability 0 is never drawn, whatever the rounding.
 
         Args:
-            state: the number or the label of a decision state.
-            rng: the generator, from which one number is drawn.
+            state: The number or the label of a decision state.
+            rng: The generator, from which one number is drawn.
 
         Returns:
             The number of the action.
@@ -138,10 +138,10 @@ class Mixture:
     by the policy that was drawn. Like a policy, a mixture is frozen and equal to itself only.
 
     Args:
-        *parts: pairs (weight, policy or mixture). The weights are in [0, 1] and sum to 1.
+        *parts: Pairs (weight, policy or mixture). The weights are in [0, 1] and sum to 1.
 
     Raises:
-        InvalidInput: if there is no part, if the weights do not sum to 1, or if the layouts differ.
+        InvalidInput: If there is no part, if the weights do not sum to 1, or if the layouts differ.
 
     Examples:
         >>> import hedgerow as hr
@@ -212,11 +212,11 @@ class UniformMixture(Mixture):
     Thousands of policies need no object each. CV-OPS plays one after its first phase.
 
     Args:
-        place: a layout, or anything that has one: a view, a CMDP, a world of the catalogue.
+        place: A layout, or anything that has one: a view, a CMDP, a world of the catalogue.
         policies: (K, num_rows) array: the action probabilities of K policies.
 
     Raises:
-        InvalidInput: if there is no policy, or if one of them is not a policy on this layout.
+        InvalidInput: If there is no policy, or if one of them is not a policy on this layout.
 
     Examples:
         >>> import hedgerow as hr
@@ -241,7 +241,7 @@ class UniformMixture(Mixture):
         """Return a mixture without checks, for policies that are known to be sound.
 
         Args:
-            layout: the layout.
+            layout: The layout.
             table: (K, num_rows) array of action probabilities.
         """
         mixture = cls.__new__(cls)

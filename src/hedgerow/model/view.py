@@ -120,7 +120,7 @@ class View:
             same_transitions: (num_rows,) whole numbers, equal for rows that share a transition law, -1 for a row that
                 shares with none.
             same_costs: (num_rows,) whole numbers, equal for rows that share the law of their costs, -1 as above.
-            independent_costs: whether costs of one episode are independent of each other.
+            independent_costs: Whether costs of one episode are independent of each other.
             transitions: (num_triples,) probabilities of next states, with NaN in all triples of a row that is not
                 known.
             costs: (m, num_rows) mean costs, or (num_rows,) for one constraint; NaN where not known.
@@ -131,7 +131,7 @@ class View:
             A new view.
 
         Raises:
-            InvalidInput: if a shape is wrong, or if two pieces contradict each other.
+            InvalidInput: If a shape is wrong, or if two pieces contradict each other.
 
         Examples:
             >>> import hedgerow as hr
@@ -176,8 +176,8 @@ class View:
         """Write the view to one data file, atomically; `hedgerow check` reads it and needs no simulator.
 
         Args:
-            path: the file; `.npz` is the usual ending.
-            overwrite: whether an existing file may be replaced.
+            path: The file; `.npz` is the usual ending.
+            overwrite: Whether an existing file may be replaced.
         """
         blob = files.pack(FILE_KIND, FILE_VERSION, view_meta(self), view_arrays(self))
         files.save(path, blob, overwrite=overwrite)
@@ -187,7 +187,7 @@ class View:
         """Read the view that `save` wrote to `path`.
 
         Raises:
-            FileFormatError: if the file is damaged or is not a view.
+            FileFormatError: If the file is damaged or is not a view.
         """
         return cls.from_file(files.load(path, FILE_KIND), str(path))
 
@@ -221,18 +221,18 @@ class View:
         """Make a view from names, for a world without a simulator.
 
         Args:
-            states: the names of the states of each layer. The first layer has one state; the terminal state is added.
-            actions: the names of the actions.
-            thresholds: a mapping {constraint name: the most that an episode may cost in expectation}.
-            successors: a mapping from a state, or from a pair (state, action), to the names of the states that can
+            states: The names of the states of each layer. The first layer has one state; the terminal state is added.
+            actions: The names of the actions.
+            thresholds: A mapping {constraint name: the most that an episode may cost in expectation}.
+            successors: A mapping from a state, or from a pair (state, action), to the names of the states that can
                 follow. Pairs that it does not name can lead to every state of the next layer. None names none.
-            end: the name of the terminal state.
+            end: The name of the terminal state.
 
         Returns:
             The view.
 
         Raises:
-            InvalidInput: if a name is unknown or used twice, or if a successor is not in the next layer.
+            InvalidInput: If a name is unknown or used twice, or if a successor is not in the next layer.
 
         Examples:
             >>> import hedgerow as hr

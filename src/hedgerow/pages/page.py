@@ -48,18 +48,18 @@ def report(
     The page works offline: styles, script and data are inside.
 
     Args:
-        source: a run; or a sweep, as its directory or as what `hr.results.open` returned.
-        path: the file to write. None puts the page of a sweep into its directory as report.html; the page of a run
+        source: A run; or a sweep, as its directory or as what `hr.results.open` returned.
+        path: The file to write. None puts the page of a sweep into its directory as report.html; the page of a run
             needs a path.
-        overwrite: whether an existing file may be replaced; None replaces the older page of a sweep, but not that of a
+        overwrite: Whether an existing file may be replaced; None replaces the older page of a sweep, but not that of a
             run.
 
     Returns:
         The path of the page.
 
     Raises:
-        InvalidInput: if a run comes without a path, or if a sweep has no finished cell.
-        HedgerowError: if plotly is not installed.
+        InvalidInput: If a run comes without a path, or if a sweep has no finished cell.
+        HedgerowError: If plotly is not installed.
 
     Examples:
         >>> import hedgerow as hr

@@ -128,16 +128,16 @@ def optimum(world: CMDP | Any, loss: ArrayLike | None = None) -> OfflineSolution
     answer whose proof does not hold is withheld.
 
     Args:
-        world: a CMDP, or anything that has one in `.cmdp`, such as a world of the catalogue.
+        world: A CMDP, or anything that has one in `.cmdp`, such as a world of the catalogue.
         loss: (num_rows,) losses in [0, 1], or a table (states, actions); None takes the world's own `.loss`.
 
     Returns:
         The policy with its loss, its costs and its proof.
 
     Raises:
-        InfeasibleError: if no policy respects the thresholds.
-        InvalidInput: if the world has no loss of its own and none is given.
-        CertificateError: if the solver's answer cannot be proved.
+        InfeasibleError: If no policy respects the thresholds.
+        InvalidInput: If the world has no loss of its own and none is given.
+        CertificateError: If the solver's answer cannot be proved.
 
     Examples:
         >>> import hedgerow as hr
@@ -164,15 +164,15 @@ def strictly_feasible(world: CMDP | Any, margin: float, loss: ArrayLike | None =
     round.
 
     Args:
-        world: a CMDP, or anything that has one in `.cmdp`.
-        margin: the room to every threshold, in [0, L].
+        world: A CMDP, or anything that has one in `.cmdp`.
+        margin: The room to every threshold, in [0, L].
         loss: (num_rows,) losses in [0, 1], or a table (states, actions); None minimises the mean of the costs instead.
 
     Returns:
         The policy with its loss, its costs and its proof.
 
     Raises:
-        InfeasibleError: if no policy has that margin; the message names the largest possible one.
+        InfeasibleError: If no policy has that margin; the message names the largest possible one.
 
     Examples:
         >>> import hedgerow as hr
@@ -195,7 +195,7 @@ class Optima:
     Each search starts where the last one ended.
 
     Args:
-        world: a CMDP, or anything that has one in `.cmdp`.
+        world: A CMDP, or anything that has one in `.cmdp`.
 
     Examples:
         >>> import hedgerow as hr
@@ -230,13 +230,13 @@ def slater(world: CMDP | Any) -> SlaterPoint:
     all safe policies: see `strictly_feasible`. The answer is kept for as long as the world lives.
 
     Args:
-        world: a CMDP, or anything that has one in `.cmdp`, such as a world of the catalogue.
+        world: A CMDP, or anything that has one in `.cmdp`, such as a world of the catalogue.
 
     Returns:
         The margin, the policy, its costs, and the proof.
 
     Raises:
-        CertificateError: if the solver's answer cannot be proved.
+        CertificateError: If the solver's answer cannot be proved.
 
     Examples:
         >>> import hedgerow as hr

@@ -76,8 +76,8 @@ def certify(problem: ProjectionProblem, result: ProjectionResult) -> Certificate
     It uses the occupancy and the multipliers of the answer alone, and shares no code with the solver.
 
     Args:
-        problem: the problem that was solved.
-        result: the answer.
+        problem: The problem that was solved.
+        result: The answer.
 
     Returns:
         How far the answer is from satisfying each condition.

@@ -33,7 +33,7 @@ class ProjectionProblem:
     afterwards.
 
     Args:
-        layout: the layers, the actions, and which states can follow which.
+        layout: The layers, the actions, and which states can follow which.
         log_base: (num_triples,) finite numbers: the logarithm of the point to project.
         lower: (num_triples,) lower bounds of the transition probabilities, in [0, 1].
         upper: (num_triples,) upper bounds of the transition probabilities, in [0, 1].
@@ -41,7 +41,7 @@ class ProjectionProblem:
         thresholds: (m,) the largest allowed costs.
 
     Raises:
-        InvalidInput: if a shape or a number is wrong, or if the box of some row holds no distribution.
+        InvalidInput: If a shape or a number is wrong, or if the box of some row holds no distribution.
 
     Examples:
         >>> import hedgerow as hr

@@ -73,12 +73,12 @@ class Projector:
     A projector serves one call at a time. Give each thread its own.
 
     Args:
-        layout: the layers, the actions, and which states can follow which.
-        num_constraints: the number m of constraints.
-        settings: tolerances and limits; None takes the defaults.
+        layout: The layers, the actions, and which states can follow which.
+        num_constraints: The number m of constraints.
+        settings: Tolerances and limits; None takes the defaults.
 
     Raises:
-        InvalidInput: if `layout` is not a layout, or if `num_constraints` is negative.
+        InvalidInput: If `layout` is not a layout, or if `num_constraints` is negative.
 
     Examples:
         >>> import hedgerow as hr
@@ -135,11 +135,11 @@ class Projector:
             upper: (num_triples,) upper bounds of the transition probabilities.
             costs: (m, num_rows) costs; None without constraints.
             thresholds: (m,) the largest allowed costs.
-            warm_start: a dual point to start from; None starts from 0.
+            warm_start: A dual point to start from; None starts from 0.
 
         Raises:
-            BusyError: if the projector is at work in another call.
-            InvalidInput: if a shape or a number is wrong.
+            BusyError: If the projector is at work in another call.
+            InvalidInput: If a shape or a number is wrong.
         """
         given = (log_base, lower, upper, costs, thresholds)
         if not self._lock.acquire(blocking=False):

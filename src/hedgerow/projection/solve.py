@@ -62,9 +62,9 @@ def project(
     For many problems on one layout, use `Projector`, which keeps its memory between calls.
 
     Args:
-        problem: what to project, and onto what.
-        settings: tolerances and limits; None takes the defaults.
-        warm_start: a dual point to start from; None starts from 0.
+        problem: What to project, and onto what.
+        settings: Tolerances and limits; None takes the defaults.
+        warm_start: A dual point to start from; None starts from 0.
 
     Returns:
         The projection with status SOLVED, or the proof of infeasibility with status INFEASIBLE. NUMERICAL_FAILURE means

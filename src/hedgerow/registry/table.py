@@ -104,11 +104,11 @@ class Registry:
     same names.
 
     Args:
-        kind: what one of its things is called in messages, such as "learner".
-        group: the group of entry points of installed distributions.
-        builtin: a mapping from the names that ship with hedgerow to `package.module:Name`.
-        base: the class that all others must derive from, as `package.module:Name`; the empty string for none.
-        reserved: names that mean something else and cannot be registered.
+        kind: What one of its things is called in messages, such as "learner".
+        group: The group of entry points of installed distributions.
+        builtin: A mapping from the names that ship with hedgerow to `package.module:Name`.
+        base: The class that all others must derive from, as `package.module:Name`; the empty string for none.
+        reserved: Names that mean something else and cannot be registered.
 
     Examples:
         >>> from hedgerow.registry import Registry
@@ -133,13 +133,13 @@ class Registry:
         """Decorate a class or function: from now on `name` stands for it, in this process.
 
         Args:
-            name: a word of at most 60 letters, digits and . _ + -
+            name: A word of at most 60 letters, digits and . _ + -
 
         Returns:
             The decorator.
 
         Raises:
-            InvalidInput: if the name is taken by something else. A newer version of the same thing replaces the older
+            InvalidInput: If the name is taken by something else. A newer version of the same thing replaces the older
                 one.
         """
         self._check_free(name)
@@ -161,9 +161,9 @@ class Registry:
         """Register what another process has registered; a newer one replaces an older one.
 
         Args:
-            name: the name.
-            target: the class or function.
-            origin: which code it is, where this process cannot find out.
+            name: The name.
+            target: The class or function.
+            origin: Which code it is, where this process cannot find out.
         """
         self._registered[name] = Found(name, REGISTERED, target, origin)
 
@@ -194,7 +194,7 @@ class Registry:
         """Return the class or function that `name` stands for; files are looked for in `folder`.
 
         Raises:
-            InvalidInput: if the name is unknown; the message names the nearest one.
+            InvalidInput: If the name is unknown; the message names the nearest one.
         """
         return self.look_up(name, folder).target
 
@@ -202,9 +202,9 @@ class Registry:
         """Find what a name stands for, and where it was found.
 
         Args:
-            name: the name.
-            folder: where files are looked for.
-            expected: which code it must be; code that has changed since is refused. None does not ask.
+            name: The name.
+            folder: Where files are looked for.
+            expected: Which code it must be; code that has changed since is refused. None does not ask.
         """
         found = self._look_up(name, Path(folder), expected)
         self._check_target(found.name, found.target)

@@ -81,11 +81,11 @@ def update_manifest(directory: str | os.PathLike[str], changes: Mapping[str, Any
     """Replace entries of the manifest of a sweep, atomically.
 
     Args:
-        directory: the directory of the sweep.
-        changes: new entries by name. The entry "cells" is merged: cell by cell, entry by entry.
+        directory: The directory of the sweep.
+        changes: New entries by name. The entry "cells" is merged: cell by cell, entry by entry.
 
     Raises:
-        FileFormatError: if the directory holds no results, or if its manifest is damaged.
+        FileFormatError: If the directory holds no results, or if its manifest is damaged.
 
     Examples:
         >>> import hedgerow as hr

@@ -71,8 +71,8 @@ class Cell:
         """Make a cell from the files of a sweep.
 
         Args:
-            header: the header of its table.
-            entry: its entry in the manifest.
+            header: The header of its table.
+            entry: Its entry in the manifest.
             status: "done", "failed" or "missing".
         """
         seconds = entry.get("seconds") or {}
@@ -221,7 +221,7 @@ class Results:
         """Return the table `what` ("summary", "curves" or "timings") as a data frame.
 
         Raises:
-            HedgerowError: if pandas is not installed.
+            HedgerowError: If pandas is not installed.
         """
         if what not in ("summary", "curves", "timings"):
             raise InvalidInput(f"there is no table {what!r}; choose summary, curves or timings")

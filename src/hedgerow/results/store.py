@@ -41,12 +41,12 @@ def create(directory: PathLike, manifest: Mapping[str, Any]) -> None:
     with a note under "resumed".
 
     Args:
-        directory: the directory, which may exist if it is empty or holds the same experiment.
-        manifest: at least the entry "experiment" (the experiment as data); "source" (its text), "hashes" (of its cells,
+        directory: The directory, which may exist if it is empty or holds the same experiment.
+        manifest: At least the entry "experiment" (the experiment as data); "source" (its text), "hashes" (of its cells,
             by id) and anything else may follow.
 
     Raises:
-        InvalidInput: if the directory holds something else, or if the entry "experiment" is missing.
+        InvalidInput: If the directory holds something else, or if the entry "experiment" is missing.
 
     Examples:
         >>> import hedgerow as hr
@@ -100,18 +100,18 @@ def write_cell(
     An existing file is never overwritten. The trace is written first: where the file of a cell is, nothing is missing.
 
     Args:
-        directory: a directory that `create` made ready.
-        spec: the description of the cell: world, adversary and learner, each with a "name", episodes, delta, seed, and
+        directory: A directory that `create` made ready.
+        spec: The description of the cell: world, adversary and learner, each with a "name", episodes, delta, seed, and
             optional labels.
-        run: its run.
-        trace: the same run with every episode as a checkpoint; None keeps no trace.
-        facts: further facts that are the same in every run of this cell, such as {"slater": 0.25}.
+        run: Its run.
+        trace: The same run with every episode as a checkpoint; None keeps no trace.
+        facts: Further facts that are the same in every run of this cell, such as {"slater": 0.25}.
 
     Returns:
         The path of the file.
 
     Raises:
-        InvalidInput: if the cell exists already, or if its description is incomplete.
+        InvalidInput: If the cell exists already, or if its description is incomplete.
 
     Examples:
         >>> import hedgerow as hr
@@ -178,8 +178,8 @@ def finished(directory: PathLike, hashes: Mapping[str, str] | None = None) -> se
     """List the cells whose files are whole and hold the run that they should.
 
     Args:
-        directory: the directory of a sweep.
-        hashes: the hashes that cells should have, by id; None looks at all files.
+        directory: The directory of a sweep.
+        hashes: The hashes that cells should have, by id; None looks at all files.
 
     Returns:
         The ids of these cells.
@@ -207,13 +207,13 @@ def open(directory: PathLike) -> Results:  # noqa: A001 - read as hr.results.ope
     `hedgerow resume` runs their cells again.
 
     Args:
-        directory: the directory of the sweep.
+        directory: The directory of the sweep.
 
     Returns:
         The results.
 
     Raises:
-        FileFormatError: if the directory holds no results, or if a file is damaged or belongs to another experiment.
+        FileFormatError: If the directory holds no results, or if a file is damaged or belongs to another experiment.
 
     Examples:
         >>> import hedgerow as hr

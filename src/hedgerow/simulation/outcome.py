@@ -139,8 +139,8 @@ class Run:
         """Write one self-contained HTML page about this run.
 
         Args:
-            path: the file to write.
-            overwrite: whether an existing file may be replaced.
+            path: The file to write.
+            overwrite: Whether an existing file may be replaced.
 
         Returns:
             The path of the page.

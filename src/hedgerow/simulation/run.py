@@ -67,25 +67,25 @@ def simulate(
     `observe` is a learner. Regret is counted from the best feasible policy for the mean loss of the whole run.
 
     Args:
-        world: a CMDP, a world of the catalogue, or an environment of your own with `view()` and `play(policy, rng)`. In
+        world: A CMDP, a world of the catalogue, or an environment of your own with `view()` and `play(policy, rng)`. In
             the latter only what was observed is known.
-        losses: an adversary of `hr.losses` or one of your own; or one loss for all episodes, (num_rows,) or a table
+        losses: An adversary of `hr.losses` or one of your own; or one loss for all episodes, (num_rows,) or a table
             (states, actions). None takes the world's own loss; it must be None for an environment of your own.
-        learner: the learner, built on `world.view()`.
-        seed: seed of everything random in the world, a whole number of at least 0. The learner has its own.
-        progress: whether to show a progress bar in a terminal.
-        episodes: how many episodes to play; None plays all that the learner was made for.
-        step_wise: whether to call `plan` and `observe` for each episode instead of a compiled loop, with the same
+        learner: The learner, built on `world.view()`.
+        seed: Seed of everything random in the world, a whole number of at least 0. The learner has its own.
+        progress: Whether to show a progress bar in a terminal.
+        episodes: How many episodes to play; None plays all that the learner was made for.
+        step_wise: Whether to call `plan` and `observe` for each episode instead of a compiled loop, with the same
             result.
-        marks: after how many episodes the curves are kept: "log" for about 200 log-spaced checkpoints, "all", or an
+        marks: After how many episodes the curves are kept: "log" for about 200 log-spaced checkpoints, "all", or an
             ascending list.
-        audit: whether to watch the bounds of all pairs as well, for learners that have such bounds. This is slower.
+        audit: Whether to watch the bounds of all pairs as well, for learners that have such bounds. This is slower.
 
     Returns:
         The scores at the checkpoints.
 
     Raises:
-        InvalidInput: if the learner was built for another world, if arguments are mixed up, or if a loss is not in [0,
+        InvalidInput: If the learner was built for another world, if arguments are mixed up, or if a loss is not in [0,
             1].
 
     Examples:

@@ -211,7 +211,7 @@ class MirrorLearner(ABC):
             The plan: `plan.policy` is to be played to the end of the episode.
 
         Raises:
-            InvalidInput: if an episode is planned already, or if all episodes have been played.
+            InvalidInput: If an episode is planned already, or if all episodes have been played.
         """
         if self.core.state.numbers.pending:
             raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
@@ -245,12 +245,12 @@ class MirrorLearner(ABC):
         the ledger says on what condition. Its losses say nothing about the plan and are left out.
 
         Args:
-            episode: an `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
+            episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
             losses: (L,) losses in [0, 1], if `episode` is a path.
             costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
 
         Raises:
-            InvalidInput: if no episode is planned, if the path is impossible or has probability 0 under the plan, or if
+            InvalidInput: If no episode is planned, if the path is impossible or has probability 0 under the plan, or if
                 a number is wrong.
         """
         if not self.core.state.numbers.pending:
@@ -314,8 +314,8 @@ class MirrorLearner(ABC):
         promises then rest on that, and on what the text of `hedgerow.importers.logs` says.
 
         Args:
-            log: a `Log`, or what `Log.read` takes.
-            **how: options of `Log.read`.
+            log: A `Log`, or what `Log.read` takes.
+            **how: Options of `Log.read`.
 
         Returns:
             The log.
@@ -475,10 +475,10 @@ class MirrorLearner(ABC):
         """Make the object that watches the learner's proofs during a simulation and runs its compiled blocks.
 
         Args:
-            stage: where the simulation keeps its scores.
-            audit: whether to watch the bounds of all pairs as well, which is slower.
-            notes: whether to keep what each step rests on.
-            estimator: whether to watch the loss estimator.
+            stage: Where the simulation keeps its scores.
+            audit: Whether to watch the bounds of all pairs as well, which is slower.
+            notes: Whether to keep what each step rests on.
+            estimator: Whether to watch the loss estimator.
         """
         from hedgerow.learners.mirror.watcher import MirrorWatcher
 
@@ -490,8 +490,8 @@ class MirrorLearner(ABC):
         A learner may be saved between any two calls, a planned episode included.
 
         Args:
-            path: the file; `.npz` is the usual ending.
-            overwrite: whether an existing file may be replaced.
+            path: The file; `.npz` is the usual ending.
+            overwrite: Whether an existing file may be replaced.
         """
         from hedgerow.learners.mirror.files import save
 
