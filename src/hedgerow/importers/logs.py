@@ -102,9 +102,9 @@ class Log:
     ) -> Log:
         """Read a log and check it against a view.
 
-        A log is a table with one line per step: `episode` (equal values belong together), optionally `step` (0 to L -
-        1), `state` and `action` by number or label (or both in one as `row`), optionally `next_state`, and the cost in
-        [0, 1] in a column per constraint, named like it (`cost` for a single one). An optional column `costs_count`
+        A log is a table with one line per step: `episode` (equal values belong together), optionally `step` (0, 1, ...,
+        L - 1), `state` and `action` by number or label (or both in one as `row`), optionally `next_state`, and the cost
+        in [0, 1] in a column per constraint, named like it (`cost` for a single one). An optional column `costs_count`
         says for a whole episode whether its costs count.
 
         Args:

@@ -74,7 +74,7 @@ class Ledger:
     promises: tuple[Promise, ...]
     """The promises."""
     rests_on: tuple[str, ...] = ()
-    """What the learner was told and takes as true. Where it is false nothing is promised, and nothing will tell."""
+    """What the learner was told and takes as true. Where it is false nothing is promised, and no error will say so."""
 
     def __getitem__(self, name: str) -> Promise:
         for promise in self.promises:

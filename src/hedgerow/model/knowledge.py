@@ -10,7 +10,7 @@ costs               mean costs that are known exactly, often 0 because a row can
 most_costs          the most that an episode can cost, constraint by constraint, where that is less than L
 
 Nothing of this is estimated and no failure probability is spent on it. Learners take it as true: where it is not, their
-promises are void, and nothing will tell. `View.knowing` declares it in convenient terms, this class holds and checks
+promises are void, and no error will say so. `View.knowing` declares it in convenient terms, this class holds and checks
 its normal form; a CMDP that carries knowledge refuses what is not true of it.
 """
 
@@ -55,7 +55,7 @@ class Knowledge:
     """What is known of a world before the first episode, beyond its layout.
 
     Every piece saves episodes, because learners need not estimate it and spend no failure probability on it. They take
-    it as true: where it is false, their promises are void, and nothing will tell. Declare knowledge with
+    it as true: where it is false, their promises are void, and no error will say so. Declare knowledge with
     `View.knowing`, which takes more convenient forms and checks them; this class holds the normal form. None means that
     nothing is known.
 

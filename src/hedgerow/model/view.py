@@ -113,8 +113,8 @@ class View:
         """Declare knowledge: return the same view with more of it.
 
         What is given replaces what was known so far, piece by piece; None keeps it. Learners believe all of it: their
-        promises are void where it is false, and nothing will tell. Rows *share a law* if they have the same transition
-        probabilities, or the same distribution of costs.
+        promises are void where it is false, and no error will say so. Rows *share a law* if they have the same
+        transition probabilities, or the same distribution of costs.
 
         Args:
             same_transitions: (num_rows,) whole numbers, equal for rows that share a transition law, -1 for a row that

@@ -48,7 +48,7 @@ class ProjectionSettings:
     suspect_iterations: int = 40
     """Number of Newton steps after which infeasibility is examined."""
     max_iterations: int = 20_000
-    """Number of Newton steps after which the projection gives up."""
+    """Number of steps after which the slow solver, for problems that the fast one leaves open, gives up."""
 
     def __post_init__(self) -> None:
         real_number("tol", self.tol, 1e-14, 1e-3)

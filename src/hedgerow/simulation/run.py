@@ -85,8 +85,8 @@ def simulate(
         The scores at the checkpoints.
 
     Raises:
-        InvalidInput: If the learner was built for another world, if arguments are mixed up, or if a loss is not in [0,
-            1].
+        InvalidInput: If the learner was built for another world, if arguments are mixed up, or if a loss is outside
+            [0, 1].
 
     Examples:
         >>> import hedgerow as hr

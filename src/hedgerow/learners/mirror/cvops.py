@@ -74,17 +74,17 @@ def checked_arguments(view: View, memory_budget: Any, primal_constant: Any) -> t
 class CVOPS(MirrorLearner):
     """CV-OPS, Constant Violation Optimistic Policy Search: it finds a safe policy, then it is safe.
 
-    Phase 1 looks for a strictly safe mixture of policies. It is unprotected: an episode may violate a constraint by as
-    much as an episode can cost. It ends after `t_bar` episodes, as soon as the mixture of all policies so far surely
-    leaves a margin `rho_hat` to every threshold. Phase 2 is S-OPS with that mixture as its baseline: no episode
-    violates a constraint any more (paper, section 6). Phase 1 may outlast the run; then `t_bar` and `rho_hat` are None,
-    and `guarantees()` says that nothing is protected yet.
+    Phase 1 looks for a strictly safe mixture of policies. It is unprotected: an episode may exceed a threshold alpha by
+    up to L - alpha. It ends after `t_bar` episodes, as soon as the mixture of all policies so far surely leaves a
+    margin `rho_hat` to every threshold. Phase 2 is S-OPS with that mixture as its baseline: no episode violates a
+    constraint any more (paper, section 6). Phase 1 may outlast the run; then `t_bar` and `rho_hat` are None, and
+    `guarantees()` says that nothing is protected yet.
 
     Args:
         view: What the learner may know of the world: `world.view()`.
         episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
         delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
-            `guarantees()` says which.
+            `guarantees()` says how large it is.
         preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
             fewest episodes. All three make the same promises.
         seed: Seed of the learner's own random choices, a whole number of at least 0.

@@ -100,8 +100,8 @@ class Settings:
     preset: str = "paper"
     """The preset that the others came from: "paper", "sharp" or "sharpest"."""
     radii: str = "paper"
-    """Kind of confidence radii: "paper" as printed, "tight" smaller and for a known number of episodes, "anytime"
-    and "kt" without that number; "kt" is the smallest."""
+    """Kind of confidence radii: "paper" as printed; "tight" smaller, for a known number of episodes; "anytime" and
+    "kt" need no such number, and "kt" also uses how small a mean is."""
     confidence_scale: float = 1.0
     """Factor on all radii, in (0, 1]. Below 1 every promise that holds with high probability is void."""
     ties: bool = False
