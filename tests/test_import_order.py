@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
-MOST_LINES = 500
+MOST_LINES = 450
+"""Without docstrings: the reference is made of these, and a module does not grow by explaining itself."""
 
 # One group per place in the flow of the data; a module imports from groups further up or from its own folder.
 ORDER = (
@@ -113,7 +114,26 @@ def test_imports_point_leftwards(file: Path) -> None:
 def test_module_says_what_it_is_and_stays_small(file: Path) -> None:
     text = file.read_text()
     assert ast.get_docstring(ast.parse(text)), "a module opens with a docstring"
-    assert len(text.splitlines()) <= MOST_LINES, "this is two modules"
+    assert num_lines(text) <= MOST_LINES, "this is two modules"
+
+
+def num_lines(source: str) -> int:
+    """How many lines a module has besides its docstrings, those of attributes included."""
+    bodies = [
+        node.body
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+    ]
+    texts = [
+        node for body in bodies for node in body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    ]
+    return len(source.splitlines()) - sum((text.end_lineno or 0) - text.lineno + 1 for text in texts)
+
+
+def test_docstrings_are_not_counted() -> None:
+    assert (
+        num_lines('"""One\n\ntwo.\n"""\nX = 1\n"""Three."""\ndef f():\n    """Four."""\n    return """five\n"""\n') == 4
+    )
 
 
 @pytest.mark.parametrize(

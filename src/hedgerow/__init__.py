@@ -204,7 +204,26 @@ _MEMBERS = {name: module for module, names in _HOME.items() for name in names}
 
 
 def load(path: str | os.PathLike[str]) -> CMDP | View | Learner:
-    """Read any data file that hedgerow wrote; what comes back depends on the kind that the file names."""
+    """Read any data file that hedgerow wrote.
+
+    Args:
+        path: The file.
+
+    Returns:
+        A CMDP, a view or a learner: what the file holds.
+
+    Raises:
+        FileFormatError: If the file cannot be read, is damaged, or holds something else.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     view.save(f"{folder}/view.npz")
+        ...     hr.load(f"{folder}/view.npz").constraint_names
+        ('delay',)
+    """
     from hedgerow import files
     from hedgerow.errors import FileFormatError
 

@@ -6,30 +6,36 @@ from collections.abc import Sequence
 
 
 class HedgerowError(Exception):
-    """Base of every error that is raised deliberately; the command line prints it without a traceback."""
+    """The base of every error that hedgerow raises on purpose.
+
+    The message says what is wrong, where, and what to do. The command line prints it without a traceback.
+    """
 
 
 class InvalidInput(HedgerowError, ValueError):  # noqa: N818 - a public name, read as a sentence
-    """An argument or a file's content does not describe what it should."""
+    """An argument, or the content of a file, does not describe what it should. Also a `ValueError`."""
 
 
 class FileFormatError(HedgerowError):
-    """A data file is truncated, corrupt, of another kind or of an unknown version."""
+    """A data file cannot be used: it is truncated, corrupt, of another kind, or of an unknown version."""
 
 
 class BusyError(HedgerowError, RuntimeError):
-    """A learner is at work already, in another thread or further up in this one; nothing was changed."""
+    """A learner or projector is at work in another call; nothing was changed. Also a `RuntimeError`."""
 
 
 class CertificateError(HedgerowError, RuntimeError):
-    """A computed answer failed its own check; the answer is withheld."""
+    """A computed answer failed its own check and is withheld. Also a `RuntimeError`."""
 
 
 class InfeasibleError(HedgerowError):
     """No policy satisfies the constraints.
 
-    `least_violation` is the smallest s for which costs <= thresholds + s has a solution, `multipliers` (m,) the
-    weights in the simplex that prove it, `constraints` the names of those with positive weight.
+    Args:
+        message: What the error says.
+        least_violation: The smallest number that, added to all thresholds, lets some policy satisfy them.
+        constraints: The names of the constraints that cause it, those with a positive weight.
+        multipliers: (m,) weights of the constraints, at least 0 with sum 1, that prove it.
     """
 
     def __init__(
@@ -42,4 +48,4 @@ class InfeasibleError(HedgerowError):
 
 
 class InfeasibleWarning(UserWarning):
-    """No policy that the observations allow can meet the thresholds; a learner goes on with raised ones."""
+    """No policy that the observations allow meets the thresholds; the learner goes on with raised ones."""

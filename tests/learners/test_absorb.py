@@ -316,7 +316,7 @@ def test_refusals_change_nothing() -> None:
         (uniform_log(other, 3), {}, "of another world: Layout"),
         (hr.Log.read(renamed, log.table(), columns={"these": "cost 1", "those": "cost 2"}), {}, "constraint names"),
         (hr.Log.read(knowing, log.table()), {}, "knows costs to be independent"),
-        (log, {"costs_count": True}, "read already; costs_count belongs to Log.read"),
+        (log, {"costs_count": True}, "read already; pass costs_count to Log.read"),
         (log.table().drop_columns(["cost 1"]), {}, "no column 'cost 1'"),
         ({}, {}, "the log is empty"),
         (17, {}, "not an object of the class int"),

@@ -357,7 +357,7 @@ def test_refusals_change_nothing() -> None:
         seen.robust_cost(hr.Mixture((1.0, hr.Policy.uniform(world))))  # type: ignore[arg-type]
     with pytest.raises(hr.InvalidInput, match="another layout"):
         seen.robust_cost(hr.Policy.uniform(other))
-    with pytest.raises(hr.InvalidInput, match="of a view"):
+    with pytest.raises(hr.InvalidInput, match="on a view"):
         hr.Statistics(world, 10, 0.1)  # type: ignore[arg-type]
     with pytest.raises(hr.InvalidInput, match="need the number of episodes"):
         hr.Statistics(world.view(), None, 0.1)

@@ -198,7 +198,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a ceiling below zero": ({"most_costs": [-1.0, 3.0]}, "the most that an episode costs is -1.0"),
     "a ceiling that is no number": ({"most_costs": [NAN, 1.0]}, "the most that an episode costs is nan"),
     "an infinite ceiling": ({"most_costs": [np.inf, 1.0]}, "the most that an episode costs is inf"),
-    "a ceiling of another constraint": ({"most_costs": {"dely": 1.0}}, "most_costs name 'dely'; .* 'delay', 'noise'"),
+    "a ceiling of another constraint": ({"most_costs": {"dely": 1.0}}, "most_costs names 'dely'; .* 'delay', 'noise'"),
     "ceilings in words": ({"most_costs": "low"}, "most_costs are numbers, one per constraint"),
     "a named ceiling above L": ({"most_costs": {"noise": 3.5}}, "the most that an episode costs is 3.5"),
     "known transitions that differ in a class": (

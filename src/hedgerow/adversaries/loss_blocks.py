@@ -40,15 +40,25 @@ _OWN_STREAMS = 0x1055
 
 
 class LossBlock(NamedTuple):
-    """The losses of consecutive episodes: that of the i-th one is `patterns[index[i]]`. Both arrays are read-only."""
+    """The losses of consecutive episodes: the i-th one has the loss `patterns[index[i]]`.
+
+    A million episodes that alternate between two losses need two patterns, not a million rows.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> block = hr.losses.LossBlock(np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([0, 1, 1]))
+        >>> block.total().tolist()
+        [1.0, 2.0]
+    """
 
     patterns: FloatArray
-    """(p, rows), p <= count."""
+    """(p, num_rows): different losses with entries in [0, 1], at most one per episode."""
     index: IntArray  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
-    """(count,)"""
+    """(count,): the number of the pattern of each episode."""
 
     def dense(self) -> FloatArray:
-        """(count, rows): the loss of every episode."""
+        """Return the loss of every episode as one array (count, num_rows)."""
         rows: FloatArray = self.patterns[self.index]
         return rows
 
@@ -59,14 +69,26 @@ class LossBlock(NamedTuple):
         return brief.line("LossBlock", *parts, brief.counted(self.patterns.shape[-1], "row"))
 
     def total(self) -> FloatArray:
-        """(rows,): the sum over the episodes of the block."""
+        """Return the sum (num_rows,) over the episodes of the block."""
         times = np.bincount(self.index, minlength=len(self.patterns)).astype(np.float64)
         total: FloatArray = np.einsum("p,pr->r", times, self.patterns)
         return total
 
 
 class ObliviousLosses(ABC):
-    """An adversary that does not look at the learner. Immutable; a seed and a few parameters say it all."""
+    """The base of adversaries that fix all losses before the first episode and do not look at the learner.
+
+    Such an adversary is a few parameters and a seed. It hands out blocks of episodes in any order and size; an episode
+    has the same loss in whichever block it is asked for. Objects never change, and are equal if their parameters are.
+
+    An adversary of your own need not derive from this class: see `checked`.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> losses = hr.losses.Switching(period=5)
+        >>> isinstance(losses, hr.losses.ObliviousLosses), losses.kind, losses.params()
+        (True, 'switching', {'period': 5, 'patterns': 2, 'seed': 0})
+    """
 
     kind: ClassVar[str]
 
@@ -75,7 +97,16 @@ class ObliviousLosses(ABC):
         """`block` after its arguments have been checked."""
 
     def block(self, layout: Layout, first: int, count: int) -> LossBlock:
-        """The losses of the episodes first, ..., first + count - 1 (numbered from 0)."""
+        """Return the losses of consecutive episodes.
+
+        Args:
+            layout: The layout of the world.
+            first: The first episode, counted from 0.
+            count: How many episodes, at least 1.
+
+        Returns:
+            The losses of the episodes first to first + count - 1.
+        """
         first, count = whole_number("the first episode", first, 0), whole_number("the number of episodes", count, 1)
         if first + count > LARGEST_COUNT:
             raise InvalidInput(f"episode {first + count - 1} is too late; episodes are numbered below 2**53")
@@ -85,7 +116,7 @@ class ObliviousLosses(ABC):
         return block
 
     def mean(self, layout: Layout, episodes: int) -> FloatArray:
-        """(rows,): the average loss of the first `episodes` episodes, the paper's bar l."""
+        """Return the mean loss (num_rows,) of the first `episodes` episodes on `layout`; bar l in the paper."""
         episodes = whole_number("the number of episodes", episodes, 1)
         step = max(1, 2**20 // layout.num_rows)
         total = np.zeros(layout.num_rows)
@@ -94,7 +125,7 @@ class ObliviousLosses(ABC):
         return np.clip(total / episodes, 0.0, 1.0)
 
     def params(self) -> dict[str, Any]:
-        """The constructor's arguments by name: numbers, text and arrays."""
+        """Return the constructor's arguments by name: numbers, text and arrays."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.init}  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
@@ -136,7 +167,17 @@ def _rebuilt(cls: type[ObliviousLosses], params: Mapping[str, Any]) -> Oblivious
 
 
 class CheckedBlocks:
-    """Blocks of losses from elsewhere, checked one by one."""
+    """Losses of an adversary of your own, checked block by block; `hr.losses.checked` makes one.
+
+    Args:
+        source: A function (layout, first, count) that returns a `LossBlock` or an array (count, num_rows).
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> losses = hr.losses.checked(lambda layout, first, count: [[0.5] * layout.num_rows] * count)
+        >>> losses.block(hr.Layout((1, 1), num_actions=2), first=0, count=3).dense().tolist()
+        [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
+    """
 
     def __init__(self, source: Callable[[Layout, int, int], LossBlock | ArrayLike]) -> None:
         self._source = source
@@ -148,6 +189,19 @@ class CheckedBlocks:
         return brief.line("checked", of.__name__ if isinstance(of, FunctionType) else repr(of))
 
     def block(self, layout: Layout, first: int, count: int) -> LossBlock:
+        """Ask for the losses of consecutive episodes and check them.
+
+        Args:
+            layout: The layout of the world.
+            first: The first episode, counted from 0.
+            count: How many episodes.
+
+        Returns:
+            The block, as a copy.
+
+        Raises:
+            InvalidInput: If a shape is wrong, or if a loss is not in [0, 1].
+        """
         answer = self._source(layout, first, count)
         if isinstance(answer, LossBlock):
             return checked_block(layout, first, count, answer)

@@ -62,10 +62,17 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fixed(ObliviousLosses):
-    """The same loss (rows,), or a table (states, actions), in every episode."""
+    """The same loss in every episode.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.losses.Fixed([[0.25, 1.0]]).loss.tolist()
+        [0.25, 1.0]
+    """
 
     kind: ClassVar[str] = "fixed"
     loss: FloatArray
+    """(num_rows,) losses in [0, 1], one for each pair of state and action, or a table (states, actions)."""
 
     def __post_init__(self) -> None:
         loss = unit_array("the loss", self.loss, 2 if np.ndim(self.loss) == 2 else 1)
@@ -78,16 +85,23 @@ class Fixed(ObliviousLosses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IID(ObliviousLosses):
-    """Independent draws around a mean loss (rows,), which is drawn from the seed unless it is given.
+    """Independent losses around a mean: every episode draws a new loss for each pair of state and action.
 
-    noise "bernoulli": 1 with probability mean, else 0; "uniform": uniform on the widest interval around the mean that
-    stays in [0, 1].
+    Examples:
+        >>> import hedgerow as hr
+        >>> losses = hr.losses.IID(seed=1, means=[0.0, 1.0])
+        >>> losses.block(hr.Layout((1, 1), num_actions=2), first=0, count=2).dense().tolist()
+        [[0.0, 1.0], [0.0, 1.0]]
     """
 
     kind: ClassVar[str] = "iid"
     seed: int = 0
+    """Seed of the draws, a whole number of at least 0. Equal seeds give equal losses."""
     means: FloatArray | None = None
+    """(num_rows,) mean losses in [0, 1]; None draws them uniformly from [0, 1] by the seed."""
     noise: str = "bernoulli"
+    """How losses are drawn: "bernoulli" draws 1 with probability mean, else 0; "uniform" draws from the widest
+    interval around the mean that stays in [0, 1]."""
 
     def __post_init__(self) -> None:
         means = None if self.means is None else unit_array("the mean loss", self.means, 1)
@@ -96,7 +110,7 @@ class IID(ObliviousLosses):
             raise InvalidInput(f"unknown noise {self.noise!r}; known: bernoulli, uniform")
 
     def means_on(self, layout: Layout) -> FloatArray:
-        """(rows,): the expected loss."""
+        """Return the mean losses (num_rows,) on `layout`."""
         if self.means is None:
             return loss_stream(self.seed, 0).random(layout.num_rows)
         return check_rows(layout, self.means)
@@ -111,18 +125,26 @@ class IID(ObliviousLosses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Switching(ObliviousLosses):
-    """Each pattern in turn for `period` episodes, and round again.
+    """A few losses that take turns, each for `period` episodes, and then from the start again.
 
-    `patterns` is an array (p, rows), or a number of patterns to draw from the seed. Drawn patterns come in pairs: the
-    first gives loss 0 to a random half of every state's actions and 1 to the others, the second is its complement. So
-    every fixed policy loses L/2 on average over a pair, while with two or more actions each pattern alone has a policy
-    without loss.
+    Drawn patterns come in pairs. The first gives loss 0 to a random half of every state's actions and 1 to the others,
+    the second is its opposite. Every fixed policy therefore loses L/2 on average over a pair, while each pattern alone
+    has a policy without loss if there are two or more actions.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> losses = hr.losses.Switching(period=2, patterns=[[0.0, 1.0], [1.0, 0.0]])
+        >>> losses.block(hr.Layout((1, 1), num_actions=2), first=1, count=3).dense().tolist()
+        [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
     """
 
     kind: ClassVar[str] = "switching"
     period: int
+    """Number of episodes before the next pattern, at least 1."""
     patterns: int | FloatArray = 2
+    """(p, num_rows) losses in [0, 1], or how many patterns to draw by the seed, at least 2."""
     seed: int = 0
+    """Seed of drawn patterns, a whole number of at least 0."""
 
     def __post_init__(self) -> None:
         patterns = self.patterns
@@ -145,14 +167,23 @@ class Switching(ObliviousLosses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drifting(ObliviousLosses):
-    """Every entry wanders evenly from its high to its low value and back within `period` episodes.
+    """Losses that drift: every entry moves evenly from a high value to a low one and back.
 
-    Its low value in [0, 1/2], its high value in [1/2, 1] and where it begins are drawn from the seed.
+    The low value in [0, 1/2], the high value in [1/2, 1] and the starting point of each entry are drawn by the seed.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> losses, layout = hr.losses.Drifting(period=100), hr.Layout((1, 1), num_actions=2)
+        >>> first, later = losses.block(layout, 0, 1).dense(), losses.block(layout, 100, 1).dense()
+        >>> bool((first == later).all())
+        True
     """
 
     kind: ClassVar[str] = "drifting"
     period: int
+    """Number of episodes until the losses are back where they began, at least 2."""
     seed: int = 0
+    """Seed of the draws, a whole number of at least 0."""
 
     def __post_init__(self) -> None:
         self._set(period=whole_number("the period", self.period, 2), seed=seed_number(self.seed))
@@ -168,11 +199,22 @@ class Drifting(ObliviousLosses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay(ObliviousLosses):
-    """Recorded losses: row t of `table` (episodes, rows) is the loss of episode t; with `cycle` it then starts over."""
+    """Recorded losses, played back one per episode.
+
+    Asking for an episode beyond the table raises `InvalidInput`, unless `cycle` is True.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> losses = hr.losses.Replay([[0.0, 1.0], [0.5, 0.5]], cycle=True)
+        >>> losses.block(hr.Layout((1, 1), num_actions=2), first=1, count=2).dense().tolist()
+        [[0.5, 0.5], [0.0, 1.0]]
+    """
 
     kind: ClassVar[str] = "replay"
     table: FloatArray
+    """(episodes, num_rows) losses in [0, 1]: row t is the loss of episode t, counted from 0."""
     cycle: bool = False
+    """Whether to start over after the last row."""
 
     def __post_init__(self) -> None:
         self._set(table=unit_array("the table of losses", self.table, 2))
@@ -201,7 +243,25 @@ register, names, find, describe = kinds.register, kinds.names, kinds.find, kinds
 
 
 def from_params(kind: str, params: Mapping[str, Any]) -> ObliviousLosses | Pursuit:
-    """The adversary of hedgerow that `kind` and `params()` describe."""
+    """Make one of hedgerow's own adversaries from its name and its parameters.
+
+    It undoes `adversary.kind` and `adversary.params()`, for instance after reading them from a file.
+
+    Args:
+        kind: The name, such as "switching"; `hr.losses.names()` lists all of them.
+        params: The constructor's arguments by name.
+
+    Returns:
+        The adversary.
+
+    Raises:
+        InvalidInput: If the name is unknown, or if the parameters do not fit.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.losses.from_params("switching", {"period": 10})
+        Switching(period=10, patterns=2, seed=0)
+    """
     if not isinstance(kind, str) or kind not in kinds.builtin:
         raise InvalidInput(f"unknown losses {shown(kind)}{did_you_mean(str(kind), kinds.builtin)}")
     if not isinstance(params, Mapping):
@@ -214,10 +274,31 @@ def from_params(kind: str, params: Mapping[str, Any]) -> ObliviousLosses | Pursu
 
 
 def checked(source: Any) -> CheckedBlocks | CheckedAdaptive:
-    """A wrapper of your own adversary that refuses losses which are not numbers in [0, 1], naming episode and place.
+    """Wrap an adversary of your own, to refuse losses that are not numbers in [0, 1].
 
-    `source` is adaptive (it has `start`, `loss`, `observe`), or has a method `block(layout, first, count)`, or is a
-    function like that; a block is a `LossBlock` or an array (count, rows).
+    `simulate` does this by itself. Errors name the episode and the pair of state and action.
+
+    Args:
+        source: An adaptive adversary (with `start`, `loss` and `observe`, see `AdaptiveLosses`), or an object with a
+            method `block(layout, first, count)`, or such a function. A block is a `LossBlock` or an array (count,
+            num_rows).
+
+    Returns:
+        The same adversary with checks.
+
+    Raises:
+        InvalidInput: If `source` is none of these.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> def too_large(layout, first, count):
+        ...     return np.full((count, layout.num_rows), 1.5)
+        >>> try:
+        ...     hr.losses.checked(too_large).block(hr.Layout((1, 1), num_actions=2), first=7, count=1)
+        ... except hr.InvalidInput as error:
+        ...     print(str(error).partition(";")[0])
+        the loss of episode 7 is 1.5 at layer 0, state 0, action 0
     """
     if isinstance(source, AdaptiveLosses):
         return CheckedAdaptive(source)

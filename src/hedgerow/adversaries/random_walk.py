@@ -26,15 +26,24 @@ from hedgerow.model.layout import Layout
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomWalk(ObliviousLosses):
-    """Every entry starts anywhere in [0, 1] and moves by a uniform step in [-step, step], reflected at 0 and 1.
+    """Losses that walk at random: each entry moves by a small random step and is reflected at 0 and 1.
 
-    The free walk is summed in whole multiples of 2**-40, modulo 2: such sums are exact, so that it does not matter from
-    which remembered position an episode is reached. Folding [0, 2] onto [0, 1] gives the reflected walk.
+    Every entry starts anywhere in [0, 1]. Any episode can be asked for at once: the walk is summed in whole multiples
+    of 2**-40, which is exact, so the result does not depend on what was asked for before.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> losses, layout = hr.losses.RandomWalk(step=0.05, seed=3), hr.Layout((1, 1), num_actions=4)
+        >>> two = losses.block(layout, first=5_000, count=2).dense()
+        >>> bool((abs(two[1] - two[0]) <= 0.05).all())
+        True
     """
 
     kind: ClassVar[str] = "random-walk"
     step: float
+    """The longest step, from 1e-9 to 1. Steps are uniform in [-step, step]."""
     seed: int = 0
+    """Seed of the draws, a whole number of at least 0."""
     _positions: dict[int, _Positions] = field(init=False, repr=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
 

@@ -53,12 +53,22 @@ class Entry:
 
 
 class WorldDescription(NamedTuple):
-    """What an entry is: one line, its parameters with their defaults, and which choices have golden values."""
+    """What an entry of the catalogue is: one line, its parameters, and which of them have golden values.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> dict(hr.catalogue.describe("lower-bound-2").parameters)
+        {'episodes': 16000, 'rho': 0.25}
+    """
 
     name: str
+    """The name in the catalogue."""
     description: str
+    """What it is, in one line."""
     parameters: Mapping[str, Any]
+    """The parameters by name, with their defaults."""
     frozen: tuple[Mapping[str, Any], ...]
+    """The choices of parameters that have golden values, as differences from the defaults."""
 
 
 class FrozenRecord(NamedTuple):
@@ -78,7 +88,28 @@ def entry(
     frozen: Sequence[Mapping[str, Any]] = ({},),
     published: Mapping[str, float] | None = None,
 ) -> Callable[[_B], _B]:
-    """What the catalogue knows of the decorated builder; see the module's docstring."""
+    """Describe a builder of a world that ships with hedgerow; yours use `hr.worlds.register`.
+
+    Args:
+        name: The name in the catalogue, which must be listed in `registry/builtin.py`.
+        description: What it is, in one line.
+        frozen: Choices of parameters, as differences from the defaults, whose golden values are stored.
+        published: Numbers of the source for the default parameters, by name, on its own scale.
+
+    Returns:
+        A decorator for a function with keyword arguments that returns `Ingredients`.
+
+    Raises:
+        InvalidInput: If the name is not listed.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> try:
+        ...     hr.catalogue.entry("my-world", "a world of mine")
+        ... except hr.InvalidInput as error:
+        ...     print(error)
+        'my-world' is not listed in registry/builtin.py; elsewhere, write @hr.worlds.register
+    """
     if name not in worlds.builtin:
         raise InvalidInput(f"{name!r} is not listed in registry/builtin.py; elsewhere, write @hr.worlds.register")
 
@@ -93,7 +124,18 @@ def entry(
 
 
 def names() -> tuple[str, ...]:
-    """The entries of the catalogue; `hr.worlds.names()` has the worlds of others as well."""
+    """List the worlds that ship with hedgerow.
+
+    `hr.worlds.names()` has registered and installed ones as well.
+
+    Returns:
+        Their names.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.catalogue.names()[:3]
+        ('random-layered', 'lower-bound-1', 'lower-bound-2')
+    """
     return tuple(worlds.builtin)
 
 
@@ -106,17 +148,49 @@ def find(name: str) -> Entry:
 
 
 def describe(name: str) -> WorldDescription:
-    """One line about an entry, and its parameters with their defaults."""
+    """Describe a world of the catalogue.
+
+    Args:
+        name: Its name.
+
+    Returns:
+        One line about it, and its parameters with their defaults.
+
+    Raises:
+        InvalidInput: If there is no such world; the message names the nearest one.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.catalogue.describe("dope-media").description
+        'a media buffer: an empty one is a loss, fast delivery is the cost'
+    """
     found = find(name)
     defaults = {key: parameter.default for key, parameter in found.parameters.items()}
     return WorldDescription(found.name, found.description, defaults, found.frozen)
 
 
 def make(name: str, **params: Any) -> World:
-    """The world `name` with the given parameters (the others at their defaults).
+    """Make a world of the catalogue.
 
-    For a frozen choice the content must still have the hash for which the golden values were computed. A world of
-    somebody else (`hr.worlds.names()`, `package.module:Name`, `file.py:Name`) needs a loss of its own here.
+    For parameters with golden values the content is checked against their hash. Worlds of others are made in the same
+    way, if they return a loss together with their CMDP.
+
+    Args:
+        name: Its name, such as "dope-media"; or a registered name, `package.module:Name`, or `file.py:Name`.
+        **params: Parameters of the world; those that are left out have their defaults (`hr.catalogue.describe`).
+
+    Returns:
+        The world: `.cmdp`, `.loss`, `.view()`, `.golden`, ...
+
+    Raises:
+        InvalidInput: If there is no such world or parameter, or if a world of somebody else has no loss.
+        CertificateError: If the content is not that of the golden values.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("random-layered", layers=(1, 3, 3, 1), actions=2, seed=7)
+        >>> world.cmdp.layout
+        Layout(layers=(1, 3, 3, 1), actions=2, full support)
     """
     outside = worlds.look_up(name)
     if not outside.is_built_in:

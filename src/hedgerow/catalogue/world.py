@@ -21,12 +21,21 @@ from hedgerow.model.view import View
 
 @dataclass(frozen=True)
 class Scale:
-    """The source's own scale: source value = offset + factor * loss value, per episode."""
+    """How a world's source counts: source value = offset + factor * loss, per episode.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> reward = hr.catalogue.Scale("reward", offset=6.0, factor=-1.0)
+        >>> reward(4.0)
+        2.0
+    """
 
     unit: str = "loss"
-    """What the source counts, e.g. `reward`."""
+    """What the source counts, such as "reward"."""
     offset: float = 0.0
+    """The source value of loss 0."""
     factor: float = 1.0
+    """By how much the source value grows with one unit of loss."""
 
     def __call__(self, loss_value: float) -> float:
         return self.offset + self.factor * loss_value
@@ -34,12 +43,20 @@ class Scale:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Baseline:
-    """A policy that the source knows to be safe. Learners that ask for a baseline take it as it is."""
+    """A policy that the source of a world knows to be safe.
+
+    Learners that ask for a baseline take it as it is: `hr.SOPS(view, ..., baseline=world.baseline)`.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.catalogue.make("ev-workday").baseline.costs.tolist()
+        [0.001]
+    """
 
     policy: FloatArray
-    """(rows,)"""
+    """(num_rows,): the action probabilities."""
     costs: FloatArray
-    """(m,): upper bounds of its expected costs, which a learner may be told"""
+    """(m,): upper bounds of its expected costs, which a learner may be told."""
 
     def __repr__(self) -> str:
         return brief.line("Baseline", brief.counted(len(self.policy), "row"), f"costs={brief.numbers(self.costs)}")
@@ -47,53 +64,86 @@ class Baseline:
 
 @dataclass(frozen=True, eq=False)
 class Ingredients:
-    """What a builder returns."""
+    """What a function that builds a world returns, if it wants to say more than a CMDP does.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> cmdp = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.BernoulliCosts([[0.75, 0.25]]), [0.5])
+        >>> hr.catalogue.Ingredients(cmdp, loss=[0.0, 1.0]).scale.unit
+        'loss'
+    """
 
     cmdp: CMDP
+    """The world itself."""
     loss: FloatArray
-    """(rows,) in [0, 1]"""
+    """(num_rows,): the world's own loss, in [0, 1]."""
     scale: Scale = Scale()
+    """How the source counts; losses themselves unless it is given."""
     baseline_thresholds: FloatArray | None = None
-    """(m,): the budget at which the source takes its safe baseline policy, if it defines one."""
+    """(m,): the thresholds at which the source takes its safe baseline policy, if it defines one that way; else
+    None."""
     baseline: Baseline | None = None
-    """The baseline policy itself, if the source names one."""
+    """The baseline policy itself, if the source names one; else None."""
 
 
 @dataclass(frozen=True)
 class Golden:
-    """Optimal values of a frozen world, as losses per episode."""
+    """Known optimal values of a world of the catalogue, as losses per episode.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> golden = hr.catalogue.make("lower-bound-2").golden
+        >>> golden.optimum, golden.margin
+        (0.5, 0.25)
+    """
 
     optimum: float
-    """Least loss under the constraints."""
+    """The least loss under the constraints."""
     unconstrained: float
-    """Least loss without them."""
+    """The least loss without the constraints."""
     margin: float
-    """Slater margin rho."""
+    """The largest margin that all constraints can have at once; rho in the paper."""
     baseline: float | None = None
-    """Loss of the source's baseline policy, or the least one at its baseline budget, where it has either."""
+    """The loss of the source's baseline policy, or the least one at its baseline thresholds; None if it has neither."""
     published: Mapping[str, float] | None = None
-    """Numbers that the source or a closed form gives, on the source's scale: `optimum`, `unconstrained`, `baseline`."""
+    """Numbers that the source or a closed form gives, on the source's scale, by name: `optimum`, `unconstrained`,
+    `baseline`. None if there are none."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class World:
-    """A named world with its own loss. `golden` is None unless these parameters are frozen."""
+    """A world of the catalogue: a CMDP with its own loss, and what is known about it.
+
+    `hr.catalogue.make` makes one. Functions that take a world take it as it is.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("dope-media")
+        >>> world.cmdp.layout.steps, world.cmdp.constraint_names
+        (10, ('fast deliveries',))
+    """
 
     name: str
+    """The name in the catalogue."""
     description: str
+    """What it is, in one line."""
     params: Mapping[str, Any]
-    """All parameters, defaults included."""
+    """All parameters by name, defaults included."""
     cmdp: CMDP
+    """The world itself."""
     loss: FloatArray
-    """(rows,) in [0, 1]"""
+    """(num_rows,): its own loss, in [0, 1]."""
     scale: Scale
+    """How its source counts."""
     golden: Golden | None
+    """Its known optimal values; None if these parameters have none."""
     hash: str
-    """SHA-256 of the world and its loss."""
+    """SHA-256 of the world and its loss, as a text."""
     baseline_thresholds: FloatArray | None = None
-    """(m,) or None: see `Ingredients`."""
+    """(m,): the thresholds at which the source takes its baseline policy; None if it does not define one that way."""
     baseline: Baseline | None = None
-    """A policy that is known to be safe: `SOPS(world.view(), ..., baseline=world.baseline)`"""
+    """A policy that is known to be safe, for `hr.SOPS(world.view(), ..., baseline=world.baseline)`; None if there is
+    none."""
 
     def __repr__(self) -> str:
         layout, known = self.cmdp.layout, [f"optimum={self.golden.optimum:.6g}"] if self.golden else []
@@ -107,7 +157,7 @@ class World:
         return cmdp_html(self.cmdp, title=facts)
 
     def view(self) -> View:
-        """What a learner may know of this world."""
+        """Return what a learner may know of this world."""
         return self.cmdp.view()
 
     @property
@@ -116,7 +166,7 @@ class World:
         return self.scale.unit
 
     def source_value(self, loss_value: float) -> float:
-        """A loss per episode on the source's own scale."""
+        """Turn the loss `loss_value` of an episode into the source's own unit."""
         return self.scale(loss_value)
 
 

@@ -34,15 +34,15 @@ MOST_STATES = 24
 def check(
     problem: Annotated[str, typer.Argument(help="A saved CMDP or view, a world (hedgerow worlds), or file.py:Name.")],
     choices: Annotated[
-        list[str] | None, typer.Option("--set", help="A parameter of the entry, as in TOML: tightness=0.8")
+        list[str] | None, typer.Option("--set", help="A parameter of the world, as in TOML: tightness=0.8")
     ] = None,
     episodes: Annotated[int, typer.Option("--episodes", "-T", min=1, help="How long the run would be.")] = 100_000,
-    delta: Annotated[float, typer.Option("--delta", help="Its failure probability.")] = 0.01,
+    delta: Annotated[float, typer.Option("--delta", help="The failure probability of the learners.")] = 0.01,
     baseline_costs: Annotated[
         str | None, typer.Option("--baseline-costs", help="What your safe policy costs: NAME=VALUE,...")
     ] = None,
     log: Annotated[
-        str | None, typer.Option("--log", help="Recorded episodes: what they would buy S-OPS at its start.")
+        str | None, typer.Option("--log", help="Recorded episodes: show what S-OPS would gain from them.")
     ] = None,
     probe: Annotated[
         bool, typer.Option("--probe/--no-probe", help="Run every learner for a moment, to time it.")
@@ -52,8 +52,8 @@ def check(
     """Look at a problem before a run: sizes, feasibility with proof, thresholds, radii, time and memory, and how many
     episodes S-OPS would leave to its baseline.
 
-    For a file of View.save, which has neither transitions nor costs, it shows the last alone, with its assumptions.
-    Ends with 1 if no policy satisfies the constraints.
+    A file written by View.save has neither transitions nor costs: it gets the last item alone, with its assumptions.
+    Exit code 1 if no policy satisfies the constraints.
     """
     world, found = _find(problem, choices or [])
     if isinstance(found, _view_type()):

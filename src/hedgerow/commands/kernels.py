@@ -40,7 +40,8 @@ def compile_kernels(
         typer.Option(help="The projection, simulations in blocks, plan and observe, or what is rare; by default all."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, max=2, help="Processes: two are faster, one takes less in all.")
+        int,
+        typer.Option("--jobs", "-j", min=1, max=2, help="Processes: two finish sooner, one needs less time in total."),
     ] = 2,
     native: Annotated[
         bool, typer.Option("--native", help="Compile for this processor, even if compiled code came with the package.")
@@ -48,7 +49,7 @@ def compile_kernels(
     where: Annotated[bool, typer.Option("--where", help="Say where compiled code is, and compile nothing.")] = False,
     clean: Annotated[bool, typer.Option("--clean", help="Remove what was compiled, and compile nothing.")] = False,
 ) -> None:
-    """Compile all kernels now: half a minute, once; the first run then starts at once."""
+    """Compile all kernels now. This takes half a minute, once; the first run then starts at once."""
     one_thread()
     if where or clean:
         (_clean if clean else _tell)()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def worlds(as_json: AsJson = False) -> None:
-    """List the worlds: the catalogue with sizes and golden values, then those of others."""
+    """List the worlds: the catalogue with sizes and golden values, then registered and installed ones."""
     from hedgerow import catalogue, registry
 
     entries = [entry_summary(catalogue.make(name)) for name in catalogue.names()]
@@ -87,7 +87,7 @@ def learners(as_json: AsJson = False) -> None:
 
 
 def adversaries(as_json: AsJson = False) -> None:
-    """List the adversaries with their parameters; besides, "own" repeats the world's own loss."""
+    """List the adversaries with their parameters. "own", not listed, repeats the world's own loss."""
     from hedgerow import registry
 
     _list("adversaries", summaries(registry.adversaries), as_json)

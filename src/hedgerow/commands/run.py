@@ -43,7 +43,7 @@ Scheduler = Annotated[str, typer.Option("--scheduler", help="tcp://... of a Dask
 FailFast = Annotated[
     bool, typer.Option("--fail-fast/--keep-going", help="Stop at the first cell that fails, or go on.")
 ]
-Only = Annotated[list[str] | None, typer.Option("--only", help="Only the cell of this id; may be repeated.")]
+Only = Annotated[list[str] | None, typer.Option("--only", help="Run only the cell with this id; may be repeated.")]
 
 
 def run(
@@ -51,7 +51,7 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", help="Directory of the results; out/NAME by default.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the experiments that ship, and stop.")] = False,
     dry: Annotated[bool, typer.Option("--cells", help="List the cells with their hashes, and stop.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in a directory that was begun before.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue in a directory that was begun before.")] = False,
     processes: Processes = None,
     backend: Backend = "loky",
     scheduler: Scheduler = "",
@@ -62,7 +62,7 @@ def run(
 ) -> None:
     """Run an experiment: every world, adversary, learner, number of episodes and seed of a TOML file.
 
-    Ends with 0 if all cells are finished, 1 if some failed, 2 if the request cannot be met, 130 after Ctrl-C.
+    Exit code: 0 if all cells are finished, 1 if some failed, 2 if the request cannot be met, 130 after Ctrl-C.
     """
     if listing:
         _print_shipped(as_json)
@@ -90,7 +90,7 @@ def resume(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Finish a directory of results: cells that are missing or failed are run, the others are kept."""
+    """Finish a directory of results: run the cells that are missing or failed, keep the others."""
     one_thread()
     from hedgerow.experiments.sweep import stored_experiment
 
@@ -104,7 +104,7 @@ def demo(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """The learners side by side on a small world with switching losses: a table, and a page with the figures.
+    """Compare the learners on a small world with switching losses: print a table, write a page with figures.
 
     A second call shows what the first one found; remove the directory to compute it again.
     """

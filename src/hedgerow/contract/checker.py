@@ -33,25 +33,42 @@ PASSED, FAILED, UNTRIED, DECLINED = "passed", "failed", "not tried", "declined"
 
 @dataclass(frozen=True)
 class Finding:
-    """One check on one world."""
+    """What one check found on one small world.
+
+    Examples:
+        >>> from hedgerow.contract.checker import Finding
+        >>> Finding("same seed", "one step", "passed").outcome
+        'passed'
+    """
 
     check: str
+    """The name of the check."""
     world: str
+    """The name of the world."""
     outcome: str
-    """`passed`, `failed`, `not tried` because construction or plan failed, or `declined` by the learner itself"""
+    """One of "passed", "failed", "not tried" because an earlier check failed, and "declined" by the learner itself."""
     remark: str = ""
-    """How a check was passed, where there is more than one way"""
+    """How the check was passed, where there is more than one way."""
     fault: Fault | None = None
+    """What was done, what came back, what was expected and what to do; None unless the check failed."""
 
 
 @dataclass(frozen=True, repr=False)
 class Findings:
-    """What was found of a learner."""
+    """What `hr.check_learner` found; print it to read what failed.
+
+    Examples:
+        >>> from hedgerow.contract.checker import Finding, Findings
+        >>> Findings("Mine", (Finding("same seed", "one step", "passed"),), milliseconds={}).ok
+        True
+    """
 
     learner: str
+    """The name of the learner."""
     findings: tuple[Finding, ...]
+    """All findings."""
     milliseconds: dict[str, float]
-    """By world: the time of plan and observe for one episode"""
+    """The time of `plan` and `observe` for one episode, by world."""
 
     def __repr__(self) -> str:
         passed = sum(finding.outcome == PASSED for finding in self.findings)
@@ -61,16 +78,17 @@ class Findings:
 
     @property
     def ok(self) -> bool:
-        """Whether every check was passed on every world that the learner did not decline; on one at least."""
+        """Whether the learner passed every check on every world that it did not decline, and on one at least."""
         outcomes = {finding.outcome for finding in self.findings}
         return PASSED in outcomes <= {PASSED, DECLINED}
 
     @property
     def failures(self) -> tuple[Finding, ...]:
+        """The findings that failed."""
         return tuple(finding for finding in self.findings if finding.outcome == FAILED)
 
     def table(self) -> Table:
-        """One row for each check, one column for each world; the last row is the time of an episode."""
+        """Return a table with one row per check and one column per world; its last row are times."""
         worlds = list(dict.fromkeys(finding.world for finding in self.findings))
         by_place = {(finding.check, finding.world): finding for finding in self.findings}
         made = Table(
@@ -88,7 +106,7 @@ class Findings:
         return made
 
     def data(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """Return everything as plain data, ready for JSON."""
         return {
             "learner": self.learner,
             "ok": self.ok,
@@ -106,7 +124,7 @@ class Findings:
         }
 
     def lines(self) -> list[str]:
-        """What failed, in words."""
+        """Return what failed, in words, as lines of text."""
         words = []
         for finding in self.failures:
             words.append(f"{finding.check}, world {finding.world}:")
@@ -128,10 +146,38 @@ def check_learner(
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> Findings:
-    """Check a learner on small worlds: a class, or a function (view, episodes, delta, seed=0) that makes one.
+    """Check a learner of your own on small worlds.
 
-    A required parameter `baseline` gets the safest policy of each world. `options` are handed to every construction.
-    The findings have `ok`, `failures`, and a `table()`; nothing is raised for a learner that fails.
+    The checks ask whether it plans and observes as a simulation needs it, whether equal seeds give equal runs, whether
+    it can be restored, and more. A learner that fails raises nothing: the findings say what failed and what to do.
+
+    Args:
+        factory: Its class, or a function (view, episodes, delta, seed=0) that makes one. A required parameter
+            `baseline` gets the safest policy of each world.
+        episodes: How many episodes to play on each world, at least 2.
+        delta: The failure probability that the learner is built with, in (0, 1).
+        seed: Seed of the learner and of the worlds.
+        options: Further arguments for every construction; None for none.
+
+    Returns:
+        The findings, with `ok`, `failures` and `table()`.
+
+    Raises:
+        InvalidInput: If `factory` cannot be called, or if a number is wrong.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> class Still:
+        ...     def __init__(self, view, episodes, delta):
+        ...         self.view = view
+        ...
+        ...     def plan(self):
+        ...         return hr.Plan(hr.Policy.uniform(self.view))
+        ...
+        ...     def observe(self, episode):
+        ...         pass
+        >>> hr.check_learner(Still).ok
+        True
     """
     if not callable(factory):
         raise InvalidInput(

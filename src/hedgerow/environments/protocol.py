@@ -17,10 +17,34 @@ from hedgerow.model.view import View
 
 @runtime_checkable
 class Environment(Protocol):
-    """Something to play policies in."""
+    """Something to play policies in, such as a simulator of your own or a real plant.
+
+    Any object with these two methods will do. A `CMDP` is one as well, and knows the truth, so that runs in it are
+    scored exactly. In any other environment there are only samples.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> class Corridor:
+        ...     def view(self):
+        ...         return hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        ...
+        ...     def play(self, policy, rng):
+        ...         action = policy.draw("home", rng)
+        ...         return hr.Episode(self.view(), [("home", action)], losses=[0.5 * action], costs=[1.0 - action])
+        >>> isinstance(Corridor(), hr.Environment)
+        True
+    """
 
     def view(self) -> View:
-        """What a learner may know of it."""
+        """Return what a learner may know of the environment."""
 
     def play(self, policy: Policy, rng: Generator) -> Episode:
-        """Play `policy` to the end of an episode; all chance that is not the environment's own comes from `rng`."""
+        """Play one episode.
+
+        Args:
+            policy: The policy to play, to the end of the episode.
+            rng: The generator for every chance that is not the environment's own, such as the choice of actions.
+
+        Returns:
+            What happened.
+        """

@@ -39,39 +39,51 @@ LOSS = "loss"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimates:
-    """A snapshot of what a learner has seen, and of what follows from it; see the module's text."""
+    """A snapshot of what a learner has seen of a world, and of the bounds that follow from it.
+
+    `learner.estimates` makes one. `rows` and `moves` show it as labelled tables. There are c columns of costs: the m
+    constraints, and the loss where the learner estimates it like a cost.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> learner = hr.SVOPS(view, episodes=100, delta=0.05)
+        >>> learner.estimates.episode, learner.estimates.visits.tolist()
+        (0, [0, 0])
+    """
 
     view: View
+    """What the learner knows of the world."""
     episode: int
-    """How many episodes were observed"""
+    """The number of episodes that were observed."""
     names: tuple[str, ...]
-    """(c,): the constraints, and the loss where that is estimated like a cost"""
+    """(c,): the names of the constraints, and "loss" where the loss is estimated like a cost."""
     visits: IntArray
-    """(num_rows,): N, of the whole class where rows share a law"""
+    """(num_rows,): how many episodes visited each row, or any row that shares its law; N in the paper."""
     costs_counted: IntArray
-    """(num_rows,): K, the visits whose costs count"""
+    """(num_rows,): how many visits counted for the costs."""
     visits_shared_by: IntArray
-    """(num_rows,): how many rows share these visits"""
+    """(num_rows,): how many rows share these visits."""
     costs_shared_by: IntArray
-    """(num_rows,): how many rows share these costs"""
+    """(num_rows,): how many rows share these costs."""
     mean_costs: FloatArray
-    """(num_rows, c): NaN where no cost was counted"""
+    """(num_rows, c): the mean observed costs, NaN where none was counted."""
     cost_lower: FloatArray
-    """(num_rows, c)"""
+    """(num_rows, c): lower bounds of the mean costs."""
     cost_upper: FloatArray
-    """(num_rows, c)"""
+    """(num_rows, c): upper bounds of the mean costs."""
     known_costs: BoolArray
-    """(num_rows, c): whether the mean is known beforehand"""
+    """(num_rows, c): whether the mean cost is known beforehand."""
     counts: IntArray
-    """(num_triples,): M"""
+    """(num_triples,): how many episodes went on to each successor; M in the paper."""
     p_hat: FloatArray
-    """(num_triples,): M / N, NaN where N is 0"""
+    """(num_triples,): the observed frequencies of next states, NaN in rows without visits."""
     lower: FloatArray
-    """(num_triples,)"""
+    """(num_triples,): lower bounds of the transition probabilities."""
     upper: FloatArray
-    """(num_triples,)"""
+    """(num_triples,): upper bounds of the transition probabilities."""
     known_transitions: BoolArray
-    """(num_rows,): whether the transitions of the row are known beforehand, or can only be one"""
+    """(num_rows,): whether the transitions of the row are known beforehand, or there is only one successor."""
 
     @classmethod
     def of(cls, view: View, episode: int, counts: Counts, boxes: Boxes, rule: BoxRule) -> Estimates:
@@ -139,7 +151,10 @@ class Estimates:
 
     @cached_property
     def moves(self) -> Any:
-        """One line per triple (state, action, next state): a `pyarrow.Table`, its columns as in the module's text."""
+        """Return one line per triple (state, action, next state) as a `pyarrow.Table`.
+
+        The text of the module lists its columns.
+        """
         import pyarrow as pa
 
         layout = self.view.layout

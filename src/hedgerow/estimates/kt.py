@@ -70,13 +70,27 @@ def kt_interval(visits: ArrayLike, total: ArrayLike, log_inverse_delta: ArrayLik
 def kt_interval(
     visits: ArrayLike, total: ArrayLike, log_inverse_delta: ArrayLike
 ) -> tuple[float, float] | tuple[FloatArray, FloatArray]:
-    """The interval [lower, upper] that holds the mean of numbers in [0, 1] at all times with probability 1 - delta.
+    """Compute an interval that holds the mean of numbers in [0, 1] at all times at once.
 
-    `visits` is how many there are and `total` their sum, 0 <= total <= visits; `log_inverse_delta` is ln(1/delta) >= 0.
-    Three numbers give two floats, arrays that broadcast two arrays. Without visits the interval is [0, 1].
+    With probability 1 - delta the mean never leaves the intervals, however many samples there will be and whoever
+    decides when to sample (the mixture of Krichevsky and Trofimov). Three numbers give two floats. Arrays that
+    broadcast give two arrays.
 
+    Args:
+        visits: The number of samples, whole and at least 0. Without samples the interval is [0, 1].
+        total: The sum of the samples, from 0 to `visits`.
+        log_inverse_delta: Ln(1/delta), at least 0, where delta is the probability that the interval ever fails.
+
+    Returns:
+        The lower and the upper end, rounded outward.
+
+    Raises:
+        InvalidInput: If a number is out of range, or if the shapes do not broadcast.
+
+    Examples:
+        >>> import hedgerow as hr
         >>> import math
-        >>> lower, upper = kt_interval(100, 25, math.log(1000))
+        >>> lower, upper = hr.estimates.kt_interval(100, 25, math.log(1000))     # 25 of 100, delta = 0.001
         >>> print(f"{lower:.4f} {upper:.4f}")
         0.0988 0.4605
     """

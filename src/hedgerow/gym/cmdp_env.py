@@ -32,10 +32,28 @@ TableEntry = list[tuple[float, int, float, bool]]
 
 
 class CMDPEnv(gymnasium.Env[Any, Any]):
-    """`world` is a CMDP or an entry of the catalogue, `loss` (num_rows,), or a table; an entry has its own.
+    """A world as a Gymnasium environment with Discrete spaces.
 
-    The observation is the number of the state, layer after layer. `render_mode` is None or "ansi", a line of text
-    with the labels of the world.
+    The observation is the number of the state, layer after layer. The reward is minus the loss, and `info["cost"]`
+    holds the costs (m,) of the step. An episode terminates after L steps in the terminal state. The costs of an episode
+    are one draw of the world's cost matrix, as in simulations.
+
+    Args:
+        world: A CMDP, or a world of the catalogue.
+        loss: (num_rows,) losses in [0, 1], or a table (states, actions); None takes the world's own.
+        render_mode: None, or "ansi" for a line of text with the labels of the world.
+
+    Raises:
+        InvalidInput: If the world has no loss of its own and none is given.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> from hedgerow.gym import CMDPEnv
+        >>> env = CMDPEnv(hr.catalogue.make("lower-bound-1"))
+        >>> state, info = env.reset(seed=0)
+        >>> state, reward, terminated, truncated, info = env.step(1)
+        >>> state, reward, terminated, info["cost"].shape
+        (1, -1.0, True, (1,))
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as the base class declares it
@@ -60,36 +78,40 @@ class CMDPEnv(gymnasium.Env[Any, Any]):
 
     @property
     def num_constraints(self) -> int:
-        """m, the length of `info["cost"]`"""
+        """The number m of constraints, which is the length of `info["cost"]`."""
         return self.cmdp.num_constraints
 
     def view(self) -> View:
-        """What a learner may know of the world."""
+        """Return what a learner may know of the world."""
         return self.cmdp.view()
 
     @cached_property
     def P(self) -> dict[int, dict[int, TableEntry]]:  # noqa: N802 - Gymnasium's name for the table
-        """P[state][action]: all (probability, next state, reward, terminated), as in Gymnasium's own tables."""
+        """The transition table: P[state][action] lists (probability, next state, reward, terminated)."""
         layout, A = self.layout, self.layout.num_actions
         table = {x: {a: self._outcomes(x * A + a) for a in range(A)} for x in range(layout.num_decision_states)}
         return table | {self._end: {a: [(1.0, self._end, 0.0, True)] for a in range(A)}}
 
     @property
     def initial_state_distrib(self) -> FloatArray:
-        """(num_states,): every episode starts in x_0."""
+        """(num_states,): the distribution of the start state; every episode starts in state 0."""
         start = np.zeros(self.layout.num_states)
         start[0] = 1.0
         return start
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-        """Begin an episode; there are no options."""
+        """Begin an episode; `seed` restarts the random numbers, `options` are ignored."""
         super().reset(seed=seed)
         self._state, self._last = 0, ""
         self._costs = self.cmdp.costs.sample(self.np_random)
         return 0, {}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Take one step; terminated after L of them."""
+        """Take the action number `action`.
+
+        Returns:
+            The next state, the reward (minus the loss), whether the episode has ended, False, and {"cost": (m,) costs}.
+        """
         if self._state == self._end:
             raise InvalidInput("the episode has ended, or not begun; call reset before step")
         row = self.layout.row(self._state, whole_number("the action", action, 0, self.layout.num_actions - 1))
@@ -100,7 +122,7 @@ class CMDPEnv(gymnasium.Env[Any, Any]):
         return self._state, -float(self.loss[row]), self._state == self._end, False, {"cost": cost}
 
     def render(self) -> str | None:
-        """The last step and the present state, if `render_mode` is "ansi"."""
+        """Return the last step and the present state as text if `render_mode` is "ansi", else None."""
         if self.render_mode is None:
             return None
         return f"{self._last}now {self.layout.describe_state(self._state)}"

@@ -19,22 +19,34 @@ from hedgerow.learners.protocol import Learner
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Sums over the steps of each episode, as sampled: not expectations, and no regret."""
+    """What was sampled in each episode: sums over its steps, not expectations, and no regret.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> from hedgerow.gym import CMDPEnv, GymWorld, learn
+        >>> env = CMDPEnv(hr.catalogue.make("lower-bound-1"))
+        >>> world = GymWorld(env, steps=1, rewards=(-1, 0), thresholds={"cost": 0.5})
+        >>> record = learn(world, hr.SVOPS(world.view(), 5, 0.05), 5)
+        >>> record.losses.shape, record.costs.shape
+        ((5,), (5, 1))
+    """
 
     losses: FloatArray
-    """(episodes,): what the learner was told"""
+    """(episodes,): the sums of losses that the learner was told."""
     rewards: FloatArray
-    """(episodes,): the losses on the scale of the rewards; what was clipped is missing from them"""
+    """(episodes,): the same on the scale of the rewards; what was clipped is missing from them."""
     costs: FloatArray
-    """(episodes, m)"""
+    """(episodes, m): the sums of costs."""
     thresholds: FloatArray
-    """(m,)"""
+    """(m,): the thresholds of the constraints."""
     constraint_names: tuple[str, ...]
+    """(m,): the names of the constraints."""
     clipped_rewards: int
-    """Rewards outside the stated range"""
+    """The number of rewards outside the stated range."""
     clipped_costs: int
-    """Costs outside [0, 1]"""
+    """The number of costs outside [0, 1]."""
     scored: str = "sampled"
+    """Always "sampled": the truth is not known."""
 
     def __repr__(self) -> str:
         costs = ", ".join(
@@ -47,7 +59,32 @@ class Samples:
 
 
 def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) -> Samples:
-    """Let a learner that was built on `world.view()` play so many episodes; equal seeds give equal records."""
+    """Let a learner play an environment and record what was sampled.
+
+    Args:
+        world: The environment.
+        learner: A learner that was built on `world.view()`.
+        episodes: How many episodes to play.
+        seed: Seed of the environment and of the actions; equal seeds give equal records.
+
+    Returns:
+        The sums of losses, rewards and costs of each episode.
+
+    Raises:
+        InvalidInput: If the learner was built for another world.
+
+    Examples:
+        >>> import gymnasium
+        >>> import hedgerow as hr
+        >>> from hedgerow.gym import GymWorld, learn
+        >>> def fell_into_a_hole(state, action, next_state, reward, info):
+        ...     return float(next_state in (5, 7, 11, 12))
+        >>> lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+        >>> world = GymWorld(lake, steps=10, rewards=(0, 1), thresholds={"hole": 0.25}, costs=fell_into_a_hole)
+        >>> record = learn(world, hr.SVOPS(world.view(), 3, 0.05), 3)
+        >>> record.rewards.shape, record.clipped_rewards
+        ((3,), 0)
+    """
     count, view = num_episodes(episodes), world.view()
     if learner.view.layout != view.layout or learner.view.num_constraints != view.num_constraints:
         raise InvalidInput("the learner was built for another world; build it on world.view()")

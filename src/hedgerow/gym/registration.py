@@ -14,16 +14,37 @@ VERSION = 0
 
 
 def env_id(name: str) -> str:
-    """What a world is called in Gymnasium.
+    """Return the name that a world of the catalogue has in Gymnasium.
 
-    >>> env_id("dope-media")
-    'hedgerow/dope-media-v0'
+    Args:
+        name: The name in the catalogue.
+
+    Returns:
+        The id for `gymnasium.make`.
+
+    Examples:
+        >>> from hedgerow.gym import env_id
+        >>> env_id("dope-media")
+        'hedgerow/dope-media-v0'
     """
     return f"hedgerow/{name}-v{VERSION}"
 
 
 def register_world(*names: str) -> None:
-    """Register worlds of the catalogue by name; without names, all of them. Those that are registered stay so."""
+    """Register worlds of the catalogue with Gymnasium.
+
+    Importing `hedgerow.gym` registers all of them. Worlds that are registered already stay so.
+
+    Args:
+        *names: Their names in the catalogue; without names, all of them.
+
+    Examples:
+        >>> import gymnasium
+        >>> from hedgerow.gym import register_world
+        >>> register_world("dope-media")
+        >>> "hedgerow/dope-media-v0" in gymnasium.registry
+        True
+    """
     for name in names or catalogue.names():
         if env_id(name) not in gymnasium.registry:
             gymnasium.register(
@@ -34,5 +55,20 @@ def register_world(*names: str) -> None:
 def make_world_env(
     world: str, loss: ArrayLike | None = None, render_mode: str | None = None, **parameters: Any
 ) -> CMDPEnv:
-    """The environment of a world by its name; `parameters` are those of its builder, `loss` stands in for its own."""
+    """Make the environment of a world of the catalogue; `gymnasium.make` calls it.
+
+    Args:
+        world: The name in the catalogue.
+        loss: (num_rows,) losses in [0, 1] in the place of the world's own; None keeps those.
+        render_mode: None or "ansi".
+        **parameters: Parameters of the world (`hr.catalogue.describe`).
+
+    Returns:
+        The environment.
+
+    Examples:
+        >>> from hedgerow.gym import make_world_env
+        >>> make_world_env("dope-media", support="known").action_space
+        Discrete(2)
+    """
     return CMDPEnv(catalogue.make(world, **parameters), loss, render_mode=render_mode)

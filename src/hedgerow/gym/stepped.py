@@ -37,17 +37,40 @@ LARGEST_REWARD = 1e300
 
 
 class GymWorld:
-    """What a learner sees of a Gymnasium environment with Discrete spaces, and `play`, which steps it.
+    """A Gymnasium environment without a model, as a world that learners can play.
 
-    env         the environment; wrappers stay where they are
-    steps       H, at most the environment's own limit
-    rewards     (worst, best): the range that the rewards of a step are stated to lie in
-    thresholds  (m,), or names with numbers: {"hole": 0.25}
-    costs       a function of (state, action, next state, reward, info); without one, `info["cost"]` is read
-    support     "auto": from `env.unwrapped.P` if there is one, else "full"; "known": from P; or truth values
-                (S, A, S + 1), whose last column says which steps may end the episode
-    starts      the states that an episode may start in; without them, from `env.unwrapped.initial_state_distrib`,
-                else all
+    The environment has Discrete spaces and is played for a fixed number of steps. A state of the world means: the
+    environment is in s before step k. An episode that ends early spends the remaining steps in a state "ended", at
+    reward 0 and cost 0. Rewards become losses (best - reward) / (best - worst). Rewards outside the stated range, which
+    is widened to include 0, and costs outside [0, 1] are clipped and counted: a learner that sees clipped numbers
+    learns another problem than you meant.
+
+    Args:
+        env: The environment; wrappers stay where they are.
+        steps: The number of steps, at most the environment's own limit.
+        rewards: (worst, best), the range of the reward of one step.
+        thresholds: A mapping {name: the most that an episode may cost}, such as {"hole": 0.25}, or (m,) numbers.
+        costs: A function (state, action, next_state, reward, info) that returns the costs (m,) of a step; None reads
+            `info["cost"]`.
+        support: Which transitions are possible. "auto" reads them from `env.unwrapped.P` if there is one, else takes
+            "full"; "known" insists on P; "full" allows all; or booleans (S, A, S + 1), whose last column says which
+            steps may end the episode. The fewer are possible, the faster a learner learns.
+        starts: The states in which an episode may start; None takes `env.unwrapped.initial_state_distrib` if there is
+            one, else all states.
+        action_names: Names of the actions; None for none.
+
+    Raises:
+        InvalidInput: If a space is not Discrete, or if an argument is wrong.
+
+    Examples:
+        >>> import gymnasium
+        >>> from hedgerow.gym import GymWorld
+        >>> def fell_into_a_hole(state, action, next_state, reward, info):
+        ...     return float(next_state in (5, 7, 11, 12))
+        >>> lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+        >>> world = GymWorld(lake, steps=10, rewards=(0, 1), thresholds={"hole": 0.25}, costs=fell_into_a_hole)
+        >>> world.view().layout.steps, world.view().constraint_names
+        (10, ('hole',))
     """
 
     def __init__(
@@ -82,16 +105,16 @@ class GymWorld:
         """Costs outside [0, 1], so far"""
 
     def view(self) -> View:
-        """What a learner may know: layers, support, thresholds."""
+        """Return what a learner may know: layers, possible transitions, thresholds."""
         return self._view
 
     @property
     def has_root(self) -> bool:
-        """Whether the first layer only chooses the state that an episode starts in."""
+        """Whether the first layer only draws the state in which an episode starts."""
         return self._unrolled.has_root
 
     def play(self, policy: Policy, rng: Generator) -> Episode:
-        """Play `policy` for an episode; the seed of the environment and the actions are drawn from `rng`."""
+        """Play `policy` for one episode; the environment's seed and the actions are drawn from `rng`."""
         if policy.layout != self._view.layout:
             raise InvalidInput("the policy belongs to another layout; build the learner on world.view()")
         m, ended, A = self._view.num_constraints, self.num_states, self.num_actions
@@ -189,7 +212,9 @@ def _checked_steps(env: gymnasium.Env[Any, Any], steps: int) -> int:
     checked = whole_number("the number of steps", steps, 1)
     limit = None if env.spec is None else env.spec.max_episode_steps
     if limit is not None and checked > limit:
-        raise InvalidInput(f"the environment is truncated after {limit} steps; ask for so many at most, not {checked}")
+        raise InvalidInput(
+            f"the environment is truncated after {limit} steps; ask for at most that many, not {checked}"
+        )
     return checked
 
 

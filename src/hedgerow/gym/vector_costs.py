@@ -27,16 +27,44 @@ from hedgerow.errors import InvalidInput
 
 
 class StepCosts(NamedTuple):
-    """The costs (n, m) of one step, and in which sub-environments (n,) a step was taken at all."""
+    """The costs of one step of a vector environment.
+
+    Examples:
+        >>> import numpy as np
+        >>> from hedgerow.gym import StepCosts
+        >>> costs, taken = StepCosts(np.zeros((2, 1)), np.array([True, False]))
+        >>> taken.tolist()
+        [True, False]
+    """
 
     costs: FloatArray
+    """(n, m): the costs of the n sub-environments."""
     taken: NDArray[np.bool_]
+    """(n,): whether a step was taken at all; a sub-environment that only resets takes none."""
 
 
 class VectorCosts:
-    """Reads the costs of every step of `envs`, each a vector of `num_costs` numbers.
+    """A reader for the costs of vector environments, whichever way they reset themselves.
 
     Call `of_step` after each `envs.step`, and `reset` after each `envs.reset`.
+
+    Args:
+        envs: A vector environment of Gymnasium whose sub-environments put their costs into `info["cost"]`.
+        num_costs: The number m of costs of each sub-environment.
+
+    Raises:
+        InvalidInput: If `envs` is not a vector environment, or does not say how it resets.
+
+    Examples:
+        >>> import gymnasium
+        >>> import numpy as np
+        >>> from hedgerow.gym import VectorCosts
+        >>> envs = gymnasium.make_vec("hedgerow/lower-bound-1-v0", num_envs=2)
+        >>> reader = VectorCosts(envs, num_costs=1)
+        >>> observations, info = envs.reset(seed=0)
+        >>> observations, rewards, terminated, truncated, info = envs.step(np.array([0, 1]))
+        >>> reader.of_step(terminated, truncated, info).costs.shape
+        (2, 1)
     """
 
     def __init__(self, envs: VectorEnv[Any, Any, Any], num_costs: int) -> None:
@@ -50,11 +78,23 @@ class VectorCosts:
         self.reset()
 
     def reset(self) -> None:
-        """All sub-environments were reset."""
+        """Note that all sub-environments were reset."""
         self._ended = np.zeros(self.num_envs, dtype=bool)
 
     def of_step(self, terminated: ArrayLike, truncated: ArrayLike, info: Mapping[str, Any]) -> StepCosts:
-        """The costs of the step that returned these flags (n,) and this info."""
+        """Read the costs of one step.
+
+        Args:
+            terminated: (n,) flags that `envs.step` returned.
+            truncated: (n,) flags that `envs.step` returned.
+            info: The info that `envs.step` returned.
+
+        Returns:
+            The costs (n, m), and in which sub-environments (n,) a step was taken.
+
+        Raises:
+            InvalidInput: If a sub-environment took a step without a cost in its info.
+        """
         ends = np.asarray(terminated, dtype=bool) | np.asarray(truncated, dtype=bool)
         if ends.shape != (self.num_envs,):
             raise InvalidInput(f"terminated and truncated have shape {ends.shape}, expected ({self.num_envs},)")

@@ -69,12 +69,38 @@ def unroll_gymnasium(
     action_names: Sequence[str] | None = None,
     support: Support = "known",
 ) -> Unrolled:
-    """The loop-free CMDP of a table such as `env.unwrapped.P`; the result's `scale` turns losses back into rewards.
+    """Turn a table of Gymnasium, such as `env.unwrapped.P`, into a CMDP with one layer per step.
 
-    `start`: a state, or a distribution (S,), e.g. `env.unwrapped.initial_state_distrib`. `costs` (m, S, A) or
-    (m, H, S, A) speak of the S states of the table; ended copies cost nothing. The other arguments are those of
-    `unroll`. In the result, `state_of` maps an ended copy to the state that it is a copy of, and tables of action
-    probabilities are over the S states of the table.
+    A transition that terminates leads to a copy of its successor in which the process has ended and every step earns 0.
+    Rewards become losses in [0, 1]; `.scale.total_reward` of the result turns losses back into rewards. An action that
+    the table of a state lacks is unavailable there. Below, S and A are the numbers of states and actions of the table.
+
+    Args:
+        P: The table: P[state][action] lists (probability, next state, reward, terminated).
+        horizon: The number H of steps.
+        start: The start state, or a distribution (S,), such as `env.unwrapped.initial_state_distrib`.
+        costs: (m, S, A) or (m, H, S, A) mean costs in [0, 1]; ended copies cost nothing. None without constraints.
+        cost_kind: "bernoulli" draws each cost as 0 or 1 with that mean, "deterministic" takes the mean itself.
+        thresholds: (m,) the most that an episode may cost in expectation.
+        constraint_names: (m,) names; None calls them "cost 1", "cost 2", ...
+        state_names: (S,) names of the states; None numbers them.
+        action_names: (A,) names of the actions; None for none.
+        support: "known" or "full", as in `unroll`.
+
+    Returns:
+        The CMDP, its loss, and where its states come from. `state_of` maps an ended copy to the state that it is a copy
+        of; tables of action probabilities are over the S states of the table.
+
+    Raises:
+        InvalidInput: If the table is not of this form.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> table = {0: {0: [(0.5, 0, -1.0, False), (0.5, 1, 3.0, True)]}, 1: {0: [(1.0, 1, 0.0, True)]}}
+        >>> world = hr.unroll_gymnasium(table, horizon=2, start=0)
+        >>> loss = hr.occupancy.evaluate(world, hr.Policy.uniform(world), world.loss).loss
+        >>> world.scale.total_reward(loss)
+        1.5
     """
     parsed = _parse(P)
     S, num_copies = parsed.num_states, len(parsed.original) - parsed.num_states

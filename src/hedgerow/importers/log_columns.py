@@ -66,7 +66,7 @@ class Columns:
         column = self.raw(name)
         if column.null_count:
             line = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-            raise InvalidInput(f"line {line} of the log does not say its {name!r}; every line needs one")
+            raise InvalidInput(f"line {line} of the log has no {name!r}; every line needs one")
         encoded = column.dictionary_encode()
         return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary
 

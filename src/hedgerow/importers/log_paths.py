@@ -227,7 +227,9 @@ def _counted(view: View, columns: Columns, lines: Lines, complete: BoolArray, co
         differ = np.flatnonzero(flags != np.repeat(said, np.diff(lines.starts)))
         if differ.size:
             where = lines.where(int(lines.order[differ[0]]))
-            raise InvalidInput(f"costs_count at {where} is not that of step 0; it is said of whole episodes")
+            raise InvalidInput(
+                f"costs_count at {where} differs from that of step 0; all steps of an episode need the same one"
+            )
     if costs_count is None and view.num_constraints and not view.knowledge.independent_costs:
         _refuse_unsaid(~complete & (said == MISSING), lambda e: f"episode {lines.name_of(e)} was cut short")
     counted: BoolArray = (said != 0) & (costs_count is not False)

@@ -54,23 +54,38 @@ from hedgerow.model.view import View
 
 
 class Log:
-    """Episodes that were played before, checked against a view; see the module's text. Frozen."""
+    """Episodes that were played before, by any policy, for `learner.absorb`. Frozen.
+
+    Make one with `Log.read`. A log counts all transitions, and all costs as long as nobody stopped an episode, or chose
+    an action, because of the costs that it had so far; `Log.read` asks about that where it matters.
+
+    Args:
+        view: What is known of the world.
+        steps: The steps, known to be sound; `Log.read` checks and makes them.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> table = {"episode": [7, 7], "state": ["home", "full"], "action": ["go", "wait"], "delay": [0.0, 1.0]}
+        >>> hr.Log.read(view, table)
+        Log(1 episode, 2 steps)
+    """
 
     __slots__ = ("costs", "counted", "rows", "starts", "triples", "view")
     view: View
+    """What is known of the world."""
     starts: IntArray
-    """(episodes + 1,): episode e has the steps starts[e] : starts[e + 1]"""
+    """(episodes + 1,): episode e has the steps starts[e] to starts[e + 1] - 1."""
     rows: IntArray
-    """(steps,)"""
+    """(steps,): the visited rows, which are pairs (state, action)."""
     triples: IntArray
-    """(steps,): -1 where it is not known what the last step of an episode led to"""
+    """(steps,): the visited triples; -1 where it is not known what the last step of an episode led to."""
     costs: FloatArray
-    """(steps, m): NaN where there are none, in episodes whose costs do not count"""
+    """(steps, m): the costs; NaN where there are none, in episodes whose costs do not count."""
     counted: BoolArray
-    """(episodes,): whether the costs count"""
+    """(episodes,): whether the costs of each episode count."""
 
     def __init__(self, view: View, steps: Steps) -> None:
-        """From steps that are known to be sound; `read` checks them."""
         self.view = view
         self.starts, self.rows, self.triples = frozen(steps.starts), frozen(steps.rows), frozen(steps.triples)
         self.costs, self.counted = frozen(steps.costs), frozen(steps.counted)
@@ -85,17 +100,31 @@ class Log:
         open_ends: bool = False,
         columns: Mapping[str, str] | None = None,
     ) -> Log:
-        """The episodes in `source`, checked against `view`.
+        """Read a log and check it against a view.
 
-        source       the path of a Parquet or Arrow (IPC, Feather) file, a table of pyarrow, pandas or polars, or of
-                     whatever speaks Arrow, a mapping {column: values}, or a sequence of `Episode`s
-        costs_count  True: no cut, and no action that a person chose, had to do with the costs of the same episode, so
-                     that all costs count; False: none do, and their columns are not needed; None: there is nothing
-                     to say, because all episodes are complete, costs are known to be independent, or the column
-                     `costs_count` says it of each that was cut short
-        open_ends    True: episodes that were cut short may lack their last `next_state`, and nobody stopped them
-                     because of it
-        columns      how columns are called in the source, such as {"state": "soc"}
+        A log is a table with one line per step: `episode` (equal values belong together), optionally `step` (0, 1, ...,
+        L - 1), `state` and `action` by number or label (or both in one as `row`), optionally `next_state`, and the cost
+        in [0, 1] in a column per constraint, named like it (`cost` for a single one). An optional column `costs_count`
+        says for a whole episode whether its costs count.
+
+        Args:
+            view: What is known of the world.
+            source: The path of a Parquet or Arrow file; a table of pyarrow, pandas, polars or anything else that speaks
+                Arrow; a mapping {column: values}; or a sequence of `Episode`s.
+            costs_count: True if no cut, and no action that a person chose, had to do with the costs of the same
+                episode: then all costs count. False if it may have: then none do, not even those of complete episodes.
+                None if there is nothing to say, because all episodes are complete, because costs are known to be
+                independent, or because the column `costs_count` says it.
+            open_ends: True lets episodes that were cut short lack their last `next_state`; it claims that nobody
+                stopped them because of where that step led to.
+            columns: How columns are called in the source, such as {"state": "soc"}.
+
+        Returns:
+            The log.
+
+        Raises:
+            InvalidInput: If a column is missing, if a step is impossible, or if episodes were cut short and nobody says
+                whether their costs count; the message names the line.
         """
         if not isinstance(view, View):
             raise InvalidInput(f"a log is read for a view, such as cmdp.view(), not for {kind_of(view)}")
@@ -103,7 +132,7 @@ class Log:
             raise InvalidInput(f"costs_count is True, False or None, not {costs_count!r}")
         count = None if costs_count is None else bool(costs_count)
         if isinstance(source, Log):
-            raise InvalidInput("this is a Log already; it is read once, from its source")
+            raise InvalidInput("this is a Log already; Log.read takes what a log is made of")
         episodes = _episodes_in(source)
         if episodes is not None:
             if columns:
@@ -118,7 +147,14 @@ class Log:
 
     @classmethod
     def played(cls, cmdp: CMDP, policy: Policy | Mixture | ArrayLike, episodes: int, seed: int = 0) -> Log:
-        """The log of so many episodes of one policy, or of a mixture that is drawn from anew in each of them."""
+        """Play episodes in a world and return them as a log.
+
+        Args:
+            cmdp: The world.
+            policy: A policy, or a mixture that is drawn from anew in each episode.
+            episodes: How many.
+            seed: Seed of everything random.
+        """
         if not isinstance(cmdp, CMDP):
             raise InvalidInput(f"episodes are played in a CMDP, not in {kind_of(cmdp)}")
         count = num_episodes(episodes)
@@ -135,25 +171,26 @@ class Log:
 
     @property
     def num_steps(self) -> int:
+        """The number of steps of all episodes."""
         return len(self.rows)
 
     @property
     def num_prefixes(self) -> int:
-        """Episodes that were cut short."""
+        """The number of episodes that were cut short."""
         return int(np.sum(np.diff(self.starts) < self.view.layout.steps))
 
     @property
     def num_open(self) -> int:
-        """Of these, the ones that do not say what their last step led to."""
+        """The number of episodes that do not say what their last step led to."""
         return int(np.sum(self.triples == MISSING))
 
     @property
     def num_uncounted(self) -> int:
-        """Episodes whose costs do not count."""
+        """The number of episodes whose costs do not count."""
         return int(np.sum(~self.counted))
 
     def table(self) -> Any:
-        """A `pyarrow.Table` in the format of logs, with labels where the view has them."""
+        """Return the log as a `pyarrow.Table`, with labels where the view has them."""
         import pyarrow as pa
 
         view, layout = self.view, self.view.layout
@@ -173,7 +210,12 @@ class Log:
         return pa.table(arrays)
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a Parquet file that `read` takes, atomically."""
+        """Write a Parquet file that `read` takes, atomically.
+
+        Args:
+            path: The file.
+            overwrite: Whether an existing file may be replaced.
+        """
         import pyarrow as pa
         from pyarrow import parquet
 

@@ -36,7 +36,22 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class TableWorld:
-    """A world that was read from a table: `hr.simulate` takes it like a world of the catalogue."""
+    """A world that was read from a table: `hr.simulate` takes it like a world of the catalogue.
+
+    `hr.from_table` makes one.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> lines = {
+        ...     "state": ["home", "home"],
+        ...     "action": ["walk", "drive"],
+        ...     "next_state": ["done", "done"],
+        ...     "loss": [0.75, 0.25],
+        ...     "fuel": [0.0, 0.5],
+        ... }
+        >>> hr.from_table(lines, thresholds={"fuel": 0.25}).loss.tolist()
+        [0.75, 0.25]
+    """
 
     cmdp: CMDP
     """The world itself."""

@@ -48,46 +48,69 @@ COST_KINDS: dict[str, type[BernoulliCosts] | type[DeterministicCosts]] = {
 
 
 class RewardScale(NamedTuple):
-    """How losses came from rewards: loss = (best - reward) / width in each of `horizon` steps."""
+    """How losses came from rewards: loss = (best - reward) / width in each of `horizon` steps.
+
+    Examples:
+        >>> from hedgerow.importers.unroll import RewardScale
+        >>> scale = RewardScale(best=1.0, width=2.0, horizon=10)
+        >>> scale.total_reward(2.5), scale.total_loss(5.0)
+        (5.0, 2.5)
+    """
 
     best: float
+    """The largest reward of a step, which has loss 0."""
     width: float
+    """The largest reward minus the smallest one."""
     horizon: int
+    """The number of steps."""
 
     def total_reward(self, total_loss: float) -> float:
-        """The expected reward of an episode whose expected loss is `total_loss`."""
+        """Return the expected reward of an episode whose expected loss is `total_loss`."""
         return self.horizon * self.best - self.width * total_loss
 
     def total_loss(self, total_reward: float) -> float:
-        """The expected loss of an episode whose expected reward is `total_reward`."""
+        """Return the expected loss of an episode whose expected reward is `total_reward`."""
         return (self.horizon * self.best - total_reward) / self.width
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Unrolled:
-    """A loop-free CMDP and where each of its states and rows comes from.
+    """A finite-horizon MDP as a CMDP with one layer per step, and where its states and rows come from.
 
-    Its layout has `horizon` layers of decisions, and one more in front if there is a root (`has_root`).
+    `hr.unroll` and `hr.unroll_gymnasium` make one. The layout has `horizon` layers of decisions, and one more in front
+    if there is a root, which draws the start state (`has_root`). Below, S and A are the numbers of original states and
+    actions, H is the number of steps.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> swap_or_stay = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]
+        >>> world = hr.unroll(swap_or_stay, horizon=3, start=0, loss=[[0.5, 1.0], [0.0, 1.0]])
+        >>> world.state_of.tolist(), world.step_of.tolist()
+        ([0, 0, 1, 0, 1, -1], [0, 1, 1, 2, 2, 3])
     """
 
     cmdp: CMDP
+    """The world."""
     loss: FloatArray | None
-    """(rows,): in [0, 1]; 0 in the root."""
+    """(num_rows,): the losses, in [0, 1]; 0 in the root. None if no loss was given."""
     horizon: int
-    """H, the number of steps of the original process."""
+    """The number H of steps of the original process."""
     num_original_states: int
+    """The number S of states of the original process."""
     state_of: IntArray
-    """(states,): the original state; -1 for the root and the terminal state."""
+    """(num_states,): the original state; -1 for the root and the terminal state."""
     step_of: IntArray
-    """(states,): the step before which the state is reached; -1 for the root, H for the terminal state."""
+    """(num_states,): the step before which the state is reached; -1 for the root, H for the terminal state."""
     action_of: IntArray
-    """(rows,): the action that is carried out, another than the row's own where that is unavailable; -1 in the root."""
+    """(num_rows,): the action that is carried out, which differs from the row's own where that is unavailable; -1 in
+    the root."""
     is_copy: NDArray[np.bool_]
-    """(states,): whether the state stands for "ended in `state_of`", a copy that a table of rewards made."""
+    """(num_states,): whether the state means "the process has ended in `state_of`"."""
     default_table: FloatArray
-    """(1|H, S, A): uniform over the available actions; what `table` reports for states that were left out."""
+    """(1, S, A) or (H, S, A): uniform over the available actions. `table` reports this for states that were left
+    out."""
     scale: RewardScale | None = None
-    """How the losses came from rewards, if they did."""
+    """How the losses came from rewards; None if they did not."""
 
     def __repr__(self) -> str:
         original = brief.counted(self.num_original_states, "original state")
@@ -95,12 +118,17 @@ class Unrolled:
 
     @property
     def has_root(self) -> bool:
+        """Whether a layer in front draws the start state."""
         return bool(self.step_of[0] < 0)
 
     def policy(self, table: ArrayLike) -> FloatArray:
-        """(rows,) from action probabilities (S, A) or (H, S, A); the root's policy, of no effect, is uniform.
+        """Turn a `table` of action probabilities, (S, A) or (H, S, A), into a policy (num_rows,).
 
-        Probability on an unavailable action counts for the action that it stands for. Only reachable states are read.
+        Probability on an unavailable action counts for the action that replaces it. Only reachable states are read. The
+        root's policy has no effect and is uniform.
+
+        Raises:
+            InvalidInput: Names the first step and state whose probabilities do not sum to 1.
         """
         A = self.cmdp.layout.num_actions
         shape = (self.num_original_states, A)
@@ -121,7 +149,10 @@ class Unrolled:
         return np.concatenate((root, probabilities)).ravel()
 
     def table(self, policy: ArrayLike) -> FloatArray:
-        """(H, S, A) from a policy (rows,); aliases are added up, and states that were left out get `default_table`."""
+        """Turn a `policy` (num_rows,) into a table (H, S, A) of the original process.
+
+        Probabilities of actions that do the same are added up. States that were left out get `default_table`.
+        """
         pi = checked_policy(self.cmdp.layout, policy).reshape(-1, self.cmdp.layout.num_actions)
         real = self.action_of.reshape(pi.shape)
         inner = self._inner_states()
@@ -144,12 +175,21 @@ class Unrolled:
         overridden: bool = False,
         costs_count: bool = True,
     ) -> Episode:
-        """What happened in the original process, as a learner takes it.
+        """Turn what happened in the original process into an episode for a learner.
 
-        `states` are those before each of the n `actions`, and the one after the last; with n = H the latter may be left
-        out. `losses` (n,) and `costs` (n, m) are what each action led to. An episode with n < H was aborted, unless the
-        process has `ended` by itself in its last state: then it stays there, as the table says. The root, if there is
-        one, is added by itself. `overridden` and `costs_count` are those of `Episode`.
+        Args:
+            states: The original states before each of the n actions, and the one after the last, which may be left out
+                if n = H.
+            actions: The n actions.
+            losses: (n,) losses in [0, 1], one per action.
+            costs: (n, m) costs in [0, 1], or (n,) for one constraint; None without constraints.
+            ended: Whether the process has ended by itself in its last state and stays there; else an episode with n < H
+                was aborted.
+            overridden: Whether somebody else chose one or more of the actions.
+            costs_count: False for costs that are not to be trusted; see `Episode`.
+
+        Returns:
+            The episode, with the root added if there is one.
         """
         view, count = self.cmdp.view(), len(actions)
         if not 0 < count <= self.horizon or len(states) not in (count + 1, count + (count < self.horizon)):
@@ -203,12 +243,46 @@ def unroll(
     available: ArrayLike | None = None,
     support: Support = "known",
 ) -> Unrolled:
-    """The loop-free CMDP of a finite-horizon MDP with S states, A actions and H = `horizon` steps.
+    """Turn a finite-horizon MDP that may revisit its states into a CMDP with one layer per step.
 
-    `transitions`: (S, A, S), or (H, S, A, S) if they differ between steps; or a scipy.sparse matrix (S * A, S) with row
-    s * A + a, or a sequence of H of them. `start`: a state, or a distribution (S,), which adds a root. `loss` (S, A) or
-    (H, S, A) and mean `costs` (m, S, A) or (m, H, S, A), in [0, 1]. `thresholds` (m,). `absorbing`: states in which the
-    process has ended. `available` (S, A) or (H, S, A), bool: the other actions do what the first available one does.
+    A state (k, s) of the result means: the process is in s before step k. Every policy has the same expected loss and
+    costs before and after. Below, S and A are the numbers of states and actions, H is `horizon`, m the number of
+    constraints. If the tables are the same at all steps, the result knows that rows of the same state and action share
+    their laws.
+
+    Args:
+        transitions: (S, A, S) probabilities of next states, or (H, S, A, S) if they differ between steps; or a
+            scipy.sparse matrix (S * A, S) whose row s * A + a belongs to state s and action a, or a sequence of H of
+            them.
+        horizon: The number H of steps.
+        start: The start state, or a distribution (S,), which adds a layer in front that draws it.
+        loss: (S, A) or (H, S, A) losses in [0, 1]; None for a world without a loss of its own.
+        costs: (m, S, A) or (m, H, S, A) mean costs in [0, 1]; None without constraints.
+        cost_kind: "bernoulli" draws each cost as 0 or 1 with that mean, "deterministic" takes the mean itself.
+        thresholds: (m,) the most that an episode may cost in expectation.
+        constraint_names: (m,) names; None calls them "cost 1", "cost 2", ...
+        state_names: (S,) names of the states; None numbers them.
+        action_names: (A,) names of the actions; None for none.
+        absorbing: States in which the process has ended.
+        available: (S, A) or (H, S, A) booleans; an action that is not available does what the first available one does.
+            None makes all of them available.
+        support: "known" lets learners know which transitions are possible and leaves out states that no policy reaches;
+            "full" makes every state a possible successor, for learners that know nothing of the transitions.
+
+    Returns:
+        The CMDP, its loss, and where its states and rows come from.
+
+    Raises:
+        InvalidInput: If a shape is wrong, or if probabilities do not sum to 1.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> swap_or_stay = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]
+        >>> world = hr.unroll(swap_or_stay, horizon=3, start=0, loss=[[0.5, 1.0], [0.0, 1.0]])
+        >>> world.cmdp.layout
+        Layout(layers=(1, 2, 2, 1), actions=2, 10 of 16 triples)
+        >>> world.cmdp.state_labels
+        ('(0, 0)', '(1, 0)', '(1, 1)', '(2, 0)', '(2, 1)', 'end')
     """
     _one_of("support", support, ("known", "full"))
     _one_of("cost_kind", cost_kind, tuple(COST_KINDS))

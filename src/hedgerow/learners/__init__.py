@@ -1,4 +1,4 @@
-"""Learners: what one is (`protocol`), the families that ship with hedgerow, and the door for others.
+"""Learners: what one is (`protocol`), the families that ship with hedgerow, and how others join in.
 
     @hr.learners.register("greedy")
     class Greedy: ...                      # __init__(self, view, ...), plan(), observe(episode)

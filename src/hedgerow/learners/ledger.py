@@ -18,23 +18,35 @@ TRANSITION_SHARE = 4
 
 @dataclass(frozen=True, repr=False)
 class Promise:
-    """One line of the ledger."""
+    """One promise of a learner: what it says, how surely, and by which theorem.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> learner = hr.SVOPS(hr.catalogue.make("lower-bound-2").view(), episodes=100, delta=0.01)
+        >>> promise = learner.guarantees()["regret"]
+        >>> promise.holds, round(promise.probability, 6)
+        (True, 0.9)
+    """
 
     name: str
+    """What the promise is called, such as "safety" or "regret"."""
     statement: str
+    """What is promised, in one sentence."""
     probability: float
-    """At least this, over everything random; 0 if nothing is left of it"""
+    """The promise holds with at least this probability, over everything random; 0 if nothing is left of it."""
     source: str
-    """Theorem or lemma of the paper"""
+    """The theorem or lemma that proves it."""
     void_because: str = ""
-    """Why it does not hold, or the empty string"""
+    """Why it does not hold under the present switches; the empty string if it holds."""
 
     @property
     def holds(self) -> bool:
+        """Whether nothing makes the promise void."""
         return not self.void_because
 
     @property
     def status(self) -> str:
+        """The word "holds", or "void" with the reason."""
         return "holds" if self.holds else f"void: {self.void_because}"
 
     def __repr__(self) -> str:
@@ -48,12 +60,26 @@ class Promise:
 
 @dataclass(frozen=True, repr=False)
 class Ledger:
-    """All promises of a learner, in the order of what rests on what: `for promise in ledger`, `ledger["safety"]`."""
+    """All promises of a learner, in the order in which they build on each other.
+
+    Iterate over it, or ask by name: `ledger["safety"]`. A promise that is void says why. Probabilities count multiples
+    of delta: all confidence sets hold the truth in all episodes with probability 1 - 5 delta, of which 4 delta belong
+    to the transitions and are saved where these are known.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> learner = hr.SVOPS(hr.catalogue.make("lower-bound-2").view(), episodes=100, delta=0.01)
+        >>> ledger = learner.guarantees()
+        >>> [promise.name for promise in ledger], "safety" in ledger
+        (['confidence', 'feasibility', 'violation', 'regret'], False)
+    """
 
     learner: str
+    """The name of the learner."""
     promises: tuple[Promise, ...]
+    """The promises."""
     rests_on: tuple[str, ...] = ()
-    """What the learner was told and takes as true: where it is not, nothing is promised, and nothing will tell"""
+    """What the learner was told and takes as true. Where it is false nothing is promised, and no error will say so."""
 
     def __getitem__(self, name: str) -> Promise:
         for promise in self.promises:

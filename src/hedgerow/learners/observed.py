@@ -28,7 +28,21 @@ from hedgerow.model.view import View
 
 
 class Observed:
-    """Counts and bounds of all rows and triples; `Statistics` makes plans of them and documents the arguments."""
+    """Counts and bounds of all rows and triples: the base of `Statistics`, which documents its arguments.
+
+    Args:
+        view: What is known of the world.
+        episodes: The number of episodes that the bounds must hold for, or None.
+        delta: How unsure the bounds may be, in (0, 1).
+        radii: "tight", "paper", "anytime" or "kt".
+        confidence_scale: Factor on all radii, in (0, 1].
+        transitions: (num_triples,) probabilities of next states, if they are known.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.Statistics(hr.catalogue.make("lower-bound-2").view(), episodes=100, delta=0.05)
+        Statistics(Layout(layers=(1, 1), actions=2, full support), 0 of 100 episodes, radii='tight')
+    """
 
     def __init__(
         self,
@@ -41,7 +55,7 @@ class Observed:
         transitions: ArrayLike | None = None,
     ) -> None:
         if not isinstance(view, View):
-            raise InvalidInput(f"statistics are kept of a view, such as world.view(), not of {kind_of(view)}")
+            raise InvalidInput(f"Statistics are built on a view, such as world.view(), not on {kind_of(view)}")
         self.view, self.layout = view, view.layout
         self.episodes = None if episodes is None else num_episodes(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
@@ -61,7 +75,11 @@ class Observed:
     # What was seen ---------------------------------------------------------------------------------------------------
 
     def add(self, episode: Episode) -> None:
-        """Count the steps of an episode."""
+        """Count the steps of `episode`.
+
+        Raises:
+            InvalidInput: If the episode belongs to another world, or if all `episodes` have been added.
+        """
         if not isinstance(episode, Episode):
             raise InvalidInput(
                 f"add takes an Episode, such as hr.Episode(view, rows, losses, costs), not {kind_of(episode)}"
@@ -70,8 +88,8 @@ class Observed:
             raise InvalidInput("the episode belongs to another world: its layout or its number of constraints differs")
         if self.episodes is not None and self._added >= self.episodes:
             raise InvalidInput(
-                f"the radii were made for {self.episodes} episodes, and so many were added; make statistics for more, "
-                f"or use radii={WITHOUT_HORIZON[0]!r} with episodes=None"
+                f"the radii were made for {self.episodes} episodes, and all of them were added; make Statistics "
+                f"for more, or use radii={WITHOUT_HORIZON[0]!r} with episodes=None"
             )
         seen = np.column_stack((episode.costs, episode.losses))
         rows = episode.rows.copy()  # kernels are compiled for writable arrays
@@ -83,9 +101,10 @@ class Observed:
         self._added += 1
 
     def doubled(self) -> bool:
-        """Whether the visits of some pair have doubled since the last True, or gone from 0 to 1; True at first.
+        """Whether the visits of some pair have doubled since the last True, or gone from 0 to 1.
 
-        A run of T episodes has at most num_rows * (log2(T) + 1) + 1 answers True.
+        The first answer is True. A run of T episodes has at most num_rows * (log2(T) + 1) + 1 answers True, so it is a
+        good moment to plan anew.
         """
         visits, then = self._counts.num_visits, self._visits_then
         if then is not None and not np.any(visits >= np.maximum(2 * then, 1)):
@@ -95,54 +114,57 @@ class Observed:
 
     @property
     def num_episodes(self) -> int:
-        """How many episodes were added."""
+        """The number of episodes added so far."""
         return self._added
 
     @property
     def visits(self) -> IntArray:
-        """(num_rows,): N, episodes that visited the row"""
+        """(num_rows,): how many episodes visited each row; N in the paper."""
         return frozen(self._counts.num_visits)
 
     @property
     def moves(self) -> IntArray:
-        """(num_triples,): M, episodes that went on to the successor"""
+        """(num_triples,): how many episodes went on to each successor; M in the paper."""
         return frozen(self._counts.num_moves)
 
     @property
     def cost_sums(self) -> FloatArray:
-        """(num_rows, m): summed costs"""
+        """(num_rows, m): the sums of observed costs."""
         return frozen(self._counts.cost_sums[:, :-1])
 
     @property
     def loss_sums(self) -> FloatArray:
-        """(num_rows,): summed losses"""
+        """(num_rows,): the sums of observed losses."""
         return frozen(self._counts.cost_sums[:, -1])
 
     @property
     def mean_costs(self) -> FloatArray:
-        """(num_rows, m): mean costs, 0 in rows without visits"""
+        """(num_rows, m): the mean observed costs, 0 in rows without visits."""
         return frozen(self._counts.cost_sums[:, :-1] / np.maximum(1, self._counts.num_costs)[:, None])
 
     @property
     def mean_loss(self) -> FloatArray:
-        """(num_rows,): mean losses, 0 in rows without visits"""
+        """(num_rows,): the mean observed losses, 0 in rows without visits."""
         return frozen(self._counts.cost_sums[:, -1] / np.maximum(1, self._counts.num_costs))
 
     @property
     def mean_transitions(self) -> FloatArray:
-        """(num_triples,): M / N, 0 in rows without visits"""
+        """(num_triples,): the observed frequencies of next states, 0 in rows without visits."""
         return frozen(self._counts.num_moves / np.maximum(1, self._counts.num_visits)[self.layout.row_of_triple])
 
     # Radii and boxes -------------------------------------------------------------------------------------------------
 
     @property
     def cost_radius(self) -> FloatArray:
-        """(num_rows,): xi, of each cost and of the loss"""
+        """(num_rows,): how far each mean cost and the mean loss may be off; xi in the paper."""
         return frozen(self._boxes.xi)
 
     @property
     def transition_radius(self) -> FloatArray:
-        """(num_triples,): epsilon, at most 1; 0 where the transitions are known or a row has one successor"""
+        """(num_triples,): how far each frequency may be off, at most 1; epsilon in the paper.
+
+        It is 0 where the transitions are known or a row has one successor.
+        """
         layout, visits = self.layout, self._counts.num_visits[self.layout.row_of_triple]
         radii = [
             min(1.0, transition_radius(self._rule.radii, float(p), int(n)))
@@ -153,32 +175,32 @@ class Observed:
 
     @property
     def lower(self) -> FloatArray:
-        """(num_triples,): lo, the lower bounds of the transitions"""
+        """(num_triples,): lower bounds of the transition probabilities."""
         return frozen(self._boxes.lower)
 
     @property
     def upper(self) -> FloatArray:
-        """(num_triples,): hi, the upper bounds of the transitions"""
+        """(num_triples,): upper bounds of the transition probabilities."""
         return frozen(self._boxes.upper)
 
     @property
     def cost_lower(self) -> FloatArray:
-        """(num_rows, m): LCB of the mean costs, in [0, 1]"""
+        """(num_rows, m): lower bounds of the mean costs, in [0, 1]."""
         return frozen(self._boxes.cost_lower[:, :-1])
 
     @property
     def cost_upper(self) -> FloatArray:
-        """(num_rows, m): UCB of the mean costs, in [0, 1]"""
+        """(num_rows, m): upper bounds of the mean costs, in [0, 1]."""
         return frozen(self._boxes.cost_upper[:, :-1])
 
     @property
     def loss_lower(self) -> FloatArray:
-        """(num_rows,): LCB of the mean loss, in [0, 1]"""
+        """(num_rows,): lower bounds of the mean loss, in [0, 1]."""
         return frozen(self._boxes.cost_lower[:, -1])
 
     @property
     def loss_upper(self) -> FloatArray:
-        """(num_rows,): UCB of the mean loss, in [0, 1]"""
+        """(num_rows,): upper bounds of the mean loss, in [0, 1]."""
         return frozen(self._boxes.cost_upper[:, -1])
 
     @property
@@ -193,7 +215,7 @@ class Observed:
     # Files -----------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Arrays by name: all that is needed to go on; `restored` takes them back."""
+        """Return arrays by name: all that is needed to continue; `restored` takes them back."""
         counts = self._counts
         arrays: dict[str, NDArray[Any]] = {
             "radii": np.array(self.radii.kind),
@@ -211,9 +233,13 @@ class Observed:
 
     @classmethod
     def restored(cls, view: View, state: Mapping[str, NDArray[Any]]) -> Self:
-        """The statistics whose `state()` this was, on the same view; arrays that cannot be one are refused."""
+        """Return the statistics on `view` whose `state()` was `state`.
+
+        Raises:
+            InvalidInput: If the arrays cannot be such a state.
+        """
         if not isinstance(view, View):
-            raise InvalidInput(f"statistics are kept of a view, such as world.view(), not of {kind_of(view)}")
+            raise InvalidInput(f"Statistics are built on a view, such as world.view(), not on {kind_of(view)}")
         found = checked_state(view.layout, view.num_constraints + 1, state)
         if found.transitions is not None:
             view = view.knowing(transitions=found.transitions)

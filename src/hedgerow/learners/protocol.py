@@ -43,17 +43,32 @@ COMMON_COLUMNS = frozenset(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """What to play in one episode, from its first step to its last.
+    """What a learner will play in one episode, from its first step to its last.
 
-    `Plan(policy)` is enough for a learner that plays a policy; `Plan(mixture, mixture.draw(rng))` for one with a coin.
+    `Plan(policy)` is enough for a learner that plays a policy. A learner that chooses at random among policies returns
+    `Plan(mixture, mixture.draw(rng))`: the mixture is scored, the drawn policy is played.
+
+    Raises:
+        InvalidInput: If a mixture comes without the policy that was drawn, if their layouts differ, or if a note is not
+            a number.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> layout = hr.Layout((1, 1), num_actions=2)
+        >>> waiting, going = hr.Policy(layout, [1.0, 0.0]), hr.Policy(layout, [0.0, 1.0])
+        >>> coin = hr.Mixture((0.5, waiting), (0.5, going))
+        >>> plan = hr.Plan(coin, coin.draw(np.random.default_rng(0)), notes={"temperature": 0.5})
+        >>> plan.policy is going, dict(plan.notes)
+        (True, {'temperature': 0.5})
     """
 
     mixture: Policy | Mixture
-    """Before the coin: this is scored"""
+    """The policy or mixture before the random choice: losses, costs and safety are those of the mixture."""
     policy: Policy = None  # type: ignore[assignment]  # filled in below where the mixture is a policy
-    """What the coin chose: play it to the end of the episode"""
+    """The policy that was drawn, to be played to the end of the episode; may be left out if `mixture` is a policy."""
     notes: Mapping[str, float] = field(default_factory=dict)
-    """What else is worth keeping of this episode, by name: `mixing_weight`, `bound_0`, ... Columns of the results."""
+    """Numbers worth keeping of this episode, by name, such as `mixing_weight`. They become columns of results."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.mixture, Policy | Mixture):
@@ -84,7 +99,7 @@ def _checked_notes(notes: Mapping[str, float]) -> dict[str, float]:
     checked = {}
     for name, value in dict(notes).items():
         if not isinstance(name, str) or not name.isidentifier():
-            raise InvalidInput(f"a note is called by a word of letters, digits and _, not {name!r}")
+            raise InvalidInput(f"the name of a note is a word of letters, digits and _, not {name!r}")
         try:
             checked[name] = float(value)
         except (TypeError, ValueError) as error:
@@ -101,53 +116,117 @@ def check_note_names(notes: Mapping[str, float]) -> None:
 
 @runtime_checkable
 class Learner(Protocol):
-    """Anybody who plans and observes, in turn."""
+    """What a simulation needs of a learner: a view, `plan` and `observe`, called in turn.
+
+    Any object with these will do. A learner that declares `feedback = "full"` finds the losses and costs of all pairs
+    in `episode.all_losses` and `episode.all_costs`. Further abilities are small protocols of their own: `guarantees()`,
+    `state()` and `restored(...)` for files, and `episodes`.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> class Cautious:
+        ...     def __init__(self, view):
+        ...         self.view = view
+        ...
+        ...     def plan(self):
+        ...         return hr.Plan(hr.Policy.uniform(self.view))
+        ...
+        ...     def observe(self, episode):
+        ...         pass
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, Cautious(world.view()), episodes=10)
+        >>> float(run.loss[-1])
+        7.5
+    """
 
     view: View
+    """What the learner knows of the world."""
 
     def plan(self) -> Plan:
-        """What to play next. Each plan is followed by one `observe`."""
+        """Choose what to play next. Each plan is followed by one `observe`."""
 
     def observe(self, episode: Episode) -> None:
-        """What happened when the policy of the plan was played."""
+        """Learn from `episode`: what happened when the policy of the plan was played."""
 
 
 @runtime_checkable
 class Promising(Protocol):
-    """A learner with guarantees."""
+    """A learner that makes promises.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> from hedgerow.learners.protocol import Promising
+        >>> isinstance(hr.SVOPS(hr.catalogue.make("lower-bound-2").view(), 10, 0.05), Promising)
+        True
+    """
 
     def guarantees(self) -> Ledger:
-        """What is promised under the present switches."""
+        """Return what is promised under the present switches."""
 
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A learner that can be written down between two episodes, and go on elsewhere as if nothing had happened."""
+    """A learner that can be saved between two episodes and continue elsewhere as if nothing had happened.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> from hedgerow.learners.protocol import Resumable
+        >>> class Counting:
+        ...     def __init__(self, view, count=0):
+        ...         self.view, self.count = view, count
+        ...
+        ...     def state(self):
+        ...         return {"count": self.count}
+        ...
+        ...     @classmethod
+        ...     def restored(cls, view, state):
+        ...         return cls(view, int(state["count"]))
+        >>> isinstance(Counting(None), Resumable)
+        True
+    """
 
     def state(self) -> Mapping[str, ArrayLike]:
-        """Arrays and numbers by name: all that is needed to go on."""
+        """Return arrays and numbers by name: all that is needed to continue."""
 
     @classmethod
     def restored(cls, view: View, state: Mapping[str, NDArray[Any]]) -> Resumable:
-        """The learner whose `state()` this was."""
+        """Return the learner on `view` whose `state()` was `state`."""
 
 
 @runtime_checkable
 class Limited(Protocol):
-    """A learner made for so many episodes; None for as many as one likes."""
+    """A learner that was made for a certain number of episodes.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> from hedgerow.learners.protocol import Limited
+        >>> learner = hr.SVOPS(hr.catalogue.make("lower-bound-2").view(), episodes=10, delta=0.05)
+        >>> isinstance(learner, Limited), learner.episodes
+        (True, 10)
+    """
 
     episodes: int | None
+    """The number of episodes; None for any number."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SafePolicy:
-    """A policy that is known to be safe, with upper bounds of its expected costs (m,).
+    """A policy that is known to be safe, with upper bounds of its costs: the baseline of S-OPS.
 
-    Whatever has `.policy` and `.costs`, such as `hr.offline.slater(world)`, serves as well.
+    Anything that has `.policy` and `.costs`, such as `hr.offline.slater(world)`, serves as well.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> baseline = hr.SafePolicy(hr.Policy(view, [[0.0, 1.0]]), costs=[0.25])
+        >>> hr.SOPS(view, episodes=1000, delta=0.05, baseline=baseline).baseline_costs.tolist()
+        [0.25]
     """
 
     policy: FloatArray | Policy
+    """The policy, as a `Policy`, an array (num_rows,), or a table (states, actions)."""
     costs: FloatArray
+    """(m,): upper bounds of its expected costs."""
 
     def __repr__(self) -> str:
         from hedgerow import brief

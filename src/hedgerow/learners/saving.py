@@ -22,10 +22,29 @@ FILE_KIND, FILE_VERSION = "own-learner", 1
 
 
 def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a learner into one data file, atomically; `hr.load` reads it.
+    """Write a learner to one data file, atomically; `hr.load` reads it.
 
-    One of hedgerow's own is written between any two calls. One of your own needs `state()` and `restored(view, state)`,
-    and is written between two episodes.
+    The shipped learners can be saved between any two calls. A learner of your own needs `state()` and `restored(view,
+    state)`, and is saved between two episodes. A file holds data and the name of the class, never code: import or
+    register the class before you load it.
+
+    Args:
+        learner: The learner.
+        path: The file; `.npz` is the usual ending.
+        overwrite: Whether an existing file may be replaced.
+
+    Raises:
+        InvalidInput: If the learner has no `state()` and `restored(...)`, if its state is not made of numbers, or if
+            the file exists and `overwrite` is False.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> learner = hr.SVOPS(hr.catalogue.make("lower-bound-2").view(), episodes=10, delta=0.05)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hr.save(learner, f"{folder}/learner.npz")
+        ...     hr.load(f"{folder}/learner.npz")
+        SVOPS(Layout(layers=(1, 1), actions=2, full support), episode 0 of 10, preset='paper')
     """
     own = getattr(learner, "save", None)
     if callable(own):

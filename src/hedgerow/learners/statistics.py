@@ -48,15 +48,25 @@ TOL_MULTIPLIER = 1e-7
 
 
 class Planned(NamedTuple):
-    """What a plan was computed to do, under the transitions that it chose from the boxes."""
+    """What a plan of `Statistics` was computed to do, under the transitions that it chose from the boxes.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> seen = hr.Statistics(hr.catalogue.make("lower-bound-2").view(), episodes=100, delta=0.05)
+        >>> policy = seen.optimistic_plan()
+        >>> seen.planned.policy is policy, seen.planned.raised
+        (True, 0.0)
+    """
 
     policy: Policy
+    """The policy."""
     value: float
-    """Its loss by the lower bounds of the loss: at most the optimum, on the clean event, for an optimistic plan"""
+    """Its loss by the lower bounds of the mean loss. For an optimistic plan it is at most the optimum of the world,
+    while the confidence sets hold the truth."""
     costs: FloatArray
-    """(m,): its costs by the bounds that the plan used"""
+    """(m,): its costs by the bounds that the plan used."""
     raised: float
-    """By how much all thresholds were raised, because no policy could meet them; else 0"""
+    """How far all thresholds were raised because no policy could meet them; else 0."""
 
     def __repr__(self) -> str:
         parts = f"value={self.value:.6g}", f"costs={brief.numbers(self.costs)}", f"raised={self.raised:.4g}"
@@ -64,22 +74,48 @@ class Planned(NamedTuple):
 
 
 class Statistics(Observed):
-    """What a learner has seen of a world, and what follows from it; see the module's text.
+    """Counts and confidence bounds for a learner of your own, and plans made of them.
 
-    `episodes` is the number of episodes that the radii are made for; `anytime` radii also take None. A
-    `confidence_scale` below 1 makes all radii smaller and voids every promise. `transitions` (num_triples,) are
-    given if they are known.
+    Add each episode that was played; read the bounds, or ask for a plan. With probability 1 - 5 delta all transitions
+    lie between `lower` and `upper` and all mean costs between `cost_lower` and `cost_upper`, in every episode and
+    whatever the losses are. The mean loss lies between its bounds as well if losses are independent draws around a
+    mean; against an adversary its bounds promise nothing. Of the probability, delta is spent on costs and loss, 4 delta
+    on transitions.
+
+    Aborted episodes count with the steps that they have, and so do overridden ones: who chose an action does not change
+    what it does. The bounds still hold, unless a step was left out because of what it showed.
+
+    Args:
+        view: What is known of the world: `world.view()`.
+        episodes: The number of episodes that the bounds must hold for; None only for radii="anytime" and "kt".
+        delta: How unsure the bounds may be, in (0, 1).
+        radii: "tight", "paper", "anytime" or "kt"; the last two need no number of episodes.
+        confidence_scale: Factor on all radii, in (0, 1]. Below 1 nothing is promised.
+        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
+
+    Raises:
+        InvalidInput: If an argument is wrong.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> seen = hr.Statistics(view, episodes=1000, delta=0.05)
+        >>> seen.add(hr.Episode(view, [("home", "go")], losses=[0.25], costs=[1.0]))
+        >>> seen.visits.tolist(), seen.mean_costs.ravel().tolist()
+        ([0, 1], [0.0, 1.0])
     """
 
     planned: Planned | None = None
-    """The last plan that was computed."""
+    """What the last plan was computed to do; None before the first one."""
     _columns: Columns | None = None
 
     def optimistic_plan(self) -> Policy:
-        """The policy of min LCB loss with LCB costs <= thresholds over all occupancies in the boxes (OptCMDP).
+        """Compute the policy of least loss that may be feasible, with optimistic bounds (OptCMDP).
 
-        On the clean event there is one, and its value `planned.value` is at most the optimum of the world. Where
-        there is none, all thresholds are raised by the least number that lets one in: `planned.raised`.
+        It minimises the lower bounds of the loss, over all transitions in the boxes, with the lower bounds of the costs
+        below the thresholds. While the bounds hold, there is such a policy, and `planned.value` is at most the optimum
+        of the world. Where there is none, all thresholds are raised by the least number that lets one in:
+        `planned.raised`.
         """
         program, costs = box_program(self.layout, self._boxes.lower, self._boxes.upper), self.cost_lower
         alpha, raised = self.view.thresholds, 0.0
@@ -93,12 +129,15 @@ class Statistics(Observed):
         return self._plan(answer, costs, raised)
 
     def pessimistic_plan(self) -> Policy:
-        """A policy that keeps the thresholds for all transitions in the boxes and all costs within their bounds.
+        """Compute a policy that keeps the thresholds for all transitions and costs within their bounds.
 
-        It minimises the LCB loss with costs UCB + (L - k - 1) min(1, sum (hi - lo) / 2) in layer k, over all
-        occupancies in the boxes: what the transitions may add to the costs that follow is paid for in advance
-        (DOPE, Bura et al. 2022). On the clean event it is safe, whatever the losses. Before much is known no policy
-        is: then `InfeasibleError` says by how much the thresholds are missed.
+        It minimises the lower bounds of the loss with the upper bounds of the costs, to which it adds in advance what
+        uncertain transitions may add to the costs that follow (DOPE, Bura et al. 2022). While the bounds hold it is
+        safe, whatever the losses.
+
+        Raises:
+            InfeasibleError: If no policy is known to be safe yet; the message says by how much the thresholds are
+                missed.
         """
         program, costs = box_program(self.layout, self._boxes.lower, self._boxes.upper), self._pessimistic_costs()
         answer = least_loss_in_boxes(program, self.loss_lower, costs, self.view.thresholds)
@@ -107,10 +146,19 @@ class Statistics(Observed):
         return self._plan(answer, costs, 0.0)
 
     def robust_cost(self, policy: Policy | ArrayLike) -> FloatArray:
-        """(m,): the largest expected costs of a policy over all transitions in the boxes, with the UCB costs.
+        """Compute the largest expected costs that a policy can have within the bounds.
 
-        One backward pass per constraint, which is exact for a Markov policy. A mixture has no such recursion: the
-        weighted average of its policies' costs is an upper bound.
+        It is one backward pass per constraint, which is exact for a policy. For a mixture, take the weighted average of
+        its policies, which is an upper bound.
+
+        Args:
+            policy: A `Policy`, an array (num_rows,), or a table (states, actions).
+
+        Returns:
+            (m,) costs.
+
+        Raises:
+            InvalidInput: If `policy` is a mixture, or belongs to another layout.
         """
         if isinstance(policy, Mixture):
             raise InvalidInput(

@@ -34,11 +34,46 @@ _META_ENTRIES = {"cost_kind", *META}
 
 
 class CMDP:
-    """A validated, immutable constrained MDP.
+    """A constrained Markov decision process with layers: the world that learners play in.
 
-    `transitions` (num_triples,) are P(x'|x,a) in the layout's order; `costs` a distribution over matrices (m, rows);
-    `thresholds` (m,) in [0, L]. Names of constraints, states and actions are optional, and so is what learners are
-    told of the world beyond its layout: `knowledge`, see `View.knowing`, has to be true.
+    An episode starts in the only state of the first layer, takes one action per layer, and ends in the only state of
+    the last layer. Each step moves to a state of the next layer. The world fixes how states follow each other and how
+    costs are drawn. Losses are not part of it, because an adversary chooses them (`hr.losses`). Objects never change.
+
+    A *row* is a pair (state, action), a *triple* is (state, action, next state); `Layout` says in which order arrays
+    hold them. There are m constraints, and an episode has L = `layout.steps` steps.
+
+    Args:
+        layout: The layers, the actions, and which state can follow which.
+        transitions: (num_triples,) probabilities of the next state; those of each row sum to 1. Use
+            `layout.join_triples` to make this array from one table per layer.
+        costs: How costs are drawn, such as `BernoulliCosts(means)`; None for a world without constraints.
+        thresholds: (m,) numbers in [0, L]: the most that an episode may cost in expectation, one per constraint.
+        constraint_names: (m,) names; None calls them "cost 1", "cost 2", ...
+        state_labels: (num_states,) names of the states; None keeps those of the layout, if it has any.
+        action_labels: (num_actions,) names of the actions; None keeps those of the layout, if it has any.
+        knowledge: What learners are told about this world besides its layout and thresholds, as a `Knowledge` or as a
+            mapping with the parameters of `View.knowing`. It must be true. None tells them nothing.
+
+    Raises:
+        InvalidInput: If a shape or a number is wrong, if the probabilities of a row do not sum to 1, or if the
+            knowledge is not true of this world.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> layout = hr.Layout((1, 2, 1), num_actions=2)
+        >>> slow_or_fast = [0.5, 0.5, 0.0, 1.0]           # from the start: two actions, two next states each
+        >>> world = hr.CMDP(
+        ...     layout,
+        ...     transitions=slow_or_fast + [1.0, 1.0, 1.0, 1.0],
+        ...     costs=hr.BernoulliCosts([[0.0, 0.5, 0.0, 0.0, 0.0, 1.0]]),
+        ...     thresholds=[0.5],
+        ...     constraint_names=["accidents"],
+        ... )
+        >>> world
+        CMDP(Layout(layers=(1, 2, 1), actions=2, full support), constraints=['accidents'], costs=bernoulli)
+        >>> hr.occupancy.evaluate(world, hr.Policy.uniform(world)).costs.tolist()
+        [0.625]
     """
 
     def __init__(
@@ -73,41 +108,54 @@ class CMDP:
 
     @property
     def state_labels(self) -> tuple[str, ...] | None:
+        """(num_states,): the names of the states, or None."""
         return self.layout.state_labels
 
     @property
     def action_labels(self) -> tuple[str, ...] | None:
+        """(num_actions,): the names of the actions, or None."""
         return self.layout.action_labels
 
     @property
     def num_constraints(self) -> int:
+        """The number m of constraints."""
         return self.costs.num_constraints
 
     @property
     def mean_costs(self) -> FloatArray:
-        """(m, rows): bar G."""
+        """(m, num_rows): the expected costs. The paper calls them bar G."""
         return self.costs.means
 
     def view(self) -> View:
-        """What a learner may know of this world."""
+        """Return what a learner may know of this world.
+
+        That is its layout, its thresholds, its names and its declared knowledge, never the transitions or the costs.
+        """
         return View(self.layout, self.thresholds, self.constraint_names, knowledge=self.knowledge)
 
     def with_knowledge(self, knowledge: Knowledge | Mapping[str, Any] | None) -> CMDP:
-        """The same world, of which learners are told this and nothing else."""
+        """Return the same world, about which learners are told `knowledge` and nothing else."""
         return self._changed(knowledge=knowledge)
 
     def play(self, policy: Any, rng: Generator, loss: ArrayLike | None = None) -> Episode:
-        """An episode of `policy`, drawn from the one generator: a CMDP is an environment like any other.
+        """Play one episode: a CMDP is an environment (`hr.Environment`) like any other.
 
-        `loss` (num_rows,) says what was lost on the way; without it, nothing. A simulation draws actions, next states
-        and costs from streams of their own instead.
+        Simulations draw actions, next states and costs from separate streams instead, so that runs can be compared.
+
+        Args:
+            policy: What to play: a `Policy`, or its action probabilities.
+            rng: The generator from which actions, next states and costs are drawn.
+            loss: (num_rows,) losses in [0, 1], or a table (states, actions); None for an episode without losses.
+
+        Returns:
+            The episode.
         """
         # By name: who plays is further along the way of the data, and nothing here may depend on it.
         episode: Episode = import_module("hedgerow.environments.player").played(self, policy, rng, loss)
         return episode
 
     def with_thresholds(self, thresholds: ArrayLike) -> CMDP:
-        """The same world under other thresholds."""
+        """Return the same world with other `thresholds` (m,)."""
         return self._changed(thresholds=thresholds)
 
     def _changed(self, **changes: Any) -> CMDP:
@@ -138,7 +186,7 @@ class CMDP:
         return meta, arrays
 
     def to_bytes(self) -> bytes:
-        """The content of the file that `save` writes."""
+        """Return the content of the file that `save` writes."""
         return files.pack(FILE_KIND, FILE_VERSION, *self._content())
 
     @property
@@ -147,20 +195,34 @@ class CMDP:
         return files.content_hash(FILE_KIND, FILE_VERSION, *self._content())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write one data file, atomically."""
+        """Write the world to one data file, atomically.
+
+        Args:
+            path: The file; `.npz` is the usual ending.
+            overwrite: Whether an existing file may be replaced.
+
+        Raises:
+            InvalidInput: If the file exists and `overwrite` is False, or if its folder does not exist.
+        """
         files.save(path, self.to_bytes(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CMDP:
-        """Read what `save` wrote; a damaged or foreign file is refused."""
+        """Read the world that `save` wrote to `path`; `hr.load` does the same for every kind of file.
+
+        Raises:
+            FileFormatError: If the file is damaged or is not a world.
+        """
         return cls.from_file(files.load(path, FILE_KIND), str(path))
 
     @classmethod
     def from_bytes(cls, blob: bytes, source: str = "data") -> CMDP:
+        """Read a world from the bytes `blob` of its file; `source` names the data in error messages."""
         return cls.from_file(files.unpack(blob, FILE_KIND, source), source)
 
     @classmethod
     def from_file(cls, file: files.DataFile, source: str = "data") -> CMDP:
+        """Read a world from an unpacked data file `file`; `source` names the data in error messages."""
         if file.version != FILE_VERSION:
             raise FileFormatError(
                 f"{source} has schema version {file.version}; this release reads version {FILE_VERSION}"

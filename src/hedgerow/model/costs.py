@@ -22,10 +22,33 @@ TOL_PROBABILITY = 1e-10
 
 
 class CostDistribution(ABC):
-    """A distribution over cost matrices (m, rows) in [0, 1]. Immutable."""
+    """A distribution over cost matrices of shape (m, num_rows) with entries in [0, 1].
+
+    Each episode draws one matrix. Entry (i, row) is what constraint i costs if the episode visits that pair of state
+    and action. Use one of the ready classes (`BernoulliCosts`, `DeterministicCosts`, `BetaCosts`, `EmpiricalCosts`), or
+    derive your own: set `means` in the constructor and write `sample` and `arrays`. `@hr.costs.register(name)` gives it
+    a name that experiments and files can use. Objects never change.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> class HalfOrNothing(hr.CostDistribution):
+        ...     def __init__(self, chances):
+        ...         self.chances = np.asarray(chances, dtype=float)
+        ...         self.means = 0.5 * self.chances
+        ...
+        ...     def sample(self, rng):
+        ...         return 0.5 * (rng.random(self.means.shape) < self.chances)
+        ...
+        ...     def arrays(self):
+        ...         return {"chances": self.chances}
+        >>> costs = HalfOrNothing([[0.5, 1.0]])
+        >>> costs.means.tolist(), costs.num_constraints, costs.num_rows
+        ([[0.25, 0.5]], 1, 2)
+    """
 
     means: FloatArray
-    """(m, rows): the expected costs, the paper's bar G (transposed)."""
+    """(m, num_rows): the expected costs. The paper calls them bar G (transposed)."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -37,24 +60,26 @@ class CostDistribution(ABC):
 
     @property
     def kind(self) -> str:
-        """How files call this distribution: the name that it is registered by, or else `module:Name`."""
+        """The name of this distribution in files: the name it is registered by, or else `module:Name`."""
         return kinds.name_of(type(self))
 
     @property
     def num_constraints(self) -> int:
+        """The number m of constraints."""
         return int(self.means.shape[0])
 
     @property
     def num_rows(self) -> int:
+        """The number of rows, which are pairs of a state and an action."""
         return int(self.means.shape[1])
 
     @abstractmethod
     def sample(self, rng: Generator) -> FloatArray:
-        """The cost matrix (m, rows) of one episode."""
+        """Draw the cost matrix (m, num_rows) of one episode from the generator `rng`."""
 
     @abstractmethod
     def arrays(self) -> dict[str, FloatArray]:
-        """The constructor's arguments by name: all there is to store."""
+        """Return the constructor's arguments by name: everything that a file has to store."""
 
     def __repr__(self) -> str:
         from hedgerow import brief
@@ -64,7 +89,21 @@ class CostDistribution(ABC):
 
 
 class BernoulliCosts(CostDistribution):
-    """Independent entries: 1 with probability `means`, else 0."""
+    """Independent costs: each entry is 1 with the probability that `means` gives it, and else 0.
+
+    Args:
+        means: (m, num_rows) array of probabilities in [0, 1].
+
+    Raises:
+        InvalidInput: If `means` is not a two-dimensional array of numbers in [0, 1].
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> costs = hr.BernoulliCosts([[0.0, 0.5, 1.0]])
+        >>> costs.sample(np.random.default_rng(0)).tolist()
+        [[0.0, 1.0, 1.0]]
+    """
 
     def __init__(self, means: ArrayLike) -> None:
         self.means = _matrix("cost means", means, 0.0, 1.0)
@@ -77,7 +116,19 @@ class BernoulliCosts(CostDistribution):
 
 
 class DeterministicCosts(CostDistribution):
-    """The same matrix in every episode."""
+    """Costs without chance: the same matrix in every episode.
+
+    Args:
+        values: (m, num_rows) array of costs in [0, 1].
+
+    Raises:
+        InvalidInput: If `values` is not a two-dimensional array of numbers in [0, 1].
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.DeterministicCosts([[0.0, 0.25]]).means.tolist()
+        [[0.0, 0.25]]
+    """
 
     def __init__(self, values: ArrayLike) -> None:
         self.means = _matrix("cost values", values, 0.0, 1.0)
@@ -90,7 +141,20 @@ class DeterministicCosts(CostDistribution):
 
 
 class BetaCosts(CostDistribution):
-    """Independent Beta(a, b) entries."""
+    """Independent costs with Beta distributions: entry (i, row) follows Beta(a[i, row], b[i, row]).
+
+    Args:
+        a: (m, num_rows) array of first parameters, each from 0.001 to 1e9.
+        b: (m, num_rows) array of second parameters, each from 0.001 to 1e9.
+
+    Raises:
+        InvalidInput: If the arrays differ in shape, or if an entry is out of range.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.BetaCosts(a=[[1.0, 3.0]], b=[[1.0, 1.0]]).means.tolist()
+        [[0.5, 0.75]]
+    """
 
     _SMALLEST, _LARGEST = 1e-3, 1e9  # outside, the generator's own accuracy suffers
 
@@ -109,7 +173,23 @@ class BetaCosts(CostDistribution):
 
 
 class EmpiricalCosts(CostDistribution):
-    """One of finitely many matrices (so entries may depend on each other), e.g. recorded episodes."""
+    """Costs drawn from a list of matrices, such as recorded episodes.
+
+    An episode gets one whole matrix. Costs of different rows and constraints may therefore depend on each other.
+
+    Args:
+        table: (s, m, num_rows) array: the s matrices, with entries in [0, 1].
+        probabilities: (s,) probabilities of the matrices, which sum to 1; None makes all of them equally likely.
+
+    Raises:
+        InvalidInput: If a shape or an entry is wrong, or if the probabilities do not sum to 1.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> cheap, dear = [[0.0, 0.0]], [[1.0, 0.5]]
+        >>> hr.EmpiricalCosts([cheap, dear], probabilities=[0.75, 0.25]).means.tolist()
+        [[0.25, 0.125]]
+    """
 
     def __init__(self, table: ArrayLike, probabilities: ArrayLike | None = None) -> None:
         entries = numeric_array("cost table", table)
@@ -126,7 +206,7 @@ class EmpiricalCosts(CostDistribution):
         self.means = frozen(np.clip(np.einsum("s,sir->ir", self.probabilities, self.table), 0.0, 1.0))
 
     def draw(self, rng: Generator) -> int:
-        """Which matrix of the table an episode gets."""
+        """Draw the number of the matrix that an episode gets from the generator `rng`."""
         index = int(np.searchsorted(self.cumulative, rng.random(), side="right"))
         return min(index, int(np.flatnonzero(self.probabilities)[-1]))  # rounding never selects an impossible one
 

@@ -26,26 +26,55 @@ from hedgerow.model.view import View
 
 
 class Episode:
-    """One episode, checked: rows, successors, losses and costs fit the layout, and each other. Frozen."""
+    """What happened in one episode: the visited pairs, and the losses and costs on the way.
+
+    Learners take episodes in `observe`. An episode is checked when it is made, and never changes. All recorded costs
+    count. That is right if the costs of one episode are independent of each other, or if nobody stopped an episode, or
+    chose an action in it, after looking at its costs; the ledger of a learner says so. Never leave out an episode
+    because its costs were high: what is left would be the cheap ones.
+
+    Args:
+        view: What the learner knows of the world; `world.view()`.
+        path: The visited pairs, one per layer: whole numbers (L,) that are rows, or pairs (state, action), each by
+            number or by label.
+        losses: (L,) losses in [0, 1], one per step.
+        costs: (L, m) costs in [0, 1], or (L,) for one constraint; None without constraints.
+        ended_in: The state, by number or label, in which an aborted episode ended. It then has fewer than L steps. None
+            for a complete episode.
+        overridden: Whether somebody else chose one or more of the actions.
+        costs_count: False for costs that are not to be trusted, for a reason other than what they were.
+        all_losses: (num_rows,) losses of all pairs, for learners with full feedback.
+        all_costs: (num_rows, m) costs of all pairs, for learners with full feedback.
+
+    Raises:
+        InvalidInput: If the path is not possible, or if a shape or a number is wrong; the message names the step.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> hr.Episode(view, [("home", "go")], losses=[0.25], costs=[1.0])
+        Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [1])
+    """
 
     __slots__ = ("all_costs", "all_losses", "costs", "costs_count", "layout", "losses", "overridden", "rows", "triples")
     layout: Layout
+    """The layout of the world."""
     rows: IntArray
-    """(n,): the visited pairs, n = L unless the episode was aborted"""
+    """(n,): the visited rows, which are pairs (state, action); n = L unless the episode was aborted."""
     triples: IntArray
-    """(n,): the pairs with the states that they led to"""
+    """(n,): the visited triples: the pairs together with the states that they led to."""
     losses: FloatArray
-    """(n,)"""
+    """(n,): the loss of each step."""
     costs: FloatArray
-    """(n, m)"""
+    """(n, m): the costs of each step."""
     overridden: bool
-    """Whether somebody else chose (some of) the actions"""
+    """Whether somebody else chose one or more of the actions."""
     costs_count: bool
-    """Whether its costs are to be counted"""
+    """Whether learners count its costs."""
     all_losses: FloatArray | None
-    """(num_rows,): l_t, with full feedback"""
+    """(num_rows,): the losses of all pairs, with full feedback; else None."""
     all_costs: FloatArray | None
-    """(num_rows, m): G_t, with full feedback"""
+    """(num_rows, m): the costs of all pairs, with full feedback; else None."""
 
     def __init__(
         self,
@@ -60,13 +89,6 @@ class Episode:
         all_losses: ArrayLike | None = None,
         all_costs: ArrayLike | None = None,
     ) -> None:
-        """`path` are rows (L,) or pairs (state, action); `ended_in` is the state that an aborted episode ended in.
-
-        All recorded costs count. That is right if costs of one episode are independent of each other, or if nobody
-        stopped an episode, or chose an action in it, by looking at its costs; the ledger says so. To leave out the
-        costs of such an episode, because of what they were, would be wrong in any case: what is left would be the
-        cheap ones. `costs_count=False` is for costs that are not to be trusted for another reason.
-        """
         layout, m = view.layout, view.num_constraints
         rows = rows_of(layout, path)
         count = len(rows)
@@ -97,7 +119,19 @@ class Episode:
         all_losses: FloatArray | None = None,
         all_costs: FloatArray | None = None,
     ) -> Episode:
-        """A complete episode from arrays that are known to be sound; they are copied unless they are frozen."""
+        """Return a complete episode without checks, for arrays that are known to be sound.
+
+        Arrays are copied unless they are frozen.
+
+        Args:
+            layout: The layout of the world.
+            rows: (L,) visited rows.
+            triples: (L,) visited triples.
+            losses: (L,) losses.
+            costs: (L, m) costs.
+            all_losses: (num_rows,) losses of all pairs; None without full feedback.
+            all_costs: (num_rows, m) costs of all pairs; None without full feedback.
+        """
         episode = cls.__new__(cls)
         episode.layout, episode.overridden, episode.costs_count = layout, False, True
         episode.rows, episode.triples = frozen(rows), frozen(triples)
@@ -108,7 +142,7 @@ class Episode:
 
     @property
     def complete(self) -> bool:
-        """Whether it went on to the last step; else it was aborted."""
+        """Whether the episode has all L steps; else it was aborted."""
         return len(self.rows) == self.layout.steps
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ costs               mean costs that are known exactly, often 0 because a row can
 most_costs          the most that an episode can cost, constraint by constraint, where that is less than L
 
 Nothing of this is estimated and no failure probability is spent on it. Learners take it as true: where it is not, their
-promises are void, and nothing will tell. `View.knowing` declares it in convenient terms, this class holds and checks
+promises are void, and no error will say so. `View.knowing` declares it in convenient terms, this class holds and checks
 its normal form; a CMDP that carries knowledge refuses what is not true of it.
 """
 
@@ -52,26 +52,44 @@ ARRAYS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Knowledge:
-    """The normal form; see the module's text. None stands for nothing known."""
+    """What is known of a world before the first episode, beyond its layout.
+
+    Every piece saves episodes, because learners need not estimate it and spend no failure probability on it. They take
+    it as true: where it is false, their promises are void, and no error will say so. Declare knowledge with
+    `View.knowing`, which takes more convenient forms and checks them; this class holds the normal form. None means that
+    nothing is known.
+
+    Rows are pairs (state, action). Rows *share a law* if they have the same transition probabilities, or the same
+    distribution of costs; what is seen in one of them then counts for all.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> bool(view.knowledge), view.knowing(most_costs={"delay": 1.0}).knowledge.most_costs.tolist()
+        (False, [1.0])
+    """
 
     same_transitions: IntArray | None = None
-    """(num_rows,): for each row the first row of its class"""
+    """(num_rows,): for each row the first row that shares its transition law. The successors of rows that share a law
+    correspond in their order, so these rows have equally many."""
     same_costs: IntArray | None = None
-    """(num_rows,): likewise"""
+    """(num_rows,): for each row the first row that shares the law of its costs. Of the rows of a class that one episode
+    visits only the first counts, unless `independent_costs` is True."""
     independent_costs: bool = False
+    """Whether costs of one episode are independent of each other; then every visit counts."""
     transitions: FloatArray | None = None
-    """(num_triples,): NaN in all triples of a row that is not known"""
+    """(num_triples,): known probabilities of next states, NaN in all triples of a row that is not known."""
     costs: FloatArray | None = None
-    """(m, num_rows): NaN where not known"""
+    """(m, num_rows): known mean costs, NaN where not known. They are often 0 because a row cannot cost anything."""
     most_costs: FloatArray | None = None
-    """(m,): at most L"""
+    """(m,): the most that an episode can cost, each at most the number of steps L."""
 
     def __bool__(self) -> bool:
         """Whether anything is known at all."""
         return self.independent_costs or any(getattr(self, name) is not None for name in ARRAYS if name != _FLAG)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What there is, by name: what files hold."""
+        """Return what is known, by name, as arrays: the content of files."""
         found = {name: getattr(self, name) for name in ARRAYS if name != _FLAG}
         arrays: dict[str, NDArray[Any]] = {name: array for name, array in found.items() if array is not None}
         return arrays | ({_FLAG: np.array([True])} if self.independent_costs else {})
@@ -96,11 +114,16 @@ class Knowledge:
         return brief.line("Knowledge", *(parts or ["nothing"]))
 
     def without_ties(self) -> Knowledge:
-        """The rest of it."""
+        """Return the same knowledge without `same_transitions` and `same_costs`."""
         return replace(self, same_transitions=None, same_costs=None)
 
     def described(self, layout: Layout, names: tuple[str, ...]) -> list[str]:
-        """One line for each piece of it, for people."""
+        """Describe each piece of knowledge in one line, for people.
+
+        Args:
+            layout: The layout of the world.
+            names: (m,) names of the constraints.
+        """
         lines = []
         for same, what in ((self.same_transitions, "transition"), (self.same_costs, "cost")):
             if same is not None:
@@ -244,7 +267,7 @@ def _ceilings(layout: Layout, names: tuple[str, ...], given: Any) -> FloatArray 
     if isinstance(given, Mapping):
         for name, value in given.items():
             if name not in names:
-                raise InvalidInput(f"most_costs name {name!r}; the constraints are {', '.join(map(repr, names))}")
+                raise InvalidInput(f"most_costs names {name!r}; the constraints are {', '.join(map(repr, names))}")
             limit[names.index(name)] = real_number("the most that an episode costs", value, 0.0, float(layout.steps))
     elif isinstance(given, str):
         raise InvalidInput(f"most_costs are numbers, one per constraint, not {kind_of(given)}")

@@ -44,18 +44,47 @@ MOST_SHOWN = 12
 
 
 class Layout:
-    """Layers X_0..X_L, actions, and which successors each row has. Immutable."""
+    """The layers, the actions, and which states can follow each pair of state and action.
+
+    It fixes the order of all arrays. States are numbered layer after layer, from the start state 0 to the terminal
+    state. A *row* is a pair (state, action); rows are ordered by state, then by action, so row r belongs to state r //
+    num_actions and action r % num_actions. A *triple* is (state, action, next state); triples are ordered by row, then
+    by next state. Terminal states have no rows. Layouts never change.
+
+    Args:
+        layer_sizes: The number of states in each layer, at least two layers. The first and the last layer have one
+            state.
+        num_actions: The number of actions, at least 1, the same in every state.
+        row_start: (num_rows + 1,) whole numbers: row r owns the triples row_start[r] to row_start[r + 1] - 1. Give it
+            with `successor` where it is known that some transitions are impossible. None allows every state of the next
+            layer after every row.
+        successor: (num_triples,) whole numbers: the next state of each triple, ascending within a row. None as above.
+        max_triples: Refuse a full layout with more triples than this.
+
+    Raises:
+        InvalidInput: If a size is wrong, if a row has no successor, or if a state cannot be reached.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> layout = hr.Layout((1, 2, 1), num_actions=2)
+        >>> layout.steps, layout.num_states, layout.num_rows, layout.num_triples
+        (2, 4, 6, 8)
+        >>> layout.describe_row(3)
+        'layer 1, state 0, action 1'
+    """
 
     layer_sizes: tuple[int, ...]
-    """|X_0|, ..., |X_L|; the first and the last are 1."""
+    """(L + 1,): the number of states in each layer; the first and the last are 1."""
     num_actions: int
+    """The number of actions, the same in every state."""
     row_start: IntArray
-    """(num_rows + 1,): row r owns the triples row_start[r] : row_start[r + 1]."""
+    """(num_rows + 1,): row r owns the triples row_start[r] to row_start[r + 1] - 1."""
     successor: SuccessorArray
-    """(num_triples,): the state x' of each triple, numbered over all layers."""
+    """(num_triples,): the next state of each triple, numbered over all layers."""
     state_labels: tuple[str, ...] | None = None
-    """What the states are called, all different; labels are shown, but no part of what makes layouts equal."""
+    """(num_states,): the names of the states, all different, or None. Labels do not count when layouts are compared."""
     action_labels: tuple[str, ...] | None = None
+    """(num_actions,): the names of the actions, all different, or None."""
 
     def __init__(
         self,
@@ -78,7 +107,20 @@ class Layout:
 
     @classmethod
     def from_support(cls, support: Sequence[ArrayLike]) -> Layout:
-        """The layout whose triples are the True entries of one array (|X_k|, |A|, |X_{k+1}|) per layer."""
+        """Make a layout from tables that say which transitions are possible.
+
+        Args:
+            support: For each layer k but the last a boolean array (states of layer k, actions, states of layer k + 1);
+                True where the transition is possible.
+
+        Returns:
+            The layout whose triples are the True entries.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> hr.Layout.from_support([[[[True, True], [False, True]]], [[[True], [True]], [[True], [True]]]])
+            Layout(layers=(1, 2, 1), actions=2, 7 of 8 triples)
+        """
         blocks = [_truth_values(k, block) for k, block in enumerate(support)]
         if not blocks:
             raise InvalidInput("the support needs one array per layer; none given")
@@ -100,7 +142,12 @@ class Layout:
         return cls(sizes, blocks[0].shape[1], row_start=row_start, successor=successor)
 
     def labelled(self, states: Sequence[str] | None, actions: Sequence[str] | None) -> Layout:
-        """The same layout, its states (num_states,) and actions (num_actions,) called by these names or by none."""
+        """Return the same layout with names.
+
+        Args:
+            states: (num_states,) different names, the terminal state included; None for no names.
+            actions: (num_actions,) different names; None for no names.
+        """
         state_labels = None if states is None else distinct_names("state labels", states, self.num_states)
         action_labels = None if actions is None else distinct_names("action labels", actions, self.num_actions)
         if (state_labels, action_labels) == (self.state_labels, self.action_labels):
@@ -113,43 +160,45 @@ class Layout:
 
     @property
     def steps(self) -> int:
-        """L, the number of steps of an episode."""
+        """The number L of steps of an episode: one less than there are layers."""
         return len(self.layer_sizes) - 1
 
     @property
     def num_states(self) -> int:
-        """|X|, with x_0 and x_L."""
+        """The number of states, the start state and the terminal state included."""
         return sum(self.layer_sizes)
 
     @property
     def num_decision_states(self) -> int:
-        """States in which an action is taken: all but x_L."""
+        """The number of states in which an action is taken: all but the terminal state."""
         return self.num_states - 1
 
     @property
     def num_rows(self) -> int:
+        """The number of rows, which are pairs (decision state, action)."""
         return self.num_decision_states * self.num_actions
 
     @property
     def num_triples(self) -> int:
+        """The number of triples (state, action, next state) that are possible."""
         return len(self.successor)
 
     @property
     def num_dense_triples(self) -> int:
-        """The number of triples that full support would have."""
+        """The number of triples if every state of the next layer could follow every row."""
         sizes = self.layer_sizes
         return self.num_actions * sum(here * there for here, there in pairwise(sizes))
 
     @property
     def is_full(self) -> bool:
-        """Whether every state of the next layer is a possible successor of every row."""
+        """Whether every state of the next layer can follow every row."""
         return self.num_triples == self.num_dense_triples
 
     # Where things are ------------------------------------------------------------------------------------------------
 
     @cached_property
     def state_start(self) -> IntArray:
-        """(L + 2,): layer k owns the states state_start[k] : state_start[k + 1]."""
+        """(L + 2,): layer k owns the states state_start[k] to state_start[k + 1] - 1."""
         return frozen(np.concatenate(([0], np.cumsum(self.layer_sizes))).astype(np.int64))
 
     @cached_property
@@ -163,69 +212,80 @@ class Layout:
         return frozen(np.repeat(np.arange(self.num_rows), np.diff(self.row_start)).astype(np.int64))
 
     def states(self, k: int) -> slice:
-        """The states of layer k."""
+        """Return the slice of the states of layer `k`."""
         return slice(int(self.state_start[k]), int(self.state_start[k + 1]))
 
     def rows(self, k: int) -> slice:
-        """The rows of layer k < L."""
+        """Return the slice of the rows of layer `k`, which is not the last."""
         states = self.states(k)
         return slice(states.start * self.num_actions, states.stop * self.num_actions)
 
     def triples(self, k: int) -> slice:
-        """The triples of layer k < L."""
+        """Return the slice of the triples of layer `k`, which is not the last."""
         rows = self.rows(k)
         return slice(int(self.row_start[rows.start]), int(self.row_start[rows.stop]))
 
     def state(self, state: int | str) -> int:
-        """The number, over all layers, of a state that is given by it or by its label."""
+        """Return the number of a `state` that is given by its number or by its label."""
         return _numbered("state", state, self.num_states, self.state_labels)
 
     def action(self, action: int | str) -> int:
-        """The number of an action that is given by it or by its label."""
+        """Return the number of an `action` that is given by its number or by its label."""
         return _numbered("action", action, self.num_actions, self.action_labels)
 
     def row(self, state: int | str, action: int | str) -> int:
-        """The row of a decision state and an action, each by number or by label."""
+        """Return the row of a decision `state` and an `action`, each given by number or by label."""
         x = self.state(state)
         if x >= self.num_decision_states:
             raise InvalidInput(f"{self.describe_state(x)} is the terminal state; no action is taken there")
         return x * self.num_actions + self.action(action)
 
     def state_name(self, state: int) -> str:
-        """The label of a state in quotation marks, or its number within its layer."""
+        """Return the label of the state number `state` in quotation marks, or its number within its layer."""
         if self.state_labels is not None:
             return repr(self.state_labels[state])
         return str(state - int(self.state_start[self.layer_of_state[state]]))
 
     def action_name(self, action: int) -> str:
-        """The label of an action in quotation marks, or its number."""
+        """Return the label of the action number `action` in quotation marks, or its number."""
         return str(action) if self.action_labels is None else repr(self.action_labels[action])
 
     def describe_state(self, state: int) -> str:
+        """Describe the state number `state` in words, for messages."""
         return f"layer {int(self.layer_of_state[state])}, state {self.state_name(state)}"
 
     def describe_row(self, row: int) -> str:
+        """Describe the row number `row` in words, for messages."""
         state, action = divmod(row, self.num_actions)
         return f"{self.describe_state(state)}, action {self.action_name(action)}"
 
     def describe_triple(self, triple: int) -> str:
+        """Describe the triple number `triple` in words, for messages."""
         successor = self.state_name(int(self.successor[triple]))
         return f"{self.describe_row(int(self.row_of_triple[triple]))}, successor {successor}"
 
     # Flat arrays <-> one array per layer -----------------------------------------------------------------------------
 
     def split_rows(self, flat: ArrayLike) -> list[FloatArray]:
-        """An array over rows as a list of arrays (|X_k|, |A|)."""
+        """Turn the array `flat` (num_rows,) into a list of L tables (states of the layer, num_actions)."""
         array = _of_length("rows", flat, self.num_rows)
         return [array[self.rows(k)].reshape(-1, self.num_actions) for k in range(self.steps)]
 
     def join_rows(self, layers: Sequence[ArrayLike]) -> FloatArray:
-        """A list of arrays (|X_k|, |A|) as one array over rows."""
+        """Turn the L tables `layers`, each (states of the layer, num_actions), into one array (num_rows,)."""
         shapes = [(size, self.num_actions) for size in self.layer_sizes[:-1]]
         return np.concatenate([block.ravel() for block in _blocks("rows", layers, shapes)])
 
     def split_triples(self, flat: ArrayLike, outside: float = 0.0) -> list[FloatArray]:
-        """An array over triples as a list of arrays (|X_k|, |A|, |X_{k+1}|), `outside` where there is no support."""
+        """Turn an array over triples into one table per layer.
+
+        Args:
+            flat: (num_triples,) array.
+            outside: The number to write where a transition is impossible.
+
+        Returns:
+            A list of L arrays (states of layer k, num_actions, states of layer k + 1).
+        """
         array = _of_length("triples", flat, self.num_triples)
         layers = []
         for k, shape in enumerate(self._triple_shapes()):
@@ -235,7 +295,18 @@ class Layout:
         return layers
 
     def join_triples(self, layers: Sequence[ArrayLike]) -> FloatArray:
-        """A list of arrays (|X_k|, |A|, |X_{k+1}|) as one array over triples; outside the support they must be 0."""
+        """Turn one table per layer into one array over triples.
+
+        Args:
+            layers: L arrays (states of layer k, num_actions, states of layer k + 1). Entries of impossible transitions
+                must be 0.
+
+        Returns:
+            (num_triples,) array.
+
+        Raises:
+            InvalidInput: If an entry of an impossible transition is not 0.
+        """
         blocks = _blocks("triples", layers, self._triple_shapes())
         parts = []
         for k, block in enumerate(blocks):

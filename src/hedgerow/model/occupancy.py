@@ -27,19 +27,43 @@ ZERO_MASS = 1e-290
 
 
 class Residuals(NamedTuple):
-    """By how much an array over triples fails to be an occupancy measure; all 0 for a valid one."""
+    """How far an array over triples is from an occupancy measure; all four numbers are 0 for a valid one.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.occupancy.residuals(hr.Layout((1, 1), num_actions=2), [0.25, 0.5])
+        Residuals(negativity=0.0, mass=0.25, flow=0.0, transitions=0.0)
+    """
 
     negativity: float
+    """By how much the smallest entry is below 0."""
     mass: float
-    """max over layers |mass - 1|"""
+    """The largest |mass of a layer - 1|."""
     flow: float
-    """max over inner states |inflow - outflow|"""
+    """The largest |inflow - outflow| of any inner state."""
     transitions: float
-    """max over triples |q(x,a,x') - P(x'|x,a) q(x,a)|; 0 when no P was given"""
+    """The largest |q(x, a, x') - P(x'|x, a) q(x, a)| of any triple; 0 if no transitions P were given."""
 
 
 def flat_rows(layout: Layout, what: str, given: ArrayLike) -> FloatArray:
-    """An array over rows (num_rows,), given as one or as a table (num_decision_states, num_actions)."""
+    """Return an array over rows that is given flat or as a table.
+
+    Args:
+        layout: The layout.
+        what: How error messages call the numbers.
+        given: (num_rows,) array, or a table (num_decision_states, num_actions).
+
+    Returns:
+        (num_rows,) array.
+
+    Raises:
+        InvalidInput: If the shape is another one, or if a number is not finite.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.occupancy.flat_rows(hr.Layout((1, 1), num_actions=2), "the loss", [[0.25, 0.5]]).tolist()
+        [0.25, 0.5]
+    """
     array = numeric_array(what, given)
     if array.shape == (layout.num_decision_states, layout.num_actions):
         array = array.ravel()
@@ -47,7 +71,24 @@ def flat_rows(layout: Layout, what: str, given: ArrayLike) -> FloatArray:
 
 
 def checked_policy(layout: Layout, policy: ArrayLike) -> FloatArray:
-    """`policy` (num_rows,), or as a table, if every state's action probabilities form a distribution."""
+    """Return action probabilities as an array if they form a distribution in every state.
+
+    Args:
+        layout: The layout.
+        policy: (num_rows,) array, a table (num_decision_states, num_actions), or a `Policy`.
+
+    Returns:
+        (num_rows,) array.
+
+    Raises:
+        InvalidInput: Names the first state whose probabilities are negative or do not sum to 1.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.occupancy.checked_policy(hr.Layout((1, 1), num_actions=2), [0.25, 0.5])
+        Traceback (most recent call last):
+        hedgerow.errors.InvalidInput: action probabilities of layer 0, state 0 sum to 0.75, not 1
+    """
     array = flat_rows(layout, "the action probability", policy)
     within("the action probability", array, 0.0, 1.0, layout.describe_row)
     sums = array.reshape(-1, layout.num_actions).sum(axis=1)
@@ -60,11 +101,42 @@ def checked_policy(layout: Layout, policy: ArrayLike) -> FloatArray:
 
 
 def uniform_policy(layout: Layout) -> FloatArray:
+    """Return the policy that gives all actions the same probability.
+
+    Args:
+        layout: The layout.
+
+    Returns:
+        (num_rows,) array.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.occupancy.uniform_policy(hr.Layout((1, 1), num_actions=4)).tolist()
+        [0.25, 0.25, 0.25, 0.25]
+    """
     return np.full(layout.num_rows, 1.0 / layout.num_actions)
 
 
 def occupancy(layout: Layout, transitions: ArrayLike, policy: ArrayLike) -> FloatArray:
-    """q^{P,pi} (num_triples,): the forward pass through the layers, for any P, not only the true one."""
+    """Compute how likely a policy is to pass through each triple (state, action, next state).
+
+    The paper calls the result q^{P,pi}. It is one forward pass through the layers, and works for any transitions, not
+    only for the true ones.
+
+    Args:
+        layout: The layout.
+        transitions: (num_triples,) probabilities of the next states.
+        policy: (num_rows,) action probabilities, a table (num_decision_states, num_actions), or a `Policy`.
+
+    Returns:
+        (num_triples,) array; the entries of each layer sum to 1.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> layout = hr.Layout((1, 2, 1), num_actions=1)
+        >>> hr.occupancy.occupancy(layout, [0.25, 0.75, 1.0, 1.0], [1.0, 1.0, 1.0]).tolist()
+        [0.25, 0.75, 0.25, 0.75]
+    """
     p = float_array("the transition probability", transitions, (layout.num_triples,), layout.describe_triple)
     pi = checked_policy(layout, policy)
     reach: FloatArray = np.ones(1)  # of the states of layer k
@@ -79,24 +151,79 @@ def occupancy(layout: Layout, transitions: ArrayLike, policy: ArrayLike) -> Floa
 
 
 def row_occupancy(layout: Layout, q: ArrayLike) -> FloatArray:
-    """q(x, a) (num_rows,)."""
+    """Sum an occupancy over next states: how likely each pair of state and action is visited.
+
+    Args:
+        layout: The layout.
+        q: (num_triples,) occupancy.
+
+    Returns:
+        (num_rows,) array.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> layout = hr.Layout((1, 2, 1), num_actions=1)
+        >>> hr.occupancy.row_occupancy(layout, [0.25, 0.75, 0.25, 0.75]).tolist()
+        [1.0, 0.25, 0.75]
+    """
     w: FloatArray = np.add.reduceat(_over_triples(layout, q), layout.row_start[:-1])
     return w
 
 
 def state_occupancy(layout: Layout, q: ArrayLike) -> FloatArray:
-    """q(x) (num_decision_states,)."""
+    """Sum an occupancy over actions and next states: how likely each state is visited.
+
+    Args:
+        layout: The layout.
+        q: (num_triples,) occupancy.
+
+    Returns:
+        (num_decision_states,) array.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> layout = hr.Layout((1, 2, 1), num_actions=1)
+        >>> hr.occupancy.state_occupancy(layout, [0.25, 0.75, 0.25, 0.75]).tolist()
+        [1.0, 0.25, 0.75]
+    """
     mass: FloatArray = row_occupancy(layout, q).reshape(-1, layout.num_actions).sum(axis=1)
     return mass
 
 
 def induced_policy(layout: Layout, q: ArrayLike) -> FloatArray:
-    """pi^q(a|x) = q(x,a) / q(x) (num_rows,); uniform in states without mass."""
+    """Return the policy that an occupancy belongs to: q(state, action) / q(state).
+
+    Args:
+        layout: The layout.
+        q: (num_triples,) occupancy.
+
+    Returns:
+        (num_rows,) action probabilities; uniform in states that are never visited.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.occupancy.induced_policy(hr.Layout((1, 1), num_actions=2), [0.25, 0.75]).tolist()
+        [0.25, 0.75]
+    """
     return policy_of_masses(layout, row_occupancy(layout, q))
 
 
 def policy_of_masses(layout: Layout, w: FloatArray) -> FloatArray:
-    """w(x,a) / w(x) (num_rows,) for masses of rows (num_rows,), each at least 0; uniform in states without mass."""
+    """Return the policy that visits pairs of state and action in given proportions.
+
+    Args:
+        layout: The layout.
+        w: (num_rows,) masses, each at least 0; those of a state need not sum to 1.
+
+    Returns:
+        (num_rows,) action probabilities; uniform in states without mass.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> hr.occupancy.policy_of_masses(hr.Layout((1, 1), num_actions=2), np.array([0.25, 0.25])).tolist()
+        [0.5, 0.5]
+    """
     by_state = w.reshape(-1, layout.num_actions)
     mass = by_state.sum(axis=1, keepdims=True)
     visited = mass > ZERO_MASS
@@ -104,7 +231,22 @@ def policy_of_masses(layout: Layout, w: FloatArray) -> FloatArray:
 
 
 def induced_transitions(layout: Layout, q: ArrayLike, unvisited: ArrayLike | None = None) -> FloatArray:
-    """P^q(x'|x,a) = q(x,a,x') / q(x,a) (num_triples,); `unvisited` (default uniform) in rows without mass."""
+    """Return the transitions that an occupancy implies: q(state, action, next state) / q(state, action).
+
+    Args:
+        layout: The layout.
+        q: (num_triples,) occupancy.
+        unvisited: (num_triples,) probabilities for rows that are never visited; None makes them uniform.
+
+    Returns:
+        (num_triples,) probabilities.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> layout = hr.Layout((1, 2, 1), num_actions=1)
+        >>> hr.occupancy.induced_transitions(layout, [0.25, 0.75, 0.25, 0.75]).tolist()
+        [0.25, 0.75, 1.0, 1.0]
+    """
     if unvisited is None:
         unvisited = 1.0 / np.diff(layout.row_start)[layout.row_of_triple]
     w = row_occupancy(layout, q)[layout.row_of_triple]
@@ -113,7 +255,22 @@ def induced_transitions(layout: Layout, q: ArrayLike, unvisited: ArrayLike | Non
 
 
 def residuals(layout: Layout, q: ArrayLike, transitions: ArrayLike | None = None) -> Residuals:
-    """How far `q` is from a valid occupancy (of `transitions`, if given)."""
+    """Measure how far an array over triples is from a valid occupancy.
+
+    Args:
+        layout: The layout.
+        q: (num_triples,) array.
+        transitions: (num_triples,) probabilities that `q` should belong to; None does not ask for that.
+
+    Returns:
+        The four residuals, all 0 for a valid occupancy.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> layout = hr.Layout((1, 2, 1), num_actions=1)
+        >>> hr.occupancy.residuals(layout, [0.25, 0.75, 0.5, 0.5]).flow
+        0.25
+    """
     array = _over_triples(layout, q)
     w = np.add.reduceat(array, layout.row_start[:-1])
     layer_mass = [w[layout.rows(k)].sum() for k in range(layout.steps)]
@@ -133,10 +290,20 @@ def residuals(layout: Layout, q: ArrayLike, transitions: ArrayLike | None = None
 
 
 class Evaluation(NamedTuple):
-    """Expected loss and costs (m,) of a policy in a world."""
+    """The expected loss and the expected costs of a policy in a world.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> loss, costs = hr.occupancy.evaluate(world, hr.Policy.uniform(world), world.loss)
+        >>> round(loss, 3), costs.shape
+        (0.75, (1,))
+    """
 
     loss: float
+    """The expected sum of losses of an episode; 0 if no loss was given."""
     costs: FloatArray
+    """(m,): the expected sum of costs of an episode."""
 
     def __repr__(self) -> str:
         from hedgerow import brief
@@ -145,13 +312,46 @@ class Evaluation(NamedTuple):
 
 
 def checked_loss(layout: Layout, loss: ArrayLike) -> FloatArray:
-    """`loss` (num_rows,), or as a table, with entries in [0, 1]."""
+    """Return a loss as an array if all its entries are in [0, 1].
+
+    Args:
+        layout: The layout.
+        loss: (num_rows,) array, or a table (num_decision_states, num_actions).
+
+    Returns:
+        (num_rows,) array.
+
+    Raises:
+        InvalidInput: If the shape is wrong, or names the first entry outside [0, 1].
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.occupancy.checked_loss(hr.Layout((1, 1), num_actions=2), [[0.0, 1.0]]).tolist()
+        [0.0, 1.0]
+    """
     array = flat_rows(layout, "the loss", loss)
     return within("the loss", array, 0.0, 1.0, layout.describe_row)
 
 
 def evaluate(world: CMDP | Any, policy: ArrayLike, loss: ArrayLike | None = None) -> Evaluation:
-    """loss^T q and bar G^T q for q = q^{P,pi}, exactly; `world` is a CMDP or an entry of the catalogue."""
+    """Compute the expected loss and the expected costs of a policy, exactly.
+
+    Args:
+        world: A CMDP, a world of the catalogue, or anything that has a CMDP in `.cmdp`.
+        policy: (num_rows,) action probabilities, a table (num_decision_states, num_actions), or a `Policy`.
+        loss: (num_rows,) losses in [0, 1], or a table; None leaves the loss at 0, even if the world has its own.
+
+    Returns:
+        The expected loss and the expected costs (m,) of one episode.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("dope-media")
+        >>> always_first = [1.0, 0.0] * world.cmdp.layout.num_decision_states
+        >>> found = hr.occupancy.evaluate(world, always_first, world.loss)
+        >>> round(found.loss, 4), found.costs.round(4).tolist()
+        (5.3931, [10.0])
+    """
     cmdp = cmdp_of(world)
     w = row_occupancy(cmdp.layout, occupancy(cmdp.layout, cmdp.transitions, policy))
     value = 0.0 if loss is None else float(checked_loss(cmdp.layout, loss) @ w)

@@ -35,16 +35,34 @@ MOST_SHOWN, LONGEST_NAME = 3, 20
 
 
 class Policy:
-    """Action probabilities (num_rows,), or a table (num_decision_states, num_actions); frozen.
+    """A Markov policy: for each state the probability of each action.
 
-    `place` is a layout, or what has one: a view, a CMDP, a world of the catalogue. A `Policy` is equal to itself only,
-    so that whatever is computed from it can be kept for as long as it lives; compare contents with numpy.
+    A policy is a frozen array that also answers by state and by label: `policy[state]` gives the probabilities of its
+    actions, `policy[state, action]` one of them. NumPy functions take it as an array (num_rows,). A policy is equal to
+    itself only, which lets hedgerow remember what it computed for it. Compare contents with NumPy.
+
+    Args:
+        place: Where it is played: a layout, or anything that has one, such as a view, a CMDP, or a world of the
+            catalogue.
+        probabilities: (num_rows,) array, or a table (num_decision_states, num_actions). The probabilities of each state
+            sum to 1.
+
+    Raises:
+        InvalidInput: If the shape is wrong, or if the numbers of some state are not a distribution.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> layout = hr.Layout((1, 1), num_actions=2).labelled(["home", "end"], ["wait", "go"])
+        >>> policy = hr.Policy(layout, [[0.25, 0.75]])
+        >>> policy["home"].tolist(), policy["home", "go"]
+        ([0.25, 0.75], 0.75)
     """
 
     __slots__ = ("__weakref__", "layout", "probabilities")
     layout: Layout
+    """The layout that the policy belongs to."""
     probabilities: FloatArray
-    """(num_rows,), read-only"""
+    """(num_rows,): the action probabilities, read-only."""
 
     def __init__(self, place: Any, probabilities: ArrayLike | Policy) -> None:
         layout = layout_of(place)
@@ -52,7 +70,7 @@ class Policy:
 
     @classmethod
     def uniform(cls, place: Any) -> Policy:
-        """All actions alike, in every state."""
+        """Return the policy in which all actions are equally likely; `place` is as in the constructor."""
         layout = layout_of(place)
         return cls.trusted(layout, np.full(layout.num_rows, 1.0 / layout.num_actions))
 
@@ -100,7 +118,12 @@ class Policy:
 
     @classmethod
     def trusted(cls, layout: Layout, probabilities: FloatArray) -> Policy:
-        """From an array (num_rows,) that is known to be a policy; it is copied unless it is frozen already."""
+        """Return a policy without checks, for arrays that are known to be sound.
+
+        Args:
+            layout: The layout.
+            probabilities: (num_rows,) array; it is copied unless it is frozen already.
+        """
         policy = cls.__new__(cls)
         policy.layout, policy.probabilities = layout, frozen(probabilities)
         return policy
@@ -121,7 +144,15 @@ class Policy:
         return self.probabilities[first : first + self.layout.num_actions]
 
     def draw(self, state: int | str, rng: Generator) -> int:
-        """An action in `state`, drawn by inversion; rounding never selects one of probability 0."""
+        """Draw an action in a state; an action of probability 0 is never drawn, whatever the rounding.
+
+        Args:
+            state: The number or the label of a decision state.
+            rng: The generator, from which one number is drawn.
+
+        Returns:
+            The number of the action.
+        """
         probabilities = self[state]
         allowed = np.flatnonzero(probabilities)
         place = int(np.searchsorted(np.cumsum(probabilities[allowed]), rng.random(), side="right"))
@@ -187,14 +218,33 @@ class Policy:
 
 
 class Mixture:
-    """`Mixture((weight, part), ...)`: each part, a policy or a mixture, with its probability; frozen.
+    """A random choice among policies, made once before an episode.
 
-    Like a policy it is equal to itself only: what is known of a part is kept while the part lives.
+    The chosen policy is then played to the end of the episode. Parts may be mixtures themselves. The expected loss and
+    the expected costs of a mixture are the weighted averages of those of its parts, and safety is judged by them, not
+    by the policy that was drawn. Like a policy, a mixture is frozen and equal to itself only.
+
+    Args:
+        *parts: Pairs (weight, policy or mixture). The weights are in [0, 1] and sum to 1.
+
+    Raises:
+        InvalidInput: If there is no part, if the weights do not sum to 1, or if the layouts differ.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> layout = hr.Layout((1, 1), num_actions=2)
+        >>> waiting, going = hr.Policy(layout, [1.0, 0.0]), hr.Policy(layout, [0.0, 1.0])
+        >>> coin = hr.Mixture((0.5, waiting), (0.5, going))
+        >>> coin.draw(np.random.default_rng(0)) is going
+        True
     """
 
     __slots__ = ("__weakref__", "layout", "parts")
     layout: Layout
+    """The layout that all parts belong to."""
     parts: tuple[tuple[float, Policy | Mixture], ...]
+    """Pairs (weight, policy or mixture)."""
 
     def __init__(self, *parts: tuple[float, Policy | Mixture]) -> None:
         if not parts:
@@ -214,13 +264,13 @@ class Mixture:
 
     @classmethod
     def trusted(cls, *parts: tuple[float, Policy | Mixture]) -> Mixture:
-        """From parts that are known to be sound."""
+        """Return a mixture without checks, for `*parts` that are known to be sound."""
         mixture = cls.__new__(cls)
         mixture.layout, mixture.parts = parts[0][1].layout, parts
         return mixture
 
     def draw(self, rng: Generator) -> Policy:
-        """Toss the coin: the policy of an episode."""
+        """Draw the policy of one episode from the generator `rng`."""
         draw, chosen = rng.random(), self.parts[0][1]
         for weight, part in self.parts:
             if weight > 0.0:
@@ -231,7 +281,7 @@ class Mixture:
         return chosen if isinstance(chosen, Policy) else chosen.draw(rng)
 
     def policies(self) -> Iterator[tuple[float, Policy]]:
-        """All policies with their probabilities, mixtures within mixtures resolved."""
+        """Iterate over (probability, policy) of all policies, with mixtures inside mixtures resolved."""
         for weight, part in self.parts:
             if isinstance(part, Policy):
                 yield weight, part
@@ -246,11 +296,27 @@ class Mixture:
 
 
 class UniformMixture(Mixture):
-    """All policies (K, num_rows) alike, kept as one array: thousands of them cost no object each."""
+    """A mixture in which all policies are equally likely, kept as one array.
+
+    Thousands of policies need no object each. CV-OPS plays one after its first phase.
+
+    Args:
+        place: A layout, or anything that has one: a view, a CMDP, a world of the catalogue.
+        policies: (K, num_rows) array: the action probabilities of K policies.
+
+    Raises:
+        InvalidInput: If there is no policy, or if one of them is not a policy on this layout.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> from hedgerow.model.policy import UniformMixture
+        >>> UniformMixture(hr.Layout((1, 1), num_actions=2), [[1.0, 0.0], [0.5, 0.5]])
+        UniformMixture(2 policies)
+    """
 
     __slots__ = ("table",)
     table: FloatArray
-    """(K, num_rows)"""
+    """(K, num_rows): the action probabilities of the K policies."""
 
     def __init__(self, place: Any, policies: ArrayLike) -> None:
         layout = layout_of(place)
@@ -261,7 +327,12 @@ class UniformMixture(Mixture):
 
     @classmethod
     def of_table(cls, layout: Layout, table: FloatArray) -> UniformMixture:
-        """From an array (K, num_rows) of policies that are known to be sound."""
+        """Return a mixture without checks, for policies that are known to be sound.
+
+        Args:
+            layout: The layout.
+            table: (K, num_rows) array of action probabilities.
+        """
         mixture = cls.__new__(cls)
         mixture._fill(layout, frozen(table))
         return mixture
@@ -273,6 +344,7 @@ class UniformMixture(Mixture):
 
     @property
     def parts(self) -> tuple[tuple[float, Policy | Mixture], ...]:  # type: ignore[override]
+        """Pairs (1 / K, policy)."""
         return tuple((1.0 / len(self.table), Policy.trusted(self.layout, policy)) for policy in self.table)
 
     def draw(self, rng: Generator) -> Policy:

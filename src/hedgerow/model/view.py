@@ -35,15 +35,30 @@ TYPES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class View:
-    """What a learner may know: the layout, the thresholds, the names, and what else is known (`knowing`)."""
+    """What a learner may know of a world: the layout, the thresholds, the names, and declared knowledge.
+
+    Every learner is built on a view. `world.view()` makes one from a world; `View.of` makes one from names if there is
+    no simulator. Transitions and costs are not in it, unless somebody knows them and declares them with `knowing`.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View(hr.Layout((1, 2, 1), num_actions=2), thresholds=[0.5], constraint_names=["delay"])
+        >>> view.num_constraints, view.thresholds.tolist()
+        (1, [0.5])
+    """
 
     layout: Layout
+    """The layers, the actions, and which states can follow which."""
     thresholds: FloatArray
-    """(m,): alpha, each in [0, L]."""
+    """(m,): the most that an episode may cost in expectation, each in [0, L]. The paper calls them alpha."""
     constraint_names: tuple[str, ...]
+    """(m,): what the constraints are called."""
     state_labels: tuple[str, ...] | None = None
+    """(num_states,): the names of the states; None takes those of the layout, if it has any."""
     action_labels: tuple[str, ...] | None = None
+    """(num_actions,): the names of the actions; None takes those of the layout, if it has any."""
     knowledge: Knowledge = NOTHING
+    """What else is known beforehand; nothing unless it was declared."""
 
     def __post_init__(self) -> None:
         layout = self.layout
@@ -80,17 +95,21 @@ class View:
 
     @property
     def num_constraints(self) -> int:
+        """The number m of constraints."""
         return len(self.thresholds)
 
     @property
     def ceilings(self) -> FloatArray:
-        """(m,): the most that an episode can cost: L, or less where that is known."""
+        """(m,): the most that an episode can cost: the number of steps L, or less where that is known."""
         known = self.knowledge.most_costs
         return np.full(self.num_constraints, float(self.layout.steps)) if known is None else known
 
     @property
     def binding(self) -> IntArray:
-        """The constraints that can be violated at all: an episode can cost more than their thresholds."""
+        """The constraints that can be violated: an episode can cost more than their thresholds.
+
+        The array holds their numbers, counted from 0.
+        """
         return np.flatnonzero(self.thresholds < self.ceilings).astype(np.int64)
 
     def knowing(
@@ -104,15 +123,32 @@ class View:
         zero_costs: ArrayLike | None = None,
         most_costs: ArrayLike | Mapping[str, float] | None = None,
     ) -> View:
-        """The same view with more knowledge, piece by piece in the place of what was known so far.
+        """Declare knowledge: return the same view with more of it.
 
-        `same_transitions`, `same_costs` (num_rows,): equal whole numbers for rows that share a law, -1 for a row that
-        shares with none. `transitions` (num_triples,): P, with NaN in the rows that are not known. `costs`
-        (m, num_rows): mean costs, NaN where not known; `zero_costs`, bool (num_rows,) or (m, num_rows): where costs
-        are surely 0. `most_costs` (m,) or {constraint: value}: what an episode can cost at most. Learners believe all
-        of it.
+        What is given replaces what was known so far, piece by piece; None keeps it. Learners believe all of it: their
+        promises are void where it is false, and no error will say so. Rows *share a law* if they have the same
+        transition probabilities, or the same distribution of costs.
 
-            >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
+        Args:
+            same_transitions: (num_rows,) whole numbers, equal for rows that share a transition law, -1 for a row that
+                shares with none.
+            same_costs: (num_rows,) whole numbers, equal for rows that share the law of their costs, -1 as above.
+            independent_costs: Whether costs of one episode are independent of each other.
+            transitions: (num_triples,) probabilities of next states, with NaN in all triples of a row that is not
+                known.
+            costs: (m, num_rows) mean costs, or (num_rows,) for one constraint; NaN where not known.
+            zero_costs: (num_rows,) or (m, num_rows) booleans: True where the costs are surely 0.
+            most_costs: (m,) numbers, or a mapping {constraint name: number}: the most that an episode can cost.
+
+        Returns:
+            A new view.
+
+        Raises:
+            InvalidInput: If a shape is wrong, or if two pieces contradict each other.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> view = hr.View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
             >>> known = view.knowing(zero_costs=[True, False, True, True, True, True])
             >>> known.knowledge.described(view.layout, view.constraint_names)
             ["'delay': the mean costs of 5 rows are known, 5 of them as 0"]
@@ -150,17 +186,27 @@ class View:
         return files.content_hash(FILE_KIND, FILE_VERSION, view_meta(self), view_arrays(self))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write one data file, atomically; `hedgerow check` looks at it without a simulator."""
+        """Write the view to one data file, atomically; `hedgerow check` reads it and needs no simulator.
+
+        Args:
+            path: The file; `.npz` is the usual ending.
+            overwrite: Whether an existing file may be replaced.
+        """
         blob = files.pack(FILE_KIND, FILE_VERSION, view_meta(self), view_arrays(self))
         files.save(path, blob, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> View:
-        """Read what `save` wrote; a damaged or foreign file is refused."""
+        """Read the view that `save` wrote to `path`.
+
+        Raises:
+            FileFormatError: If the file is damaged or is not a view.
+        """
         return cls.from_file(files.load(path, FILE_KIND), str(path))
 
     @classmethod
     def from_file(cls, file: files.DataFile, source: str = "data") -> View:
+        """Read a view from an unpacked data file `file`; `source` names the data in error messages."""
         if file.version != FILE_VERSION:
             raise FileFormatError(
                 f"{source} has schema version {file.version}; this release reads version {FILE_VERSION}"
@@ -185,12 +231,25 @@ class View:
         successors: Mapping[tuple[str, str] | str, Sequence[str]] | None = None,
         end: str = "end",
     ) -> View:
-        """From names: the states of each layer, the actions, and the threshold of each constraint.
+        """Make a view from names, for a world without a simulator.
 
-        The first layer has one state; the terminal state `end` is added. `successors` says where a state, or a pair
-        (state, action), may lead; without it, and for pairs that it does not name, to every state of the next layer.
+        Args:
+            states: The names of the states of each layer. The first layer has one state; the terminal state is added.
+            actions: The names of the actions.
+            thresholds: A mapping {constraint name: the most that an episode may cost in expectation}.
+            successors: A mapping from a state, or from a pair (state, action), to the names of the states that can
+                follow. Pairs that it does not name can lead to every state of the next layer. None names none.
+            end: The name of the terminal state.
 
-            >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
+        Returns:
+            The view.
+
+        Raises:
+            InvalidInput: If a name is unknown or used twice, or if a successor is not in the next layer.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> view = hr.View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
             >>> view.layout.describe_row(3), view.constraint_names
             ("layer 1, state 'empty', action 'go'", ('delay',))
         """

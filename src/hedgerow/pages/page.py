@@ -43,10 +43,32 @@ def report(
     *,
     overwrite: bool | None = None,
 ) -> Path:
-    """Write the page of a run, or of a sweep, which is given by its directory or by what `hr.results.open` made of it.
+    """Write one self-contained HTML page about a run or a sweep.
 
-    Without a `path` the page of a sweep goes into its directory as report.html. An older page of a sweep is replaced,
-    that of a run only with `overwrite`.
+    The page works offline: styles, script and data are inside.
+
+    Args:
+        source: A run; or a sweep, as its directory or as what `hr.results.open` returned.
+        path: The file to write. None puts the page of a sweep into its directory as report.html; the page of a run
+            needs a path.
+        overwrite: Whether an existing file may be replaced; None replaces the older page of a sweep, but not that of a
+            run.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        InvalidInput: If a run comes without a path, or if a sweep has no finished cell.
+        HedgerowError: If plotly is not installed.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print(hr.report(run, f"{folder}/run.html").name)
+        run.html
     """
     if isinstance(source, Results | str | os.PathLike):
         results = source if isinstance(source, Results) else open_results(source)

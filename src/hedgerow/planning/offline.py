@@ -58,28 +58,38 @@ _SLATER_POINTS: WeakKeyDictionary[CMDP, SlaterPoint] = WeakKeyDictionary()
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OfflineSolution:
-    """A policy of least loss, what it costs, and the proof that it is optimal."""
+    """A policy of least loss, what it costs, and the proof that it is optimal.
+
+    All numbers are exact for the policy: they come from a forward pass, not from the solver.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> best = hr.offline.optimum(hr.catalogue.make("lower-bound-2"))
+        >>> round(best.value, 6), round(best.dual_value, 6), abs(best.gap) < 1e-8
+        (0.5, 0.5, True)
+    """
 
     value: float
-    """loss^T q of the policy, by a forward pass."""
+    """The expected loss of the policy."""
     policy: FloatArray
-    """(rows,); uniform in states that it never reaches."""
+    """(num_rows,): the action probabilities; uniform in states that it never reaches."""
     occupancy: FloatArray
-    """(triples,)"""
+    """(num_triples,): how likely the policy passes through each triple."""
     costs: FloatArray
-    """(m,): bar G^T q"""
+    """(m,): the expected costs of the policy."""
     multipliers: FloatArray
-    """(m,): theta >= 0, the loss that one more unit of each threshold would save."""
+    """(m,): the loss that one more unit of each threshold would save, at least 0. The paper calls them theta."""
     state_values: FloatArray
-    """(num_states,): the optimal values of loss + theta^T g."""
+    """(num_states,): the least expected loss from each state on, with costs priced by the multipliers."""
     dual_value: float
-    """A lower bound on the optimal value."""
+    """A lower bound on the least loss, by the multipliers."""
     gap: float
-    """value - dual_value; can only be negative by theta^T times the cost residual."""
+    """value - dual_value: the policy is at most this much worse than the best one. Rounding can make it slightly
+    negative."""
     cost_residual: float
-    """max(0, costs - thresholds), the largest over the constraints."""
+    """The largest max(0, cost - threshold) of any constraint; 0 up to rounding."""
     relaxation: float
-    """By how much the thresholds were raised because the problem is feasible only to within rounding; else 0."""
+    """How far the thresholds were raised because the problem is feasible only up to rounding; else 0."""
 
     def __repr__(self) -> str:
         parts = f"value={self.value:.6g}", f"costs={brief.numbers(self.costs)}", f"gap={self.gap:.2g}"
@@ -88,22 +98,32 @@ class OfflineSolution:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SlaterPoint:
-    """A policy whose smallest margin alpha_i - bar g_i^T q is the largest possible."""
+    """The safest policy: its smallest margin to any threshold is the largest possible.
+
+    Learners that ask for a safe baseline take it as it is: `hr.SOPS(view, ..., baseline=hr.offline.slater(world))`.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> safest = hr.offline.slater(hr.catalogue.make("dope-media"))
+        >>> round(safest.margin, 6), safest.costs.round(6).tolist()
+        (5.0, [0.0])
+    """
 
     margin: float
-    """rho of the policy, by a forward pass; negative if no policy is feasible, infinite without constraints."""
+    """The smallest threshold minus cost of the policy; rho in the paper. Negative if no policy is feasible, infinite
+    without constraints."""
     policy: FloatArray
-    """(rows,)"""
+    """(num_rows,): the action probabilities."""
     occupancy: FloatArray
-    """(triples,)"""
+    """(num_triples,): how likely the policy passes through each triple."""
     costs: FloatArray
-    """(m,): beta"""
+    """(m,): the expected costs of the policy. The paper calls them beta."""
     multipliers: FloatArray
-    """(m,): theta in the simplex that proves the bound (empty without constraints)."""
+    """(m,): weights of the constraints, at least 0 with sum 1, that prove the bound; empty without constraints."""
     dual_value: float
-    """An upper bound on the largest margin."""
+    """An upper bound on the largest margin, by the multipliers."""
     gap: float
-    """dual_value - margin"""
+    """dual_value - margin: no policy has a margin larger by more than this."""
 
     def __repr__(self) -> str:
         parts = f"margin={self.margin:.6g}", f"costs={brief.numbers(self.costs)}", f"gap={self.gap:.2g}"
@@ -111,9 +131,29 @@ class SlaterPoint:
 
 
 def optimum(world: CMDP | Any, loss: ArrayLike | None = None) -> OfflineSolution:
-    """The policy of least expected loss (rows,) among those whose expected costs respect the thresholds.
+    """Find the policy of least expected loss among those whose expected costs respect the thresholds.
 
-    `world` is a CMDP, or what has one in `.cmdp`, such as an entry of the catalogue; its own `.loss` is the default.
+    A linear program suggests the policy. Its value and the proof that it is optimal are then computed exactly; an
+    answer whose proof does not hold is withheld.
+
+    Args:
+        world: A CMDP, or anything that has one in `.cmdp`, such as a world of the catalogue.
+        loss: (num_rows,) losses in [0, 1], or a table (states, actions); None takes the world's own `.loss`.
+
+    Returns:
+        The policy with its loss, its costs and its proof.
+
+    Raises:
+        InfeasibleError: If no policy respects the thresholds.
+        InvalidInput: If the world has no loss of its own and none is given.
+        CertificateError: If the solver's answer cannot be proved.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.BernoulliCosts([[0.75, 0.25]]), [0.5])
+        >>> best = hr.offline.optimum(world, [0.0, 1.0])     # the free action costs too much: play it half the time
+        >>> round(best.value, 9), best.policy.round(9).tolist()
+        (0.5, [0.5, 0.5])
     """
     cmdp = cmdp_of(world)
     if loss is None:
@@ -124,13 +164,32 @@ def optimum(world: CMDP | Any, loss: ArrayLike | None = None) -> OfflineSolution
 
 
 def strictly_feasible(world: CMDP | Any, margin: float, loss: ArrayLike | None = None) -> OfflineSolution:
-    """The policy of least loss with costs <= thresholds - margin; without a loss, of least mean cost.
+    """Find the policy of least loss whose costs stay below all thresholds by a margin.
 
-    This is what to try out as a baseline of S-OPS in a simulation, at a part of the Slater margin and with the loss
-    that the learner will meet. For 10^5 episodes or less a *known* safe policy of small loss beats the one of the
-    largest margin, because it is played most of the time: measured regret is 1.2 to 1.7 times smaller at half of the
-    margin, 2 to 7 times at a tenth (docs/choose-a-learner.md). If the losses to come have nothing to do with `loss`, it
-    is the other way round.
+    Use it as the baseline of S-OPS in a simulation, with a part of the largest margin (`slater`) and with the loss that
+    the learner will meet. For 10^5 episodes or less, a *known* safe policy of small loss beats the one of the largest
+    margin, because it is played most of the time: measured regret is 1.2 to 1.7 times smaller at half of the margin, 2
+    to 7 times at a tenth (docs/choose-a-learner.md). If the losses to come have nothing to do with `loss`, it is the
+    other way round.
+
+    Args:
+        world: A CMDP, or anything that has one in `.cmdp`.
+        margin: The room to every threshold, in [0, L].
+        loss: (num_rows,) losses in [0, 1], or a table (states, actions); None minimises the mean of the costs instead.
+
+    Returns:
+        The policy with its loss, its costs and its proof.
+
+    Raises:
+        InfeasibleError: If no policy has that margin; the message names the largest possible one.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("dope-media")
+        >>> largest = hr.offline.slater(world).margin
+        >>> baseline = hr.offline.strictly_feasible(world, 0.5 * largest, world.loss)
+        >>> bool((baseline.costs <= world.cmdp.thresholds - 0.5 * largest + 1e-8).all())
+        True
     """
     cmdp = cmdp_of(world)
     margin = real_number("the margin", margin, 0.0, float(cmdp.layout.steps))
@@ -140,7 +199,20 @@ def strictly_feasible(world: CMDP | Any, margin: float, loss: ArrayLike | None =
 
 
 class Optima:
-    """The optima of many losses in one world, certified like `optimum`: each search starts where the last one ended."""
+    """The optima of many losses in one world, faster than one by one and with the same proofs.
+
+    Each search starts where the last one ended.
+
+    Args:
+        world: A CMDP, or anything that has one in `.cmdp`.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> optima = hr.offline.Optima(world)
+        >>> [round(optima.optimum(scale * world.loss).value, 6) for scale in (1.0, 0.5)]
+        [0.5, 0.25]
+    """
 
     def __init__(self, world: CMDP | Any) -> None:
         cmdp = self._cmdp = cmdp_of(world)
@@ -151,7 +223,7 @@ class Optima:
                 self._simplex = PolicySimplex(cmdp, row_occupancy(cmdp.layout, safest.occupancy))
 
     def optimum(self, loss: ArrayLike) -> OfflineSolution:
-        """As `hedgerow.planning.offline.optimum`; where the search fails, HiGHS is asked."""
+        """Find the least `loss` (num_rows,), like `hr.offline.optimum`."""
         checked = checked_loss(self._cmdp.layout, loss)
         answer = self._simplex.least_loss(checked) if self._simplex else None
         if answer is not None:
@@ -161,9 +233,26 @@ class Optima:
 
 
 def slater(world: CMDP | Any) -> SlaterPoint:
-    """The largest margin rho that all constraints can have at once, and a policy that has it; solved once per world.
+    """Find the largest margin that all constraints can have at once, and a policy that has it.
 
-    Its loss is no concern of it, and often the largest of all safe policies: see `strictly_feasible`.
+    The paper calls the margin rho and needs it to be positive. The policy is safe, but its loss is often the largest of
+    all safe policies: see `strictly_feasible`. The answer is kept for as long as the world lives.
+
+    Args:
+        world: A CMDP, or anything that has one in `.cmdp`, such as a world of the catalogue.
+
+    Returns:
+        The margin, the policy, its costs, and the proof.
+
+    Raises:
+        CertificateError: If the solver's answer cannot be proved.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.BernoulliCosts([[0.75, 0.25]]), [0.5])
+        >>> safest = hr.offline.slater(world)
+        >>> round(safest.margin, 9), safest.policy.round(9).tolist()
+        (0.25, [0.0, 1.0])
     """
     cmdp = cmdp_of(world)
     if cmdp not in _SLATER_POINTS:

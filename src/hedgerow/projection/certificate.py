@@ -30,29 +30,43 @@ AT_BOUND = 1e-9
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """Residuals of a claimed projection; every one is 0 at the exact solution."""
+    """An independent check of a projection: how far it is from satisfying each condition.
+
+    Every number is 0 for the exact solution. A small gap proves that the answer is the projection.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> problem = hr.ProjectionProblem(
+        ...     hr.Layout((1, 1), 2), np.log([0.5, 0.5]), [1.0, 1.0], [1.0, 1.0], [[1.0, 0.0]], [0.25]
+        ... )
+        >>> hr.certify(problem, hr.project(problem)).worst < 1e-9
+        True
+    """
 
     mass: float
-    """max over layers |mass - 1|"""
+    """The largest |mass of a layer - 1|."""
     flow: float
-    """max over inner states |inflow - outflow|"""
+    """The largest |inflow - outflow| of any inner state."""
     boxes: float
-    """max [lo w - q]^+, [q - hi w]^+"""
+    """The largest excess of any triple over the bounds of its transition probability."""
     costs: float
-    """max [c_i^T w - alpha_i]^+ / max(1, max |c_i|)"""
+    """The largest excess of any cost over its threshold, in the unit max(1, largest |cost|) of the constraint."""
     complementarity: float
-    """max theta_i |c_i^T w - alpha_i| / (1 + sum theta_i max(1, max |c_i|)), for the thresholds alpha that the result
-    says it used"""
+    """The largest multiplier times |cost - threshold|, divided by 1 + the sum of all multipliers times their cost
+    units. The thresholds are those that the result says it used."""
     stationarity: float
-    """max |q - q'| / (1 + max |v|): the point against the exponential form of its own multipliers"""
+    """The largest difference between the answer and the exponential form of its own multipliers, divided by 1 + max
+    |v|."""
     gap: float
-    """absolute_gap / (1 + |D| + theta^T |alpha|), relative to the largest term of which it is a difference"""
+    """absolute_gap, divided by the largest terms of which it is a difference."""
     absolute_gap: float
-    """D(q || qt) - large dual value"""
+    """The objective of the answer minus a lower bound on it; the relative entropy to the exact projection is at most
+    this."""
 
     @property
     def worst(self) -> float:
-        """The largest residual, with the gap taken relatively."""
+        """The largest of all residuals; of the two gaps, the relative one counts."""
         names = (field.name for field in fields(self) if field.name != "absolute_gap")
         return max(abs(float(getattr(self, name))) for name in names)
 
@@ -67,7 +81,26 @@ class Certificate:
 
 
 def certify(problem: ProjectionProblem, result: ProjectionResult) -> Certificate:
-    """Measure `result` against `problem`, from the primal point, v and theta alone."""
+    """Check an answer of `project` independently of the solver.
+
+    It uses the occupancy and the multipliers of the answer alone, and shares no code with the solver.
+
+    Args:
+        problem: The problem that was solved.
+        result: The answer.
+
+    Returns:
+        How far the answer is from satisfying each condition.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> problem = hr.ProjectionProblem(
+        ...     hr.Layout((1, 1), 2), np.log([0.5, 0.5]), [1.0, 1.0], [1.0, 1.0], [[1.0, 0.0]], [0.25]
+        ... )
+        >>> abs(hr.certify(problem, hr.project(problem)).gap) < 1e-9
+        True
+    """
     layout = problem.layout
     row, starts = layout.row_of_triple, layout.row_start[:-1]
     q = np.exp(result.log_occupancy)

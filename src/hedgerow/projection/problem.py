@@ -25,19 +25,47 @@ LARGEST_COST = 1e6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProjectionProblem:
-    """All arrays are flat in the layout's order and read-only after validation."""
+    """A projection to solve: the allowed occupancy that is nearest to a given point in relative entropy.
+
+    An occupancy q gives each triple (state, action, next state) its probability. It is allowed if it flows through the
+    layers with mass 1, if the transition probabilities it implies lie in their boxes, and if its costs keep the
+    thresholds. Among these, the projection minimises sum q ln(q / base) - q + base. Arrays are checked, and read-only
+    afterwards.
+
+    Args:
+        layout: The layers, the actions, and which states can follow which.
+        log_base: (num_triples,) finite numbers: the logarithm of the point to project.
+        lower: (num_triples,) lower bounds of the transition probabilities, in [0, 1].
+        upper: (num_triples,) upper bounds of the transition probabilities, in [0, 1].
+        costs: (m, num_rows) costs, each of absolute value up to 1e6; None without constraints.
+        thresholds: (m,) the largest allowed costs.
+
+    Raises:
+        InvalidInput: If a shape or a number is wrong, or if the box of some row holds no distribution.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> problem = hr.ProjectionProblem(
+        ...     hr.Layout((1, 1), 2), np.log([0.5, 0.5]), lower=[1.0, 1.0], upper=[1.0, 1.0],
+        ...     costs=[[1.0, 0.0]], thresholds=[0.25],
+        ... )
+        >>> problem.num_constraints, hr.project(problem).policy.round(9).tolist()
+        (1, [0.25, 0.75])
+    """
 
     layout: Layout
+    """The layers, the actions, and which states can follow which."""
     log_base: FloatArray
-    """(num_triples,): ln of the point to be projected"""
+    """(num_triples,): the logarithm of the point to project."""
     lower: FloatArray
-    """(num_triples,)"""
+    """(num_triples,): lower bounds of the transition probabilities."""
     upper: FloatArray
-    """(num_triples,)"""
+    """(num_triples,): upper bounds of the transition probabilities."""
     costs: FloatArray
-    """(m, num_rows)"""
+    """(m, num_rows): the costs of the pairs of state and action."""
     thresholds: FloatArray
-    """(m,)"""
+    """(m,): the largest allowed costs."""
 
     def __init__(
         self,
@@ -73,23 +101,24 @@ class ProjectionProblem:
 
     @property
     def num_constraints(self) -> int:
+        """The number m of constraints."""
         return len(self.thresholds)
 
     @property
     def cost_scales(self) -> FloatArray:
-        """(m,): max(1, max |c_i|), the unit in which a residual of each constraint is measured."""
+        """(m,): max(1, largest |cost|), the unit in which residuals of each constraint are measured."""
         largest: FloatArray = np.max(np.abs(self.costs), axis=1, initial=1.0)
         return largest
 
     def relaxed(self, amount: float) -> ProjectionProblem:
-        """The same problem with all thresholds raised."""
+        """Return the same problem with all thresholds raised by `amount`."""
         if amount == 0.0:
             return self
         thresholds = self.thresholds + amount
         return ProjectionProblem(self.layout, self.log_base, self.lower, self.upper, self.costs, thresholds)
 
     def kernel_arguments(self) -> tuple[Index, KernelProblem]:
-        """The same problem as the kernels take it: row weights and conditionals apart."""
+        """Return the problem in the form that the compiled solver takes."""
         log_weight, log_conditional = _split(self.layout, self.log_base)
         return index_of(self.layout), KernelProblem(
             log_weight=log_weight,

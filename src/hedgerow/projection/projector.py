@@ -68,7 +68,26 @@ class Answer(NamedTuple):
 
 
 class Projector:
-    """Projections for one layout and number of constraints. One call at a time; give each thread one of its own."""
+    """Projections on one layout, one after the other, without new memory for each.
+
+    A projector serves one call at a time. Give each thread its own.
+
+    Args:
+        layout: The layers, the actions, and which states can follow which.
+        num_constraints: The number m of constraints.
+        settings: Tolerances and limits; None takes the defaults.
+
+    Raises:
+        InvalidInput: If `layout` is not a layout, or if `num_constraints` is negative.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> projector = hr.Projector(hr.Layout((1, 2, 1), num_actions=1))
+        >>> base, lower, upper = np.log([0.5, 0.5, 0.5, 0.5]), [0.0, 0.0, 1.0, 1.0], [0.4, 1.0, 1.0, 1.0]
+        >>> np.exp(projector.project(base, lower, upper).log_occupancy).round(12).tolist()
+        [0.4, 0.6, 0.4, 0.6]
+    """
 
     def __init__(self, layout: Layout, num_constraints: int = 0, settings: ProjectionSettings | None = None) -> None:
         if not isinstance(layout, Layout):
@@ -113,7 +132,20 @@ class Projector:
         thresholds: ArrayLike = (),
         warm_start: WarmStart | None = None,
     ) -> ProjectionResult:
-        """The projection of exp(log_base); the arrays are those of a `ProjectionProblem`."""
+        """Project one point; arguments and answer are those of `ProjectionProblem` and `hr.project`.
+
+        Args:
+            log_base: (num_triples,) logarithm of the point to project.
+            lower: (num_triples,) lower bounds of the transition probabilities.
+            upper: (num_triples,) upper bounds of the transition probabilities.
+            costs: (m, num_rows) costs; None without constraints.
+            thresholds: (m,) the largest allowed costs.
+            warm_start: A dual point to start from; None starts from 0.
+
+        Raises:
+            BusyError: If the projector is at work in another call.
+            InvalidInput: If a shape or a number is wrong.
+        """
         given = (log_base, lower, upper, costs, thresholds)
         if not self._lock.acquire(blocking=False):
             raise BusyError("this projector is at work in another call; give each thread a projector of its own")

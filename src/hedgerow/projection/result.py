@@ -9,7 +9,13 @@ from hedgerow.checks import FloatArray, real_number, whole_number
 
 
 class ProjectionStatus(Enum):
-    """How a projection ended; the value is the sentence for people."""
+    """How a projection ended; the value of each member is a sentence for people.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.ProjectionStatus.SOLVED.message
+        'solved: the projection satisfies its optimality conditions within the tolerance'
+    """
 
     SOLVED = "solved: the projection satisfies its optimality conditions within the tolerance"
     INFEASIBLE = "infeasible: the certificate proves that no occupancy within the boxes satisfies the constraints"
@@ -17,24 +23,32 @@ class ProjectionStatus(Enum):
 
     @property
     def message(self) -> str:
+        """The sentence for people."""
         return self.value
 
 
 @dataclass(frozen=True)
 class ProjectionSettings:
-    """Tolerances and limits. The defaults are those of the learners."""
+    """Tolerances and limits of a projection. The defaults are those of the learners.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> hr.ProjectionSettings(tol=1e-8).tol
+        1e-08
+    """
 
     tol: float = 1e-10
-    """On flow, cost and complementarity residuals of the dual solution."""
+    """The largest residual of flow, cost and complementarity at which a problem counts as solved; 1e-14 to 1e-3."""
     tol_infeasible: float = 4e-10
-    """A least violation above this is infeasible. Up to it, and down to as much slack, there is no room to project
-    into: the thresholds are raised by at most a little more than twice this, and the result says by how much. All in
-    the unit of each constraint, max(1, max |c_i|)."""
+    """A problem whose thresholds are missed by more than this is infeasible. If they are missed by less, or kept with
+    less room than this, the thresholds are raised by at most a little more than twice this number, and the result
+    says by how much. Measured in the unit max(1, largest |cost|) of each constraint."""
     suspect_theta: float = 1e3
-    """Sum of multipliers above which infeasibility is examined."""
+    """Sum of constraint multipliers above which infeasibility is examined."""
     suspect_iterations: int = 40
-    """Newton steps after which infeasibility is examined."""
+    """Number of Newton steps after which infeasibility is examined."""
     max_iterations: int = 20_000
+    """Number of steps after which the slow solver, for problems that the fast one leaves open, gives up."""
 
     def __post_init__(self) -> None:
         real_number("tol", self.tol, 1e-14, 1e-3)
@@ -46,17 +60,26 @@ class ProjectionSettings:
 
 @dataclass(frozen=True)
 class ProjectionResiduals:
-    """Residuals of the dual solution as the solver sees them; `certificate` measures the answer independently.
+    """How well the solver's dual solution satisfies the conditions, as the solver itself sees it.
 
-    Costs count in the unit max(1, max |c_i|) of each constraint.
+    `hr.certify` measures the answer independently. Costs count in the unit max(1, largest |cost|) of each constraint.
+
+    Examples:
+        >>> from hedgerow.projection.result import ProjectionResiduals
+        >>> ProjectionResiduals(flow=1e-12, cost=0.0, complementarity=1e-11).worst
+        1e-11
     """
 
     flow: float
+    """The largest |inflow - outflow| of any state."""
     cost: float
+    """The largest excess of any cost over its threshold, at least 0."""
     complementarity: float
+    """The largest product of a multiplier and the slack of its constraint."""
 
     @property
     def worst(self) -> float:
+        """The largest of the three."""
         return max(self.flow, self.cost, self.complementarity)
 
 
@@ -64,28 +87,43 @@ class ProjectionResiduals:
 class ProjectionResult:
     """The projection, or the proof that there is none.
 
-    When infeasible, `theta` (in the simplex) is the certificate, `least_violation` the smallest s for which
-    thresholds + s is feasible, and the occupancy fields hold the last iterate, which satisfies all but the costs.
+    If the problem is infeasible, `theta` holds weights of the constraints (at least 0, with sum 1) that prove it, and
+    the occupancy fields hold the last iterate, which satisfies everything but the costs.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import numpy as np
+        >>> problem = hr.ProjectionProblem(
+        ...     hr.Layout((1, 1), 2), np.log([0.5, 0.5]), [1.0, 1.0], [1.0, 1.0], [[1.0, 0.0]], [0.25]
+        ... )
+        >>> result = hr.project(problem)
+        >>> result.solved, result.policy.round(9).tolist()
+        (True, [0.25, 0.75])
     """
 
     status: ProjectionStatus
+    """How the projection ended."""
     log_occupancy: FloatArray
-    """(num_triples,): ln q, -inf where the box forces 0"""
+    """(num_triples,): the logarithm of the occupancy; -inf where the boxes force 0."""
     policy: FloatArray
-    """(num_rows,)"""
+    """(num_rows,): the action probabilities that the occupancy implies."""
     v: FloatArray
-    """(num_states,): flow multipliers, 0 at x_L"""
+    """(num_states,): multipliers of the flow equalities, 0 in the terminal state."""
     theta: FloatArray
-    """(m,): constraint multipliers"""
+    """(m,): multipliers of the constraints, at least 0."""
     objective: float
-    """D(q || base)"""
+    """The relative entropy between the projection and the base."""
     dual_value: float
+    """The value of the dual problem, a lower bound on the objective."""
     residuals: ProjectionResiduals
+    """How well the conditions are satisfied, as the solver sees it."""
     iterations: int
+    """The number of Newton steps."""
     least_violation: float = 0.0
+    """If infeasible: the smallest number that, added to all thresholds, makes the problem feasible; else 0."""
     relaxation: float = 0.0
-    """What was added to the thresholds, in the unit max(1, max |c_i|) of each, because they are, to rounding, the least
-    possible ones; mostly 0"""
+    """What was added to the thresholds because they are, up to rounding, the least possible ones; mostly 0. In the unit
+    max(1, largest |cost|) of each constraint."""
 
     def __repr__(self) -> str:
         from hedgerow import brief
@@ -98,4 +136,5 @@ class ProjectionResult:
 
     @property
     def solved(self) -> bool:
+        """Whether `status` is SOLVED."""
         return self.status is ProjectionStatus.SOLVED

@@ -43,11 +43,11 @@ def verify(
     figures: Annotated[
         bool, typer.Option("--figures", help="Also write tables and figures (SVG; needs hedgerow[figures]) there.")
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what is there already.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, even what is there already.")] = False,
     processes: Annotated[int, typer.Option("--processes", "-j", min=1, help="How many processes.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Check every theorem and lemma on running code, and broken learners that must fail. Exit code 1: refuted."""
+    """Check every theorem and lemma on running code, and that broken learners fail. Exit code 1 if refuted."""
     if quick + full + deterministic > 1:
         raise InvalidInput("choose one of --quick, --full and --deterministic")
     name = "quick" if quick else "full" if full else "deterministic" if deterministic else "default"

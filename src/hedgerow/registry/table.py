@@ -29,28 +29,39 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a name stands for."""
+    """What a name stands for.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> found = hr.worlds.look_up("dope-media")
+        >>> found.way, found.is_built_in, found.description
+        ('built-in', True, 'a media buffer: an empty one is a loss, fast delivery is the cost')
+    """
 
     name: str
+    """The name."""
     way: str
+    """Where it was found: "built-in", "registered", "module", "file" or "installed"."""
     target: Any
-    """The class or function"""
+    """The class or function."""
     known_origin: Origin | None = None
-    """Where somebody else has found out already what code it is: see `Registry.receive`"""
+    """Which code it is, where another process has found that out already (`Registry.receive`); else None."""
 
     @property
     def is_built_in(self) -> bool:
+        """Whether it ships with hedgerow."""
         return self.way == BUILT_IN
 
     @cached_property
     def origin(self) -> Origin | None:
-        """Which code it is, as plain data; None for what ships with hedgerow."""
+        """Which code it is, as plain data with a hash; None for what ships with hedgerow."""
         if self.is_built_in:
             return None
         return dict(self.known_origin) if self.known_origin is not None else origin_of(self.target, self.name)
 
     @cached_property
     def signature(self) -> Signature:
+        """Its parameters, by name."""
         return signature_of(self.target, self.name)
 
     @property
@@ -59,28 +70,54 @@ class Found:
         return ((self.target.__doc__ or "").strip().splitlines() or [""])[0].strip()
 
     def build(self, **arguments: Any) -> Any:
-        """Call the constructor; an error in it is one line with the file and line of the plug-in."""
+        """Call it with `**arguments`; an error in it becomes one line with the file and line of the plug-in."""
         return loading.call(self.target, arguments, self.name)
 
 
 class Description(NamedTuple):
-    """One line of a list."""
+    """What a name stands for, as a line of a list.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> told = hr.losses.describe("switching")
+        >>> told.home, [parameter.name for parameter in told.parameters]
+        ('hedgerow.adversaries.losses:Switching', ['period', 'patterns', 'seed'])
+    """
 
     name: str
+    """The name."""
     way: str
-    """`built-in`, `registered`, `installed`, `module` or `file`"""
+    """Where it was found: "built-in", "registered", "installed", "module" or "file"."""
     home: str
-    """`package.module:Name`"""
+    """Where it is defined: `package.module:Name`."""
     description: str
-    """The first line of its docstring"""
+    """The first line of its docstring."""
     parameters: tuple[Parameter, ...]
+    """Its parameters, in their order."""
 
 
 class Registry:
-    """The names of one kind of thing.
+    """A table of names, such as `hr.worlds` and `hr.costs`, and those behind `hr.learners`, `hr.losses`.
 
-    `kind` is what one of them is called in messages, `group` names the entry points, `builtin` says where those are
-    that ship with hedgerow, `base` the class that others must derive from, `reserved` names mean something else.
+    A name is looked for among what ships with hedgerow, then among what was registered, then as `package.module:Name`
+    or `file.py:Name`, then among the entry points of installed distributions. Experiments and the command line use the
+    same names.
+
+    Args:
+        kind: What one of its things is called in messages, such as "learner".
+        group: The group of entry points of installed distributions.
+        builtin: A mapping from the names that ship with hedgerow to `package.module:Name`.
+        base: The class that all others must derive from, as `package.module:Name`; the empty string for none.
+        reserved: Names that mean something else and cannot be registered.
+
+    Examples:
+        >>> from hedgerow.registry import Registry
+        >>> dishes = Registry("dish", "kitchen.dishes", builtin={})
+        >>> @dishes.register("soup")
+        ... def soup(*, spoons: int = 2):
+        ...     'Hot soup.'
+        >>> dishes.names(), dishes.describe("soup").description, dishes.find("soup") is soup
+        (('soup',), 'Hot soup.', True)
     """
 
     def __init__(
@@ -95,7 +132,15 @@ class Registry:
     def register(self, name: str) -> Callable[[T], T]:
         """Decorate a class or function: from now on `name` stands for it, in this process.
 
-        A name that is taken is refused, unless it is a newer version of the same thing, from the same place.
+        Args:
+            name: A word of at most 60 letters, digits and . _ + -
+
+        Returns:
+            The decorator.
+
+        Raises:
+            InvalidInput: If the name is taken by something else. A newer version of the same thing replaces the older
+                one.
         """
         self._check_free(name)
 
@@ -113,9 +158,12 @@ class Registry:
         return enter
 
     def receive(self, name: str, target: Any, origin: Origin | None = None) -> None:
-        """Register what another process has registered; a newer one replaces an older.
+        """Register what another process has registered; a newer one replaces an older one.
 
-        `origin` says what code it is, where this process cannot find out.
+        Args:
+            name: The name.
+            target: The class or function.
+            origin: Which code it is, where this process cannot find out.
         """
         self._registered[name] = Found(name, REGISTERED, target, origin)
 
@@ -139,18 +187,24 @@ class Registry:
     # Looking up -------------------------------------------------------------------------------------------------------
 
     def names(self) -> tuple[str, ...]:
-        """Built-in names in their order, then registered ones, then those of installed distributions."""
+        """List the built-in names in their order, then registered ones, then those of installed distributions."""
         return tuple(dict.fromkeys([*self.builtin, *self._registered, *(point.name for point in self._entry_points())]))
 
     def find(self, name: str, folder: str | Path = ".") -> Any:
-        """The class or function that `name` stands for; files are looked for in `folder`."""
+        """Return the class or function that `name` stands for; files are looked for in `folder`.
+
+        Raises:
+            InvalidInput: If the name is unknown; the message names the nearest one.
+        """
         return self.look_up(name, folder).target
 
     def look_up(self, name: str, folder: str | Path = ".", expected: Origin | None = None) -> Found:
-        """`find` with the way that led to it.
+        """Find what a name stands for, and where it was found.
 
-        `expected` is the origin that it must have: what was described earlier and has changed since is refused. A file
-        of that very text that was loaded before is not read again.
+        Args:
+            name: The name.
+            folder: Where files are looked for.
+            expected: Which code it must be; code that has changed since is refused. None does not ask.
         """
         found = self._look_up(name, Path(folder), expected)
         self._check_target(found.name, found.target)
@@ -159,10 +213,10 @@ class Registry:
         return found
 
     def known(self, name: object) -> Found | None:
-        """The thing that a *data file* calls `name`; None if it is not known here.
+        """Return what a data file calls `name`, or None if that is not known here.
 
-        A file must not decide which code is imported. So this knows what ships with hedgerow, what is registered or
-        installed as a plug-in, and `module:Name` of modules that were imported already.
+        A file must not decide which code is imported. So this only knows what ships with hedgerow, what is registered
+        or installed, and `module:Name` of modules that were imported already.
         """
         if not isinstance(name, str):
             return None
@@ -179,7 +233,7 @@ class Registry:
         return Found(name, MODULE, target)
 
     def name_of(self, target: Any) -> str:
-        """What to call a class or function in a file: its name here, or else `module:Name`."""
+        """Return what files call the class or function `target`: its name here, or else `module:Name`."""
         home = home_of(target)
         for name, place in self.builtin.items():
             if place == home:
@@ -190,7 +244,7 @@ class Registry:
         return home
 
     def describe(self, name: str, folder: str | Path = ".") -> Description:
-        """One line about something, and its parameters."""
+        """Describe what `name` stands for, with its parameters; files are looked for in `folder`."""
         found = self.look_up(name, folder)
         parameters = tuple(found.signature.parameters.values())
         return Description(found.name, found.way, home_of(found.target), found.description, parameters)

@@ -38,38 +38,71 @@ WATCHED = (
 
 @dataclass(frozen=True)
 class Setting:
-    """What the learners of a comparison share."""
+    """What the learners of a comparison share.
+
+    Examples:
+        >>> from hedgerow.results.groups import Setting
+        >>> Setting("dope-media", "switching", 10_000).episodes
+        10000
+    """
 
     world: str
+    """The name of the world."""
     adversary: str
+    """The name of the adversary."""
     episodes: int
+    """The number of episodes."""
 
 
 @dataclass(frozen=True, repr=False)
 class GroupSummary:
-    """What a group comes down to. Means are interquartile means over seeds, quartiles those of the seeds."""
+    """The final numbers of a group of runs.
+
+    Means are interquartile means over seeds: the mean of the middle half. Quartiles are those of the seeds.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
+        ...         "episodes": 20, "delta": 0.05, "seed": 0}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
+        ...     path = hr.results.write_cell(folder, spec, run)
+        ...     summary = hr.results.open(folder).groups[0].summary()
+        >>> summary.seeds, summary.t_bar
+        (1, ())
+    """
 
     seeds: int
+    """The number of seeds."""
     regret: float
+    """The mean regret after the last episode."""
     regret_quartiles: tuple[float, float]
+    """The lower and the upper quartile of the regret."""
     regret_growth: Growth
+    """The fitted exponent of the regret."""
     violation: float
+    """The mean summed violation, of the constraint where it is largest."""
     violation_quartiles: tuple[float, float]
+    """The lower and the upper quartile of the violation."""
     safe: int
-    """Seeds that respected every constraint in every episode"""
+    """The number of seeds that respected every constraint in every episode."""
     worst_excess: float | None
-    """The largest g_i^T q_t - alpha_i of any constraint, episode and seed; None without constraints"""
+    """The largest cost minus threshold of any constraint, episode and seed; None without constraints."""
     net_violation: float
-    """With cancellation: safe episodes make up for unsafe ones"""
+    """The mean violation with cancellation: cheap episodes make up for unsafe ones."""
     mixing_total: float | None
-    """sum_t lambda; None for learners that do not note it"""
+    """The mean sum of the mixing weights lambda over all episodes; None for learners that do not note it."""
     clean: int | None
-    """Seeds whose confidence sets always held the truth; None if nobody watched them"""
+    """The number of seeds whose confidence sets always held the truth; None if nobody watched them."""
     t_bar: tuple[int, ...]
-    """End of the first phase, of the seeds that have one"""
+    """The number of episodes of the first phase, for each seed that has ended one."""
     rho_hat: tuple[float, ...]
+    """The margin that the first phase found, for each seed that has ended one."""
     episodes_per_second: float | None
-    """The median; None if no time is known"""
+    """The median speed; None if no time is known."""
 
     def __repr__(self) -> str:
         regret = f"regret={self.regret:.4g} {brief.numbers(self.regret_quartiles)}"
@@ -79,12 +112,33 @@ class GroupSummary:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Group:
-    """Runs that differ in their seed alone."""
+    """Runs that differ in their seed alone: one learner on one world against one adversary.
+
+    `results.groups` lists them. Curves have the shape (seeds, C), where C is the number of checkpoints.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
+        ...         "episodes": 20, "delta": 0.05, "seed": 0}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
+        ...     path = hr.results.write_cell(folder, spec, run)
+        ...     group = hr.results.open(folder).groups[0]
+        >>> group.learner, group.curve("regret").shape == (1, len(group.episodes))
+        ('uob-reps', True)
+    """
 
     setting: Setting
+    """The world, the adversary and the number of episodes."""
     learner: str
+    """The readable name of the learner."""
     cells: tuple[Cell, ...]
+    """The cells, one per seed."""
     tables: tuple[Any, ...]
+    """The tables of the cells, in the same order."""
 
     def __repr__(self) -> str:
         setting, seeds = self.setting, brief.counted(len(self.cells), "seed")
@@ -93,69 +147,74 @@ class Group:
 
     @property
     def kind(self) -> str:
-        """`s-ops`, ... whatever its switches are called"""
+        """The kind of the learner, such as "s-ops", whatever its switches are called."""
         return str(self.cells[0].facts.get("kind", ""))
 
     @property
     def constraints(self) -> tuple[str, ...]:
+        """The names of the constraints."""
         return self.cells[0].constraints
 
     @property
     def thresholds(self) -> tuple[float, ...]:
+        """The thresholds of the constraints."""
         return tuple(self.cells[0].facts["thresholds"])
 
     @cached_property
     def episodes(self) -> IntArray:
-        """(C,): the checkpoints that all seeds have"""
+        """(C,): the checkpoints that all seeds have."""
         common = set.intersection(*(set(table.column("episode").to_pylist()) for table in self.tables))
         if not common:
             raise InvalidInput(f"the seeds of {self.learner} on {self.setting.world} have no checkpoint in common")
         return np.array(sorted(common), dtype=np.int64)
 
     def curve(self, name: str) -> FloatArray:
-        """A column of all seeds (seeds, C)"""
+        """Return the column `name` of all seeds (seeds, C)."""
         return np.stack([self._at_common(table, column(table, name)) for table in self.tables])
 
     def has(self, name: str) -> bool:
-        """Whether all seeds have this column: learners note what they like"""
+        """Whether all seeds have the column `name`; learners note what they like."""
         return all(name in table.column_names for table in self.tables)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The columns that the learner's own plans added; those that its watcher adds are shown elsewhere"""
+        """The columns that the learner's own plans added."""
         common = {name for name, _, _ in COLUMNS} | set(WATCHED)
         each = tuple(f"{name}_" for name in (*(name for name, _ in PER_CONSTRAINT), "bound"))
         found = [name for name in self.tables[0].column_names if name not in common and not name.startswith(each)]
         return tuple(name for name in found if self.has(name))
 
     def net_violation(self) -> FloatArray:
-        """V with cancellation of all seeds (seeds, C)"""
+        """Return the violation with cancellation of all seeds (seeds, C).
+
+        Cheap episodes make up for unsafe ones.
+        """
         curves = [net_violation_curve(table, self.thresholds) for table in self.tables]
         return np.stack([self._at_common(table, curve) for table, curve in zip(self.tables, curves, strict=True)])
 
     @property
     def scored(self) -> str:
-        """`exact`, or `sampled` where nobody knows the truth"""
+        """How the runs were scored: "exact", or "sampled" where the truth is not known."""
         return str(self.cells[0].facts.get("scored", "exact"))
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """Which ways the runs took: compiled, step-wise"""
+        """How the runs were played: "compiled", "step-wise", or both."""
         return tuple(sorted({str(cell.facts.get("way") or "unknown") for cell in self.cells}))
 
     def violation(self) -> FloatArray:
-        """V of all seeds (seeds, C)"""
+        """Return the summed violation of all seeds (seeds, C), of the constraint where it is largest."""
         return np.stack([self._at_common(table, violation_curve(table)) for table in self.tables])
 
     def margin(self, i: int) -> FloatArray:
-        """alpha_i - g_i^T q_t of all seeds (seeds, C): negative where the constraint is violated"""
+        """Return threshold minus cost of constraint `i` for all seeds (seeds, C); negative if violated."""
         return -self.curve(f"excess_{i}")
 
     def _at_common(self, table: Any, values: FloatArray) -> FloatArray:
         return values[np.isin(column(table, "episode"), self.episodes)]
 
     def summary(self) -> GroupSummary:
-        """The numbers after the last episode."""
+        """Return the numbers after the last episode."""
         return self._summary
 
     @property

@@ -78,7 +78,24 @@ def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def update_manifest(directory: str | os.PathLike[str], changes: Mapping[str, Any]) -> None:
-    """Replace entries of the manifest, atomically; "cells" is merged cell by cell, entry by entry."""
+    """Replace entries of the manifest of a sweep, atomically.
+
+    Args:
+        directory: The directory of the sweep.
+        changes: New entries by name. The entry "cells" is merged: cell by cell, entry by entry.
+
+    Raises:
+        FileFormatError: If the directory holds no results, or if its manifest is damaged.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hr.results.create(folder, {"experiment": {"about": "nothing"}})
+        ...     hr.results.update_manifest(folder, {"title": "A better title"})
+        ...     print(hr.results.open(folder).title)
+        A better title
+    """
     target = Path(directory)
     manifest = read_manifest(target)
     cells = dict(manifest.get("cells", {}))

@@ -79,16 +79,28 @@ SUMMARY_TYPES = {
 
 @dataclass(frozen=True)
 class Growth:
-    """A fitted exponent. NaN where there is none: too few points, or values that are not all positive."""
+    """A fitted power law: value = factor * episode^exponent.
+
+    Numbers are NaN where there is no fit: too few points, or values that are not all positive.
+
+    Examples:
+        >>> from hedgerow.results.metrics import growth_exponent
+        >>> import numpy as np
+        >>> t = np.arange(1, 1001)
+        >>> round(growth_exponent(t, 3.0 * np.sqrt(t)).exponent, 6)
+        0.5
+    """
 
     exponent: float
+    """The exponent."""
     low: float
-    """Ends of the bootstrap interval over seeds; NaN for a single seed"""
+    """The lower end of its bootstrap interval over seeds; NaN for a single seed."""
     high: float
+    """The upper end of the interval."""
     factor: float
-    """The fit is factor * t^exponent"""
+    """The factor."""
     first: int
-    """The fit begins at this episode"""
+    """The first episode of the fit."""
 
     def __str__(self) -> str:
         return f"{self.exponent:.2f} [{self.low:.2f}, {self.high:.2f}]"

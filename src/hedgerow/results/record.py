@@ -40,23 +40,47 @@ def heading(title: str, description: str = "") -> dict[str, str]:
 
 @dataclass(frozen=True, repr=False)
 class Cell:
-    """One run of a sweep."""
+    """One run of a sweep.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
+        ...         "episodes": 20, "delta": 0.05, "seed": 0}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
+        ...     path = hr.results.write_cell(folder, spec, run)
+        ...     cell = hr.results.open(folder).cells[0]
+        >>> cell.id, cell.status, cell.label("world")
+        ('tiny__fixed__uob-reps__T20__seed0', 'done', 'tiny')
+    """
 
     id: str
+    """A readable name, which is also the name of its file."""
     hash: str
+    """The fingerprint of its description: equal hashes mean equal runs."""
     spec: Mapping[str, Any]
+    """Its description as plain data: world, adversary, learner, episodes, delta, seed, labels."""
     status: str
-    """`done`, `failed`, or `missing` if it was begun and left no file"""
+    """One of "done", "failed", and "missing" if it was begun and left no file."""
     error: str
-    """Why it failed, or the empty string"""
+    """Why it failed, or the empty string."""
     seconds: Mapping[str, float]
-    """Wall time by what it was spent on, from the manifest; `total` is the sum, `loop` the episodes alone"""
+    """Wall time by what it was spent on, from the manifest: `total` is the sum, `loop` the episodes alone."""
     facts: Mapping[str, Any]
-    """What is one number or one list per run: optimum, t_bar, rho_hat, thresholds, ledger, ..."""
+    """What is one number or one list for the whole run, by name: optimum, t_bar, rho_hat, thresholds, ledger, ..."""
 
     @classmethod
     def of(cls, header: Mapping[str, Any], entry: Mapping[str, Any], status: str) -> Cell:
-        """From the header of its table and its entry in the manifest."""
+        """Make a cell from the files of a sweep.
+
+        Args:
+            header: The header of its table.
+            entry: Its entry in the manifest.
+            status: "done", "failed" or "missing".
+        """
         seconds = entry.get("seconds") or {}
         if not isinstance(seconds, Mapping):
             seconds = {"total": float(seconds)}
@@ -74,38 +98,63 @@ class Cell:
         return brief.line("Cell", brief.quoted(self.id, 120), self.status)
 
     def label(self, part: str) -> str:
-        """The readable name of its world, adversary or learner."""
+        """Return the readable name of its `part`: "world", "adversary" or "learner"."""
         return label(self.spec, part)
 
     @property
     def episodes(self) -> int:
+        """The number of episodes."""
         return int(self.spec["episodes"])
 
     @property
     def seed(self) -> int:
+        """The seed."""
         return int(self.spec["seed"])
 
     @property
     def constraints(self) -> tuple[str, ...]:
+        """The names of the constraints."""
         return tuple(self.facts["constraints"])
 
     @property
     def episodes_per_second(self) -> float | None:
-        """Of the loop alone if its time is known, else of the whole cell; None if no time is known."""
+        """The speed of the episodes if their time is known, else of the whole cell; None if no time is known."""
         time = self.seconds.get("loop", self.seconds.get("total", 0.0))
         return self.episodes / time if time > 0.0 else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Results:
-    """A sweep, read. Tables are Arrow tables; `to_pandas` turns them into data frames where pandas is installed."""
+    """A sweep that was read from its directory: its cells, and tables over all of them.
+
+    `hr.results.open` makes one. Tables are Arrow tables; `to_pandas` turns them into data frames if pandas is
+    installed. `results[id]` is the cell with that id.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
+        ...         "episodes": 20, "delta": 0.05, "seed": 0}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
+        ...     path = hr.results.write_cell(folder, spec, run)
+        ...     results = hr.results.open(folder)
+        ...     regret = results.summary().column("regret").to_pylist()
+        >>> len(results.cells), len(regret)
+        (1, 1)
+    """
 
     directory: Path | None
-    """None for a run that was never written"""
+    """The directory; None for a run that was never written."""
     manifest: Mapping[str, Any]
+    """The content of the manifest: the experiment, and everything that differs from run to run, such as times and
+    versions."""
     cells: tuple[Cell, ...]
+    """All cells, those that failed or are missing included."""
     load: Callable[[str], Any]
-    """From the id of a finished cell to its table"""
+    """A function from the id of a finished cell to its table."""
 
     def __repr__(self) -> str:
         told = [cell for cell in self.cells if cell.spec]  # of a cell that left nothing, only its name may be known
@@ -127,22 +176,24 @@ class Results:
 
     @property
     def title(self) -> str:
-        """What the sweep is called; the name of its directory if nobody gave it a title"""
+        """The title of the sweep; the name of its directory if it has none."""
         return str(self.manifest.get("title") or "") or (self.directory.name if self.directory else "hedgerow")
 
     @property
     def description(self) -> str:
+        """What the sweep is about; the empty string if nobody said it."""
         return str(self.manifest.get("description") or "")
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The finished cells, seeds together; tables are read, and intervals computed, once for all who ask."""
+        """The finished cells, grouped: cells of a group differ in their seed alone. Computed once."""
         from hedgerow.results.groups import groups
 
         return groups(self)
 
     @property
     def done(self) -> tuple[Cell, ...]:
+        """The finished cells."""
         return tuple(cell for cell in self.cells if cell.status == "done")
 
     def __getitem__(self, name: str) -> Cell:
@@ -152,15 +203,16 @@ class Results:
         raise InvalidInput(f"there is no cell {name!r}; there are {len(self.cells)}, see `.cells`")
 
     def table(self, name: str) -> Any:
-        """The curves of one finished cell."""
+        """Return the curves of the finished cell with the id `name`, as an Arrow table."""
         if self[name].status != "done":
             raise InvalidInput(f"the cell {name} is {self[name].status}: it has no table")
         return self.load(name)
 
     def curves(self) -> Any:
-        """All checkpoints of all finished cells, with cell, world, adversary, learner, episodes, seed in front.
+        """Return all checkpoints of all finished cells as one Arrow table.
 
-        Worlds with fewer constraints have nulls in the columns of the others.
+        The columns cell, world, adversary, learner, episodes and seed come first. Worlds with fewer constraints have
+        nulls in the columns of the others.
         """
         pa = arrow()
         tables = [_named(pa, cell, self.load(cell.id)) for cell in self.done]
@@ -169,14 +221,17 @@ class Results:
         return pa.concat_tables(tables, promote_options="default").combine_chunks()
 
     def summary(self) -> Any:
-        """One row per finished cell: the metrics. Equal sweeps give equal tables; times are in `timings`."""
+        """Return one row per finished cell with its final metrics, as an Arrow table.
+
+        Equal sweeps give equal tables; times are in `timings`.
+        """
         from hedgerow.results.metrics import SUMMARY_TYPES, cell_metrics
 
         rows = [{**_names(cell), **cell_metrics(cell, self.load(cell.id))} for cell in self.done]
         return _typed(rows, {**NAME_TYPES, **SUMMARY_TYPES})
 
     def timings(self) -> Any:
-        """One row per finished cell: seconds by what they were spent on, and episodes per second."""
+        """Return one row per finished cell with its times and episodes per second, as an Arrow table."""
         kinds = sorted({kind for cell in self.done for kind in cell.seconds})
         rows = [
             {
@@ -190,7 +245,11 @@ class Results:
         return _typed(rows, {**NAME_TYPES, **numbers, "episodes_per_second": "float64"})
 
     def to_pandas(self, what: str = "summary") -> Any:
-        """`summary`, `curves` or `timings` as a data frame."""
+        """Return the table `what` ("summary", "curves" or "timings") as a data frame.
+
+        Raises:
+            HedgerowError: If pandas is not installed.
+        """
         if what not in ("summary", "curves", "timings"):
             raise InvalidInput(f"there is no table {what!r}; choose summary, curves or timings")
         try:

@@ -35,11 +35,26 @@ PathLike = str | os.PathLike[str]
 
 
 def create(directory: PathLike, manifest: Mapping[str, Any]) -> None:
-    """Make `directory` ready for the cells of an experiment, or for more cells of the same one.
+    """Make a directory ready for the cells of an experiment, or for more cells of the same one.
 
-    `manifest` holds at least "experiment" (the experiment as data); "source" (its text), "hashes" (of its cells, by id)
-    and whatever else should be kept may follow. Versions, commit, machine and time are added. A directory that holds
-    something else is refused; one with the same experiment stays as it is, but for a note under "resumed".
+    Versions, commit, machine and time are added to the manifest. A directory with the same experiment stays as it is,
+    with a note under "resumed".
+
+    Args:
+        directory: The directory, which may exist if it is empty or holds the same experiment.
+        manifest: At least the entry "experiment" (the experiment as data); "source" (its text), "hashes" (of its cells,
+            by id) and anything else may follow.
+
+    Raises:
+        InvalidInput: If the directory holds something else, or if the entry "experiment" is missing.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hr.results.create(folder, {"experiment": {"about": "nothing yet"}})
+        ...     print(len(hr.results.open(folder).cells))
+        0
     """
     target = disk.checked_path(directory)
     if "experiment" not in manifest:
@@ -80,10 +95,36 @@ def write_cell(
     trace: Run | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write the table of a finished cell, atomically; an existing file is never overwritten.
+    """Write the table of a finished cell, atomically.
 
-    `trace` is the same run with every episode as a checkpoint; `facts` are further deterministic facts, such as
-    {"slater": rho}. The trace is written first: where the cell's file is, nothing is missing.
+    An existing file is never overwritten. The trace is written first: where the file of a cell is, nothing is missing.
+
+    Args:
+        directory: A directory that `create` made ready.
+        spec: The description of the cell: world, adversary and learner, each with a "name", episodes, delta, seed, and
+            optional labels.
+        run: Its run.
+        trace: The same run with every episode as a checkpoint; None keeps no trace.
+        facts: Further facts that are the same in every run of this cell, such as {"slater": 0.25}.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        InvalidInput: If the cell exists already, or if its description is incomplete.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
+        ...         "episodes": 20, "delta": 0.05, "seed": 0}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
+        ...     path = hr.results.write_cell(folder, spec, run)
+        ...     print(path.name)
+        tiny__fixed__uob-reps__T20__seed0.parquet
     """
     path = Path(directory) / CELLS / f"{cell_id(spec)}.parquet"
     if path.exists():
@@ -134,15 +175,58 @@ def inspect(directory: PathLike, hashes: Mapping[str, str] | None = None, *, tra
 
 
 def finished(directory: PathLike, hashes: Mapping[str, str] | None = None) -> set[str]:
-    """The ids of the cells whose file is whole and belongs to the cell that it names, with this hash if it is given."""
+    """List the cells whose files are whole and hold the run that they should.
+
+    Args:
+        directory: The directory of a sweep.
+        hashes: The hashes that cells should have, by id; None looks at all files.
+
+    Returns:
+        The ids of these cells.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
+        ...         "episodes": 20, "delta": 0.05, "seed": 0}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
+        ...     path = hr.results.write_cell(folder, spec, run)
+        ...     print(hr.results.finished(folder))
+        {'tiny__fixed__uob-reps__T20__seed0'}
+    """
     return inspect(directory, hashes).finished
 
 
 def open(directory: PathLike) -> Results:  # noqa: A001 - read as hr.results.open
-    """Everything that a directory of results holds; cells that failed or are missing are listed as such.
+    """Read the results of a sweep.
 
-    A file that is damaged or not of this experiment is an error. Files of earlier releases, without a checksum, are
-    read; `hedgerow resume` runs their cells again.
+    Cells that failed or are missing are listed as such. Files of earlier releases, without a checksum, are read;
+    `hedgerow resume` runs their cells again.
+
+    Args:
+        directory: The directory of the sweep.
+
+    Returns:
+        The results.
+
+    Raises:
+        FileFormatError: If the directory holds no results, or if a file is damaged or belongs to another experiment.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
+        ...         "episodes": 20, "delta": 0.05, "seed": 0}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
+        ...     path = hr.results.write_cell(folder, spec, run)
+        ...     print(hr.results.open(folder).summary().num_rows)
+        1
     """
     target = disk.checked_path(directory)
     manifest = read_manifest(target)

@@ -33,51 +33,61 @@ CURVES = ("episodes", "loss", "regret", "costs", "violations", "worst", "unsafe"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The scores of a run. Curves (C,) or (C, m) belong to `episodes` (C,), the numbers of episodes played so far.
+    """The scores of a run, as curves over the episodes.
 
-    Where `scored` is "exact", they come from the true transitions and mean costs, and from the mixture of an episode,
-    not from the policy that its coin chose. Where it is "sampled", nobody knows the truth: they are NaN, and `notes`
-    holds what was observed. `run["name"]` is a note or a fact.
+    Curves have the shape (C,) or (C, m); entry c belongs to the checkpoint after `episodes[c]` episodes. If `scored` is
+    "exact", scores are expectations under the true transitions and mean costs, and under the mixture of each episode,
+    not under the policy that was drawn. If it is "sampled", the truth is not known: scores are NaN, and `notes` holds
+    what was observed. `run["name"]` is a note or a fact.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> int(run.episodes[-1]), run.costs.shape == (len(run.episodes), 1), bool(run.safe[-1])
+        (20, True, True)
     """
 
     episodes: IntArray
-    """(C,): counted from the start of this run"""
+    """(C,): the checkpoints: numbers of episodes since the start of this run."""
     loss: FloatArray
-    """(C,): sum_t l_t^T q_t"""
+    """(C,): the sum of expected losses so far."""
     regret: FloatArray
-    """(C,): loss - sum_t l_t^T q*; NaN if no policy is feasible"""
+    """(C,): `loss` minus the loss of the best feasible policy for the whole run; NaN if no policy is feasible."""
     costs: FloatArray
-    """(C, m): sum_t g_i^T q_t"""
+    """(C, m): the sum of expected costs so far."""
     violations: FloatArray
-    """(C, m): sum_t [g_i^T q_t - alpha_i]^+"""
+    """(C, m): the sum of max(0, expected cost - threshold) so far. Cheap episodes do not make up for unsafe ones."""
     worst: FloatArray
-    """(C, m): max_t g_i^T q_t - alpha_i"""
+    """(C, m): the largest expected cost - threshold of any episode so far."""
     unsafe: IntArray
-    """(C,): episodes so far that violated a constraint"""
+    """(C,): the number of episodes so far that violated a constraint."""
     excess: FloatArray
-    """(C, m): g_i^T q_t - alpha_i of the episode that is the checkpoint"""
+    """(C, m): expected cost - threshold of the episode at the checkpoint."""
     losses: FloatArray
-    """(C, num_rows): sum_t l_t"""
+    """(C, num_rows): the sum of the adversary's losses so far, for each pair of state and action."""
     notes: Mapping[str, NDArray[Any]]
-    """What the learner, or who watches it, noted at the checkpoints: arrays (C,) by name"""
+    """What the learner, or its watcher, noted at the checkpoints: arrays (C,) by name, such as "mixing_weight"."""
     facts: Mapping[str, float | int | None]
-    """What is one number for the whole run, of whoever watched the learner"""
+    """What is one number for the whole run, by name, as its watcher tells."""
     policy: Policy | None
-    """The learner's own policy at the end, or what it played last"""
+    """The learner's own policy at the end, or the policy that it played last."""
     optimum: float
-    """l^T q* of the mean loss; NaN if no policy is feasible"""
+    """The loss per episode of the best feasible policy for the mean loss of the run; NaN if no policy is feasible."""
     comparator: FloatArray
-    """(num_rows,): q*"""
+    """(num_rows,): how often that policy visits each pair of state and action."""
     scored: str
-    """`exact`, or `sampled` in an environment whose truth nobody knows"""
+    """How the run was scored: "exact", or "sampled" in an environment whose truth is not known."""
     way: str
-    """`compiled` or `step-wise`: the same scores"""
+    """How the episodes were played: "compiled" or "step-wise". Both give the same scores."""
     seed: int
+    """The seed of the run."""
     seconds: float
-    """Wall time in the loop"""
+    """Wall time of the episodes, in seconds."""
     world: CMDP | Environment
+    """The world that was played."""
     learner: Learner
-    """As it is now: if it has learnt more since, so has this"""
+    """The learner as it is now; if it has learnt more since the run, so has this."""
 
     def __getitem__(self, name: str) -> Any:
         """A note (C,) or a fact, by name."""
@@ -88,20 +98,23 @@ class Run:
 
     @property
     def violation(self) -> FloatArray:
-        """(C,): V+ = max_i sum_t [g_i^T q_t - alpha_i]^+, the maximum outside the sum"""
+        """(C,): the summed violation of the constraint where it is largest; V+ in the paper."""
         largest: FloatArray = np.max(self.violations, axis=1, initial=0.0)
         return largest
 
     @property
     def net_violation(self) -> FloatArray:
-        """(C,): V+- = max_i [sum_t (g_i^T q_t - alpha_i)]^+, in which safe episodes make up for unsafe ones"""
+        """(C,): the largest summed cost - threshold, at least 0. Cheap episodes make up for unsafe ones."""
         summed = self.costs - self.episodes[:, None] * self.learner.view.thresholds
         largest: FloatArray = np.max(summed, axis=1, initial=0.0)
         return largest
 
     @cached_property
     def regret_so_far(self) -> FloatArray:
-        """(C,): loss - the optimum of the losses up to each checkpoint; NaN if infeasible"""
+        """(C,): `loss` minus that of the best feasible policy for the losses up to each checkpoint.
+
+        NaN if no policy is feasible.
+        """
         if np.isnan(self.optimum) or not isinstance(self.world, CMDP):
             return frozen(np.full(len(self.episodes), np.nan))
         optima, means = offline.Optima(self.world), self.losses / self.episodes[:, None]
@@ -109,7 +122,7 @@ class Run:
         return frozen(self.loss - values * self.episodes)
 
     def at(self, episodes: IntArray) -> Run:
-        """The same run at fewer checkpoints: those of `episodes` (c,), each of which must be one of this run's."""
+        """Return the same run at fewer checkpoints: `episodes` (c,), which must be among its own."""
         places = np.searchsorted(self.episodes, episodes)
         changes: dict[str, Any] = {name: frozen(getattr(self, name)[places]) for name in CURVES}
         # As in `make_run`: the product of some rows need not have the bits of some rows of the product.
@@ -119,12 +132,20 @@ class Run:
 
     @property
     def safe(self) -> NDArray[np.bool_]:
-        """(C,): whether every episode so far respected every constraint; never where nobody knows"""
+        """(C,): whether every episode so far respected every constraint; False where the truth is not known."""
         respected: NDArray[np.bool_] = np.all(self.worst <= 0.0, axis=1)
         return respected & (self.scored == "exact")
 
     def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write one self-contained HTML page about this run."""
+        """Write one self-contained HTML page about this run.
+
+        Args:
+            path: The file to write.
+            overwrite: Whether an existing file may be replaced.
+
+        Returns:
+            The path of the page.
+        """
         # By name: pages are further along the way of the data, and nothing here may depend on them.
         written: Path = import_module("hedgerow.pages.page").report(self, path, overwrite=overwrite)
         return written

@@ -61,14 +61,40 @@ def simulate(
     marks: str | ArrayLike = "log",
     audit: bool = False,
 ) -> Run:
-    """Run `learner` as long as it was made for, or for `episodes` more, and score it.
+    """Run a learner in a world against an adversary, and score it.
 
-    `world` is a CMDP, an entry of the catalogue, or an environment of your own (`view()`, `play(policy, rng)`); there,
-    `losses` is None, and only what was observed is known. Otherwise `losses` is an adversary of `hedgerow.losses`, one
-    of your own, a single loss (num_rows,) or (states, actions) for all episodes, or None for the world's own.
-    `step_wise` goes through `plan` and `observe` instead of a compiled loop; the result is the same. `marks` says after
-    how many episodes of the run the curves are kept: "log" for about 200 log-spaced ones, "all", or an ascending list.
-    An `audit` also watches the bounds that concern all pairs, for learners that have such.
+    The learner plays as many episodes as it was made for, or `episodes` more. Any object with `view`, `plan` and
+    `observe` is a learner. Regret is counted from the best feasible policy for the mean loss of the whole run.
+
+    Args:
+        world: A CMDP, a world of the catalogue, or an environment of your own with `view()` and `play(policy, rng)`. In
+            the latter only what was observed is known.
+        losses: An adversary of `hr.losses` or one of your own; or one loss for all episodes, (num_rows,) or a table
+            (states, actions). None takes the world's own loss; it must be None for an environment of your own.
+        learner: The learner, built on `world.view()`.
+        seed: Seed of everything random in the world, a whole number of at least 0. The learner has its own.
+        progress: Whether to show a progress bar in a terminal.
+        episodes: How many episodes to play; None plays all that the learner was made for.
+        step_wise: Whether to call `plan` and `observe` for each episode instead of a compiled loop, with the same
+            result.
+        marks: After how many episodes the curves are kept: "log" for about 200 log-spaced checkpoints, "all", or an
+            ascending list.
+        audit: Whether to watch the bounds of all pairs as well, for learners that have such bounds. This is slower.
+
+    Returns:
+        The scores at the checkpoints.
+
+    Raises:
+        InvalidInput: If the learner was built for another world, if arguments are mixed up, or if a loss is outside
+            [0, 1].
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("random-layered", layers=(1, 2, 1), actions=2, constraints=1)
+        >>> learner = hr.SVOPS(world.view(), episodes=100, delta=0.05, preset="sharp")
+        >>> run = hr.simulate(world, hr.losses.Switching(period=10), learner, progress=False)
+        >>> run.way, int(run.episodes[-1]), run.regret.shape == run.episodes.shape
+        ('compiled', 100, True)
     """
     simulation = Simulation(
         world, losses, learner, seed, episodes=episodes, step_wise=step_wise, marks=marks, audit=audit

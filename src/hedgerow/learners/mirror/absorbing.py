@@ -52,7 +52,7 @@ def log_for(learner: MirrorLearner, given: Any, how: Mapping[str, Any]) -> Log:
     if not isinstance(given, Log):
         return Log.read(learner.view, given, **how)
     if how:
-        raise InvalidInput(f"a Log is read already; {', '.join(sorted(how))} belongs to Log.read")
+        raise InvalidInput(f"this Log has been read already; pass {', '.join(sorted(how))} to Log.read")
     _check_views(given.view, learner.view)
     return given
 

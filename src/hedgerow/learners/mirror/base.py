@@ -74,16 +74,32 @@ def checked_view(view: View) -> View:
 
 
 class MirrorLearner(ABC):
-    """What SV-OPS, S-OPS, CV-OPS and UOB-REPS share; see the module's text."""
+    """The base of SV-OPS, S-OPS, CV-OPS and UOB-REPS: plan, play, observe.
+
+    Ask for a plan, play its policy to the end of the episode, and say what happened with `observe`. A call that is
+    refused changes nothing. A learner serves one call at a time; a second one from another thread raises `BusyError`.
+    Make one of the four classes, which document their arguments.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> learner = hr.SVOPS(world.view(), episodes=100, delta=0.05)
+        >>> learner
+        SVOPS(Layout(layers=(1, 1), actions=2, full support), episode 0 of 100, preset='paper')
+        >>> learner.guarantees()["regret"].source
+        'Theorem 2 (regret_soft_unknown)'
+    """
 
     kind: ClassVar[str]
+    """The name by which experiments and files call the learner, such as "s-ops"."""
     switches: ClassVar[frozenset[str]] = names_of(CommonSwitches)
+    """The names of the switches that the learner takes."""
     defaults: ClassVar[Mapping[str, Any]] = {}
-    """Switches that this learner sets otherwise than the presets do"""
+    """Switches that the learner sets differently from the presets."""
     constrained: ClassVar[bool] = True
     """Whether the projection respects the constraints."""
     mixes: ClassVar[bool] = False
-    """Whether it plays a baseline at times, and needs upper bounds of its own costs"""
+    """Whether the learner plays a baseline at times."""
 
     def __init__(
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
@@ -190,7 +206,14 @@ class MirrorLearner(ABC):
 
     @exclusive
     def plan(self) -> MirrorPlan:
-        """The policy of the next episode. Each plan must be followed by one `observe`."""
+        """Choose the policy of the next episode. Each plan must be followed by one `observe`.
+
+        Returns:
+            The plan: `plan.policy` is to be played to the end of the episode.
+
+        Raises:
+            InvalidInput: If an episode is planned already, or if all episodes have been played.
+        """
         if self.core.state.numbers.pending:
             raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
         self.check_horizon(1)
@@ -208,7 +231,7 @@ class MirrorLearner(ABC):
 
     @exclusive
     def current_plan(self) -> MirrorPlan:
-        """The plan that waits for its `observe`; after a crash, a loaded learner still has it."""
+        """Return the plan that waits for its `observe`; a learner that was loaded after a crash still has it."""
         return self._current_plan()
 
     def _current_plan(self) -> MirrorPlan:
@@ -222,11 +245,19 @@ class MirrorLearner(ABC):
 
     @exclusive
     def observe(self, episode: Episode | Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
-        """Learn from the planned episode: an `Episode`, or its path, its losses (L,) and its costs (L, m).
+        """Learn from the episode that was planned.
 
-        A path is the rows (L,), or pairs (state, action) by number or label. From an episode that was aborted, or in
-        which somebody else chose an action, the confidence sets learn, and the ledger says on what condition; its
-        losses say nothing about the plan and are left out.
+        From an episode that was aborted, or in which somebody else chose an action, only the confidence sets learn, and
+        the ledger says on what condition. Its losses say nothing about the plan and are left out.
+
+        Args:
+            episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
+            losses: (L,) losses in [0, 1], if `episode` is a path.
+            costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
+
+        Raises:
+            InvalidInput: If no episode is planned, if the path is impossible or has probability 0 under the plan, or if
+                a number is wrong.
         """
         if not self.core.state.numbers.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
@@ -282,11 +313,18 @@ class MirrorLearner(ABC):
 
     @exclusive
     def absorb(self, log: Log | Any, **how: Any) -> Log:
-        """Learn from episodes that were played before, by whatever policy: a `Log`, or what `Log.read` makes one of.
+        """Learn from episodes that were played before, by any policy.
 
-        Before the first episode or between two; `how` are the options of `Log.read`. Only with radii that need no
-        horizon: 'kt' or 'anytime'. What the promises then rest on: the text of `hedgerow.importers.logs`. A log must be
-        absorbed once, and must hold none of the learner's own episodes. Returns the log.
+        Call it before the first episode or between two. It needs radii without a horizon: radii="kt" or
+        radii="anytime". A log must be absorbed only once, and must hold none of the learner's own episodes; the
+        promises then rest on that, and on what the text of `hedgerow.importers.logs` says.
+
+        Args:
+            log: A `Log`, or what `Log.read` takes.
+            **how: Options of `Log.read`.
+
+        Returns:
+            The log.
         """
         found = log_for(self, log, how)
         self._complete()
@@ -295,9 +333,9 @@ class MirrorLearner(ABC):
 
     @exclusive
     def complete(self) -> None:
-        """Finish what compiled code left open: a projection that needs the slow solver, the end of a phase.
+        """Finish what compiled code left open, such as a projection that needs the slow solver.
 
-        If that was interrupted, the next plan begins with it: an episode is never learnt by halves.
+        If that is interrupted, the next plan begins with it. An episode is never learnt by halves.
         """
         self._complete()
 
@@ -312,7 +350,7 @@ class MirrorLearner(ABC):
         raise NotImplementedError
 
     def check_horizon(self, more: int) -> None:
-        """Refuse to go beyond the number of episodes that rates and radii were made for."""
+        """Refuse to play `more` episodes if that is beyond the number that the learner was built for."""
         if self.episodes is not None and self.episode + more > self.episodes:
             raise InvalidInput(
                 f"this learner was built for {self.episodes} episodes and has played {self.episode}; "
@@ -340,12 +378,12 @@ class MirrorLearner(ABC):
 
     @property
     def episode(self) -> int:
-        """How many episodes were observed."""
+        """The number of episodes observed so far."""
         return self.core.state.numbers.episode
 
     @property
     def begun(self) -> int:
-        """How many episodes were observed when the present phase began."""
+        """The number of episodes observed before the present phase began."""
         return 0
 
     @property
@@ -361,14 +399,14 @@ class MirrorLearner(ABC):
         return frozen(self.played_array())
 
     def played_array(self) -> FloatArray:
-        """The policy of the last plan as the array of the state that kernels use: not for writing."""
+        """Return the policy of the last plan as the array that compiled code uses; do not write to it."""
         branch = self.core.state.numbers.branch
         return self.core.baseline.policies[branch - 1] if branch else self.core.state.policy
 
     @property
     @exclusive
     def estimates(self) -> Estimates:
-        """What was seen of transitions and costs so far, and what follows from it, as labelled tables: a snapshot.
+        """What was seen of transitions and costs so far, and the bounds that follow: a snapshot.
 
         Returns:
             `Estimates` whose `rows` and `moves` are Arrow tables; what is learnt later does not change them.
@@ -389,29 +427,36 @@ class MirrorLearner(ABC):
 
     @property
     def eta(self) -> float:
+        """The learning rate of mirror descent; eta in the paper."""
         return self.core.state.reals.eta
 
     @property
     def gamma(self) -> float:
+        """The implicit exploration of the loss estimate; gamma in the paper."""
         return self.core.state.reals.gamma
 
     @property
     def diagnostics(self) -> dict[str, int]:
-        """Counters of the projections so far: infeasible, suspect (solved the slow way), failed, Newton steps."""
+        """Counters of the projections so far.
+
+        They are `infeasible`, `suspect` (solved the slow way), `failed`, and `iterations` (Newton steps).
+        """
         numbers = self.core.state.numbers
         return {name: getattr(numbers, name) for name in ("infeasible", "suspect", "failed", "iterations")}
 
     @property
     def logged(self) -> dict[str, int]:
-        """What came from logs: episodes and steps; and how many episodes, own ones included, were cut short
-        (prefixes), or had costs that did not count (uncounted).
+        """Counters of what came from logs and of incomplete episodes.
+
+        They count episodes and steps from logs, and the episodes, own ones included, that were cut short (`prefixes`),
+        whose costs did not count (`uncounted`), or which did not follow the plan (`interfered`).
         """
         record = self.core.state.logged
         return {name: getattr(record, name) for name in record.fields}
 
     @abstractmethod
     def guarantees(self) -> Ledger:
-        """What is promised under the present switches, how surely, and by which theorem."""
+        """Return what is promised under the present switches, how surely, and by which theorem."""
 
     @property
     def _budget(self) -> Budget:
@@ -420,31 +465,31 @@ class MirrorLearner(ABC):
 
     @property
     def transitions(self) -> FloatArray | None:
-        """(num_triples,): P, if all of it is known."""
+        """(num_triples,): the transition probabilities, if all of them are known; else None."""
         known = self.view.knowledge.transitions
         return None if known is None or np.isnan(known).any() else known
 
     def arguments(self) -> dict[str, NDArray[Any]]:
-        """The constructor's arguments beyond the common ones, as arrays by name: what a file has to hold."""
+        """Return the arguments of the constructor that only this class has, as arrays by name."""
         return {}
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays of the state by name: what a file has to hold."""
+        """Return the arrays of the state by name: what a file has to hold."""
         return flat_arrays(self.core.state)
 
     def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Make room for the state that a file holds, where its shape depends on how far the learner was."""
+        """Make room for the state `arrays` of a file whose shapes depend on how far the learner was."""
         return
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything, as arrays by name; `restored` goes on from it."""
+        """Return everything as arrays by name; `restored` takes them back."""
         from hedgerow.learners.mirror.files import to_bytes
 
         return {"file": np.frombuffer(to_bytes(self), dtype=np.uint8)}
 
     @classmethod
     def restored(cls, view: View, state: Mapping[str, NDArray[Any]]) -> MirrorLearner:
-        """The learner whose `state()` this was."""
+        """Return the learner whose `state()` was `state`, on the same `view`."""
         from hedgerow.learners.mirror.files import from_bytes
 
         learner = from_bytes(np.asarray(state["file"], dtype=np.uint8).tobytes())
@@ -455,13 +500,27 @@ class MirrorLearner(ABC):
     def watch(
         self, stage: Stage, *, audit: bool = False, notes: bool = False, estimator: bool = False
     ) -> MirrorWatcher:
-        """Who stands beside a simulation of this learner, watches its proofs, and runs its compiled blocks."""
+        """Make the object that watches the learner's proofs during a simulation and runs its compiled blocks.
+
+        Args:
+            stage: Where the simulation keeps its scores.
+            audit: Whether to watch the bounds of all pairs as well, which is slower.
+            notes: Whether to keep what each step rests on.
+            estimator: Whether to watch the loss estimator.
+        """
         from hedgerow.learners.mirror.watcher import MirrorWatcher
 
         return MirrorWatcher(self, stage, audit=audit, notes=notes, estimator=estimator)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write everything into one data file, atomically; `hedgerow.learners.mirror.files.load` reads it."""
+        """Write the learner to one data file, atomically; `hr.load` reads it.
+
+        A learner may be saved between any two calls, a planned episode included.
+
+        Args:
+            path: The file; `.npz` is the usual ending.
+            overwrite: Whether an existing file may be replaced.
+        """
         from hedgerow.learners.mirror.files import save
 
         save(self, path, overwrite=overwrite)

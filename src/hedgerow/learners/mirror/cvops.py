@@ -72,11 +72,40 @@ def checked_arguments(view: View, memory_budget: Any, primal_constant: Any) -> t
 
 
 class CVOPS(MirrorLearner):
-    """Constant Violation Optimistic Policy Search.
+    """CV-OPS, Constant Violation Optimistic Policy Search: it finds a safe policy, then it is safe.
 
-    `memory_budget` (bytes) is the room for the policies of phase 1; beyond it a random sample of them is kept and the
-    radius grows accordingly. `primal_constant` is C_P of the rules that ask for it (stop='theory', 'literal', or a
-    stop_scale above 0); by default the theory's, which no run of practical length survives.
+    Phase 1 looks for a strictly safe mixture of policies. It is unprotected: an episode may exceed a threshold alpha by
+    up to L - alpha. It ends after `t_bar` episodes, as soon as the mixture of all policies so far surely leaves a
+    margin `rho_hat` to every threshold. Phase 2 is S-OPS with that mixture as its baseline: no episode violates a
+    constraint any more (paper, section 6). Phase 1 may outlast the run; then `t_bar` and `rho_hat` are None, and
+    `guarantees()` says that nothing is protected yet.
+
+    Args:
+        view: What the learner may know of the world: `world.view()`.
+        episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
+        delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
+            `guarantees()` says how large it is.
+        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
+            fewest episodes. All three make the same promises.
+        seed: Seed of the learner's own random choices, a whole number of at least 0.
+        memory_budget: Room in bytes for the policies of phase 1; beyond it a random sample of them is kept, which makes
+            phase 1 longer.
+        primal_constant: The constant of the regret that stop="theory", stop="literal" and a positive `stop_scale` wait
+            for; None takes the one of the theory, which no run of practical length survives.
+        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
+        **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
+            `SOPS`, and `stop`, `stop_scale`, `phase2_stats`, `search_radius` and `baseline_bound`. `Settings` explains
+            each of them.
+
+    Raises:
+        InvalidInput: If an argument is wrong, if no constraint can be violated, or if the learner has no such switch.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> learner = hr.CVOPS(view, episodes=10_000, delta=0.05, preset="sharp")
+        >>> learner.phase, learner.t_bar, learner.guarantees()["safety"].holds
+        (1, None, False)
     """
 
     kind: ClassVar[str] = "cv-ops"
@@ -165,7 +194,7 @@ class CVOPS(MirrorLearner):
 
     @property
     def phase(self) -> int:
-        """1 while searching, 2 once protected."""
+        """1 while it searches for a safe policy, 2 once episodes are protected."""
         return 2 if len(self.core.baseline.policies) else 1
 
     @property
@@ -174,7 +203,7 @@ class CVOPS(MirrorLearner):
 
     @property
     def t_bar(self) -> int | None:
-        """How many episodes phase 1 took; None while it lasts."""
+        """The number of episodes that phase 1 took; None while it lasts."""
         return int(self._facts.t_bar) if self.phase == 2 else None
 
     @property
@@ -184,7 +213,7 @@ class CVOPS(MirrorLearner):
 
     @property
     def margin(self) -> float:
-        """min_i (alpha_i - mean cost): of all policies of phase 1 together, as observed so far."""
+        """The smallest threshold minus mean cost, over all episodes of phase 1 as observed so far."""
         return self._facts.margin
 
     @property
@@ -203,30 +232,31 @@ class CVOPS(MirrorLearner):
 
     @property
     def baseline_costs(self) -> FloatArray:
-        """beta (m,): upper bounds of the expected costs of that mixture."""
+        """(m,): upper bounds of the expected costs of the baseline mixture; beta in the paper."""
         return frozen(self.core.baseline.costs)
 
     @property
     def subsampled(self) -> bool:
-        """Whether there were more policies than room."""
+        """Whether there were more policies than `memory_budget` has room for, so that a sample is kept."""
         done = self.t_bar or self.episode
         return done > self._capacity()
 
     @property
     def first_mixing(self) -> float:
-        """lambda_0, the largest weight of the baseline that feasible projections of phase 2 can lead to."""
+        """The largest weight lambda_0 of the baseline that feasible projections of phase 2 can lead to."""
         return largest_mixing(self.view, self.core.baseline.costs)
 
     # Files -----------------------------------------------------------------------------------------------------------
 
     def arguments(self) -> dict[str, NDArray[Any]]:
+        """Return the arguments of the constructor that only CV-OPS has, as arrays by name."""
         arguments: dict[str, NDArray[Any]] = {"memory_budget": np.array(self.memory_budget)}
         if self.given_constant is not None:
             arguments["primal_constant"] = np.array(self.given_constant)
         return arguments
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """Without the places for policies that are still empty."""
+        """Return the arrays of the state by name, without the places for policies that are still empty."""
         arrays = flat_arrays(self.core.state)
         if self.phase == 1:
             seen = self.episode + self.core.state.numbers.pending
@@ -266,6 +296,7 @@ class CVOPS(MirrorLearner):
 
     @exclusive
     def guarantees(self) -> Ledger:
+        """Return what is promised under the present switches: safety after phase 1, violation and regret."""
         confidence, accuracy = regret_reasons(self)
         settings, sample = self.settings, 1 if self.subsampled else 0
         searching = "" if self.phase == 2 else f"phase 1 has not ended in {self.episode} episodes: nothing is protected"

@@ -16,20 +16,30 @@ OWN, BASELINE = "own", "baseline"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MirrorPlan(Plan):
-    """A plan with the numbers behind it; the same numbers are in `notes`."""
+    """A plan of SV-OPS, S-OPS, CV-OPS or UOB-REPS, with the numbers that it rests on.
+
+    The same numbers are in `notes`, which become columns of results.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> plan = hr.SVOPS(view, episodes=1000, delta=0.01).plan()
+        >>> plan.episode, plan.branch, plan.mixing_weight
+        (0, 'own', 0.0)
+    """
 
     episode: int = field(kw_only=True)
-    """Counted from 0"""
+    """The number of the episode, counted from 0."""
     branch: str = field(kw_only=True)
-    """`own`, or `baseline` if the coin of the episode chose the safe policy"""
+    """Whose policy is played: "own", or "baseline" if the random choice of the episode fell on the safe policy."""
     cost_bounds: FloatArray = field(kw_only=True)
-    """(m,): upper bounds of the expected costs of the episode before the coin, valid on the clean event"""
+    """(m,): upper bounds of the expected costs of the mixture, valid while the confidence sets hold the truth."""
     view: View = field(kw_only=True)
-    """What the learner knows of the world: the thresholds that the bounds are held against, and their names"""
+    """What the learner knows of the world, with the thresholds that the bounds are compared with, and their names."""
 
     @property
     def mixing_weight(self) -> float:
-        """lambda, the probability of the baseline before the coin was tossed; 0 for learners without one"""
+        """The probability lambda of the baseline before the random choice; 0 for learners without one."""
         return self.notes["mixing_weight"]
 
     def __repr__(self) -> str:
@@ -41,7 +51,7 @@ class MirrorPlan(Plan):
 
 
 class Baselines:
-    """The safe policies of a phase, as objects that live as long as the phase: their occupancies are cached."""
+    """The safe policies of a phase, as objects that live as long as the phase: what is known of them is kept."""
 
     def __init__(self, view: View, baseline: Baseline) -> None:
         layout = view.layout

@@ -90,27 +90,57 @@ def names_of(switches: type) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Settings:
-    """All switches; each learner lists those that mean something to it."""
+    """All switches of the shipped learners, with their defaults.
+
+    `learner.settings` holds those of a learner. Set them in the constructor, by a preset and by name. No switch voids a
+    promise unless its text says so; `learner.guarantees()` always says what holds. Each class of learners takes the
+    switches that mean something to it.
+    """
 
     preset: str = "paper"
+    """The preset that the others came from: "paper", "sharp" or "sharpest"."""
     radii: str = "paper"
+    """Kind of confidence radii: "paper" as printed; "tight" smaller, for a known number of episodes; "anytime" and
+    "kt" need no such number, and "kt" also uses how small a mean is."""
     confidence_scale: float = 1.0
+    """Factor on all radii, in (0, 1]. Below 1 every promise that holds with high probability is void."""
     ties: bool = False
+    """Whether rows that are known to share a law are counted together."""
     clip_costs: bool = False
+    """Whether bounds of mean costs are clipped to [0, 1]."""
     joint_cost: bool = False
+    """Whether the cost of a policy is bounded over all steps at once, which is smaller than step by step."""
     aggregate: bool = False
+    """Whether the cost of a policy is also bounded by the sums over the learner's own episodes; needs radii="kt"."""
     ball_from: int = 0
+    """Rows with at least this many successors have a ball in relative entropy beside their box; 0 for none. Needs
+    radii="kt" and joint_cost=True."""
     boxes: str = "episode"
+    """When confidence sets are rebuilt: "episode" in every one, "epoch" when the visits of some pair have doubled."""
     mixture_bound: str = "mixture"
+    """How the loss estimate treats the baseline: by the "mixture", by the "realised" branch, or "discard" its
+    episodes; "auto" takes "mixture" up to 1000 baseline policies and "realised" beyond."""
     sigma: str = "safe"
+    """How the mixing weight is computed: "safe", or "literal" as printed, which may pass its bound (a
+    demonstration)."""
     stop: str = "practical"
+    """When phase 1 of CV-OPS ends: "practical" as soon as the margin is proved, "theory" or "literal" as printed.
+    With "practical", rho_hat need not be half of the largest margin."""
     stop_scale: float = 0.0
+    """The part of the theory's constants, in [0, 1], that a practical stop waits for; below 1 the same promise is
+    void."""
     phase2_stats: str = "keep"
+    """Whether phase 2 of CV-OPS starts with what phase 1 saw ("keep") or without it ("discard")."""
     search_radius: str = "range"
+    """Whether the radius of phase 1 rests on the largest possible costs ("range") or on how much they vary
+    ("variance")."""
     baseline_bound: str = "margin"
+    """How the costs of the found mixture are bounded: all by the margin rho_hat ("margin"), or one by one ("each")."""
     horizon: str = "fixed"
+    """Either "fixed" for a known number of episodes, or "doubling" to restart after 1, 2, 4, ... episodes, which
+    costs a factor 3.41 of the regret and needs radii "anytime" or "kt"."""
     tol: float = 1e-10
-    """Tolerance of the residuals of a projection"""
+    """Tolerance of the projection, 1e-14 to 1e-3. A large one voids regret and violation, never safety."""
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
@@ -140,6 +170,7 @@ class Settings:
 
     @property
     def confidence(self) -> Radii:
+        """The rule of the radii that `radii` and `confidence_scale` describe."""
         return Radii(self.radii, self.confidence_scale)
 
 
@@ -215,8 +246,8 @@ def mixing_void(settings: Settings) -> str:
 def accuracy_void(settings: Settings, eta: float, steps: int, episodes: int) -> str:
     """Why regret and violation are not proved at this accuracy of the projection, or the empty string.
 
-    A relative error e of q_hat adds at most L e / eta to the regret of an episode; e <= eta / (L sqrt(T)) keeps the sum
-    below sqrt(T).
+    A relative error e of q_hat adds at most L e / eta to the regret of an episode, so that e <= eta / (L sqrt(T)) keeps
+    the sum below sqrt(T).
     """
     allowed = eta / (steps * float(episodes) ** 0.5)
     if settings.tol > allowed:

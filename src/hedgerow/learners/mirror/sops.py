@@ -36,11 +36,42 @@ from hedgerow.paper import cite
 
 
 class SOPS(MirrorLearner):
-    """Safe Optimistic Policy Search.
+    """S-OPS, Safe Optimistic Policy Search: no violation in any episode, given a policy that is safe.
 
-    `baseline` is a policy, `baseline_costs` (m,) are upper bounds of its expected costs, strictly below the thresholds;
-    what has both, such as `SafePolicy` or `hr.offline.slater(world)`, is enough alone. Costs that equal a threshold are
-    accepted with allow_no_margin=True and then mean that only the baseline is ever played.
+    It learns like SV-OPS, but plays its own policy only with probability 1 - lambda. With probability lambda the whole
+    episode is left to the safe policy, the baseline. Lambda is the smallest weight for which the mixture is safe,
+    whatever transitions and mean costs are true within their confidence sets (paper, section 5). Any upper bounds of
+    the baseline's costs will do: lambda grows with them, so safety needs no exact knowledge.
+
+    Args:
+        view: What the learner may know of the world: `world.view()`.
+        episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
+        delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
+            `guarantees()` says how large it is.
+        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
+            fewest episodes. All three make the same promises.
+        seed: Seed of the learner's own random choices, a whole number of at least 0.
+        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
+            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
+        baseline_costs: (m,) upper bounds of the expected costs of the baseline, strictly below the thresholds, or a
+            mapping {constraint name: bound}; None takes `baseline.costs`.
+        allow_no_margin: Whether a cost may equal its threshold; then only the baseline is ever played.
+        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
+        **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
+            `SVOPS`, and `joint_cost`, `aggregate`, `ball_from`, `mixture_bound` and `sigma`. `Settings` explains each
+            of them.
+
+    Raises:
+        InvalidInput: If an argument is wrong, if the baseline is not safe, or if the learner has no such switch.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> always_go = hr.SafePolicy(hr.Policy(view, [[0.0, 1.0]]), costs=[0.25])
+        >>> learner = hr.SOPS(view, episodes=1000, delta=0.01, baseline=always_go)
+        >>> plan = learner.plan()
+        >>> round(plan.mixing_weight, 4), plan.branch             # at first it leaves two thirds to the baseline
+        (0.6667, 'baseline')
     """
 
     kind: ClassVar[str] = "s-ops"
@@ -64,13 +95,15 @@ class SOPS(MirrorLearner):
 
     @property
     def first_mixing(self) -> float:
-        """lambda_0 = max_i (L - alpha_i) / (L - beta_i): the largest weight that feasible projections can lead to.
+        """The largest weight lambda_0 of the baseline that feasible projections can lead to.
 
-        L, or what else an episode is known to cost at most.
+        It is the largest (most - threshold) / (most - baseline cost) of any constraint, where most is what an episode
+        can cost.
         """
         return largest_mixing(self.view, self.baseline_costs)
 
     def arguments(self) -> dict[str, NDArray[Any]]:
+        """Return the arguments of the constructor that only S-OPS has, as arrays by name."""
         return {
             "baseline": self.baseline,
             "baseline_costs": self.baseline_costs,
@@ -79,6 +112,7 @@ class SOPS(MirrorLearner):
 
     @exclusive
     def guarantees(self) -> Ledger:
+        """Return what is promised under the present switches: safety in every episode, and the regret."""
         confidence, accuracy = regret_reasons(self)
         sigma = mixing_void(self.settings)
         no_margin = (
