@@ -1,7 +1,7 @@
 """Metadata hook: README.md as a package index shows it, where a relative link or picture leads nowhere.
 
-With an address under `[project.urls] Source` in pyproject.toml, relative links and pictures become absolute ones, of the
-tag of this version. Without an address a link becomes its text, and a picture is left out. Code is left as it is.
+With an address under `[project.urls] Source` in pyproject.toml, relative links and pictures become absolute ones, of
+the tag of this version. Without an address a link becomes its text, and a picture is left out. Code stays as it is.
 
 >>> fit("See [the map](docs/map.md#b).", "https://host.example/we/it", "v1.0")
 'See [the map](https://host.example/we/it/blob/v1.0/docs/map.md#b).'

@@ -21,9 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "constraints.txt"
 HEADER = """\
-# Exact versions of everything that pyproject.toml names: dependencies, extras, groups, build backend, and what these need.
-# They fit Python 3.11 to 3.14 on Linux, macOS and Windows; a marker says where a line counts. Written by `make constraints`,
-# which keeps these versions and adds what is missing; `make upgrade` looks for newer ones.
+# Exact versions of everything that pyproject.toml names (dependencies, extras, groups, build backend), and of what
+# they need. These fit Python 3.11 to 3.14 on Linux, macOS and Windows; a marker says where a line counts. The file is
+# written by `make constraints`, which keeps these versions and adds what is missing; `make upgrade` finds newer ones.
 """
 
 
