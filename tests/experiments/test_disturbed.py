@@ -47,9 +47,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         (9, -9, ""),  # SIGKILL, which Windows has no name for
     ],
 )
-def test_resume_after_a_violent_end(
-    number: int, code: int, words: str, tmp_path: Path, calm: dict[str, bytes]
-) -> None:
+def test_resume_after_a_violent_end(number: int, code: int, words: str, tmp_path: Path, calm: dict[str, bytes]) -> None:
     file, directory = tmp_path / "longer.toml", tmp_path / "out"
     file.write_text(LONGER)
     process = start("run", str(file), "--out", str(directory), "-j", "2")
