@@ -11,7 +11,7 @@ PIP     := $(RUN) -m pip install -qq --disable-pip-version-check --no-compile -c
 # --no-compile: modules are translated when they are first imported, few of all that are installed; half of the time.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick contract lint format docs verify bench constraints clean
+.PHONY: help demo test quick contract lint format docs verify bench constraints upgrade clean
 .DELETE_ON_ERROR:
 
 help:  ## list the commands
@@ -51,16 +51,19 @@ verify: $(VENV)/.dev  ## every promise of the paper on running code, some minute
 bench: $(VENV)/.dev  ## measure speed and scale, quickly; `python -m bench --help` for the whole
 	@for what in projection episode scale cores; do $(RUN) -m bench $$what --quick || exit 1; done
 
-constraints:  ## look for newer versions and rewrite constraints.txt (use the oldest supported Python)
+constraints:  ## add what constraints.txt lacks, keep the versions that it has
 	@$(PYTHON) tools/write_constraints.py
+
+upgrade:  ## rewrite constraints.txt with the newest versions of everything
+	@$(PYTHON) tools/write_constraints.py --upgrade
 
 clean:  ## remove .venv, caches and build products
 	rm -rf $(VENV) .venv-system .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One environment, two stamps: the demo does not wait for the developers' tools, and compiles what it needs itself; the
-# tests find all kernels compiled. The build backend is installed like any
-# other pinned package and used without an isolated environment, so that its version is pinned as well.
+# tests find all kernels compiled. pip comes first: one that is older than 25.1 knows no dependency groups. The build backend
+# is installed like any other pinned package and used without an isolated environment: its version is pinned as well.
 
 $(RUN):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -72,12 +75,13 @@ $(RUN):
 
 $(VENV)/.package: pyproject.toml constraints.txt | $(RUN)
 	@echo "installing hedgerow and what it needs into $(VENV) (once)"
-	@$(PIP) hatchling
+	@$(PIP) pip
+	@$(PIP) --group install
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.package
 	@echo "installing the developers' tools into $(VENV) (once)"
-	@$(PIP) --no-build-isolation -e '.[dev]'
+	@$(PIP) --no-build-isolation -e '.[dask,figures,gym]' --group dev
 	@$(VENV)/bin/hedgerow compile
 	@touch $@

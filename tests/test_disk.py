@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import resource
 import signal
 import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from hedgerow import disk, files
 from hedgerow.errors import FileFormatError, InvalidInput
 
 LONGEST_NAME = 255
+posix = pytest.mark.skipif(os.name != "posix", reason="FIFOs, locks, signals and limits as POSIX systems have them")
 
 
 def names(folder: Path) -> list[str]:
@@ -84,6 +84,7 @@ files.save(sys.argv[1], b"of the killed", overwrite=step == "write")
 """
 
 
+@posix
 @pytest.mark.parametrize("step", ["write", "link"])
 def test_what_a_killed_saver_leaves_is_removed_by_the_next(step: str, tmp_path: Path) -> None:
     target = tmp_path / "file.npz"
@@ -98,6 +99,7 @@ def test_what_a_killed_saver_leaves_is_removed_by_the_next(step: str, tmp_path: 
     assert target.read_bytes() == b"new"
 
 
+@posix
 def test_what_somebody_is_writing_is_left_alone(tmp_path: Path) -> None:
     target = tmp_path / "file.npz"
     temporary, handle = disk._open_temporary(target)  # a saver in the middle of its work
@@ -109,15 +111,94 @@ def test_what_somebody_is_writing_is_left_alone(tmp_path: Path) -> None:
     assert target.read_bytes() == b"slow"
 
 
+@pytest.fixture
+def like_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No locks, and nothing that is open gets another name or goes away."""
+    opened, close = set[int](), os.close
+    really_open, replace, unlink = os.open, Path.replace, Path.unlink
+
+    def remember(path: object, *arguments: int) -> int:
+        handle = really_open(path, *arguments)
+        opened.add(handle)
+        return handle
+
+    def forget(handle: int) -> None:
+        opened.discard(handle)
+        close(handle)
+
+    def is_behind(name: Path, handle: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(handle), name.stat())
+        except OSError:  # closed meanwhile by another thread, or gone
+            return False
+
+    def refuse_if_open(name: Path) -> None:
+        if any(is_behind(name, handle) for handle in list(opened)):
+            raise PermissionError(errno.EACCES, "it is open", str(name))
+
+    def careful_replace(name: Path, target: Path) -> Path:
+        refuse_if_open(name)
+        return replace(name, target)
+
+    def careful_unlink(name: Path, missing_ok: bool = False) -> None:
+        refuse_if_open(name)
+        unlink(name, missing_ok)
+
+    monkeypatch.setattr(disk, "fcntl", None)
+    monkeypatch.setattr(os, "open", remember)
+    monkeypatch.setattr(os, "close", forget)
+    monkeypatch.setattr(Path, "replace", careful_replace)
+    monkeypatch.setattr(Path, "unlink", careful_unlink)
+
+
+@pytest.mark.usefixtures("like_windows")
+def test_a_system_without_locks_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for turn in range(disk.MOST_SAVERS + 2):
+        files.save(tmp_path / f"{turn}", b"new")
+        files.save(tmp_path / "same", bytes([turn]), overwrite=True)
+        with pytest.raises(InvalidInput, match="exists already"):
+            files.save(tmp_path / "same", b"")
+    assert len(names(tmp_path)) == disk.MOST_SAVERS + 3
+    monkeypatch.setattr(os, "fsync", refuse(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left"):
+        files.save(tmp_path / "full", b"x")
+    assert len(names(tmp_path)) == disk.MOST_SAVERS + 3
+
+
+@pytest.mark.usefixtures("like_windows")
+@pytest.mark.parametrize("has_links", [True, False])
+def test_savers_without_locks(has_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has_links:
+        monkeypatch.setattr(os, "link", refuse(errno.EINVAL))
+    blobs = [bytes([number]) * 50_000 for number in range(24)]
+    ends = together([partial(files.save, tmp_path / "once", blob) for blob in blobs])
+    assert [blob for blob, end in zip(blobs, ends, strict=True) if end is None] == [(tmp_path / "once").read_bytes()]
+    assert set(together([partial(files.save, tmp_path / "x", blob, overwrite=True) for blob in blobs])) == {None}
+    assert (tmp_path / "x").read_bytes() in blobs
+    assert names(tmp_path) == ["once", "x"]
+
+
+@pytest.mark.usefixtures("like_windows")
+def test_without_locks_an_old_temporary_file_counts_as_left_behind(tmp_path: Path) -> None:
+    (old, handle), (young, other) = disk._open_temporary(tmp_path / "x"), disk._open_temporary(tmp_path / "x")
+    os.close(handle)
+    os.close(other)
+    os.utime(old, (0.0, time.time() - 2 * disk._LEFT_BEHIND))
+    files.save(tmp_path / "x", b"new")
+    assert names(tmp_path) == [young.name, "x"]
+
+
+@posix
 def test_too_many_unfinished_savers_are_an_error_not_a_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk, "_PATIENCE", 0.05)
-    monkeypatch.setattr(fcntl, "flock", refuse(errno.ENOLCK))  # nobody can tell whether they live
+    monkeypatch.setattr(disk.fcntl, "flock", refuse(errno.ENOLCK))  # nobody can tell whether they live
     for _ in range(disk.MOST_SAVERS):
         os.close(disk._open_temporary(tmp_path / "x")[1])
     with pytest.raises(InvalidInput, match=r"16 others seem to be writing it; if there are none, remove .*-\*\.tmp"):
         files.save(tmp_path / "x", b"")
 
 
+@posix
 def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
     for name in ("x" * LONGEST_NAME, "ä" * (LONGEST_NAME // 2)):
         files.save(tmp_path / name, b"1")
@@ -128,6 +209,7 @@ def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
     assert Path(caught.value.filename).parent == tmp_path
 
 
+@posix
 def test_a_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     link, real = tmp_path / "link.npz", tmp_path / "far" / "real.npz"
@@ -148,6 +230,7 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
         files.save(tmp_path / "round", b"5", overwrite=True)
 
 
+@posix
 def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "device").symlink_to(os.devnull)
@@ -159,6 +242,7 @@ def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
     assert names(tmp_path) == ["device", "fifo", "folder"]
 
 
+@posix
 def test_a_full_disk_leaves_the_old_file_and_is_named(tmp_path: Path) -> None:
     script = (
         "import resource, signal, sys\nfrom hedgerow import files\n"
@@ -175,6 +259,7 @@ def test_a_full_disk_leaves_the_old_file_and_is_named(tmp_path: Path) -> None:
     assert names(tmp_path) == ["x.npz"]
 
 
+@posix
 def test_reading_a_fifo_does_not_wait(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(FileFormatError, match=r"cannot read .*fifo: it is not a regular file"):
@@ -190,6 +275,7 @@ def test_reading_has_a_limit_where_it_is_asked_for(tmp_path: Path) -> None:
         disk.read(tmp_path / "x", 1000)
 
 
+@posix
 def test_names_that_no_file_can_have(tmp_path: Path) -> None:
     for name in ("a\0b", "a\ud800b"):
         with pytest.raises(InvalidInput, match="no file can be called"):
@@ -198,6 +284,7 @@ def test_names_that_no_file_can_have(tmp_path: Path) -> None:
             files.load(tmp_path / name)
 
 
+@posix
 def test_a_file_larger_than_the_memory(tmp_path: Path) -> None:
     with (tmp_path / "huge.npz").open("wb") as stream:
         stream.truncate(2**40)  # without content
@@ -210,6 +297,8 @@ def test_a_file_larger_than_the_memory(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script, str(tmp_path / "huge.npz")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "larger than the memory" in done.stdout
+    import resource
+
     assert resource.getrlimit(resource.RLIMIT_AS)[0] != 2**33
 
 

@@ -188,7 +188,7 @@ MALFORMED = [
     (signed({"header.json": b"{"}), "Expecting property name"),
     (signed({"header.json": b"\xff\xfe\xfd"}), "decode"),
     (signed({"header.json": b"[1]"}), "list indices"),
-    (signed({"header.json": b"[" * 100_000}), "recursion"),
+    (signed({"header.json": b"[" * 100_000}), "recursion|Stack overflow"),  # as Python says it, before 3.14 and since
     (signed({"header.json": b'{"kind": 1, "version": 1, "meta": {}}'}), "its header must hold kind"),
     (signed({"header.json": b'{"kind": "a", "version": true, "meta": {}}'}), "its header must hold kind"),
     (signed({"header.json": b'{"kind": "a", "version": 1, "meta": []}'}), "its header must hold kind"),

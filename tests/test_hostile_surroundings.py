@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import stat
 import subprocess
@@ -17,6 +16,7 @@ from typer.testing import CliRunner
 
 from hedgerow import cli, results
 
+resource = pytest.importorskip("resource", reason="limits, closed streams and FIFOs as POSIX systems have them")
 pytestmark = pytest.mark.slow
 
 EXPERIMENT = own_loss("sv-ops", seeds=1, episodes=40)

@@ -1,9 +1,12 @@
 """Whole files: `save` writes one completely or not at all, `read` reads one and nothing else.
 
-`save` writes a temporary file beside its target, flushes it to disk, and only then gives it its name: by a link, which
-fails if the target exists, or by a rename, which replaces it. The saver holds a lock on its temporary file. A killed
-saver holds none: the next one that saves the same target can thus tell a file left behind from one being written, and
-removes it.
+A file is written under a name of its own beside its target, flushed to disk, and only then given its name: by a link,
+which fails where something stands already, or by a rename, which replaces it. Whoever writes holds a lock on the
+temporary file. A saver that was killed holds none, so that the next one to save the same target can tell what was left
+behind from what is being written, and removes it.
+
+Windows has no such locks, and gives no file another name while it is open. There a file is closed first, and a
+temporary file counts as left behind when it has not been written to for an hour.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from hedgerow.errors import InvalidInput
 
 try:
     import fcntl
-except ImportError:  # a system without these locks: temporary files of killed savers stay
+except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 PathLike = str | os.PathLike[str]
@@ -31,8 +34,10 @@ TEMPORARY = ".hedgerow-"
 """How the names of temporary files begin."""
 _PAUSE, _PATIENCE = 0.005, 20.0
 """Seconds between two attempts, and of all of them."""
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-"""How file systems say that they have no hard links."""
+_LEFT_BEHIND = 3600.0
+"""Seconds after which a temporary file has no owner any more, where there are no locks to tell."""
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
+"""How file systems say that they have no hard links; EINVAL on Windows."""
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -58,15 +63,10 @@ def save(path: PathLike, blob: bytes, *, overwrite: bool = False) -> None:
     target = _target(checked_path(path), overwrite)
     try:
         temporary, handle = _open_temporary(target)
-        try:
-            _write(handle, blob)
-            if overwrite:
-                temporary.replace(target)
-            else:
-                _give_name(temporary, target)
-        finally:
-            _remove(temporary, handle)
-            os.close(handle)
+        if fcntl is None:
+            _save_closed(temporary, handle, target, blob, overwrite)
+        else:
+            _save_locked(temporary, handle, target, blob, overwrite)
         _sync_folder(target.parent)
     except FileExistsError as error:
         raise _exists(target) from error
@@ -111,14 +111,42 @@ def _exists(path: Path) -> InvalidInput:
     return InvalidInput(f"{path} exists already; choose another name or pass overwrite=True")
 
 
+def _save_locked(temporary: Path, handle: int, target: Path, blob: bytes, overwrite: bool) -> None:
+    """Hold the lock until the file has its name: whoever can lock a temporary file may remove it."""
+    try:
+        _write(handle, blob)
+        _give_name(temporary, target, overwrite)
+    finally:
+        _remove(temporary, handle)
+        os.close(handle)
+
+
+def _save_closed(temporary: Path, handle: int, target: Path, blob: bytes, overwrite: bool) -> None:
+    """Close the file before it gets its name, or is removed: with it open, Windows refuses both."""
+    is_ours = True
+    try:
+        try:
+            _write(handle, blob)
+        finally:
+            os.close(handle)
+        is_ours = _give_name(temporary, target, overwrite)
+    finally:
+        if is_ours:  # else the next saver may have taken the name already
+            with suppress(OSError):
+                temporary.unlink()
+
+
 def _write(handle: int, blob: bytes) -> None:
     with os.fdopen(handle, "wb", closefd=False) as stream:
         stream.write(blob)
     os.fsync(handle)
 
 
-def _give_name(temporary: Path, target: Path) -> None:
-    """Give the temporary file the name `target`, unless that exists."""
+def _give_name(temporary: Path, target: Path, overwrite: bool) -> bool:
+    """Call it `target`, unless something is called so that is not to be overwritten; whether it has two names now."""
+    if overwrite:
+        temporary.replace(target)
+        return False
     try:
         os.link(temporary, target)
     except OSError as error:
@@ -128,6 +156,8 @@ def _give_name(temporary: Path, target: Path) -> None:
         # empty file, never half of one.
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666))
         temporary.replace(target)
+        return False
+    return True
 
 
 # Temporary files ------------------------------------------------------------------------------------------------------
@@ -145,6 +175,8 @@ def _open_temporary(target: Path) -> tuple[Path, int]:
         for name in names:
             with suppress(FileExistsError):
                 handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666)
+                if fcntl is None:
+                    return name, handle
                 _lock(handle, wait=True)
                 if _is_called(name, handle):
                     return name, handle
@@ -156,6 +188,11 @@ def _open_temporary(target: Path) -> tuple[Path, int]:
 
 
 def _remove_if_left_behind(name: Path) -> None:
+    if fcntl is None:
+        with suppress(OSError):  # mostly: there is none; or somebody has it open
+            if time.time() - name.stat().st_mtime > _LEFT_BEHIND:
+                name.unlink()
+        return
     try:
         handle = os.open(name, os.O_RDWR | _NO_WAITING | _FLAGS)
     except OSError:  # mostly: there is none
@@ -168,9 +205,7 @@ def _remove_if_left_behind(name: Path) -> None:
 
 
 def _lock(handle: int, wait: bool) -> bool:
-    """Take the lock; whether this process now has it. A file system without locks grants none."""
-    if fcntl is None:
-        return False
+    """Whether this process now has the lock; a file system without locks grants none."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:

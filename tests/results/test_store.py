@@ -245,6 +245,7 @@ def test_whatever_pyarrow_raises_is_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
 def test_a_fifo_among_the_cells_does_not_keep_us_waiting(directory: Path) -> None:
     os.mkfifo(directory / "cells" / "pipe.parquet")
     assert store.finished(directory) == set()
@@ -371,6 +372,7 @@ def test_a_manifest_with_strange_entries_is_refused(directory: Path, key: str, v
     assert path.read_bytes() == before
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
 def test_a_manifest_that_is_huge_or_no_file(directory: Path) -> None:
     path = directory / "manifest.json"
     with path.open("ab") as stream:

@@ -41,7 +41,7 @@ def sources() -> str:
     wanted += [path for pattern in PLAYED for path in (PACKAGE / "promises").glob(pattern)]
     digest = hashlib.sha256(" ".join(version(name) for name in ("numpy", "scipy", "numba")).encode())
     for source in sorted(wanted):
-        digest.update(str(source.relative_to(PACKAGE)).encode() + b"\0" + source.read_bytes())
+        digest.update(source.relative_to(PACKAGE).as_posix().encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()
 
 

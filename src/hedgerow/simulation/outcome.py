@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import brief
 from hedgerow.checks import FloatArray, IntArray, did_you_mean, frozen
@@ -121,9 +121,14 @@ class Run:
         values = np.array([optima.optimum(mean).value for mean in np.clip(means, 0.0, 1.0)])
         return frozen(self.loss - values * self.episodes)
 
-    def at(self, episodes: IntArray) -> Run:
+    def at(self, episodes: ArrayLike) -> Run:
         """Return the same run at fewer checkpoints: `episodes` (c,), which must be among its own."""
-        places = np.searchsorted(self.episodes, episodes)
+        wanted = np.atleast_1d(np.asarray(episodes))
+        missing = wanted[~np.isin(wanted, self.episodes)]
+        if len(missing) or not len(wanted):
+            what = f"episode {missing[0]} is no checkpoint" if len(missing) else "no checkpoint is named"
+            raise InvalidInput(f"{what}; `run.episodes` has the {len(self.episodes)} of this run")
+        places = np.searchsorted(self.episodes, wanted)
         changes: dict[str, Any] = {name: frozen(getattr(self, name)[places]) for name in CURVES}
         # As in `make_run`: the product of some rows need not have the bits of some rows of the product.
         changes["regret"] = frozen(changes["loss"] - changes["losses"] @ self.comparator)
