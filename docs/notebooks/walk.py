@@ -52,7 +52,7 @@ layout
 # action), a *triple* adds the next state; `P` has one number per triple.
 
 # %%
-[layout.describe_triple(i) for i in range(layout.num_triples)]
+print(*map(layout.describe_triple, range(layout.num_triples)), sep="\n")
 
 # %% [markdown]
 # ## 2. Occupancies

@@ -8,10 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from browser import DESKTOP, DESKTOP_DARK, PHONE, Chromium
 from tools.docs import built_links, gallery, site, staging
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 20_000_000
+LOOKED_AT = (
+    ("index.html", DESKTOP),
+    ("tutorial.html", PHONE),
+    ("notebooks/walk.html", DESKTOP_DARK),
+    ("gallery.html", DESKTOP_DARK),
+    ("api/learners.html", PHONE),
+    ("evidence.html", DESKTOP),
+)
+"""Pages, each on a screen"""
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("zensical") is None, reason="the builder of the docs is not installed"),
@@ -47,7 +57,12 @@ def test_marks_of_the_checker_are_not_shown(built: site.Built) -> None:
         assert "```" not in text
 
 
-# Pages that are looked at in a browser (console, network, accessibility) have a module of their own beside this one.
+def test_pages_in_a_browser(built: site.Built, chromium: Chromium) -> None:
+    """No message, no request off the folder, no overflow, and nothing serious from axe-core."""
+    folder = built.site.as_uri() + "/"
+    looked_at = LOOKED_AT if built.builder == site.BUILDERS[0] else LOOKED_AT[:1]  # the theme of both is the same
+    found = {(page, screen.name): chromium.audit(folder + page, screen, inside=folder) for page, screen in looked_at}
+    assert {where: complaints for where, complaints in found.items() if complaints} == {}
 
 
 def test_mistakes_of_built_pages_are_found(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_the_baselines_that_a_world_brings() -> None:
 def test_the_demo_names_its_baseline() -> None:
     cells = [cell for cell in cells_of(load("demo")) if cell.spec["learner"]["name"] == "s-ops"]
     assert {cell.spec["learner"]["baseline"] for cell in cells} == {"budget"}
-    assert {cell.spec["label"]["learner"] for cell in cells} == {"s-ops-sharp-baseline=budget"}
+    assert {cell.spec["label"]["learner"] for cell in cells} == {"S-OPS"}
     short = {**cells[0].spec, "episodes": 50}
     assert bool(run_cell(short).run.safe[-1])
 

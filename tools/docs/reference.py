@@ -26,6 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 WIDEST = 92
 """Characters of a signature in one line."""
 
+INTERNAL = {"arguments", "check_horizon", "expect", "played_array", "state_arrays", "trusted"}
+"""Members without an underscore that other modules of the package call; users do not need them, and they may change."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -344,7 +347,7 @@ def _members(value: type, source: Any, path: str, shared: dict[type, list[Entry]
             notes.append(_inherited(base, public, seen))
             continue
         for name, member in _source_of(base).members.items():
-            if name.startswith("_") or name in seen or member.is_alias or member.is_class:
+            if name.startswith("_") or name in seen | INTERNAL or member.is_alias or member.is_class:
                 continue
             seen.add(name)
             if member.is_attribute and "property" not in member.labels:

@@ -28,6 +28,7 @@ class DocsError(Exception):
 class Built:
     """What a build left."""
 
+    builder: str
     site: Path
     pages: int
     bytes: int
@@ -68,7 +69,7 @@ def build(work: Path, builder: str = "zensical", cache: Path | None = None, root
     log = _call(builder, work, root)
     files = [file for file in site.rglob("*") if file.is_file()]
     count = sum(file.suffix == ".html" for file in files)
-    return Built(site, count, sum(file.stat().st_size for file in files), time.perf_counter() - start, log)
+    return Built(builder, site, count, sum(file.stat().st_size for file in files), time.perf_counter() - start, log)
 
 
 def nav_pages(root: Path = ROOT) -> list[str]:
