@@ -209,7 +209,8 @@ def wider_than_its_screen(page: Page) -> list[str]:
 
 
 def _axe_findings(page: Page) -> list[str]:
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    # preload would fetch the style sheets again, which a page from a file may not
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
     return [
         f"axe {rule['impact']}: {rule['id']} ({rule['help']}) at {node['target'][0]}: {node['failureSummary']}"
         for rule in found["violations"]

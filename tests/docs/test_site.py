@@ -19,7 +19,9 @@ LOOKED_AT = (
     ("notebooks/walk.html", DESKTOP_DARK),
     ("gallery.html", DESKTOP_DARK),
     ("api/learners.html", PHONE),
-    ("evidence.html", DESKTOP),
+    ("evidence.html", PHONE),
+    ("own-learner.html", DESKTOP),
+    ("decisions/0001-flat-row-compressed-arrays.html", DESKTOP_DARK),
 )
 """Pages, each on a screen"""
 pytestmark = [

@@ -338,7 +338,7 @@ def _members(value: type, source: Any, path: str, shared: dict[type, list[Entry]
     attributes: list[tuple[str, str, str]] = []
     methods: list[str] = []
     notes: list[str] = []
-    seen: set[str] = set()
+    seen = set(INTERNAL)
     told = {item.name for item in docstrings.parse(value.__doc__).items("Attributes")}
     told |= {item.name for item in docstrings.parse(value.__doc__).items("Args")}
     public = {entry.value: entry for entry in entries() if inspect.isclass(entry.value)}
@@ -347,7 +347,7 @@ def _members(value: type, source: Any, path: str, shared: dict[type, list[Entry]
             notes.append(_inherited(base, public, seen))
             continue
         for name, member in _source_of(base).members.items():
-            if name.startswith("_") or name in seen | INTERNAL or member.is_alias or member.is_class:
+            if name.startswith("_") or name in seen or member.is_alias or member.is_class:
                 continue
             seen.add(name)
             if member.is_attribute and "property" not in member.labels:
