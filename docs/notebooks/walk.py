@@ -77,7 +77,7 @@ rng = np.random.default_rng(0)
 
 
 def loss_and_cost(some_policy):
-    worth = hr.occupancy.evaluate(world.cmdp, some_policy, world.loss)
+    worth = hr.occupancy.evaluate(world, some_policy)
     return worth.loss, worth.costs[0]
 
 
@@ -85,8 +85,8 @@ shares = np.concatenate(
     (rng.beta(0.3, 0.3, size=(3_000, 3)), np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, 8).T)
 )
 cloud = np.array([loss_and_cost(np.stack([s, 1 - s], axis=1)) for s in shares])
-best = hr.offline.optimum(world.cmdp, world.loss)
-safest = hr.offline.slater(world.cmdp)
+best = hr.offline.optimum(world)
+safest = hr.offline.slater(world)
 marker = {"size": 14, "symbol": "star"}
 plane = picture(
     "expected loss",

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from naive_model import as_dict, random_cmdp, random_layout, random_policy, random_transitions
 
+import hedgerow as hr
 from hedgerow.errors import InvalidInput
 from hedgerow.model import occupancy as occ
 from hedgerow.model.layout import Layout
@@ -148,3 +149,10 @@ BAD = [
 def test_bad_input_is_refused(make, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         make()
+
+
+def test_a_world_is_evaluated_by_its_own_loss() -> None:
+    world = hr.catalogue.make("dope-media")
+    uniform = hr.Policy.uniform(world)
+    assert hr.occupancy.evaluate(world, uniform).loss == hr.occupancy.evaluate(world.cmdp, uniform, world.loss).loss
+    assert hr.occupancy.evaluate(world.cmdp, uniform).loss == 0.0

@@ -339,7 +339,8 @@ def evaluate(world: CMDP | Any, policy: ArrayLike, loss: ArrayLike | None = None
     Args:
         world: A CMDP, a world of the catalogue, or anything that has a CMDP in `.cmdp`.
         policy: (num_rows,) action probabilities, a table (num_decision_states, num_actions), or a `Policy`.
-        loss: (num_rows,) losses in [0, 1], or a table; None leaves the loss at 0, even if the world has its own.
+        loss: (num_rows,) losses in [0, 1], or a table; None takes the world's own `.loss`, or 0 if it
+            has none.
 
     Returns:
         The expected loss and the expected costs (m,) of one episode.
@@ -348,12 +349,13 @@ def evaluate(world: CMDP | Any, policy: ArrayLike, loss: ArrayLike | None = None
         >>> import hedgerow as hr
         >>> world = hr.catalogue.make("dope-media")
         >>> always_first = [1.0, 0.0] * world.cmdp.layout.num_decision_states
-        >>> found = hr.occupancy.evaluate(world, always_first, world.loss)
+        >>> found = hr.occupancy.evaluate(world, always_first)
         >>> round(found.loss, 4), found.costs.round(4).tolist()
         (5.3931, [10.0])
     """
     cmdp = cmdp_of(world)
     w = row_occupancy(cmdp.layout, occupancy(cmdp.layout, cmdp.transitions, policy))
+    loss = getattr(world, "loss", None) if loss is None else loss
     value = 0.0 if loss is None else float(checked_loss(cmdp.layout, loss) @ w)
     return Evaluation(value, cmdp.mean_costs @ w)
 
