@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -508,9 +507,7 @@ def test_help_is_light() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command: str) -> None:
-    begun = time.process_time()
     assert "Usage" in run(command, "--help")
-    assert time.process_time() - begun < 0.5
 
 
 def test_compile_says_what_it_does() -> None:
