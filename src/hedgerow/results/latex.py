@@ -1,5 +1,7 @@
 r"""Results as a LaTeX table, for the package booktabs: a group of rows for each setting, a row for each learner.
 
+Intervals have a smaller line of their own below the means: side by side, seven columns are wider than a page.
+
 >>> escaped("100 % of a_b")
 '100 \\% of a\\_b'
 >>> number(-1234567.0), number(0.00012), number(float("nan"))
@@ -45,12 +47,12 @@ def latex_table(groups: Sequence[Group], caption: str | None = None, label: str 
         raise InvalidInput(rf"the label {label!r} must be something that \label takes, such as tab:results")
     constrained = any(group.constraints for group in groups)
     mixes = any((group.summary().mixing_total or 0.0) > 0.0 for group in groups)
-    columns = ["Learner", "$R_T$", "$V_T$", "Net $V_T$", "Safe seeds"]
-    columns += ["Worst margin"] * constrained + [r"$\sum_t \lambda_t$"] * mixes
+    columns = ["Learner", "$R_T$", "$V_T$", "Net $V_T$", "Safe"]
+    columns += ["Margin"] * constrained + [r"$\sum_t \lambda_t$"] * mixes
     lines = [r"\begin{tabular}{l" + "r" * (len(columns) - 1) + "}", r"\toprule", _row(columns)]
     for setting, members in groupby(groups, key=lambda group: group.setting):
         lines += [r"\midrule", rf"\multicolumn{{{len(columns)}}}{{l}}{{{_heading(setting)}}} \\"]
-        lines += [_row(_cells(group, constrained, mixes)) for group in members]
+        lines += [line for group in members for line in _rows(_cells(group, constrained, mixes))]
     lines += [r"\bottomrule", r"\end{tabular}"]
     if caption is not None or label is not None:
         told = [rf"\caption{{{caption}}}"] * (caption is not None) + [rf"\label{{{label}}}"] * (label is not None)
@@ -59,38 +61,47 @@ def latex_table(groups: Sequence[Group], caption: str | None = None, label: str 
 
 
 _ABOUT = r"""% Needs \usepackage{booktabs}.
-% Interquartile means over seeds [95 % BCa bootstrap intervals]; the worst margin is that of all seeds and episodes."""
+% Interquartile means over seeds [95 % BCa bootstrap intervals]. Safe: seeds without an unsafe episode. Margin: the least
+% of all seeds and episodes. About 15 cm wide: across two columns, or in \footnotesize."""
 
 
 def _heading(setting: Setting) -> str:
     return rf"\emph{{{escaped(setting.world)}, {escaped(setting.adversary)}, $T = {_grouped(setting.episodes)}$}}"
 
 
-def _cells(group: Group, constrained: bool, mixes: bool) -> list[str]:
+def _cells(group: Group, constrained: bool, mixes: bool) -> list[tuple[str, str]]:
+    """For each column what is said, and the interval below it."""
     summary, known = group.summary(), group.scored == "exact"
     cells = [
-        escaped(group.learner),
+        (escaped(group.learner), ""),
         _with_interval(group.curve("regret")[:, -1]),
         _with_interval(group.violation()[:, -1]),
         _with_interval(group.net_violation()[:, -1]),
-        f"{summary.safe}/{summary.seeds}" if known else NOTHING,
+        (f"{summary.safe}/{summary.seeds}" if known else NOTHING, ""),
     ]
     if constrained:
-        cells.append(NOTHING if summary.worst_excess is None else number(-summary.worst_excess))
+        cells.append((NOTHING if summary.worst_excess is None else number(-summary.worst_excess), ""))
     if mixes:
-        cells.append(_with_interval(group.curve("mixing_total")[:, -1]) if group.has("mixing_total") else NOTHING)
+        has = group.has("mixing_total")
+        cells.append(_with_interval(group.curve("mixing_total")[:, -1]) if has else (NOTHING, ""))
     return cells
+
+
+def _rows(cells: Sequence[tuple[str, str]]) -> list[str]:
+    values, intervals = zip(*cells, strict=True)
+    small = [rf"{{\scriptsize {interval}}}" if interval else "" for interval in intervals]
+    return [_row(values), *([_row(small)] if any(intervals) else [])]
 
 
 def _row(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _with_interval(values: FloatArray) -> str:
+def _with_interval(values: FloatArray) -> tuple[str, str]:
     """The interquartile mean of the seeds (seeds,), and its interval where there are several that differ."""
     low, high = interquartile_interval(values)
     mean = number(float(interquartile_mean(values)))
-    return f"{mean} [{number(low)}, {number(high)}]" if low < high else mean
+    return mean, f"[{number(low)}, {number(high)}]" if low < high else ""
 
 
 def number(value: float, digits: int = DIGITS) -> str:
