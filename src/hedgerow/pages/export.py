@@ -66,16 +66,10 @@ def save_figure(
         HedgerowError: If kaleido or a browser is missing: install `hedgerow[figures]`.
 
     Examples:
-        Needs a browser:
-
-            run = hr.simulate(cmdp, losses, learner, seed=0)
-            hr.save_figure(run.plot("regret"), "regret.pdf", font="Times", font_size=8)
-
-    Examples:
         >>> import hedgerow as hr
         >>> world = hr.catalogue.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
-        >>> hr.save_figure(run.plot(), "regret.pdf", width_mm=85)  # doctest: +SKIP
+        >>> hr.save_figure(run.plot(), "regret.pdf", width_mm=85, font="Times")  # doctest: +SKIP
         PosixPath('regret.pdf')
     """
     return save_figures([(figure, path)], Paper(width_mm, height_mm, font, font_size, title))[0]

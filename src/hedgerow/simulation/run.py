@@ -73,7 +73,7 @@ def simulate(
             (states, actions). None takes the world's own loss; it must be None for an environment of your own.
         learner: The learner, built on `world.view()`.
         seed: Seed of everything random in the world, a whole number of at least 0. The learner has its own.
-        progress: Whether to show a progress bar in a terminal.
+        progress: Whether to show a progress bar, in a terminal or a notebook.
         episodes: How many episodes to play; None plays all that the learner was made for.
         step_wise: Whether to call `plan` and `observe` for each episode instead of a compiled loop, with the same
             result.
