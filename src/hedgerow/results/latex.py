@@ -61,8 +61,8 @@ def latex_table(groups: Sequence[Group], caption: str | None = None, label: str 
 
 
 _ABOUT = r"""% Needs \usepackage{booktabs}.
-% Interquartile means over seeds [95 % BCa bootstrap intervals]. Safe: seeds without an unsafe episode. Margin: the least
-% of all seeds and episodes. About 15 cm wide: across two columns, or in \footnotesize."""
+% Interquartile means over seeds [95 % BCa bootstrap intervals]. Safe: seeds without an unsafe episode.
+% Margin: the least of all seeds and episodes. About 15 cm wide: across two columns, or in \footnotesize."""
 
 
 def _heading(setting: Setting) -> str:
