@@ -2,8 +2,8 @@
 
 A file is written under a name of its own beside its target, flushed to disk, and only then given its name: by a link,
 which fails where something stands already, or by a rename, which replaces it. Whoever writes holds a lock on the
-temporary file. A saver that was killed holds none, so that the next one to save the same target can tell what was left
-behind from what is being written, and removes it.
+temporary file. A killed saver holds none: the next one that saves the same target can tell a file left behind from one
+being written, and removes it.
 
 Windows has no such locks, and gives no file another name while it is open. There a file is closed first, and a
 temporary file counts as left behind when it has not been written to for an hour.
@@ -143,7 +143,7 @@ def _write(handle: int, blob: bytes) -> None:
 
 
 def _give_name(temporary: Path, target: Path, overwrite: bool) -> bool:
-    """Call it `target`, unless something is called so that is not to be overwritten; whether it has two names now."""
+    """Give the file its name, unless that exists and is not to be overwritten; whether it has two names now."""
     if overwrite:
         temporary.replace(target)
         return False

@@ -63,7 +63,7 @@ def _support_of_table(table: Any, S: int, A: int, first_state: int) -> SparseMat
 def time_layers(
     support: SparseMatrix, starts: IntArray, A: int, steps: int, action_names: Sequence[str] | None
 ) -> Unrolled:
-    """The time layers. Of the transitions, uniform on the support, only the support is used: P is unknown."""
+    """The time layers. Only the support of the transitions is used, because P is unknown."""
     S = support.shape[1] - 1
     count = np.diff(support.indptr)
     if not count.all():

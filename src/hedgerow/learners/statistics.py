@@ -79,8 +79,8 @@ class Statistics(Observed):
     Add each episode that was played; read the bounds, or ask for a plan. With probability 1 - 5 delta all transitions
     lie between `lower` and `upper` and all mean costs between `cost_lower` and `cost_upper`, in every episode and
     whatever the losses are. The mean loss lies between its bounds as well if losses are independent draws around a
-    mean; against an adversary its bounds promise nothing. Of the probability, delta is spent on costs and loss, 4 delta
-    on transitions.
+    mean; against an adversary its bounds promise nothing. The failure probability is delta for costs and loss, 4 delta
+    for transitions.
 
     Aborted episodes count with the steps that they have, and so do overridden ones: who chose an action does not change
     what it does. The bounds still hold, unless a step was left out because of what it showed.

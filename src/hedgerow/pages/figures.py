@@ -64,7 +64,7 @@ def regret_figure(groups: Sequence[Group], pens: Pens) -> Figure:
         "R_t after t episodes, against the best policy for the losses of these t episodes. "
         "Line: interquartile mean over seeds; band: their middle half.",
         plots.plot(traces, "episodes t", "regret R_t") if plots.numbers(traces, "y") else None,
-        "No policy respects the constraints of this world, so that there is no optimum to compare with.",
+        "No policy respects the constraints of this world, so there is no optimum to compare with.",
     )
 
 

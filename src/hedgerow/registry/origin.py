@@ -35,7 +35,7 @@ def origin_of(target: Any, name: str) -> Origin:
     found |= _distribution(module)
     if "sha256" not in found and "version" not in found:
         raise InvalidInput(
-            f"the source of {name} cannot be found, so that its results could not say what was run; "
+            f"the source of {name} cannot be found, so its results could not say what was run; "
             "write it into a file and name it file.py:Name"
         )
     return found

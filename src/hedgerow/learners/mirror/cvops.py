@@ -64,7 +64,7 @@ def checked_arguments(view: View, memory_budget: Any, primal_constant: Any) -> t
     """The two numbers of the constructor, if they are sound and there is something to search for in this world."""
     if not len(view.binding):
         raise InvalidInput(
-            "no constraint of this world can be violated, so that there is nothing to be found safe; use UOBREPS"
+            "no constraint of this world can be violated, so there is nothing to be found safe; use UOBREPS"
         )
     budget = whole_number("memory_budget", np.asarray(memory_budget).item(), 1)
     given = None if primal_constant is None else float(np.asarray(primal_constant))

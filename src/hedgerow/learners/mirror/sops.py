@@ -171,7 +171,7 @@ def checked_costs(view: View, costs: ArrayLike | Mapping[str, float], allow_no_m
             )
         if beta[i] == alpha and i in binding and not allow_no_margin:
             raise InvalidInput(
-                f"the baseline leaves no margin for {name!r}: its cost equals the threshold {alpha!r}, so that nothing "
+                f"the baseline leaves no margin for {name!r}: its cost equals the threshold {alpha!r}, so nothing "
                 "else would ever be played; pass allow_no_margin=True if that is wanted"
             )
     return frozen(beta)
