@@ -66,6 +66,7 @@ def test_probability_and_loss_may_be_missing_and_names_may_be_numbers() -> None:
     assert world.loss is None
     assert world.cmdp.state_labels == ("0", "1", "2")
     assert world.view().num_constraints == 0
+    assert hr.from_table(lines, {}, start=0).cmdp.content_hash == world.cmdp.content_hash
 
 
 def test_costs_may_be_deterministic() -> None:
@@ -148,6 +149,7 @@ def test_states_that_nothing_leads_to_are_named() -> None:
         ({"cost_kind": "beta"}, "cost_kind is 'beta'; choose one of bernoulli, deterministic"),
         ({"columns": {"to": "next_state"}}, "columns renames 'to', which is no column of a world"),
         ({"columns": {"probability": "p"}}, "has no column 'p'"),
+        ({"columns": ["state"]}, "columns are a mapping"),
     ],
 )
 def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
@@ -158,3 +160,8 @@ def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
 def test_thresholds_go_by_name() -> None:
     with pytest.raises(hr.InvalidInput, match="thresholds are a mapping"):
         hr.from_table(LINES, [0.3])  # type: ignore[arg-type]
+    for name in (1, "state", "loss"):
+        with pytest.raises(hr.InvalidInput, match="it needs a name, and none of state, action"):
+            hr.from_table(LINES, {name: 0.3})  # type: ignore[dict-item]
+    with pytest.raises(hr.InvalidInput, match="every entry must lie in"):
+        hr.from_table(LINES, {"energy": 9.0})

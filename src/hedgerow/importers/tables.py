@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ from hedgerow.model.view import View
 
 TABLE = "table of transitions"
 PLACES = ("state", "action", "next_state")
+KEPT = (*PLACES, "probability", "loss")
+"""Columns with a meaning of their own"""
 TOL_SUM = 1e-9
 """Probabilities of a pair may miss 1 by this, and are then divided by their sum."""
 
@@ -89,7 +92,7 @@ def from_table(
     thresholds: Mapping[str, float],
     *,
     steps: int | None = None,
-    start: str | None = None,
+    start: str | int | None = None,
     cost_kind: Literal["bernoulli", "deterministic"] = "bernoulli",
     columns: Mapping[str, str] | None = None,
 ) -> TableWorld:
@@ -105,7 +108,8 @@ def from_table(
             of its column.
         steps: The number of steps of an episode, if states may be visited again; without it every state has its
             place in the order of an episode.
-        start: The first state. Needed with `steps`; without it, the state that no line leads to.
+        start: The first state, by its name in the table. Needed with `steps`; without it, the state that no line leads
+            to.
         cost_kind: Whether costs are drawn as 0 or 1 with these means, or always equal to them.
         columns: How your table calls a column, such as `{"next_state": "to"}`.
 
@@ -132,23 +136,29 @@ def from_table(
     """
     if not isinstance(thresholds, Mapping):
         raise InvalidInput(f"thresholds are a mapping {{constraint: value}}, not {kind_of(thresholds)}")
-    if cost_kind not in COST_KINDS:
+    for name in thresholds:
+        if not isinstance(name, str) or name in KEPT:
+            raise InvalidInput(f"a constraint is called {shown(name)}; it needs a name, and none of {', '.join(KEPT)}")
+    if not isinstance(cost_kind, str) or cost_kind not in COST_KINDS:
         raise InvalidInput(f"cost_kind is {shown(cost_kind)}; choose one of {', '.join(COST_KINDS)}")
-    lines = _read(table, tuple(thresholds), columns)
-    process = _Process(lines)
+    if columns is not None and not isinstance(columns, Mapping):
+        raise InvalidInput(f"columns are a mapping {{name: your name}}, not {kind_of(columns)}")
+    process, first = _Process(_read(table, tuple(thresholds), columns)), None if start is None else str(start)
     if steps is not None:
-        return process.unrolled(whole_number("steps", steps, 1), start, thresholds, cost_kind)
-    return process.layered(start, thresholds, cost_kind)
+        return process.unrolled(whole_number("steps", steps, 1), first, thresholds, cost_kind)
+    return process.layered(first, thresholds, cost_kind)
 
 
 def _read(table: Any, constraints: Sequence[str], columns: Mapping[str, str] | None) -> _Lines:
     source = open_table(table, TABLE)
-    known = (*PLACES, "probability", "loss", *constraints)
+    known = (*KEPT, *constraints)
     own = dict(columns or {})
     for name in own:
         if name not in known:
-            raise InvalidInput(f"columns renames {name!r}, which is no column of a world{did_you_mean(name, known)}")
-    wanted = {name: own.get(name, name) for name in known}
+            raise InvalidInput(
+                f"columns renames {shown(name)}, which is no column of a world{did_you_mean(str(name), known)}"
+            )
+    wanted = {name: str(own.get(name, name)) for name in known}
     for name, called in wanted.items():
         if called not in source.names and (name not in ("probability", "loss") or name in own):
             raise InvalidInput(
@@ -178,10 +188,10 @@ def _names(column: str, values: list[Any]) -> list[str]:
 
 def _numbers(column: str, values: list[Any]) -> list[float]:
     for line, value in enumerate(values):
-        if isinstance(value, str) or value is None or not 0.0 <= float(value) <= 1.0:
+        if not isinstance(value, int | float | Decimal) or not 0.0 <= float(value) <= 1.0:
+            advice = "" if column == "probability" else ": divide losses and costs by the largest that is possible"
             raise InvalidInput(
-                f"the {column!r} of line {line} is {shown(value)}; it must be a number in [0, 1]: divide losses and "
-                "costs by the largest that is possible"
+                f"the {column!r} of line {line} is {shown(value)}; it must be a number in [0, 1]{advice}"
             )
     return [float(value) for value in values]
 
