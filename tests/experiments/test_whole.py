@@ -48,3 +48,10 @@ def test_failed_cells_are_an_error_that_names_one(tmp_path: Path) -> None:
     )
     with pytest.raises(hr.HedgerowError, match=r"2 of 2 cells failed; the first is .*no plan today"):
         hr.sweep(path, tmp_path / "out", processes=1, progress=False)
+
+
+def test_what_is_no_experiment_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(hr.InvalidInput, match="the path of a TOML file or a name, not an object of the class int"):
+        hr.sweep(3, tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(hr.InvalidInput, match="at least 1"):
+        hr.sweep("quickstart", tmp_path, processes=0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from hedgerow.errors import HedgerowError
+from hedgerow.checks import kind_of
+from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.progress import watcher
 from hedgerow.experiments.schema import load
 from hedgerow.experiments.sweep import Workers
@@ -47,6 +48,8 @@ def sweep(
         >>> results.summary().num_rows  # doctest: +SKIP
         8
     """
+    if not isinstance(experiment, str | os.PathLike):
+        raise InvalidInput(f"an experiment is the path of a TOML file or a name, not {kind_of(experiment)}")
     loaded = load(os.fspath(experiment))
     backend = "dask" if scheduler else "serial" if processes == 1 else "loky"
     workers = Workers(backend, None if scheduler else processes, scheduler)
