@@ -31,8 +31,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module", params=site.BUILDERS)
-def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> site.Built:
-    """The site, by both builders; executed notebooks are kept in out/ from build to build."""
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, chromium: Chromium) -> site.Built:
+    """The site, by both builders; executed notebooks are kept in out/ from build to build. A browser draws figures."""
     return site.build(tmp_path_factory.mktemp(request.param), request.param, cache=ROOT / "out" / "notebooks")
 
 
