@@ -8,8 +8,10 @@ import itertools
 
 import pytest
 
+from hedgerow.brief import counted
+from hedgerow.html_parts import text
 from hedgerow.pages.colours import BLUE, DARK, FORBIDDEN, FURTHER, GOOD, INK, LIMIT, OF_KIND, PAPER, SOFT, Pen, pens
-from hedgerow.pages.words import fixed, interval, number, plural, subscripts, text, whole
+from hedgerow.pages.words import fixed, interval, number, subscripts, whole
 
 
 @pytest.mark.parametrize(
@@ -51,8 +53,8 @@ def test_other_words() -> None:
     assert interval(0.4, 0.6) == "[0.40, 0.60]"
     assert interval(float("nan"), 1.0) == ""
     assert whole(1e6) == "1,000,000"
-    assert plural(1, "seed") == "1 seed"
-    assert plural(2000, "seed") == "2,000 seeds"
+    assert counted(1, "seed") == "1 seed"
+    assert counted(2000, "seed") == "2,000 seeds"
     assert text("<a href='x'>&") == "&lt;a href=&#x27;x&#x27;&gt;&amp;"
     assert subscripts("R_T and max_i of V_t, c·t^b; my_name") == (
         "R<sub>T</sub> and max<sub>i</sub> of V<sub>t</sub>, c·t<sup>b</sup>; my_name"

@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hedgerow import files
+from hedgerow.brief import counted
 from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.html_parts import text
 from hedgerow.pages import sections
 from hedgerow.pages.colours import DARK, pens
 from hedgerow.pages.figures import figures
-from hedgerow.pages.words import plural, text, whole
+from hedgerow.pages.words import whole
 from hedgerow.results.groups import Group
 from hedgerow.results.record import Cell, Results, heading
 from hedgerow.results.store import open as open_results
@@ -86,7 +88,7 @@ def run_results(run: Run, world: str = "", adversary: str = "given losses") -> R
     """A single run as if it had been a sweep."""
     learner, layout = run.learner, run.learner.view.layout
     layers = "-".join(str(size) for size in layout.layer_sizes)
-    world = world or f"layers {layers}, {plural(layout.num_actions, 'action')}"
+    world = world or f"layers {layers}, {counted(layout.num_actions, 'action')}"
     kind = str(getattr(learner, "kind", type(learner).__name__))
     preset = getattr(getattr(learner, "settings", None), "preset", None)
     name = f"{kind} ({preset})" if preset else kind
@@ -157,14 +159,14 @@ def _header(results: Results, found: Sequence[Group]) -> str:
     settings = {(group.setting.world, group.setting.adversary) for group in found}
     episodes = sum(cell.episodes for cell in results.done)
     counts = [
-        plural(len({group.learner for group in found}), "learner"),
-        plural(len(settings), "setting"),
-        plural(len(results.done), "run"),
+        counted(len({group.learner for group in found}), "learner"),
+        counted(len(settings), "setting"),
+        counted(len(results.done), "run"),
         f"{whole(episodes)} episodes",
     ]
     missing = len(results.cells) - len(results.done)
     if missing:
-        counts.append(f'<span class="bad">{plural(missing, "cell")} without a result</span>')
+        counts.append(f'<span class="bad">{counted(missing, "cell")} without a result</span>')
     about = f'<p class="about">{text(results.description)}</p>' if results.description else ""
     return f"<header><h1>{text(results.title)}</h1>{about}<p>{' · '.join(counts)}</p></header>"
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.brief import counted
+from hedgerow.html_parts import text
 from hedgerow.pages.colours import Pen
 from hedgerow.pages.figures import Figure
 from hedgerow.pages.sentences import sentence
-from hedgerow.pages.words import DASH, count_of, fixed, interval, number, plural, subscripts, text, whole
+from hedgerow.pages.words import DASH, count_of, fixed, interval, number, subscripts, whole
 from hedgerow.results.groups import Group, Setting
 from hedgerow.results.record import Cell
 
@@ -91,7 +93,7 @@ def _definitions(constrained: bool, mixes: bool, phases: bool) -> str:
 def charts(groups: Sequence[Group], drawn: Sequence[Figure], pens: Mapping[str, Pen], place: int) -> str:
     """The figures of one setting, under a legend that they share."""
     seeds = sorted({group.summary().seeds for group in groups})
-    counts = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else plural(seeds[0], "seed")
+    counts = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else counted(seeds[0], "seed")
     legend = "".join(f"<li>{chip(group.learner, pens)}</li>" for group in groups)
     blocks = []
     for figure in drawn:
@@ -205,7 +207,7 @@ def _counted(members: Sequence[Group]) -> str:
     void = [name for name in names if any(promise["name"] == name and promise["void_because"] for promise in promises)]
     if not names:
         return "<span>makes no promises</span>"
-    words = f"{len(names) - len(void)} of {plural(len(names), 'promise')} hold"
+    words = f"{len(names) - len(void)} of {counted(len(names), 'promise')} hold"
     if not void:
         return f"<span>{words}</span>"
     return f'<span>{words}; <b class="bad">void</b>: {text(", ".join(void))}</span>'

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.brief import counted
 from hedgerow.checks import FloatArray
 from hedgerow.output import visible
 from hedgerow.pages.figures import Figure
-from hedgerow.pages.words import fixed, number, plural, whole
+from hedgerow.pages.words import fixed, number, whole
 from hedgerow.results.groups import Group
 from hedgerow.results.metrics import REGRET, interquartile_mean
 
@@ -150,4 +151,4 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _episodes(groups: Sequence[Group]) -> str:
-    return plural(int(groups[0].episodes[-1]), "episode")
+    return counted(int(groups[0].episodes[-1]), "episode")

@@ -2,7 +2,7 @@
 
 >>> number(1234567.0), number(0.00012345), number(-3.14159)
 ('1,234,570', '1.23e-04', '−3.142')
->>> text("<b> & co")
+>>> plot_text("<b> & co")
 '&lt;b&gt; &amp; co'
 """
 
@@ -18,11 +18,6 @@ from hedgerow.output import visible
 
 DASH = "–"
 MINUS = "−"
-
-
-def text(value: object) -> str:
-    """Anything as text that is safe between tags and in quoted attributes; nothing in it can turn or hide the rest."""
-    return escape(visible(value), quote=True)
 
 
 def plot_text(value: object) -> str:
@@ -78,8 +73,3 @@ def fixed(value: float, places: int = 2) -> str:
 
 def count_of(count: int, total: int) -> str:
     return f"{count} of {total}"
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 seed`, `2 seeds`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -62,15 +62,10 @@ class GroupSummary:
 
     Examples:
         >>> import hedgerow as hr
-        >>> import tempfile
+        >>> from hedgerow.pages.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.catalogue.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
-        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
-        ...         "episodes": 20, "delta": 0.05, "seed": 0}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
-        ...     path = hr.results.write_cell(folder, spec, run)
-        ...     summary = hr.results.open(folder).groups[0].summary()
+        >>> summary = run_results(run).groups[0].summary()
         >>> summary.seeds, summary.t_bar
         (1, ())
     """
@@ -118,17 +113,12 @@ class Group:
 
     Examples:
         >>> import hedgerow as hr
-        >>> import tempfile
+        >>> from hedgerow.pages.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.catalogue.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
-        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
-        ...         "episodes": 20, "delta": 0.05, "seed": 0}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
-        ...     path = hr.results.write_cell(folder, spec, run)
-        ...     group = hr.results.open(folder).groups[0]
+        >>> group = run_results(run).groups[0]
         >>> group.learner, group.curve("regret").shape == (1, len(group.episodes))
-        ('uob-reps', True)
+        ('uob-reps (paper)', True)
     """
 
     setting: Setting

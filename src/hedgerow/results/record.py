@@ -44,17 +44,12 @@ class Cell:
 
     Examples:
         >>> import hedgerow as hr
-        >>> import tempfile
+        >>> from hedgerow.pages.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.catalogue.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
-        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
-        ...         "episodes": 20, "delta": 0.05, "seed": 0}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
-        ...     path = hr.results.write_cell(folder, spec, run)
-        ...     cell = hr.results.open(folder).cells[0]
-        >>> cell.id, cell.status, cell.label("world")
-        ('tiny__fixed__uob-reps__T20__seed0', 'done', 'tiny')
+        >>> cell = run_results(run, world="tiny").cells[0]
+        >>> cell.status, cell.episodes, cell.label("world")
+        ('done', 20, 'tiny')
     """
 
     id: str
@@ -132,16 +127,11 @@ class Results:
 
     Examples:
         >>> import hedgerow as hr
-        >>> import tempfile
+        >>> from hedgerow.pages.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.catalogue.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
-        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
-        ...         "episodes": 20, "delta": 0.05, "seed": 0}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
-        ...     path = hr.results.write_cell(folder, spec, run)
-        ...     results = hr.results.open(folder)
-        ...     regret = results.summary().column("regret").to_pylist()
+        >>> results = run_results(run)
+        >>> regret = results.summary().column("regret").to_pylist()
         >>> len(results.cells), len(regret)
         (1, 1)
     """
