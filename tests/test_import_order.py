@@ -26,7 +26,7 @@ ORDER = (
     ("projection",),
     ("environments",),
     ("learners",),
-    ("simulation",),
+    ("field", "simulation"),
     ("results",),
     ("experiments",),
     ("pages",),

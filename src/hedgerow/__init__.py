@@ -15,7 +15,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedgerow import catalogue, errors, estimates, learners, results
+    from hedgerow import catalogue, errors, estimates, field, learners, results
     from hedgerow.adversaries import losses
     from hedgerow.contract.checker import check_learner
     from hedgerow.environments.protocol import Environment
@@ -112,6 +112,7 @@ __all__ = [
     "costs",
     "errors",
     "estimates",
+    "field",
     "from_table",
     "learners",
     "load",
@@ -134,6 +135,7 @@ _MODULES = {
     "catalogue": "hedgerow.catalogue",
     "errors": "hedgerow.errors",
     "estimates": "hedgerow.estimates",
+    "field": "hedgerow.field",
     "learners": "hedgerow.learners",
     "losses": "hedgerow.adversaries.losses",
     "occupancy": "hedgerow.model.occupancy",

@@ -58,7 +58,7 @@ def told_baseline(view: View, told: str | None, otherwise: Baseline) -> Baseline
     import numpy as np
 
     from hedgerow.experiments.forecast.summary import Baseline
-    from hedgerow.learners.mirror.sops import checked_costs
+    from hedgerow.learners.protocol import checked_baseline_costs
 
     beta = np.array(otherwise.costs)
     given = parsed_costs(told, view.constraint_names)
@@ -66,7 +66,7 @@ def told_baseline(view: View, told: str | None, otherwise: Baseline) -> Baseline
         beta[view.constraint_names.index(name)] = value
     missing = [name for name in view.constraint_names if name not in given]
     words = "as told" + (f"; for {', '.join(map(repr, missing))} {otherwise.words}" if missing else "")
-    return Baseline(np.array(checked_costs(view, beta, allow_no_margin=False)), words)
+    return Baseline(np.array(checked_baseline_costs(view, beta, allow_no_margin=False)), words)
 
 
 def parsed_costs(told: str, names: tuple[str, ...]) -> dict[str, float]:

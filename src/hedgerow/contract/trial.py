@@ -118,7 +118,9 @@ class Trial:
 
 
 def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, options: Mapping[str, Any]) -> Any:
-    """factory(view, episodes, delta, seed=seed): without a seed if it takes none, with a baseline if it needs one."""
+    """factory(view, episodes, delta, seed=seed): without delta or a seed if it takes none, with a baseline if it needs
+    one.
+    """
     try:
         known: Mapping[str, inspect.Parameter] = inspect.signature(factory).parameters
     except (TypeError, ValueError):
@@ -130,8 +132,9 @@ def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, 
         extra |= {"baseline": safest.policy, "baseline_costs": safest.costs} if "baseline_costs" in known else {
             "baseline": safest
         }  # fmt: skip
+    surety = () if "episodes" in known and "delta" not in known and not open_ended else (delta,)
     try:
-        return factory(cmdp.view(), episodes, delta, **extra, **options)
+        return factory(cmdp.view(), episodes, *surety, **extra, **options)
     except Exception as error:
         if isinstance(error, InvalidInput) and _raised_by(factory, error):
             raise Declined(str(error)) from error

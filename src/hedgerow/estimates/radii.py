@@ -13,6 +13,10 @@ N is the number of visits of the row, n- = max(1, N - 1), T the number of episod
 
     anytime  tight with N (N + 1) instead of T: no horizon
 
+    efroni   xi = min(1, sqrt(2 ln(6 S |A| L T m/delta) / max(1, N)))                              Efroni, Mannor,
+             epsilon = 2 sqrt(P_hat (1 - P_hat) iota / N) + 14 iota / (3 N),                       Pirotta 2020
+             iota = ln(6 S |A| L T/delta), S the size of the largest layer
+
     kt       not a radius but an interval, from a mixture of likelihood ratios: `kt.py`; no horizon either
 
 The paper takes a union bound over the episodes *and* the values of N and rounds up. The bounds depend on N alone, so a
@@ -39,8 +43,8 @@ from hedgerow.estimates.shares import Shares, make_shares
 from hedgerow.estimates.unknowns import Unknowns, make_unknowns
 from hedgerow.model.layout import Layout
 
-PAPER, TIGHT, ANYTIME, KT = 0, 1, 2, 3
-KINDS = {"paper": PAPER, "tight": TIGHT, "anytime": ANYTIME, "kt": KT}
+PAPER, TIGHT, ANYTIME, KT, EFRONI = 0, 1, 2, 3, 4
+KINDS = {"paper": PAPER, "tight": TIGHT, "anytime": ANYTIME, "kt": KT, "efroni": EFRONI}
 WITHOUT_HORIZON = ("anytime", "kt")
 """These hold at all times: they need no number of episodes, and data from elsewhere may come before the first one."""
 
@@ -99,6 +103,10 @@ class Radii:
         if self.kind == "paper":
             pairs = layout.num_states * layout.num_actions
             cost_log, transition_log = log(T) + log(pairs * m) - log(d), log(T) + log(pairs) - log(d)
+        elif self.kind == "efroni":
+            pairs = max(layout.layer_sizes) * layout.num_actions * layout.steps
+            transition_log = log(6 * pairs) + log(T) - log(d)
+            cost_log = transition_log + log(m)
         elif self.kind == "kt":
             shares = make_shares(unknowns) if shares is None else shares
             cost_log = log(num_costs) - log(shares.costs) - log(d)
@@ -120,6 +128,8 @@ def cost_radius(rule: RadiusRule, num_visits: int) -> float:
         return 0.5 * (upper - lower)
     if rule.kind == PAPER:
         xi = sqrt(4.0 * rule.cost_log / num_visits)
+    elif rule.kind == EFRONI:
+        xi = sqrt(2.0 * rule.cost_log / num_visits)
     else:
         xi = sqrt((rule.cost_log + _log_of_union(rule, num_visits)) / (2.0 * num_visits))
     return min(1.0, rule.scale * xi)
@@ -138,10 +148,12 @@ def transition_radius(rule: RadiusRule, p_hat: float, num_visits: int) -> float:
 @kernel
 def transition_terms(rule: RadiusRule, num_visits: int) -> tuple[float, float]:
     """(v, b) of a row with N visits: epsilon = sqrt(v P_hat) + b, or sqrt(v P_hat (1 - P_hat)) + b if not `paper`."""
-    if num_visits < 1 or (rule.kind != PAPER and num_visits < 2):
+    if num_visits < 1 or (rule.kind != PAPER and rule.kind != EFRONI and num_visits < 2):
         return 0.0, 1.0
     n_minus = float(max(1, num_visits - 1))
-    if rule.kind == PAPER:
+    if rule.kind == EFRONI:
+        v, b = 4.0 * rule.transition_log / num_visits, 14.0 * rule.transition_log / (3.0 * num_visits)
+    elif rule.kind == PAPER:
         iota = rule.transition_log
         v, b = 4.0 * iota / n_minus, 14.0 * iota / (3.0 * n_minus)
     else:

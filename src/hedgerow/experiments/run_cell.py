@@ -47,7 +47,7 @@ def run_cell(
     cmdp, own_loss = parts.build_world(spec["world"], folder or Path())
     adversary = parts.build_adversary(spec["adversary"], seeds.adversary, own_loss, folder)
     learner = parts.build_learner(
-        spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder, spec["world"]
+        spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder, spec["world"], adversary
     )
     marks = checkpoints(spec["episodes"], spec.get("marks", NUM_MARKS))
     closely = dict(spec.get("watch", {}))

@@ -177,11 +177,15 @@ class _Reader:
                 (*where, "name"), "must be a text in quotation marks" if "name" in given else "the name is missing"
             )
         given = {"name": given.pop("name"), **given}
-        named = {"preset": "paper", **given} if key == "learner" and given["name"] in learners.builtin else given
+        named = {"preset": "paper", **given} if key == "learner" and _has_presets(given["name"]) else given
         label = table.get("label", parts.default_label(named, _QUIET[key])[:LONGEST_LABEL])
         if not isinstance(label, str) or not 0 < len(label) <= LONGEST_LABEL:
             raise self.source.mistake((*where, "label"), f"must be a text of 1 to {LONGEST_LABEL} characters")
         return Ingredient(given, label, where)
+
+
+def _has_presets(name: str) -> bool:
+    return name in learners.builtin and parts.has_presets(learners.find(name))
 
 
 def _lengths(value: Any) -> tuple[int, ...]:

@@ -67,7 +67,8 @@ class Observed:
         rule = self.radii.rule(self.layout, columns, self.delta, self.episodes, unknowns)
         self._rule = make_box_rule(rule, unknowns, clip_costs=True)
         self._counts = make_counts(self.layout, columns)
-        self._boxes = make_boxes(unknowns, clip_costs=True)
+        self.boxes = make_boxes(unknowns, clip_costs=True)
+        """The bounds as kernels take them, kept up to date by `add`; the last column of costs is the loss."""
         self._index = index_of(self.layout)
         self._added = 0
         self._visits_then: IntArray | None = None
@@ -97,7 +98,7 @@ class Observed:
         record(self._index, laws, self._counts, rows, episode.triples.copy())
         if episode.costs_count:
             record_costs(laws, self._counts, rows, seen)
-        refresh_rows(self._index, self._counts, self._rule, rows, self._boxes)
+        refresh_rows(self._index, self._counts, self._rule, rows, self.boxes)
         self._added += 1
 
     def doubled(self) -> bool:
@@ -157,7 +158,7 @@ class Observed:
     @property
     def cost_radius(self) -> FloatArray:
         """(num_rows,): how far each mean cost and the mean loss may be off; xi in the paper."""
-        return frozen(self._boxes.xi)
+        return frozen(self.boxes.xi)
 
     @property
     def transition_radius(self) -> FloatArray:
@@ -176,32 +177,32 @@ class Observed:
     @property
     def lower(self) -> FloatArray:
         """(num_triples,): lower bounds of the transition probabilities."""
-        return frozen(self._boxes.lower)
+        return frozen(self.boxes.lower)
 
     @property
     def upper(self) -> FloatArray:
         """(num_triples,): upper bounds of the transition probabilities."""
-        return frozen(self._boxes.upper)
+        return frozen(self.boxes.upper)
 
     @property
     def cost_lower(self) -> FloatArray:
         """(num_rows, m): lower bounds of the mean costs, in [0, 1]."""
-        return frozen(self._boxes.cost_lower[:, :-1])
+        return frozen(self.boxes.cost_lower[:, :-1])
 
     @property
     def cost_upper(self) -> FloatArray:
         """(num_rows, m): upper bounds of the mean costs, in [0, 1]."""
-        return frozen(self._boxes.cost_upper[:, :-1])
+        return frozen(self.boxes.cost_upper[:, :-1])
 
     @property
     def loss_lower(self) -> FloatArray:
         """(num_rows,): lower bounds of the mean loss, in [0, 1]."""
-        return frozen(self._boxes.cost_lower[:, -1])
+        return frozen(self.boxes.cost_lower[:, -1])
 
     @property
     def loss_upper(self) -> FloatArray:
         """(num_rows,): upper bounds of the mean loss, in [0, 1]."""
-        return frozen(self._boxes.cost_upper[:, -1])
+        return frozen(self.boxes.cost_upper[:, -1])
 
     @property
     def estimates(self) -> Estimates:
@@ -210,7 +211,7 @@ class Observed:
         Returns:
             `Estimates` whose `rows` and `moves` are Arrow tables; what is added later does not change them.
         """
-        return Estimates.of(self.view, self._added, self._counts, self._boxes, self._rule)
+        return Estimates.of(self.view, self._added, self._counts, self.boxes, self._rule)
 
     # Files -----------------------------------------------------------------------------------------------------------
 
@@ -247,7 +248,7 @@ class Observed:
         seen._added = found.added
         seen._counts.take(found.counts)
         seen._visits_then = found.visits_then
-        refresh_all(seen._index, seen._counts, seen._rule, seen._boxes)
+        refresh_all(seen._index, seen._counts, seen._rule, seen.boxes)
         return seen
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, kind_of
+from hedgerow.checks import FloatArray, float_array, frozen, kind_of, within
 from hedgerow.errors import InvalidInput
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Mixture, Policy
@@ -235,6 +235,13 @@ class SafePolicy:
         return brief.line("SafePolicy", policy, f"costs={brief.numbers(np.ravel(self.costs))}")
 
 
+def checked_view(view: View) -> View:
+    """`view`, if it is one: what a learner may see of a world."""
+    if not isinstance(view, View):
+        raise InvalidInput(f"a learner is built on cmdp.view(), not on {kind_of(view)}")
+    return view
+
+
 def feedback_of(learner: Any) -> str:
     """`bandit`, or `full` for learners that declare it."""
     feedback = getattr(learner, "feedback", "bandit")
@@ -252,3 +259,33 @@ def safe_policy(baseline: Any, costs: ArrayLike | Mapping[str, float] | None) ->
             "the costs of the baseline are missing: pass baseline_costs (m,), or baseline=hr.offline.slater(world)"
         )
     return baseline, costs
+
+
+def checked_baseline_costs(
+    view: View, costs: ArrayLike | Mapping[str, float], allow_no_margin: bool = False
+) -> FloatArray:
+    """beta (m,) with 0 <= beta_i < alpha_i, or = alpha_i if allowed; no tolerance: this is where safety begins.
+
+    `costs` (m,) in the order of the constraints, or by their names.
+    """
+    if isinstance(costs, Mapping):
+        names = view.constraint_names
+        wrong = [name for name in costs if name not in names] + [name for name in names if name not in costs]
+        if wrong:
+            raise InvalidInput(f"baseline_costs need the constraints {', '.join(names)}, once each; see {wrong[0]!r}")
+        costs = [costs[name] for name in names]
+    beta = float_array("the baseline cost", costs, (view.num_constraints,))
+    within("the baseline cost", beta, 0.0, float(view.layout.steps))
+    binding = set(view.binding.tolist())
+    for i, name in enumerate(view.constraint_names):
+        alpha = float(view.thresholds[i])
+        if beta[i] > alpha:
+            raise InvalidInput(
+                f"the baseline is not safe: {name!r} costs {float(beta[i])!r}, its threshold is {alpha!r}"
+            )
+        if beta[i] == alpha and i in binding and not allow_no_margin:
+            raise InvalidInput(
+                f"the baseline leaves no margin for {name!r}: its cost equals the threshold {alpha!r}, so nothing "
+                "else would ever be played; pass allow_no_margin=True if that is wanted"
+            )
+    return frozen(beta)

@@ -34,8 +34,8 @@ def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: boo
         overwrite: Whether an existing file may be replaced.
 
     Raises:
-        InvalidInput: If the learner has no `state()` and `restored(...)`, if its state is not made of numbers, or if
-            the file exists and `overwrite` is False.
+        InvalidInput: If the learner has no `state()` and `restored(...)`, if its state is not made of numbers and
+            texts, or if the file exists and `overwrite` is False.
 
     Examples:
         >>> import hedgerow as hr
@@ -57,8 +57,8 @@ def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: boo
     arrays = {f"view.{name}": array for name, array in view_arrays(learner.view, support=True).items()}
     for name, value in dict(learner.state()).items():
         array = np.asarray(value)
-        if not isinstance(name, str) or array.dtype.kind not in "fiub":
-            raise InvalidInput(f"the state {name!r} of {type(learner).__name__} is not an array of numbers")
+        if not isinstance(name, str) or array.dtype.kind not in "fiubU":
+            raise InvalidInput(f"the state {name!r} of {type(learner).__name__} is not an array of numbers or texts")
         arrays[f"state.{name}"] = array
     meta = {"learner": learners.name_of(type(learner)), **view_meta(learner.view)}
     files.save(path, files.pack(FILE_KIND, FILE_VERSION, meta, arrays), overwrite=overwrite)

@@ -117,7 +117,7 @@ class Statistics(Observed):
         of the world. Where there is none, all thresholds are raised by the least number that lets one in:
         `planned.raised`.
         """
-        program, costs = box_program(self.layout, self._boxes.lower, self._boxes.upper), self.cost_lower
+        program, costs = box_program(self.layout, self.boxes.lower, self.boxes.upper), self.cost_lower
         alpha, raised = self.view.thresholds, 0.0
         answer = least_loss_in_boxes(program, self.loss_lower, costs, alpha)
         if isinstance(answer, NoSolution):
@@ -139,7 +139,7 @@ class Statistics(Observed):
             InfeasibleError: If no policy is known to be safe yet; the message says by how much the thresholds are
                 missed.
         """
-        program, costs = box_program(self.layout, self._boxes.lower, self._boxes.upper), self._pessimistic_costs()
+        program, costs = box_program(self.layout, self.boxes.lower, self.boxes.upper), self._pessimistic_costs()
         answer = least_loss_in_boxes(program, self.loss_lower, costs, self.view.thresholds)
         if isinstance(answer, NoSolution):
             raise self._infeasible(least_violation_in_boxes(program, costs, self.view.thresholds))
@@ -170,17 +170,17 @@ class Statistics(Observed):
         if self._columns is None:
             self._columns = make_columns(self.layout)
         bounds = np.zeros(self.view.num_constraints)
-        load_columns(self._index, self._boxes.lower, self._boxes.upper, played.probabilities.copy(), self._columns)
+        load_columns(self._index, self.boxes.lower, self.boxes.upper, played.probabilities.copy(), self._columns)
         joint_costs_of_columns(self._index, self._columns, self.cost_upper.copy(), bounds)
         return frozen(bounds)
 
     def _pessimistic_costs(self) -> FloatArray:
         """(num_rows, m): UCB, and what the worst transitions could add to the costs of the layers that follow."""
         layout = self.layout
-        width = 0.5 * np.add.reduceat(self._boxes.upper - self._boxes.lower, layout.row_start[:-1])
+        width = 0.5 * np.add.reduceat(self.boxes.upper - self.boxes.lower, layout.row_start[:-1])
         layer = layout.layer_of_state[np.arange(layout.num_rows) // layout.num_actions]
         extra = (layout.steps - layer - 1) * np.minimum(1.0, width)
-        costs: FloatArray = self._boxes.cost_upper[:, :-1] + extra[:, None]
+        costs: FloatArray = self.boxes.cost_upper[:, :-1] + extra[:, None]
         return costs
 
     def _plan(self, answer: BoxSolution, costs: FloatArray, raised: float) -> Policy:

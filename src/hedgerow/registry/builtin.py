@@ -6,6 +6,7 @@ The order is the one of lists and reports.
 from __future__ import annotations
 
 _MIRROR = "hedgerow.learners.mirror"
+_FIELD = "hedgerow.learners.field"
 _LOSSES = "hedgerow.adversaries"
 _COSTS = "hedgerow.model.costs"
 _CATALOGUE = "hedgerow.catalogue"
@@ -15,6 +16,8 @@ LEARNERS = {
     "s-ops": f"{_MIRROR}.sops:SOPS",
     "cv-ops": f"{_MIRROR}.cvops:CVOPS",
     "uob-reps": f"{_MIRROR}.uobreps:UOBREPS",
+    "always-baseline": f"{_FIELD}.always_baseline:AlwaysBaseline",
+    "uniform": f"{_FIELD}.uniform:Uniform",
 }
 
 WORLDS = {

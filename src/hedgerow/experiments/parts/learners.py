@@ -3,7 +3,8 @@
 The constructor of a learner is given what its signature asks for: `view`, `episodes`, `delta`, `seed`; `transitions`
 with `known_transitions = true`; a view that knows mean costs with `known_costs = "zero"` (where they are 0) or `"all"`;
 `baseline` and `baseline_costs` (without the latter, `baseline` has `.policy` and
-`.costs`); and its own parameters as the file has them.
+`.costs`); `slater`, the largest margin of the world, unless the file gives another number; `world` and `losses`, the
+CMDP and the adversary themselves, for learners that are meant to cheat; and its own parameters as the file has them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from hedgerow.adversaries.losses import Fixed
 from hedgerow.checks import kind_of, shown
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.parts import mirror
@@ -30,12 +34,13 @@ from hedgerow.experiments.parts.common import (
 from hedgerow.learners.protocol import Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.view import View
+from hedgerow.planning import offline
 from hedgerow.registry import Found, learners
 
 KNOWN = "known_transitions"
 KNOWN_COSTS = "known_costs"
 COSTS_TOLD = ("zero", "all")
-_SUPPLIED = ("view", "episodes", "delta", "seed", "transitions", "baseline", "baseline_costs")
+_SUPPLIED = ("view", "episodes", "delta", "seed", "transitions", "baseline", "baseline_costs", "world", "losses")
 """Parameters of a constructor that the experiment fills in."""
 
 
@@ -65,11 +70,15 @@ def build_learner(
     seed: int,
     folder: Path | None = None,
     world: Part | None = None,
+    losses: Any = None,
 ) -> Learner:
-    """The learner on a view of `cmdp`; `world` is its description, for baselines that the world offers."""
+    """The learner on a view of `cmdp`; `world` is its description, for baselines that the world offers; `losses` are
+    the adversary, for a learner that is told it.
+    """
     found = as_described(learners, part, folder or Path())
     safe = safe_policy(part, cmdp, world, folder)
-    arguments = _arguments(found, part, cmdp, {"episodes": episodes, "delta": delta, "seed": seed}, safe)
+    common = {"episodes": episodes, "delta": delta, "seed": seed, "world": cmdp, "losses": losses}
+    arguments = _arguments(found, part, cmdp, common, safe)
     made = found.build(**arguments) if PLUG_IN in part else found.target(**arguments)
     return _checked(found, made)
 
@@ -94,8 +103,9 @@ def check_learner(
     if has_presets(found.target):
         mirror.check(found.target, part, _view(part, cmdp), safe)
         return
+    nothing = Fixed(np.zeros(cmdp.layout.num_rows))
     try:
-        build_learner(part, cmdp, episodes, delta, 0, folder, world)
+        build_learner(part, cmdp, episodes, delta, 0, folder, world, nothing)
     except InvalidInput as error:
         raise Misfit("name", str(error)) from error
 
@@ -122,7 +132,8 @@ def _complete_plain(found: Found, params: dict[str, Any], told: Part) -> Part:
         raise Misfit(None, f"{found.name} has to know the transitions: write {KNOWN} = true")
     wanted = "baseline" in known and (known["baseline"].required or "baseline" in params or "margin" in params)
     safe = complete_baseline(params) if wanted else {}
-    return {**safe, **told, **checked_params(found, params, _SUPPLIED)}
+    given = (*_SUPPLIED, *({"slater"} - set(params)))
+    return {**safe, **told, **checked_params(found, params, given)}
 
 
 def _arguments(found: Found, part: Part, cmdp: CMDP, common: dict[str, Any], safe: Any) -> dict[str, Any]:
@@ -133,6 +144,8 @@ def _arguments(found: Found, part: Part, cmdp: CMDP, common: dict[str, Any], saf
     arguments |= {key: value for key, value in {"view": _view(part, cmdp), **common}.items() if key in known}
     if KNOWN in part:
         arguments["transitions"] = cmdp.transitions
+    if "slater" in known and "slater" not in arguments:
+        arguments["slater"] = offline.slater(cmdp).margin
     if safe is not None:
         both = "baseline_costs" in known
         arguments |= {"baseline": safe.policy, "baseline_costs": safe.costs} if both else {"baseline": safe}

@@ -11,7 +11,7 @@ from hedgerow.experiments.parts.baseline import complete_baseline
 from hedgerow.experiments.parts.common import Misfit, Part, named_in
 from hedgerow.learners.mirror import settings as switches
 from hedgerow.learners.mirror.cvops import CVOPS, MEMORY_BUDGET, checked_arguments
-from hedgerow.learners.mirror.sops import checked_costs
+from hedgerow.learners.protocol import checked_baseline_costs
 from hedgerow.model.view import View
 from hedgerow.registry import Found
 
@@ -40,7 +40,7 @@ def check(cls: Any, part: Part, view: View, safe: Any) -> None:
     """Refuse what its constructor would refuse in a world of this view; `safe` is its baseline or None."""
     if safe is not None:
         try:
-            checked_costs(view, safe.costs, part.get(ALLOW, False))
+            checked_baseline_costs(view, safe.costs, part.get(ALLOW, False))
         except HedgerowError as error:
             raise Misfit("margin" if "margin" in part else "baseline", str(error)) from error
     elif issubclass(cls, CVOPS):

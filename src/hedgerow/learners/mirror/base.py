@@ -27,7 +27,6 @@ from hedgerow.checks import (
     SMALLEST_SHARE,
     FloatArray,
     frozen,
-    kind_of,
     num_episodes,
     positive_share,
     seed_number,
@@ -51,6 +50,8 @@ from hedgerow.learners.mirror.spending import make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
 from hedgerow.learners.ownership import Turn, exclusive
+from hedgerow.learners.protocol import checked_view
+from hedgerow.learners.told import Told
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
 from hedgerow.model.view import View
@@ -64,13 +65,6 @@ if TYPE_CHECKING:
 
 MOST_CACHED = 1000
 """The most baselines whose bounds are averaged when mixture_bound is `auto`."""
-
-
-def checked_view(view: View) -> View:
-    """`view`, if it is one: what a learner may see of a world."""
-    if not isinstance(view, View):
-        raise InvalidInput(f"a learner is built on cmdp.view(), not on {kind_of(view)}")
-    return view
 
 
 class MirrorLearner(ABC):
@@ -92,6 +86,8 @@ class MirrorLearner(ABC):
 
     kind: ClassVar[str]
     """The name by which experiments and files call the learner, such as "s-ops"."""
+    told: ClassVar[Told] = Told()
+    """What it is told before its first episode."""
     switches: ClassVar[frozenset[str]] = names_of(CommonSwitches)
     """The names of the switches that the learner takes."""
     defaults: ClassVar[Mapping[str, Any]] = {}

@@ -24,7 +24,7 @@ from hedgerow.checks import FloatArray, frozen, real_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
-from hedgerow.learners.mirror.base import MirrorLearner, checked_view
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.promised import (
     clean_event,
@@ -50,6 +50,7 @@ from hedgerow.learners.mirror.sound_search import check_policies, check_search, 
 from hedgerow.learners.mirror.state import Numbers, flat_arrays
 from hedgerow.learners.mirror.step import follow_boxes
 from hedgerow.learners.ownership import exclusive
+from hedgerow.learners.protocol import checked_view
 from hedgerow.model.view import View
 from hedgerow.paper import cite
 

@@ -14,10 +14,9 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, float_array, frozen, within
-from hedgerow.errors import InvalidInput
+from hedgerow.checks import FloatArray
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
-from hedgerow.learners.mirror.base import MirrorLearner, checked_view
+from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.promised import (
     clean_event,
@@ -29,7 +28,8 @@ from hedgerow.learners.mirror.promised import (
 )
 from hedgerow.learners.mirror.settings import MixingSwitches, Preset, confidence_void, mixing_void, names_of
 from hedgerow.learners.ownership import exclusive
-from hedgerow.learners.protocol import SafePolicy, safe_policy
+from hedgerow.learners.protocol import SafePolicy, checked_baseline_costs, checked_view, safe_policy
+from hedgerow.learners.told import Told
 from hedgerow.model.occupancy import checked_policy
 from hedgerow.model.view import View
 from hedgerow.paper import cite
@@ -75,6 +75,7 @@ class SOPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "s-ops"
+    told: ClassVar[Told] = Told(baseline=True)
     switches: ClassVar[frozenset[str]] = names_of(MixingSwitches)
     mixes: ClassVar[bool] = True
 
@@ -86,7 +87,7 @@ class SOPS(MirrorLearner):
         view = checked_view(view)
         policy, costs = safe_policy(baseline, baseline_costs)
         self.baseline = checked_policy(view.layout, policy)
-        self.baseline_costs = checked_costs(view, costs, bool(allow_no_margin))
+        self.baseline_costs = checked_baseline_costs(view, costs, bool(allow_no_margin))
         self.allow_no_margin = bool(allow_no_margin)
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)  # type: ignore[misc]
 
@@ -147,31 +148,3 @@ def largest_mixing(view: View, beta: FloatArray) -> float:
     """lambda_0 of the baseline costs beta (m,)."""
     alpha, most = view.thresholds, view.ceilings
     return float(max([(most[i] - alpha[i]) / (most[i] - beta[i]) for i in view.binding], default=0.0))
-
-
-def checked_costs(view: View, costs: ArrayLike | Mapping[str, float], allow_no_margin: bool) -> FloatArray:
-    """beta (m,) with 0 <= beta_i < alpha_i, or = alpha_i if allowed; no tolerance: this is where safety begins.
-
-    `costs` (m,) in the order of the constraints, or by their names.
-    """
-    if isinstance(costs, Mapping):
-        names = view.constraint_names
-        wrong = [name for name in costs if name not in names] + [name for name in names if name not in costs]
-        if wrong:
-            raise InvalidInput(f"baseline_costs need the constraints {', '.join(names)}, once each; see {wrong[0]!r}")
-        costs = [costs[name] for name in names]
-    beta = float_array("the baseline cost", costs, (view.num_constraints,))
-    within("the baseline cost", beta, 0.0, float(view.layout.steps))
-    binding = set(view.binding.tolist())
-    for i, name in enumerate(view.constraint_names):
-        alpha = float(view.thresholds[i])
-        if beta[i] > alpha:
-            raise InvalidInput(
-                f"the baseline is not safe: {name!r} costs {float(beta[i])!r}, its threshold is {alpha!r}"
-            )
-        if beta[i] == alpha and i in binding and not allow_no_margin:
-            raise InvalidInput(
-                f"the baseline leaves no margin for {name!r}: its cost equals the threshold {alpha!r}, so nothing "
-                "else would ever be played; pass allow_no_margin=True if that is wanted"
-            )
-    return frozen(beta)

@@ -1,0 +1,15 @@
+"""The other learners of the field, which SV-OPS, S-OPS and CV-OPS are compared with.
+
+    >>> import hedgerow as hr
+    >>> hr.field.Uniform.told
+    Told(episodes=False, delta=False, baseline=False, slater=False, cheats='')
+
+Each is registered under its own name, for experiments and the command line: `hr.learners.names()`.
+"""
+
+from __future__ import annotations
+
+from hedgerow.learners.field.always_baseline import AlwaysBaseline
+from hedgerow.learners.field.uniform import Uniform
+
+__all__ = ["AlwaysBaseline", "Uniform"]

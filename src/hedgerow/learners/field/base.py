@@ -1,0 +1,285 @@
+"""What the learners of the field share: plan, observe, the coin, the baseline, files, and one call at a time.
+
+A learner keeps the policy of its next episode in `own_policy` and overrides `_learn`, which changes it. With a baseline
+it leaves an episode to the baseline with probability `reals.mixing`. All that changes while it learns is in `seen`,
+`progress`, `reals`, `coin` and the arrays that `changing` names. A file holds these and the constructor's arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.random import PCG64, Generator, SeedSequence
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, float_array, frozen, num_episodes, positive_share, seed_number
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.field.progress import Progress, Reals
+from hedgerow.learners.ledger import Ledger
+from hedgerow.learners.ownership import Turn, exclusive
+from hedgerow.learners.protocol import Plan, checked_baseline_costs, checked_view, safe_policy
+from hedgerow.learners.statistics import Statistics
+from hedgerow.learners.told import Told
+from hedgerow.model.episode import Episode
+from hedgerow.model.occupancy import checked_policy
+from hedgerow.model.policy import Mixture, Policy
+from hedgerow.model.view import View
+
+if TYPE_CHECKING:
+    from hedgerow.learners.watching import Stage, Watcher
+
+RADII = {"source": "efroni", "hedgerow": "tight"}
+"""The two choices of every learner here: what its source takes, or what S-OPS takes with preset="sharp"."""
+Feedback = Literal["bandit", "full"]
+
+
+class FieldLearner(ABC):
+    """The base of the learners of the field.
+
+    Args:
+        view: What the learner may know of the world: `world.view()`.
+        episodes: The number T of episodes that it will play.
+        delta: How unsure the promises may be, in (0, 1).
+        seed: Seed of the learner's own random choices.
+        radii: "source" or "hedgerow".
+        baseline: A policy that is known to be safe, for learners that need one.
+        baseline_costs: (m,) upper bounds of its expected costs; None takes `baseline.costs`.
+        **own: Further arguments of the constructor: numbers, texts, or None. A file keeps them.
+    """
+
+    kind: ClassVar[str]
+    """The name by which it is registered."""
+    title: ClassVar[str]
+    """Its name in its source."""
+    source: ClassVar[str]
+    """Who described it, and when."""
+    recalled: ClassVar[str] = ""
+    """Which of its constants we recall and have not read in the source; the empty string for none."""
+    told: ClassVar[Told] = Told()
+    """What it is told before its first episode."""
+    feedback: ClassVar[Feedback] = "bandit"
+    """Whether an episode shows the pairs on its way, or all of them."""
+    changing: ClassVar[tuple[str, ...]] = ("own_policy",)
+    """The arrays that change while it learns, by the names of attributes."""
+
+    def __init__(
+        self,
+        view: View,
+        episodes: int,
+        delta: float = 0.5,
+        seed: int = 0,
+        *,
+        radii: str = "source",
+        baseline: Any = None,
+        baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        **own: float | str | None,
+    ) -> None:
+        self.turn: Turn = {}
+        self.view = checked_view(view)
+        self.layout = self.view.layout
+        self.episodes = num_episodes(episodes)
+        self.delta = positive_share("delta", delta, below_one=True)
+        self.seed = seed_number(seed)
+        if radii not in RADII:
+            raise InvalidInput(f"the radii are {radii!r}; choose 'source' or 'hedgerow'")
+        self.radii, self._own = radii, own
+        self.baseline: Policy | None = None
+        self.baseline_costs: FloatArray = np.zeros(0)
+        if self.told.baseline:
+            policy, costs = safe_policy(baseline, baseline_costs)
+            self.baseline = Policy.trusted(self.layout, checked_policy(self.layout, policy))
+            self.baseline_costs = checked_baseline_costs(self.view, costs)
+        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.progress, self.reals = Progress(), Reals()
+        self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
+        self.seen = self._statistics()
+
+    def _statistics(self) -> Statistics | None:
+        """Counts and bounds; None for learners that learn nothing."""
+        return Statistics(self.view, self.episodes, self.delta, RADII[self.radii])
+
+    @abstractmethod
+    def _learn(self, episode: Episode) -> None:
+        """Learn from an episode, which `seen` has counted already, and set `own_policy` and `reals.mixing`."""
+
+    def _notes(self) -> Mapping[str, float]:
+        """Numbers worth keeping of the next episode, besides the mixing weight."""
+        return {}
+
+    @abstractmethod
+    def guarantees(self) -> Ledger:
+        """Return what is promised, how surely, and by which theorem."""
+
+    # The loop --------------------------------------------------------------------------------------------------------
+
+    @exclusive
+    def plan(self) -> Plan:
+        """Choose what to play in the next episode. Each plan must be followed by one `observe`.
+
+        Returns:
+            The plan: `plan.policy` is to be played to the end of the episode.
+
+        Raises:
+            InvalidInput: If an episode is planned already, or if all episodes have been played.
+        """
+        if self.progress.pending:
+            raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
+        if self.episode >= self.episodes:
+            raise InvalidInput(f"this learner was built for {self.episodes} episodes, and all of them were played")
+        self.progress.branch = int(self.baseline is not None and self.coin.random() < self.reals.mixing)
+        self.progress.pending = 1
+        return self._current_plan()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a plan waits for its `observe`; after a restart, `current_plan` says which."""
+        return bool(self.progress.pending)
+
+    @exclusive
+    def current_plan(self) -> Plan:
+        """Return the plan that waits for its `observe`; a learner that was loaded after a crash still has it."""
+        if not self.progress.pending:
+            raise InvalidInput("no episode is planned; call plan first")
+        return self._current_plan()
+
+    def _current_plan(self) -> Plan:
+        mine = Policy.trusted(self.layout, self.own_policy)
+        if self.baseline is None:
+            return Plan(mine, mine, self._notes())
+        lam = self.reals.mixing
+        mixture = Mixture.trusted((lam, self.baseline), (1.0 - lam, mine))
+        return Plan(mixture, self.baseline if self.progress.branch else mine, {"mixing_weight": lam, **self._notes()})
+
+    @exclusive
+    def observe(self, episode: Episode | Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
+        """Learn from the episode that was planned.
+
+        Args:
+            episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
+            losses: (L,) losses in [0, 1], if `episode` is a path.
+            costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
+
+        Raises:
+            InvalidInput: If no episode is planned, if the path is impossible, if a number is wrong, or if the learner
+                needs full feedback and the episode has none.
+        """
+        if not self.progress.pending:
+            raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
+        if not isinstance(episode, Episode):
+            if losses is None:
+                raise InvalidInput("the losses along the trajectory are missing: observe(path, losses, costs)")
+            episode = Episode(self.view, episode, losses, costs)
+        elif losses is not None or costs is not None:
+            raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
+        if episode.layout != self.layout or episode.costs.shape[1] != self.view.num_constraints:
+            raise InvalidInput("the episode belongs to another world than the learner")
+        if self.feedback == "full" and (episode.all_losses is None or episode.all_costs is None):
+            raise InvalidInput(
+                f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
+            )
+        if self.seen is not None:
+            self.seen.add(episode)
+        self.progress.pending = 0
+        self.progress.episode += 1
+        self._learn(episode)
+
+    @property
+    def episode(self) -> int:
+        """Episodes observed so far."""
+        return self.progress.episode
+
+    @property
+    def policy(self) -> FloatArray:
+        """(num_rows,): the learner's own policy of the next episode."""
+        return frozen(self.own_policy)
+
+    def watch(self, stage: Stage, *, audit: bool = False) -> Watcher:
+        """Make the object that watches the confidence sets and the safety of the learner during a simulation."""
+        from hedgerow.learners.field.watcher import FieldWatcher
+
+        return FieldWatcher(self, stage)
+
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    @exclusive
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return arrays by name: all that is needed to continue; `restored` takes them back."""
+        return self._state()
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        arguments = {
+            "episodes": self.episodes,
+            "delta": self.delta,
+            "seed": self.seed,
+            "radii": self.radii,
+            **self._own,
+        }
+        arrays: dict[str, NDArray[Any]] = {
+            "arguments": np.array(json.dumps(arguments, sort_keys=True)),
+            "coin": np.array(json.dumps(self.coin.bit_generator.state, sort_keys=True)),
+            "progress": self.progress.values.copy(),
+            "reals": self.reals.values.copy(),
+            **{f"own.{name}": getattr(self, name).copy() for name in self.changing},
+        }
+        if self.seen is not None:
+            arrays |= {f"seen.{name}": array for name, array in self.seen.state().items()}
+        if self.baseline is not None:
+            arrays |= {"baseline": self.baseline.probabilities.copy(), "baseline_costs": self.baseline_costs.copy()}
+        return arrays
+
+    @classmethod
+    def restored(cls, view: View, state: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the learner on `view` whose `state()` was `state`.
+
+        Raises:
+            InvalidInput: If the arrays cannot be such a state.
+        """
+        try:
+            arguments = json.loads(str(np.asarray(state["arguments"])))
+            if "baseline" in state:
+                arguments |= {"baseline": state["baseline"], "baseline_costs": state["baseline_costs"]}
+            learner = cls(view, **arguments)
+            learner._restore(state)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidInput(f"this is no state of {cls.title}: {error}") from error
+        return learner
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        progress, reals = np.asarray(state["progress"]), np.asarray(state["reals"])
+        if progress.shape != self.progress.values.shape or progress.dtype.kind not in "iu" or progress.min() < 0:
+            raise InvalidInput(f"this is no state of {self.title}: progress is no list of counts")
+        self.progress.values[:] = progress
+        self.reals.values[:] = float_array("a number of the state", reals, self.reals.values.shape)
+        if self.progress.episode > self.episodes or not 0.0 <= self.reals.mixing <= 1.0:
+            raise InvalidInput(f"this is no state of {self.title}: it is beyond its last episode, or mixes wrongly")
+        self.coin.bit_generator.state = json.loads(str(np.asarray(state["coin"])))
+        if self.seen is not None:
+            counted = {name.removeprefix("seen."): array for name, array in state.items() if name.startswith("seen.")}
+            self.seen = Statistics.restored(self.view, counted)
+        for name in self.changing:
+            mine = getattr(self, name)
+            mine[...] = np.asarray(float_array(f"{name} of the state", state[f"own.{name}"], mine.shape))
+        checked_policy(self.layout, self.own_policy)
+
+    def __copy__(self) -> Self:
+        """An equal learner of its own; a learner shares nothing."""
+        return type(self).restored(self.view, self.state())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).restored, (self.view, self.state())
+
+    def __repr__(self) -> str:
+        from hedgerow import brief
+
+        parts = f"episode {self.episode} of {self.episodes}", f"radii={self.radii!r}"
+        return brief.line(type(self).__name__, repr(self.layout), *parts)
