@@ -47,7 +47,7 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(hr.InvalidInput, match="and restored"):
         hr.save(Uniform(world.view()), tmp_path / "no.hedge")
     learner = FollowTheLeader(world.view(), 10)
-    learner.sums = np.array(["a"])  # type: ignore[assignment]
+    learner.sums = np.array([1j])  # type: ignore[assignment]
     with pytest.raises(hr.InvalidInput, match="the state 'sums' of FollowTheLeader is not an array of numbers"):
         hr.save(learner, tmp_path / "no.hedge")
     hr.save(FollowTheLeader(world.view(), 10), tmp_path / "own.hedge")

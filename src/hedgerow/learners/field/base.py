@@ -212,13 +212,9 @@ class FieldLearner(ABC):
         return self._state()
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        arguments = {
-            "episodes": self.episodes,
-            "delta": self.delta,
-            "seed": self.seed,
-            "radii": self.radii,
-            **self._own,
-        }
+        common = {"episodes": self.episodes, "delta": self.delta, "seed": self.seed, "radii": self.radii}
+        known = inspect.signature(type(self)).parameters
+        arguments = {name: value for name, value in {**common, **self._own}.items() if name in known}
         arrays: dict[str, NDArray[Any]] = {
             "arguments": np.array(json.dumps(arguments, sort_keys=True)),
             "coin": np.array(json.dumps(self.coin.bit_generator.state, sort_keys=True)),
