@@ -91,6 +91,8 @@ class Standing:
     learner: str
     status: str
     """safe, unsafe, cheats, declined or failed"""
+    kind: str = ""
+    """Such as s-ops, whatever its label is; the empty text if it has not run"""
     rank: int | None = None
     """Among the safe ones, from 1; None for others"""
     why: str = ""
@@ -304,7 +306,7 @@ def _ran(group: Group, share: float | None) -> Standing:
     scores = _scores(group, share)
     safe = scores.worst_excess is None or scores.worst_excess <= TOL_SAFE
     status = CHEATS if cheating else SAFE if safe else UNSAFE
-    return Standing(group.learner, status, why=cheating, scores=scores)
+    return Standing(group.learner, status, group.kind, why=cheating, scores=scores)
 
 
 def _scores(group: Group, share: float | None) -> Scores:
