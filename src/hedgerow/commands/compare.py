@@ -35,6 +35,9 @@ SIZES = {"minute": "compare-minute", "hour": "compare-hour", "day": "compare-day
 MOST_BLOCKS = 4
 """Up to so many settings are printed one by one; the page has all of them."""
 
+PATIENCE = 5.0
+"""Seconds between two lines of progress where there is no terminal: a comparison has thousands of cells."""
+
 Size = Annotated[str, typer.Argument(help="minute, hour or day; or a TOML file.")]
 Names = Annotated[str, typer.Option(help="Labels or names of the file, separated by commas; others are looked up.")]
 
@@ -73,7 +76,8 @@ def compare(
         _check_page(markdown)
     if not quiet:
         _announce(loaded, target)
-    tally = run_sweep(loaded, target, make_workers(backend, processes, scheduler, fail_fast), True, [], quiet)
+    workers = make_workers(backend, processes, scheduler, fail_fast)
+    tally = run_sweep(loaded, target, workers, True, [], quiet, PATIENCE)
     found = None if tally.interrupted else open_tally(tally)
     if found is not None:
         from hedgerow.pages.board import write_board
@@ -133,9 +137,9 @@ def _mark(experiment: Experiment) -> str:
 
 def _check_page(path: Path) -> None:
     """Refuse a page without markers before anything runs."""
-    from hedgerow.pages.board_markdown import halves
+    from hedgerow.pages.board_markdown import around
 
-    halves(path)
+    around(path)
 
 
 def _announce(experiment: Experiment, target: Path) -> None:

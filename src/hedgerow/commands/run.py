@@ -189,14 +189,23 @@ def _execute(
 
 
 def run_sweep(
-    experiment: Experiment, target: Path, workers: Workers, resume: bool, only: list[str], quiet: bool
+    experiment: Experiment,
+    target: Path,
+    workers: Workers,
+    resume: bool,
+    only: list[str],
+    quiet: bool,
+    patience: float = 0.0,
 ) -> Tally:
-    """Run what is missing, with progress; Ctrl-C and a polite request to end leave the books in order."""
+    """Run what is missing, with progress; Ctrl-C and a polite request to end leave the books in order.
+
+    `patience` is the least number of seconds between two plain lines.
+    """
     from hedgerow.experiments.progress import watcher
     from hedgerow.experiments.sweep import sweep
 
     _end_like_an_interrupt(signal.SIGTERM)
-    return sweep(experiment, target, workers=workers, resume=resume, only=only, watch=watcher(quiet))
+    return sweep(experiment, target, workers=workers, resume=resume, only=only, watch=watcher(quiet, patience))
 
 
 def end(tally: Tally) -> None:

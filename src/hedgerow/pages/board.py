@@ -8,9 +8,10 @@ write_board("out/compare-minute")                     # -> out/compare-minute/co
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from hedgerow import files
 from hedgerow.brief import counted
@@ -86,9 +87,14 @@ def board_page(results: Results, board: Leaderboard | None = None) -> str:
         Part("declined", "What was declined", _declined(found)),
         Part("unfinished", "Cells without a result", sections.failures(failed) if failed else ""),
         Part("repeat", "Repeat it", sections.repeat(results.manifest)),
-        Part("origin", "Where the numbers come from", sections.origin(results.manifest)),
+        Part("origin", "Where the numbers come from", sections.origin(_without_cells(results.manifest))),
     ]
     return document(found.title, _header(found, results), [part for part in parts if part.content])
+
+
+def _without_cells(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest without what it says of every cell: thousands of lines that nobody reads."""
+    return {key: value for key, value in manifest.items() if key not in ("cells", "hashes", "declined")}
 
 
 def _header(board: Leaderboard, results: Results) -> str:
@@ -194,8 +200,8 @@ def _title(block: Block, *, with_world: bool = False) -> str:
 
 def _block(block: Block, drawn: dict[str, Pen], told: dict[str, str]) -> str:
     """The table of a setting: safe ones by rank, then, below a line, the others."""
-    head = ["learner", "regret R_T", "R_T / T", "of baseline’s", "V+", "V±", "unsafe", "λ", "µs / episode"]
-    head += ["promises", "regret, margin", "to the next"]
+    head = ["learner", "regret R_T", "R_T / T", "V+", "unsafe", "λ", "µs / episode", "promises", "regret, margin"]
+    head += ["to the next"]
     ran = [standing.scores for standing in block.standings if standing.scores]
     common = scales((scores.regret_curve for scores in ran), (scores.margin_curve for scores in ran))
     rows = [[_who(item, drawn, told.get(item.learner, "")), *_numbers(block, item, common)] for item in block.standings]
@@ -219,15 +225,15 @@ def _numbers(block: Block, standing: Standing, common: Scales) -> list[str]:
     scores = standing.scores
     if scores is None:
         why = f'<span class="why">{text(standing.status)}: {text(standing.why)}</span>'
-        return [why, *[DASH] * 10]
-    note = ' <small class="control">control</small>' if standing.status == CHEATS else ""
-    unsafe = scores.unsafe_share
+        return [why, *[DASH] * 8]
+    note = " <small>control, no rank</small>" if standing.status == CHEATS else ""
+    length, unsafe = block.setting.episodes, scores.unsafe_share
+    share = "" if scores.share is None else f" <small>{_percent(scores.share)} of baseline’s</small>"
+    net = f" <small>V± {number(scores.net_violation)}</small>" if scores.net_violation > TOL_SAFE * length else ""
     return [
-        _estimate(scores.regret) + note,
-        number(scores.regret.mean / block.setting.episodes),
-        _percent(scores.share),
-        _estimate(scores.violation) if _is_unsafe(scores) else "0",
-        number(scores.net_violation),
+        _estimate(scores.regret, length) + note,
+        number(scores.regret.mean / length if abs(scores.regret.mean) > TOL_SAFE * length else 0.0) + share,
+        _estimate(scores.violation, length) + (net or " <small>V± 0</small>") if _is_unsafe(scores) else "0",
         f'<span class="bad">{_percent(unsafe, 2)}</span>' if unsafe > 0.0 else "0",
         _mixing(scores),
         _time(scores),
@@ -241,9 +247,11 @@ def _is_unsafe(scores: Scores) -> bool:
     return scores.worst_excess is not None and scores.worst_excess > TOL_SAFE
 
 
-def _estimate(found: Estimate) -> str:
-    around = f" <small>[{number(found.low)}, {number(found.high)}]</small>" if found.low < found.high else ""
-    return f"{number(found.mean)}{around}"
+def _estimate(found: Estimate, length: int) -> str:
+    """A sum over so many episodes; what is rounding, of the sum or of its interval, is not shown."""
+    small = TOL_SAFE * length
+    around = f" <small>[{number(found.low)}, {number(found.high)}]</small>" if found.high - found.low > small else ""
+    return f"{number(found.mean) if abs(found.mean) > small else '0'}{around}"
 
 
 def _percent(share: float | None, digits: int = 0) -> str:
@@ -356,7 +364,7 @@ def _definitions() -> str:
             "R_T",
             "loss of all episodes minus that of the best safe policy in hindsight; mean over seeds [95 % interval]",
         ),
-        ("of baseline’s", "regret as a share of that of always playing the given safe policy"),
+        ("of baseline’s", "regret as a share of that of always playing the given safe policy, both from the oracle’s"),
         ("V+", "sum over episodes of what the expected cost exceeds its threshold by, of the worst constraint"),
         ("V±", "the same with cancellation: cheap episodes make up for unsafe ones"),
         ("unsafe", "share of the episodes that exceed a threshold"),

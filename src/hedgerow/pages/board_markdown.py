@@ -21,30 +21,32 @@ from hedgerow.pages.words import number
 from hedgerow.results.leaderboard import CHEATS, Block, Leaderboard, Standing
 from hedgerow.results.seed_statistics import DIFFERENT
 
-BEGIN, END = "<!-- comparison begins -->", "<!-- comparison ends -->"
+COMPARISON = "comparison"
+END = "<!-- end -->"
 NOTHING = "-"
 LARGEST = 2**24
 """Bytes of a page, at most"""
 
 
-def write_into(path: Path, content: str) -> None:
-    """Replace what stands between the markers of a page; everything else stays as it is."""
-    before, after = halves(path)
-    files.save(path, f"{before}{BEGIN}\n{content}{END}{after}".encode(), overwrite=True)
+def write_into(path: Path, content: str, name: str = COMPARISON) -> None:
+    """Replace the table of this name in a page; everything else stays as it is."""
+    before, after = around(path, name)
+    files.save(path, f"{before}\n\n{content.strip()}\n\n{after}".encode(), overwrite=True)
 
 
-def halves(path: Path) -> tuple[str, str]:
-    """What stands before and behind the markers of a page; a page without them is refused."""
+def around(path: Path, name: str = COMPARISON) -> tuple[str, str]:
+    """What stands in a page up to the first marker of a table, and from its end on; both markers included."""
     try:
         text = disk.read(path, LARGEST).decode()
     except OSError as error:
         raise InvalidInput(f"cannot read the page {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is not a text file in UTF-8: {error.reason} at byte {error.start}") from error
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise InvalidInput(f"{path} needs the lines {BEGIN!r} and {END!r}, once each, around the place of the tables")
-    before, _, rest = text.partition(BEGIN)
-    return before, rest.partition(END)[2]
+    begin = f"<!-- table: {name} -->"
+    before, found, rest = text.partition(begin)
+    if not found or begin in rest or END not in rest:
+        raise InvalidInput(f"{path} needs the lines {begin} and {END}, in this order, around the place of the tables")
+    return before + begin, rest[rest.index(END) :]
 
 
 def markdown(board: Leaderboard, manifest: Mapping[str, Any]) -> str:
@@ -55,17 +57,17 @@ def markdown(board: Leaderboard, manifest: Mapping[str, Any]) -> str:
         _counts(board),
         *([f"Mind the noise: {_safe(warning)}."] if warning else []),
         "### Over all settings",
-        _table(
+        table(
             ["learner", "told", "radii", "mean rank", "first", "safe", "regret / baseline's", "declined"],
             (_summary_row(summary) for summary in board.summaries),
         ),
         "### Ranks",
-        _table(
+        table(
             ["setting", *(summary.learner for summary in board.summaries)],
             (_rank_row(board, block) for block in board.blocks),
         ),
         "### The best safe learners",
-        _table(
+        table(
             ["setting", "first", "regret", "second", "more regret", "always the baseline"],
             (_best_row(block) for block in board.blocks),
         ),
@@ -156,7 +158,7 @@ def _setting(block: Block) -> str:
     return f"{setting.world}, {setting.adversary}, T = {setting.episodes:,}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(_safe(cell) for cell in line)} |" for line in lines)
 
