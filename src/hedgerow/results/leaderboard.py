@@ -155,7 +155,7 @@ class LearnerSummary:
         else:
             words = [f"{self.learner} was safe in {self.safe} of {counted(self.safe + self.unsafe, 'setting')}"]
         if self.mean_rank is not None:
-            first = f", and first in {self.firsts} of them" if self.firsts else ""
+            first = f", and it comes first in {self.firsts} of them" if self.firsts else ""
             words.append(f"its mean rank there is {self.mean_rank:.1f}{first}")
         if self.share is not None and not self.cheats:
             words.append(f"its regret was {_percent(self.share)} of the baseline's (median)")
