@@ -230,8 +230,8 @@ def leaderboard(results: Results) -> Leaderboard:
         >>> from hedgerow.results.leaderboard import leaderboard
         >>> world = hr.catalogue.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
-        >>> leaderboard(run_results(run)).blocks[0].standings[0].status
-        'unsafe'
+        >>> leaderboard(run_results(run)).blocks[0].standings[0].rank
+        1
     """
     groups = results.groups
     if not groups:
