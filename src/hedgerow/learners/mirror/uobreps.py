@@ -52,6 +52,7 @@ class UOBREPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "uob-reps"
+    source: ClassVar[str] = "Jin, Jin, Luo, Sra and Yu 2020"
     constrained: ClassVar[bool] = False
     defaults: ClassVar[Mapping[str, Any]] = {"boxes": "epoch"}
 
