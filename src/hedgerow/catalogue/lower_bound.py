@@ -25,16 +25,28 @@ from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 
+SOURCE = "Stradi et al. 2025"
+ONE_STEP = ("own", "iid", "switching", "cycle", "betrayal", "hidden", "tempting")
 LOSS = (0.5, 1.0)
 THRESHOLD = 0.5
 
 
-@entry("lower-bound-1", "one step, two actions: the rewarding action costs eps too much (T sets eps)")
+@entry(
+    "lower-bound-1",
+    "one step, two actions: the rewarding action costs eps too much (T sets eps)",
+    source=SOURCE,
+    adversaries=ONE_STEP,
+)
 def lower_bound_1(*, episodes: int = 16_000, rho: float = 0.25) -> Ingredients:
     return _instance(0.5 + _gap("lower-bound-1", episodes, rho), rho)
 
 
-@entry("lower-bound-2", "one step, two actions: the rewarding action is exactly safe")
+@entry(
+    "lower-bound-2",
+    "one step, two actions: the rewarding action is exactly safe",
+    source=SOURCE,
+    adversaries=ONE_STEP,
+)
 def lower_bound_2(*, episodes: int = 16_000, rho: float = 0.25) -> Ingredients:
     _gap("lower-bound-2", episodes, rho)  # both worlds of the pair accept the same parameters
     return _instance(0.5, rho)
