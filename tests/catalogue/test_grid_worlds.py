@@ -75,7 +75,7 @@ class Case:
 
 
 LAKE, PLANE = (273, 1088, 2466, 15_960), (2758, 11_028, 11_028, 1_856_876)
-FIVE, PER_STEP = {"threshold": 5.0}, 1 / 30
+FIVE, PER_STEP = {"alpha": 5.0}, 1 / 30
 CASES = [
     Case("alwayssafe-simple", twins.always_safe_simple, (12, 20 / 3), (20, 38, 42, 102), 3),
     Case("alwayssafe-difficult", twins.always_safe_difficult, (1, 0.2), (8, 14, 20, 24), 0.1),
@@ -87,9 +87,9 @@ CASES = [
     ),
     Case("triple-q-grid", lambda: twins.triple_q(2), (963.979997, 874.898845), PLANE, 2),
     Case("triple-q-grid", lambda: twins.triple_q(5), (963.979997, 963.979997), PLANE, 5, FIVE, control=True),
-    Case("frozen4-hurry", lambda: hurry(0.1), (4.658108, 17.587402), LAKE, 0.1, {"threshold": 0.1}),
+    Case("frozen4-hurry", lambda: hurry(0.1), (4.658108, 17.587402), LAKE, 0.1, {"alpha": 0.1}),
     Case("frozen4-hurry", lambda: hurry(0.3), (4.658108, 14.144287), LAKE, 0.3),
-    Case("frozen4-hurry", lambda: hurry(0.5), (4.658108, 10.875309), LAKE, 0.5, {"threshold": 0.5}),
+    Case("frozen4-hurry", lambda: hurry(0.5), (4.658108, 10.875309), LAKE, 0.5, {"alpha": 0.5}),
     Case("frozen4-goal", goal, (0.199133, 0.199133), LAKE, 0.1, control=True),
     Case(
         "cliff-slippery",
@@ -289,23 +289,23 @@ def test_rows_are_those_of_gymnasium(name, table):
 
 
 def test_a_cliff_without_ice_needs_thirteen_steps_and_no_fall():
-    world = catalogue.make("cliff-slippery", slippery=False, steps=20, threshold=0.0)
+    world = catalogue.make("cliff-slippery", slippery=False, steps=20, alpha=0.0)
     best = offline.optimum(world)
     assert (best.value, best.costs.tolist()) == (pytest.approx(13.0), [0.0])
     assert offline.slater(world).margin == pytest.approx(0.0, abs=1e-12)
 
 
 def test_the_price_of_hurry_is_thirteen_of_twenty_steps_at_a_tenth():
-    golden = catalogue.make("frozen4-hurry", threshold=0.1).golden
+    golden = catalogue.make("frozen4-hurry", alpha=0.1).golden
     assert golden.optimum - golden.unconstrained == pytest.approx(12.929294, abs=TOL_GOLDEN)
 
 
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("frozen4-hurry", {"threshold": 1.5}, r"frozen4-hurry: threshold is 1.5; it must lie in \[0, 1\]"),
-        ("frozen4-goal", {"threshold": -0.1}, r"frozen4-goal: threshold is -0.1"),
-        ("triple-q-grid", {"threshold": 26.0}, r"triple-q-grid: threshold is 26.0; it must lie in \[0, 25\]"),
+        ("frozen4-hurry", {"alpha": 1.5}, r"frozen4-hurry: alpha is 1.5; it must lie in \[0, 1\]"),
+        ("frozen4-goal", {"alpha": -0.1}, r"frozen4-goal: alpha is -0.1"),
+        ("triple-q-grid", {"alpha": 26.0}, r"triple-q-grid: alpha is 26.0; it must lie in \[0, 25\]"),
         ("cliff-slippery", {"steps": 0}, r"cliff-slippery: steps is 0; it must be at least 1"),
         ("cliff-slippery", {"slippery": 1}, r"cliff-slippery: slippery must be true or false, not 1"),
         ("oreps-grid", {"support": "some"}, r"support is 'some'; choose full or known"),

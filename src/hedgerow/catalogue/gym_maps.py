@@ -15,7 +15,7 @@ goes where it is meant to.
 
 The baseline is the best policy at a fifth of the threshold.
 
-    >>> frozen4_hurry().cmdp.layout.steps, frozen4_hurry(threshold=0.5).cmdp.thresholds.tolist()
+    >>> frozen4_hurry().cmdp.layout.steps, frozen4_hurry(alpha=0.5).cmdp.thresholds.tolist()
     (20, [0.5])
 """
 
@@ -68,11 +68,11 @@ CLIFF_STEPS = 40
 @entry(
     "frozen4-hurry",
     "FrozenLake 4x4, slippery: each step loses 1 until hole or goal, holes cost 1 and are the fastest way out",
-    frozen=({}, {"threshold": 0.1}, {"threshold": 0.5}),
+    frozen=({}, {"alpha": 0.1}, {"alpha": 0.5}),
     published={"unconstrained": 4.658108, "optimum": 14.144287},
 )
-def frozen4_hurry(*, threshold: float = 0.3) -> Ingredients:
-    return _frozen("frozen4-hurry", threshold, hurry=True)
+def frozen4_hurry(*, alpha: float = 0.3) -> Ingredients:
+    return _frozen("frozen4-hurry", alpha, hurry=True)
 
 
 @entry(
@@ -80,8 +80,8 @@ def frozen4_hurry(*, threshold: float = 0.3) -> Ingredients:
     "FrozenLake 4x4, slippery: the goal earns 1, holes cost 1; a control, its constraint is slack",
     published={"unconstrained": 0.199133, "optimum": 0.199133},
 )
-def frozen4_goal(*, threshold: float = 0.1) -> Ingredients:
-    return _frozen("frozen4-goal", threshold, hurry=False)
+def frozen4_goal(*, alpha: float = 0.1) -> Ingredients:
+    return _frozen("frozen4-goal", alpha, hurry=False)
 
 
 @entry(
@@ -90,7 +90,7 @@ def frozen4_goal(*, threshold: float = 0.1) -> Ingredients:
     frozen=({}, {"slippery": False, "steps": 20}),
     published={"unconstrained": 39.253076, "optimum": 39.253076},
 )
-def cliff_slippery(*, slippery: bool = True, steps: int = CLIFF_STEPS, threshold: float = 0.5) -> Ingredients:
+def cliff_slippery(*, slippery: bool = True, steps: int = CLIFF_STEPS, alpha: float = 0.5) -> Ingredients:
     steps = whole_number("cliff-slippery: steps", steps, 1)
     cells = cells_of(CLIFF_MAP)
     start, goal = only_cell(cells, "S"), only_cell(cells, "G")
@@ -105,14 +105,14 @@ def cliff_slippery(*, slippery: bool = True, steps: int = CLIFF_STEPS, threshold
             falls = cells[following] == "C"
             yield Outcome(1, start if falls else following, 1, int(falls))
 
-    threshold = real_number("cliff-slippery: threshold", threshold, 0.0, float(steps))
-    course = Course(steps, states.index(start), "falls", threshold, threshold / 5)
+    alpha = real_number("cliff-slippery: alpha", alpha, 0.0, float(steps))
+    course = Course(steps, states.index(start), "falls", alpha, alpha / 5)
     names = [MOVE_NAMES[move] for move in CLIFF_MOVES]
     return ingredients(tables(states, 4, outcomes), course, list(map(cell_name, states)), names)
 
 
-def _frozen(name: str, threshold: float, *, hurry: bool) -> Ingredients:
-    threshold = real_number(f"{name}: threshold", threshold, 0.0, 1.0)
+def _frozen(name: str, alpha: float, *, hurry: bool) -> Ingredients:
+    alpha = real_number(f"{name}: alpha", alpha, 0.0, 1.0)
     cells = cells_of(FROZEN_MAP)
     states = list(cells)
 
@@ -126,7 +126,7 @@ def _frozen(name: str, threshold: float, *, hurry: bool) -> Ingredients:
             yield Outcome(1, following, 0 if earns else 1, int(cells[following] == "H"))
 
     scale = Scale() if hurry else Scale("reward", offset=float(FROZEN_STEPS), factor=-1.0)
-    course = Course(FROZEN_STEPS, states.index(only_cell(cells, "S")), "holes", threshold, threshold / 5, scale)
+    course = Course(FROZEN_STEPS, states.index(only_cell(cells, "S")), "holes", alpha, alpha / 5, scale)
     names = [MOVE_NAMES[move] for move in FROZEN_MOVES]
     return ingredients(tables(states, 4, outcomes), course, list(map(cell_name, states)), names)
 

@@ -13,7 +13,7 @@ With `support="full"` every cell may follow each cell one step earlier, as for a
 With `support="known"` only positive transitions are triples.
 
     >>> oreps_grid().cmdp.layout
-    Layout(layers=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), actions=2, full support)
+    Layout(19 layers of 1 to 10 states, actions=2, full support)
 """
 
 from __future__ import annotations

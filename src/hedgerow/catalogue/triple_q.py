@@ -6,7 +6,7 @@ distance between the lower left corner and the goal. Nothing is random.
 
 The map below is the one of the authors' notebook, which draws it with the seed 1234. They ask for 20 steps or more
 without an obstacle, that is a threshold of 5 entries. A way of the largest reward makes 4: their constraint is slack,
-and the world with `threshold=5` is a *control*. The default here is 2, which binds.
+and the world with `alpha=5` is a *control*. The default here is 2, which binds.
 
 Rewards r become losses 1 - r / 100. The source has no baseline; ours is the best policy at a fifth of the threshold.
 
@@ -71,12 +71,12 @@ MOVES = (UP, DOWN, LEFT, RIGHT)
 
 @entry(
     "triple-q-grid",
-    "a grid of 18 x 18 cells with 105 obstacles that may be entered at a cost; threshold=5, the source's, is slack",
-    frozen=({}, {"threshold": 5.0}),
+    "a grid of 18 x 18 cells with 105 obstacles that may be entered at a cost; alpha=5, the source's, is slack",
+    frozen=({}, {"alpha": 5.0}),
     published={"unconstrained": 963.979997, "optimum": 874.898845},
 )
-def triple_q_grid(*, threshold: float = 2.0) -> Ingredients:
-    threshold = real_number("triple-q-grid: threshold", threshold, 0.0, float(STEPS))
+def triple_q_grid(*, alpha: float = 2.0) -> Ingredients:
+    alpha = real_number("triple-q-grid: alpha", alpha, 0.0, float(STEPS))
     cells = cells_of(MAP)
     states, goal = list(cells), only_cell(cells, "G")
 
@@ -89,8 +89,8 @@ def triple_q_grid(*, threshold: float = 2.0) -> Ingredients:
         STEPS,
         states.index(only_cell(cells, "S")),
         "obstacles",
-        threshold,
-        baseline_threshold=threshold / 5,
+        alpha,
+        baseline_threshold=alpha / 5,
         scale=Scale("reward", offset=float(GOAL_REWARD * STEPS), factor=-float(GOAL_REWARD)),
         random_costs=False,
     )
