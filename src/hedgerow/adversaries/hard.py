@@ -30,7 +30,7 @@ from hedgerow.model.layout import Layout
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cycle(ObliviousLosses):
-    """The losing action moves on: in episode t the action t mod |A| has loss 1 in every state, the others 0.
+    """The losing action moves on: in episode t the action t mod |A| has loss 1, all others 0.
 
     Every fixed action has the same mean loss. A learner without chance in its choices can lose in every episode. One
     that draws its actions, as SV-OPS does, hardly feels it.
@@ -50,7 +50,7 @@ class Cycle(ObliviousLosses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Betrayal(ObliviousLosses):
-    """An action that is free for half of the run, then costs all: who trusts the mean of the past stays with it.
+    """An action that is free for half of the run, then costs all: the mean of the past betrays.
 
     Action 0 has the loss `safe_loss` throughout. Action 1 has 0 before the turn and 1 after it. Further actions have 1.
     It breaks primal-dual learners that add up means, and learners that explore first and then commit.
@@ -81,7 +81,7 @@ class Betrayal(ObliviousLosses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hidden(ObliviousLosses):
-    """An action that costs all for a quarter of the run, then nothing: who has given it up must find it again.
+    """An action that costs all for a quarter of the run, then nothing: who gave it up misses it.
 
     Action 0 has the loss 1/2 throughout. Action 1 has 1 before the turn and 0 after it. Further actions have 1. It
     breaks primal-dual learners that add up means.

@@ -231,7 +231,9 @@ def known_as(adversary: Any) -> str:
 
 
 def _unwrapped(adversary: Any) -> Any:
-    return adversary.adversary if isinstance(adversary, CheckedBlocks | CheckedAdaptive) else adversary
+    while isinstance(adversary, CheckedBlocks | CheckedAdaptive):
+        adversary = adversary.adversary
+    return adversary
 
 
 def checked_block(layout: Layout, first: int, count: int, block: LossBlock) -> LossBlock:

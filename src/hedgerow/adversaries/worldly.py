@@ -1,16 +1,16 @@
 """Losses made for one world: they know its costs, or its own loss. What they keep of it is one array over the rows.
 
-    tempting     before uT: 0 on the pairs that violate a constraint, 1 on the others; afterwards the reverse   (u = 1/2)
-    early-bird   the world's own loss before uT; afterwards 0 everywhere                                      (u = 1/10)
+    tempting     before uT: 0 on the pairs that violate a constraint, 1 on the others; then the reverse      (u = 1/2)
+    early-bird   before uT: the world's own loss; then 0 everywhere                                          (u = 1/10)
 
 Which pairs violate? With V_i(x) the least expected cost i from x on, Q_i(x, a) that of playing a first, and slack_i =
 alpha_i - V_i(x_0), a pair violates constraint i if
 
     Q_i(x, a) - V_i(x) > slack_i / L.
 
-In one step this is g_i(a) > alpha_i. In general the cost of a policy is V_i(x_0) plus its expected sum of Q_i - V_i over
-the L steps. So a policy that never meets a violating pair is safe. One that violates the same constraint in every step
-is not.
+In one step this is g_i(a) > alpha_i. In general the cost of a policy is V_i(x_0) plus its expected sum of Q_i - V_i
+over the L steps. So a policy that never meets a violating pair is safe. One that violates the same constraint in every
+step is not.
 
     >>> Tempting([0.0, 1.0], episodes=4).block(Layout((1, 1), num_actions=2), first=1, count=2).dense().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -38,7 +38,7 @@ TOL_VIOLATING = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tempting(ObliviousLosses):
-    """What violates a constraint is free for half of the run, then costs all: unsafe episodes first, cheap ones later.
+    """What violates a constraint is free for half of the run, then costs all: unsafe first, cheap later.
 
     Before the turn the loss is 0 exactly on the pairs that violate a constraint and 1 on the others; afterwards it is
     the reverse. Learners that bound the *summed* violation make up for unsafe episodes with cheap ones: the violation
@@ -94,7 +94,7 @@ class Tempting(ObliviousLosses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EarlyBird(ObliviousLosses):
-    """The world's own loss while safe learners still hold back, then 0 for all: what was missed is never won back.
+    """The world's own loss while safe learners hold back, then 0: what was missed is never won back.
 
     A safe learner plays its baseline, or close to it, until it has seen enough. These losses tell policies apart in
     that time only. The regret of a safe learner is then about the gap between baseline and optimum, times the episodes
@@ -139,7 +139,8 @@ def violating_pairs(cmdp: CMDP) -> FloatArray:
         least = backward_induction(layout, P, cost)
         Q = cost + np.add.reduceat(P * least.state_values[layout.successor], layout.row_start[:-1])
         V = np.repeat(least.state_values[: layout.num_decision_states], layout.num_actions)
-        violating |= Q - V > (threshold - least.value) / layout.steps + TOL_VIOLATING
+        excess, share = Q - V, (threshold - least.value) / layout.steps
+        violating |= excess > share + TOL_VIOLATING
     return violating.astype(np.float64)
 
 

@@ -89,12 +89,14 @@ def learners(as_json: AsJson = False) -> None:
 def adversaries(as_json: AsJson = False) -> None:
     """List the adversaries with their parameters. "own", not listed, repeats the world's own loss."""
     from hedgerow import registry
+    from hedgerow.adversaries.loss_blocks import is_stochastic
     from hedgerow.experiments.parts import filled_in
 
     entries = summaries(registry.adversaries)
     for entry in entries:
         if "error" not in entry:
-            entry["filled_in"] = list(filled_in(registry.adversaries.look_up(entry["name"])))
+            found = registry.adversaries.look_up(entry["name"])
+            entry["filled_in"], entry["stochastic"] = list(filled_in(found)), is_stochastic(found.target)
     if as_json:
         print_json(entries)
         return

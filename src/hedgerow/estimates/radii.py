@@ -37,7 +37,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log, log1p, sqrt
 
-from hedgerow.checks import positive_share, whole_number
+from hedgerow.checks import positive_share, shown, whole_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
@@ -71,8 +71,8 @@ class Radii:
     confidence_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InvalidInput(f"the radii are {self.kind!r}; choose one of {', '.join(KINDS)}")
+        if self.kind not in tuple(KINDS):  # a list cannot be looked up in a mapping
+            raise InvalidInput(f"the radii are {shown(self.kind)}; choose one of {', '.join(KINDS)}")
         scale = positive_share("the confidence scale", self.confidence_scale, below_one=False)
         object.__setattr__(self, "confidence_scale", scale)
 

@@ -87,7 +87,7 @@ class Ledger:
     """What the learner was told and takes as true. Where it is false nothing is promised, and no error will say so."""
 
     def in_run(self, stochastic: bool, adversary: str) -> Ledger:
-        """Return the ledger as it stands in a run: what assumes independent losses is void against an adversary.
+        """Return the ledger as it stands in a run: an adversary voids what assumes independent losses.
 
         Args:
             stochastic: Whether the losses of the run are independent draws of one law.

@@ -64,7 +64,7 @@ def _complete_built_in(found: Found, params: dict[str, Any]) -> Part:
     for key in params:
         if key not in known:
             near = did_you_mean(key, known)
-            told = near if near.startswith("; did") else f"; they have: {', '.join(known)}"
+            told = near if near.startswith("; did") else f"; they have: {', '.join(known) or 'none'}"
             raise Misfit(key, f"{name} losses have no parameter {key!r}{told}")
     filled = filled_in(found, params)
     missing = [key for key, parameter in known.items() if parameter.required and key not in (*params, *filled)]
