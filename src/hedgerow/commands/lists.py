@@ -130,8 +130,22 @@ def _learner_entry(entry: dict[str, Any]) -> dict[str, Any]:
 def adversaries(as_json: AsJson = False) -> None:
     """List the adversaries with their parameters. "own", not listed, repeats the world's own loss."""
     from hedgerow import registry
+    from hedgerow.adversaries.loss_blocks import is_stochastic
+    from hedgerow.experiments.parts import filled_in
 
-    _list("adversaries", summaries(registry.adversaries), as_json)
+    entries = summaries(registry.adversaries)
+    for entry in entries:
+        if "error" not in entry:
+            found = registry.adversaries.look_up(entry["name"])
+            entry["filled_in"], entry["stochastic"] = list(filled_in(found)), is_stochastic(found.target)
+    if as_json:
+        print_json(entries)
+        return
+    for entry in entries:  # what an experiment fills in need not be given
+        entry["parameters"] = [
+            text for text in entry["parameters"] if text.partition(":")[0] not in entry.get("filled_in", ())
+        ]
+    _show("adversaries", entries)
 
 
 def costs(as_json: AsJson = False) -> None:

@@ -34,7 +34,7 @@ class Observed:
         view: What is known of the world.
         episodes: The number of episodes that the bounds must hold for, or None.
         delta: How unsure the bounds may be, in (0, 1).
-        radii: "tight", "paper", "anytime" or "kt".
+        radii: "tight", "paper", "efroni", "anytime" or "kt".
         confidence_scale: Factor on all radii, in (0, 1].
         transitions: (num_triples,) probabilities of next states, if they are known.
 

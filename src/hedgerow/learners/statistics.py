@@ -89,7 +89,9 @@ class Statistics(Observed):
         view: What is known of the world: `world.view()`.
         episodes: The number of episodes that the bounds must hold for; None only for radii="anytime" and "kt".
         delta: How unsure the bounds may be, in (0, 1).
-        radii: "tight", "paper", "anytime" or "kt"; the last two need no number of episodes.
+        radii: "tight" (Hoeffding and empirical Bernstein), "paper" (as printed by Stradi et al.), "efroni" (as printed
+            by Efroni et al. 2020; never narrower than "tight"), "anytime" or "kt"; the last two need no number of
+            episodes, and "kt" is the narrowest where means are small.
         confidence_scale: Factor on all radii, in (0, 1]. Below 1 nothing is promised.
         transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
 

@@ -64,6 +64,11 @@ ADVERSARIES = {
     "random-walk": f"{_LOSSES}.random_walk:RandomWalk",
     "replay": f"{_LOSSES}.losses:Replay",
     "pursuit": f"{_LOSSES}.adaptive:Pursuit",
+    "cycle": f"{_LOSSES}.hard:Cycle",
+    "betrayal": f"{_LOSSES}.hard:Betrayal",
+    "hidden": f"{_LOSSES}.hard:Hidden",
+    "early-bird": f"{_LOSSES}.worldly:EarlyBird",
+    "tempting": f"{_LOSSES}.worldly:Tempting",
     "ev-days": f"{_CATALOGUE}.ev_days:EVDays",
 }
 

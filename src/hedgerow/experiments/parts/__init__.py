@@ -8,7 +8,7 @@ cell.
 
 from __future__ import annotations
 
-from hedgerow.experiments.parts.adversaries import OWN, build_adversary, check_adversary, complete_adversary
+from hedgerow.experiments.parts.adversaries import OWN, build_adversary, check_adversary, complete_adversary, filled_in
 from hedgerow.experiments.parts.common import PLUG_IN, Misfit, Part, default_label
 from hedgerow.experiments.parts.learners import (
     SUPPLIED,
@@ -36,6 +36,7 @@ __all__ = [
     "complete_learner",
     "complete_world",
     "default_label",
+    "filled_in",
     "has_presets",
     "needs_baseline",
 ]

@@ -33,9 +33,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
-from hedgerow.checks import did_you_mean, real_number, whole_number
+from hedgerow.checks import did_you_mean, real_number, shown, whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii
+from hedgerow.estimates.radii import KINDS, WITHOUT_HORIZON, Radii
 
 Preset = Literal["paper", "sharp", "sharpest"]
 
@@ -79,8 +79,10 @@ class SearchSwitches(MixingSwitches, total=False):
 CHOICES = {
     name: get_args(kind)
     for name, kind in get_type_hints(SearchSwitches).items()
-    if get_origin(kind) is Literal and name != "radii"  # which `Radii` checks itself
+    if get_origin(kind) is Literal and name != "radii"  # which has a message of its own
 }
+RADII: tuple[str, ...] = get_args(get_type_hints(CommonSwitches)["radii"])
+"""Not all kinds: the regret constants count the widths of the paper's radii; those of Efroni et al. may be wider."""
 
 
 def names_of(switches: type) -> frozenset[str]:
@@ -145,7 +147,10 @@ class Settings:
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
             raise InvalidInput(_no_preset(self.preset))
-        Radii(self.radii, self.confidence_scale)  # refuses what is no radius
+        if self.radii not in RADII:
+            others = "; the learners of hr.field have them" if self.radii in tuple(KINDS) else ""
+            raise InvalidInput(f"the radii are {shown(self.radii)}; choose one of {', '.join(RADII)}{others}")
+        Radii(self.radii, self.confidence_scale)  # refuses a scale that is none
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise InvalidInput(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
