@@ -107,7 +107,7 @@ def effective_number(num: int, forget: float) -> float:
     if num * forget <= 1.0:
         return float(num)
     first = floor(1.0 / forget)
-    left = (1.0 - forget) ** (2.0 * (num - first))
+    left: float = (1.0 - forget) ** (2.0 * (num - first))
     return 1.0 / (left / first + (1.0 - left) * forget / (2.0 - forget))
 
 

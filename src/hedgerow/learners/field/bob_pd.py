@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, frozen
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.base import Feedback
-from hedgerow.learners.field.flow import FlowLearner, follows_the_plan
+from hedgerow.learners.field.flow import FlowLearner, everything, follows_the_plan
 from hedgerow.learners.field.ucpd import CANCELLING
 from hedgerow.learners.ledger import Ledger, Promise
 from hedgerow.model.episode import Episode
@@ -32,9 +32,9 @@ from hedgerow.model.view import View
 
 
 class BoBPD(FlowLearner):
-    """BoB-PD: best of both worlds by a primal and a dual player; a variant of ours, about which nothing is proved.
+    """BoB-PD: best of both worlds by a primal and a dual player; a variant of ours.
 
-    The primal player follows the loss and the costs, weighted by multipliers; the dual player raises the multiplier of
+    Nothing is proved about this variant. The primal player follows the loss and the costs, weighted by multipliers; the dual player raises the multiplier of
     a constraint that is violated, up to T^(1/4). Neither is told the largest margin of the world.
 
     Args:
@@ -84,7 +84,7 @@ class BoBPD(FlowLearner):
     @property
     def ceiling(self) -> float:
         """The largest value that a multiplier can have, T^(1/4)."""
-        return float(self.episodes) ** 0.25
+        return sqrt(sqrt(self.episodes))
 
     def _notes(self) -> dict[str, float]:
         return {"multiplier": float(self.dual.sum())}
@@ -92,9 +92,9 @@ class BoBPD(FlowLearner):
     def _learn(self, episode: Episode) -> None:
         rate = 1.0 / sqrt(self.episodes)
         if self.feedback == "full":
-            assert episode.all_losses is not None and episode.all_costs is not None  # `observe` demands them
-            excess = self._masses() @ episode.all_costs - self.view.thresholds
-            loss = episode.all_losses + episode.all_costs @ self.dual
+            losses, costs = everything(episode)
+            excess = self._masses() @ costs - self.view.thresholds
+            loss = losses + costs @ self.dual
         else:
             excess = episode.costs.sum(axis=0) - self.view.thresholds
             if not follows_the_plan(episode):

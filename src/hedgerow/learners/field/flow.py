@@ -1,4 +1,4 @@
-"""Mirror descent on occupancies within boxes, and the loss estimate of implicit exploration: what UCPD and BoB-PD share.
+"""What UCPD and BoB-PD share: mirror descent on occupancies within boxes, and losses by implicit exploration.
 
     q~(x,a,x')  = (1 - s) q_t(x,a,x') + s / (triples of the layer)             fixed share
     q_{t+1}     = argmin { D(q || q~ e^{-tilt}) : q in Delta(boxes) }          a projection without constraints
@@ -51,9 +51,7 @@ class FlowLearner(FieldLearner):
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "flow", "dual")
     seen: Statistics
 
-    def __init__(
-        self, view: View, episodes: int, delta: float, seed: int, *, radii: str, feedback: Feedback
-    ) -> None:
+    def __init__(self, view: View, episodes: int, delta: float, seed: int, *, radii: str, feedback: Feedback) -> None:
         if feedback not in ("full", "bandit"):
             raise InvalidInput(f"the feedback is {feedback!r}; choose 'full' or 'bandit'")
         super().__init__(view, episodes, delta, seed, radii=radii, feedback=feedback)
@@ -120,3 +118,10 @@ class FlowLearner(FieldLearner):
 def follows_the_plan(episode: Episode) -> bool:
     """Whether the policy of the plan chose all actions, to the end."""
     return episode.complete and not episode.overridden
+
+
+def everything(episode: Episode) -> tuple[FloatArray, FloatArray]:
+    """The losses (num_rows,) and costs (num_rows, m) of all pairs, which `observe` demands with full feedback."""
+    assert episode.all_losses is not None
+    assert episode.all_costs is not None
+    return episode.all_losses, episode.all_costs

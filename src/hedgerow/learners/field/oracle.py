@@ -27,7 +27,7 @@ MOST_NUMBERS = 2**20
 
 
 class Oracle(FieldLearner):
-    """The oracle: plays the best feasible policy for the mean loss of the whole run; a control that cheats.
+    """The oracle: the best feasible policy for the mean loss of the whole run; a control that cheats.
 
     Its regret is 0 by definition: that is the policy that regret is counted from.
 
@@ -35,8 +35,8 @@ class Oracle(FieldLearner):
         view: What a learner may know of the world: `world.view()`.
         episodes: The number T of episodes that it will play.
         world: The CMDP itself, or anything that has one in `.cmdp`.
-        losses: The adversary of the run, which must not answer to the learner; or one loss for all episodes, (num_rows,)
-            or a table (states, actions).
+        losses: The adversary of the run, which must not answer to the learner; or one loss for all episodes,
+            (num_rows,) or a table (states, actions).
 
     Raises:
         InvalidInput: If the view is not that of the world, or if the losses are not fixed before the run.

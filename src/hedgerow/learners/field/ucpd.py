@@ -1,4 +1,4 @@
-"""UCPD, upper-confidence primal-dual (Qiu, Wei, Yang, Ye, Wang 2020): adversarial losses, stochastic costs, and a queue.
+"""UCPD, upper-confidence primal-dual (Qiu, Wei, Yang, Ye, Wang 2020): adversarial losses, and a queue of costs.
 
 Mirror descent on occupancies, along the loss and the costs, each weighted by its queue. With V = L sqrt(T), a = L T and
 the share s = 1/T, episode t + 1 plays the policy of
@@ -19,7 +19,7 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, frozen
 from hedgerow.learners.field.base import Feedback
-from hedgerow.learners.field.flow import FlowLearner
+from hedgerow.learners.field.flow import FlowLearner, everything
 from hedgerow.learners.ledger import Ledger, Promise
 from hedgerow.model.episode import Episode
 from hedgerow.model.view import View
@@ -63,8 +63,7 @@ class UCPD(FlowLearner):
 
     def _revealed(self, episode: Episode) -> tuple[FloatArray, FloatArray]:
         """The losses (num_rows,) and costs (num_rows, m) to descend along."""
-        assert episode.all_losses is not None and episode.all_costs is not None  # `observe` demands them
-        return episode.all_losses, episode.all_costs
+        return everything(episode)
 
     def _learn(self, episode: Episode) -> None:
         losses, costs = self._revealed(episode)

@@ -103,9 +103,7 @@ def _check_older_costs(
         raise InvalidInput("state.boxes.cost_upper - cost_lower are not twice state.boxes.xi")
 
 
-def _then(
-    counts: Counts, then: IntArray, forget: float, changed: NDArray[np.bool_]
-) -> tuple[FloatArray, FloatArray]:
+def _then(counts: Counts, then: IntArray, forget: float, changed: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """The least and the largest g_hat (changed rows, m) that `then` visits can have led to.
 
     Of it the share W = prod (1 - b) over the visits since is left: W g' <= g_hat <= W g' + 1 - W.
