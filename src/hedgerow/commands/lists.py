@@ -61,29 +61,43 @@ def entry_summary(world: World) -> dict[str, Any]:
 
 
 def learners(as_json: AsJson = False) -> None:
-    """List the learners: what they do, whether they need a baseline, their parameters, switches and presets."""
+    """List the learners: what they do, what they are told, their source, their parameters, switches and presets."""
     from hedgerow import registry
-    from hedgerow.experiments.parts import has_presets, needs_baseline
     from hedgerow.learners.mirror.settings import PRESETS
 
-    entries = summaries(registry.learners)
-    for entry in entries:
-        if "error" in entry:
-            continue
-        target = registry.learners.find(entry["name"])
-        entry["needs_baseline"] = needs_baseline(target)
-        entry["presets"] = list(PRESETS) if has_presets(target) else []
-        entry["switches"] = sorted(target.switches) if has_presets(target) else []
+    entries = [_learner_entry(entry) for entry in summaries(registry.learners)]
     if as_json:
         print_json(entries)
         return
-    columns = ["name", "way", "what it is", "baseline", "switches, parameters"]
+    columns = ["name", "what it is", "told", "source", "switches, parameters"]
     listed = Table(f"learners (presets: {', '.join(PRESETS)})", columns, num_text=5)
     for entry in entries:
-        needed = "needed" if entry.get("needs_baseline") else "-"
+        source = entry.get("source") or ("" if entry["way"] == "built-in" else entry["way"])
         choices = ", ".join(entry.get("switches") or entry["parameters"])
-        listed.add_row(entry["name"], entry["way"], _words(entry), needed, choices)
+        listed.add_row(entry["name"], _words(entry), entry.get("told", ""), source, choices)
     Screen().table(listed)
+
+
+def _learner_entry(entry: dict[str, Any]) -> dict[str, Any]:
+    """A line of the list with what only learners have."""
+    from hedgerow import registry
+    from hedgerow.experiments.parts import SUPPLIED, has_presets, needs_baseline
+    from hedgerow.learners.mirror.settings import PRESETS
+    from hedgerow.learners.told import told_in_words
+
+    if "error" in entry:
+        return entry
+    target = registry.learners.find(entry["name"])
+    own = [text for text in entry["parameters"] if text.partition(":")[0].partition(" ")[0] not in SUPPLIED]
+    return entry | {
+        "parameters": own,
+        "told": told_in_words(target),
+        "source": getattr(target, "source", ""),
+        "recalled": getattr(target, "recalled", ""),
+        "needs_baseline": needs_baseline(target),
+        "presets": list(PRESETS) if has_presets(target) else [],
+        "switches": sorted(target.switches) if has_presets(target) else [],
+    }
 
 
 def adversaries(as_json: AsJson = False) -> None:

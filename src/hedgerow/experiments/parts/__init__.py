@@ -11,6 +11,7 @@ from __future__ import annotations
 from hedgerow.experiments.parts.adversaries import OWN, build_adversary, check_adversary, complete_adversary
 from hedgerow.experiments.parts.common import PLUG_IN, Misfit, Part, default_label
 from hedgerow.experiments.parts.learners import (
+    SUPPLIED,
     build_learner,
     check_learner,
     complete_learner,
@@ -23,6 +24,7 @@ __all__ = [
     "FILE",
     "OWN",
     "PLUG_IN",
+    "SUPPLIED",
     "Misfit",
     "Part",
     "build_adversary",

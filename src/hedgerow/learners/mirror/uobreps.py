@@ -53,6 +53,7 @@ class UOBREPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "uob-reps"
+    source: ClassVar[str] = "Jin, Jin, Luo, Sra and Yu 2020"
     switches: ClassVar[frozenset[str]] = names_of(CommonSwitches) - {"forget"}
     constrained: ClassVar[bool] = False
     defaults: ClassVar[Mapping[str, Any]] = {"boxes": "epoch"}
