@@ -1,7 +1,7 @@
 """BoB-PD, a primal-dual learner for the best of both worlds; a variant of ours.
 
-It follows PDGD-OPS (Stradi, Germano, Genalli, Castiglioni, Marchesi, Gatti 2024) and the policy optimisation of
-arXiv:2410.02269: a primal player with small regret on every interval, and a dual player on [0, T^(1/4)]^m.
+It follows PDGD-OPS (Stradi et al. 2024) and the policy optimisation of arXiv:2410.02269 (Stradi et al. 2024), both
+recalled: a primal player with small regret on every interval, and a dual player on [0, T^(1/4)]^m.
 
     l^L_t   = l_t + sum_i lambda_{t,i} g_{i,t},     Xi_t = 1 + max { |lambda_tau|_1 : tau <= t },     s = 1/T
     q_{t+1} = argmin { D(q || ((1 - s) q_t + s uniform) e^{-l^L_t / (Xi_t sqrt(T))}) : q in Delta(boxes) }
@@ -34,8 +34,9 @@ from hedgerow.model.view import View
 class BoBPD(FlowLearner):
     """BoB-PD: best of both worlds by a primal and a dual player; a variant of ours.
 
-    Nothing is proved about this variant. The primal player follows the loss and the costs, weighted by multipliers; the dual player raises the multiplier of
-    a constraint that is violated, up to T^(1/4). Neither is told the largest margin of the world.
+    The primal player follows the loss and the costs, weighted by multipliers; the dual player raises the multiplier of
+    a constraint that is violated, up to T^(1/4). Neither is told the largest margin of the world. Nothing is proved
+    about this variant.
 
     Args:
         view: What the learner may know of the world: `world.view()`.
