@@ -46,7 +46,7 @@ class Oracle(FieldLearner):
         >>> import hedgerow as hr
         >>> world, losses = hr.catalogue.make("lower-bound-2"), hr.losses.Switching(period=10)
         >>> learner = hr.field.Oracle(world.view(), episodes=100, world=world, losses=losses)
-        >>> abs(hr.simulate(world, losses, learner, progress=False).regret[-1]) < 1e-9
+        >>> bool(abs(hr.simulate(world, losses, learner, progress=False).regret[-1]) < 1e-9)
         True
     """
 
