@@ -64,6 +64,7 @@ COST_UNIT = 2
 @entry(
     "alwayssafe-simple",
     "three states in a cycle, the first one random: moving on earns s + 1 and costs 1, staying is free",
+    source="Simao et al. 2021",
     published={"unconstrained": 12.0, "optimum": 20 / 3},
 )
 def alwayssafe_simple() -> Ingredients:
@@ -88,6 +89,7 @@ def alwayssafe_simple() -> Ingredients:
 @entry(
     "alwayssafe-difficult",
     "one decision: A costs and earns where y = 1 (9 times in 10), B is free and earns where y = 0",
+    source="Simao et al. 2021",
     published={"unconstrained": 1.0, "optimum": 0.2},
 )
 def alwayssafe_difficult() -> Ingredients:
@@ -120,6 +122,7 @@ def alwayssafe_difficult() -> Ingredients:
 @entry(
     "alwayssafe-cliff",
     "a walk along a cliff of 4 x 6 cells: the shorter ways lead over cells that cost more",
+    source="Simao et al. 2021",
     published={"unconstrained": -7.0, "optimum": -10.0},
 )
 def alwayssafe_cliff() -> Ingredients:

@@ -88,6 +88,7 @@ _NAMES = [MOVE_NAMES[move] for move in MOVES]
 @entry(
     "conrl-8x8",
     "a walled grid of 8 x 8 cells with three pits that pay like the goal but cost; one move in ten is random",
+    source="Brantley et al. 2020",
     published={"unconstrained": 1.854600, "optimum": 1.546391},
 )
 def conrl_8x8() -> Ingredients:
@@ -97,6 +98,7 @@ def conrl_8x8() -> Ingredients:
 @entry(
     "conrl-grid",
     "a grid of 8 x 8 cells with eight pits that pay like the goal but cost; one move in ten is random",
+    source="Brantley et al. 2020",
     published={"unconstrained": 1.816822, "optimum": 1.536288},
 )
 def conrl_grid() -> Ingredients:
@@ -106,6 +108,7 @@ def conrl_grid() -> Ingredients:
 @entry(
     "conrl-box",
     "push a box out of the way to the goal; every step with the box in a corner costs; one move in ten is random",
+    source="Brantley et al. 2020",
     published={"unconstrained": 1.815769, "optimum": 1.749677},
 )
 def conrl_box() -> Ingredients:

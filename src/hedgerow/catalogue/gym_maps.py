@@ -68,6 +68,7 @@ CLIFF_STEPS = 40
 @entry(
     "frozen4-hurry",
     "FrozenLake 4x4, slippery: each step loses 1 until hole or goal, holes cost 1 and are the fastest way out",
+    source="Gymnasium, constraint ours",
     frozen=({}, {"alpha": 0.1}, {"alpha": 0.5}),
     published={"unconstrained": 4.658108, "optimum": 14.144287},
 )
@@ -78,6 +79,7 @@ def frozen4_hurry(*, alpha: float = 0.3) -> Ingredients:
 @entry(
     "frozen4-goal",
     "FrozenLake 4x4, slippery: the goal earns 1, holes cost 1; a control, its constraint is slack",
+    source="Gymnasium, constraint ours",
     published={"unconstrained": 0.199133, "optimum": 0.199133},
 )
 def frozen4_goal(*, alpha: float = 0.1) -> Ingredients:
@@ -87,6 +89,7 @@ def frozen4_goal(*, alpha: float = 0.1) -> Ingredients:
 @entry(
     "cliff-slippery",
     "CliffWalking 4x12: each step loses 1 until the goal, falls cost 1; a control, its constraint is slack",
+    source="Gymnasium, constraint ours",
     frozen=({}, {"slippery": False, "steps": 20}),
     published={"unconstrained": 39.253076, "optimum": 39.253076},
 )

@@ -67,6 +67,8 @@ THRESHOLD = 0.5
 @entry(
     "oreps-grid",
     "10 x 10 cells without loops, right or down, one move in ten goes astray; marked cells cost (our addition)",
+    source="PyNOL, constraint ours",
+    adversaries=("own", "iid", "switching", "cycle", "betrayal", "tempting"),
     frozen=({}, {"support": "known"}),
 )
 def oreps_grid(*, support: str = "full") -> Ingredients:

@@ -72,6 +72,7 @@ MOVES = (UP, DOWN, LEFT, RIGHT)
 @entry(
     "triple-q-grid",
     "a grid of 18 x 18 cells with 105 obstacles that may be entered at a cost; alpha=5, the source's, is slack",
+    source="Wei, Liu, Ying 2022",
     frozen=({}, {"alpha": 5.0}),
     published={"unconstrained": 963.979997, "optimum": 874.898845},
 )

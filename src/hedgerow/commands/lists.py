@@ -5,57 +5,84 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.commands.terminal import AsJson, number, parameters, print_json
+from hedgerow.commands.terminal import CONTROL, AsJson, number, parameters, print_json
 from hedgerow.errors import HedgerowError
 from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
-    from hedgerow.catalogue import World
     from hedgerow.registry import Registry
 
 
 def worlds(as_json: AsJson = False) -> None:
-    """List the worlds: the catalogue with sizes and golden values, then registered and installed ones."""
+    """List the worlds: the catalogue with sizes and golden values, then registered and installed ones.
+
+    The price is what the constraint costs: the least loss under it minus the least loss without it, per episode.
+    Where it is 0, the world is a control: every learner that is good without the constraint is safe there.
+    """
     from hedgerow import catalogue, registry
 
-    entries = [entry_summary(catalogue.make(name)) for name in catalogue.names()]
+    entries = [entry_summary(name) for name in catalogue.names()]
     others = summaries(registry.worlds, built_in=False)
     if as_json:
         print_json([*entries, *others])
         return
-    columns = ["name", "parameters", "L", "states", "actions", "triples", "m", "optimum", "unconstrained", "margin"]
+    sizes = {"L": "steps", "states": "states", "actions": "actions", "triples": "triples", "m": "constraints"}
+    columns = ["name", "source", *sizes, "optimum", "price", "margin", "baseline"]
     listed = Table("catalogue (values: expected loss per episode)", columns, num_text=2)
     for entry in entries:
-        sizes = [entry[key] for key in ("steps", "states", "actions", "triples", "constraints")]
-        golden = entry["golden"] or {}
-        values = [number(golden.get(key)) for key in ("optimum", "unconstrained", "slater_margin")]
-        listed.add_row(entry["name"], parameters(entry["parameters"]), *map(str, sizes), *values)
-    Screen().table(listed)
+        golden = entry["golden"]
+        price = "control" if golden["control"] else number(golden["price"])
+        values = number(golden["optimum"]), price, number(golden["slater_margin"]), number(golden["baseline"])
+        listed.add_row(entry["name"], entry["source"], *(str(entry[key]) for key in sizes.values()), *values)
+    meant = Table("what they are", ["name", "what it is", "parameters"], num_text=3)
+    for entry in entries:
+        meant.add_row(entry["name"], entry["description"], parameters(entry["parameters"]) or "-")
+    screen = Screen()
+    screen.table(listed)
+    screen.line("price: the loss that the constraint adds to the world's own, per episode")
+    screen.line(CONTROL)
+    screen.line("baseline: the loss of the world's own safe policy, or the least one at a smaller budget")
+    screen.line()
+    screen.table(meant)
     if others:
         _show("worlds of others", others)
 
 
-def entry_summary(world: World) -> dict[str, Any]:
-    """One line of the catalogue, as plain data."""
-    layout, golden = world.cmdp.layout, world.golden
+def entry_summary(name: str) -> dict[str, Any]:
+    """One line of the catalogue, as plain data, from what is stored about the world: none is built."""
+    from hedgerow import catalogue
+    from hedgerow.catalogue.entries import frozen_record
+
+    told, record = catalogue.describe(name), frozen_record(name)
+    facts, golden = record.facts, record.golden
     return {
-        "name": world.name,
+        "name": name,
         "way": "built-in",
-        "description": world.description,
-        "parameters": dict(world.params),
-        "steps": layout.steps,
-        "states": layout.num_states,
-        "actions": layout.num_actions,
-        "rows": layout.num_rows,
-        "triples": layout.num_triples,
-        "constraints": world.cmdp.num_constraints,
-        "hash": world.hash,
-        "golden": None
-        if golden is None
-        else {
+        "description": told.description,
+        "source": told.source,
+        "adversaries": list(told.adversaries),
+        "parameters": dict(told.parameters),
+        "steps": facts.steps,
+        "states": facts.states,
+        "actions": facts.actions,
+        "rows": facts.rows,
+        "triples": facts.triples,
+        "constraints": facts.constraints,
+        "baseline": facts.baseline,
+        "hash": record.hash,
+        "golden": {
             "optimum": golden.optimum,
             "unconstrained": golden.unconstrained,
+            "price": golden.price,
+            "control": golden.is_control,
             "slater_margin": golden.margin if math.isfinite(golden.margin) else None,
+            "baseline": golden.baseline,
+        },
+        "in_source_unit": {
+            "unit": facts.unit,
+            "optimum": facts.scale(golden.optimum),
+            "unconstrained": facts.scale(golden.unconstrained),
+            "price": facts.scale.distance(golden.price),
         },
     }
 

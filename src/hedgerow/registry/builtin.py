@@ -44,6 +44,20 @@ WORLDS = {
     "cliff-slippery": f"{_CATALOGUE}.gym_maps:cliff_slippery",
     "ev-workday": f"{_CATALOGUE}.ev_workday:ev_workday",
     "ev-workday-hard": f"{_CATALOGUE}.ev_workday:ev_workday_hard",
+    "streaming-5": f"{_CATALOGUE}.buffers:streaming_5",
+    "streaming-20": f"{_CATALOGUE}.buffers:streaming_20",
+    "masa-streaming": f"{_CATALOGUE}.buffers:masa_streaming",
+    "altman-queue": f"{_CATALOGUE}.buffers:altman_queue",
+    "random-uniform-pac": f"{_CATALOGUE}.random_worlds:random_uniform_pac",
+    "random-episode-wise": f"{_CATALOGUE}.random_worlds:random_episode_wise",
+    "linear-cmdp": f"{_CATALOGUE}.random_worlds:linear_cmdp",
+    "pollution-ring": f"{_CATALOGUE}.pollution:pollution_ring",
+    "bidding": f"{_CATALOGUE}.everyday:bidding",
+    "ev-charging": f"{_CATALOGUE}.everyday:ev_charging",
+    "maintenance": f"{_CATALOGUE}.everyday:maintenance",
+    "slater-chain": f"{_CATALOGUE}.slater:slater_chain",
+    "slater-needle": f"{_CATALOGUE}.slater:slater_needle",
+    "lock": f"{_CATALOGUE}.slater:lock",
 }
 
 ADVERSARIES = {
