@@ -10,6 +10,9 @@ Each is registered under its own name, for experiments and the command line: `hr
 from __future__ import annotations
 
 from hedgerow.learners.field.always_baseline import AlwaysBaseline
+from hedgerow.learners.field.bob_pd import BoBPD
+from hedgerow.learners.field.oracle import Oracle
+from hedgerow.learners.field.ucpd import UCPD, UCPDIX
 from hedgerow.learners.field.uniform import Uniform
 
-__all__ = ["AlwaysBaseline", "Uniform"]
+__all__ = ["UCPD", "UCPDIX", "AlwaysBaseline", "BoBPD", "Oracle", "Uniform"]

@@ -17,6 +17,10 @@ N is the number of visits of the row, n- = max(1, N - 1), T the number of episod
              epsilon = 2 sqrt(P_hat (1 - P_hat) iota / N) + 14 iota / (3 N),                       Pirotta 2020
              iota = ln(6 S |A| L T/delta), S the size of the largest layer                         (xi as recalled)
 
+    All but `kt` also serve weighted means with weights that depend on N alone (`counts.py`): by Hoeffding (1963,
+    Theorem 2), sum w_j (g_j - g) exceeds x with probability at most exp(-2 x^2 / sum w^2), so that 1 / sum w^2 takes
+    the place of N in xi, but not in the union over N.
+
     kt       not a radius but an interval, from a mixture of likelihood ratios: `kt.py`; no horizon either
 
 `efroni` is never narrower than `tight`, so what holds for `tight` holds for it. For xi: n_pair <= S |A| L. For epsilon:
@@ -124,17 +128,23 @@ class Radii:
 @kernel
 def cost_radius(rule: RadiusRule, num_visits: int) -> float:
     """xi of a row with N visits; 1 while N = 0, whatever the scale. For `kt` the largest, at a mean of 1/2."""
-    if num_visits < 1:
-        return 1.0
-    if rule.kind == KT:
+    if num_visits >= 1 and rule.kind == KT:
         lower, upper = scaled_bounds(rule, num_visits, 0.5 * num_visits, rule.cost_log)
         return 0.5 * (upper - lower)
+    return weighted_cost_radius(rule, num_visits, float(num_visits))
+
+
+@kernel
+def weighted_cost_radius(rule: RadiusRule, num_visits: int, effective: float) -> float:
+    """xi of a weighted mean of N costs with 1 / sum w^2 = `effective`; not for `kt`."""
+    if num_visits < 1:
+        return 1.0
     if rule.kind == PAPER:
-        xi = sqrt(4.0 * rule.cost_log / num_visits)
+        xi = sqrt(4.0 * rule.cost_log / effective)
     elif rule.kind == EFRONI:
-        xi = sqrt(2.0 * rule.cost_log / num_visits)
+        xi = sqrt(2.0 * rule.cost_log / effective)
     else:
-        xi = sqrt((rule.cost_log + _log_of_union(rule, num_visits)) / (2.0 * num_visits))
+        xi = sqrt((rule.cost_log + _log_of_union(rule, num_visits)) / (2.0 * effective))
     return min(1.0, rule.scale * xi)
 
 

@@ -16,8 +16,12 @@ LEARNERS = {
     "s-ops": f"{_MIRROR}.sops:SOPS",
     "cv-ops": f"{_MIRROR}.cvops:CVOPS",
     "uob-reps": f"{_MIRROR}.uobreps:UOBREPS",
+    "ucpd": f"{_FIELD}.ucpd:UCPD",
+    "ucpd-ix": f"{_FIELD}.ucpd:UCPDIX",
+    "bob-pd": f"{_FIELD}.bob_pd:BoBPD",
     "always-baseline": f"{_FIELD}.always_baseline:AlwaysBaseline",
     "uniform": f"{_FIELD}.uniform:Uniform",
+    "oracle": f"{_FIELD}.oracle:Oracle",
 }
 
 WORLDS = {

@@ -63,8 +63,8 @@ class FieldLearner(ABC):
     """Which of its constants we recall and have not read in the source; the empty string for none."""
     told: ClassVar[Told] = Told()
     """What it is told before its first episode."""
-    feedback: ClassVar[Feedback] = "bandit"
-    """Whether an episode shows the pairs on its way, or all of them."""
+    feedback: Feedback = "bandit"
+    """Whether an episode shows the pairs on its way, or all of them; some learners can do with either."""
     changing: ClassVar[tuple[str, ...]] = ("own_policy",)
     """The arrays that change while it learns, by the names of attributes."""
 
@@ -245,13 +245,18 @@ class FieldLearner(ABC):
             arguments = json.loads(str(np.asarray(state["arguments"])))
             if "baseline" in state:
                 arguments["baseline"] = SafePolicy(state["baseline"], state["baseline_costs"])
-            learner = cls(view, **arguments)
+            learner = cls._rebuilt(view, arguments)
             learner._restore(state)
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InvalidInput):
                 raise
             raise InvalidInput(f"this is no state of {cls.title}: {error}") from error
         return learner
+
+    @classmethod
+    def _rebuilt(cls, view: View, arguments: dict[str, Any]) -> Self:
+        """A fresh learner with the arguments that a file keeps."""
+        return cls(view, **arguments)
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         progress, reals = np.asarray(state["progress"]), np.asarray(state["reals"])
