@@ -25,7 +25,7 @@ import whole_runs
 TESTS = Path(__file__).resolve().parent
 KERNEL_TESTS = (
     "estimates/test_greedy.py",
-    "estimates/test_robust.py",
+    "planning/test_robust.py",
     "projection/test_rows.py",
     "projection/test_dual.py",
     "projection/test_factor.py",
