@@ -10,6 +10,11 @@ Each is registered under its own name, for experiments and the command line: `hr
 from __future__ import annotations
 
 from hedgerow.learners.field.always_baseline import AlwaysBaseline
+from hedgerow.learners.field.dope import DOPE
+from hedgerow.learners.field.opt_cmdp import OptCMDP
+from hedgerow.learners.field.opt_pess_lp import OptPessLP
+from hedgerow.learners.field.s_lp import SLP
+from hedgerow.learners.field.safe_etc import SafeETC
 from hedgerow.learners.field.uniform import Uniform
 
-__all__ = ["AlwaysBaseline", "Uniform"]
+__all__ = ["DOPE", "SLP", "AlwaysBaseline", "OptCMDP", "OptPessLP", "SafeETC", "Uniform"]

@@ -16,6 +16,11 @@ LEARNERS = {
     "s-ops": f"{_MIRROR}.sops:SOPS",
     "cv-ops": f"{_MIRROR}.cvops:CVOPS",
     "uob-reps": f"{_MIRROR}.uobreps:UOBREPS",
+    "opt-cmdp": f"{_FIELD}.opt_cmdp:OptCMDP",
+    "opt-pess-lp": f"{_FIELD}.opt_pess_lp:OptPessLP",
+    "dope": f"{_FIELD}.dope:DOPE",
+    "s-lp": f"{_FIELD}.s_lp:SLP",
+    "safe-etc": f"{_FIELD}.safe_etc:SafeETC",
     "always-baseline": f"{_FIELD}.always_baseline:AlwaysBaseline",
     "uniform": f"{_FIELD}.uniform:Uniform",
 }
