@@ -116,7 +116,7 @@ class BoxPlanner:
         if isinstance(answer, NoSolution):
             answer = least_violation_in_boxes(program, problem.costs, problem.thresholds)
             share, violation = 0.0, answer.value
-            if violation <= ROOM:  # by rounding: HiGHS says in one program that there is none, in the next that there is
+            if violation <= ROOM:  # by rounding: the second program contradicts the first
                 again = least_loss_in_boxes(program, problem.loss, problem.costs, problem.thresholds + 2 * ROOM)
                 if isinstance(again, NoSolution):
                     raise CertificateError(f"HiGHS could not solve this feasible linear program: {again.message}")
