@@ -18,6 +18,7 @@ from __future__ import annotations
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.model.index import Index
+from hedgerow.planning.columns_in_boxes import plan_with_columns
 from hedgerow.planning.plan_problem import (
     INFEASIBLE,
     SOLVED,
@@ -56,8 +57,7 @@ def plan_in_boxes(index: Index, problem: PlanProblem, workspace: PlanWorkspace) 
         return conclude(index, problem, True, bound, workspace)
     if m == 1:
         return plan_with_one_constraint(index, problem, workspace)
-    workspace.tallies.status = UNSOLVED
-    return UNSOLVED
+    return plan_with_columns(index, problem, workspace)
 
 
 @kernel

@@ -7,10 +7,14 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.model.layout import Layout
+from hedgerow.planning.master import Master, make_master
 from hedgerow.planning.robust import RobustScratch, robust_scratch
 
 SOLVED, INFEASIBLE, UNSOLVED = 0, 1, 2
 """The three answers. The first two are proved; the third says that the proof did not close."""
+
+KEPT_PER_ROW = 6
+"""Columns that are kept for each row of the master program: few enough for large worlds, enough not to sweep twice."""
 
 
 class PlanProblem(Bundle):
@@ -48,6 +52,13 @@ class PlanTallies(Record):
     """SOLVED, INFEASIBLE or UNSOLVED"""
 
 
+class PlanNumbers(Record):
+    """By how much the master program divides."""
+
+    loss_scale: float
+    violation_scale: float
+
+
 class PlanWorkspace(Bundle):
     """Outputs and buffers of `plan_in_boxes`. A plan depends on its problem alone, not on what was left in here."""
 
@@ -68,12 +79,19 @@ class PlanWorkspace(Bundle):
     column_costs: FloatArray
     """(number of kept columns, m): their costs"""
     robust: RobustScratch
+    # Only for several constraints
+    trial: FloatArray
+    """(m,): the multipliers of a sweep"""
+    scales: FloatArray
+    """(m,): the sizes of the costs"""
+    numbers: PlanNumbers
+    master: Master
 
 
 def make_plan_workspace(layout: Layout, num_constraints: int) -> PlanWorkspace:
     """Fresh buffers for problems of this shape."""
     m = num_constraints
-    kept = m + 2 if m else 1
+    kept = (1, 3)[m] if m < 2 else KEPT_PER_ROW * (m + 1)
     return PlanWorkspace(
         masses=np.zeros(layout.num_rows),
         multipliers=np.zeros(m),
@@ -85,4 +103,8 @@ def make_plan_workspace(layout: Layout, num_constraints: int) -> PlanWorkspace:
         column_loss=np.zeros(kept),
         column_costs=np.zeros((kept, m)),
         robust=robust_scratch(layout),
+        trial=np.zeros(m),
+        scales=np.ones(m),
+        numbers=PlanNumbers(),
+        master=make_master(kept, m),
     )
