@@ -29,6 +29,15 @@ VARIANTS: dict[str, tuple[type[LPLearner], dict[str, Any]]] = {
 SAFE = [name for name, (cls, _) in VARIANTS.items() if cls.told.baseline]
 
 
+def roomy_world(seed: int, m: int = 1) -> hr.CMDP:
+    """A small world with a cheap and a dear action: a wide margin for the first, a violation by the second."""
+    layout, rng = hr.Layout((1, 2, 1), 2), np.random.default_rng(seed)
+    p = rng.uniform(0.3, 0.7, layout.num_rows - 4)
+    transitions = np.concatenate([np.column_stack((p, 1.0 - p)).ravel(), np.ones(4)])
+    means = np.where(np.arange(layout.num_rows) % 2 == 0, 0.05, 0.95) * rng.uniform(0.8, 1.0, (m, layout.num_rows))
+    return hr.CMDP(layout, transitions, hr.BernoulliCosts(means), np.full(m, 1.3))
+
+
 def make_lp(name: str, world: hr.CMDP, episodes: int = 200, delta: float = 0.05, **more: Any) -> LPLearner:
     """A learner by the name of its variant; safe ones get the Slater point of the world."""
     cls, options = VARIANTS[name]

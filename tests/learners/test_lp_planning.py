@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import log
 from typing import Any
 
 import numpy as np
@@ -113,11 +113,10 @@ def numpy_tables(learner: LPLearner, name: str) -> tuple[np.ndarray, np.ndarray]
     p_hat = np.where(seen.visits[layout.row_of_triple] > 0, p, 1.0 / sizes)
     layer = np.repeat(layout.layer_of_state[: layout.num_decision_states], A)
     ahead, gap = L - layer - 1, np.min(view.thresholds - learner.baseline_costs) if learner.baseline else 1.0
-    xi = np.minimum(1.0, np.sqrt(2 * log(6 * S * A * L * T * (m + 1) / learner.delta) / n))
+    xi = np.sqrt(2 * log(6 * S * A * L * T * (m + 1) / learner.delta) / n)
     if learner.radii == "hedgerow":
         pairs = layout.num_rows * (m + 1)
-        xi = np.minimum(1.0, np.sqrt(log(2 * pairs * T / learner.delta) / (2 * n)))
-    xi[seen.visits == 0] = 1.0
+        xi = np.sqrt(log(2 * pairs * T / learner.delta) / (2 * n))
     B = np.where(several, sums(seen.transition_radius), 0.0)
     half = np.where(several, np.minimum(1.0, 0.5 * sums(seen.upper - seen.lower)), 0.0)
     spread = np.minimum(1.0, 0.5 * sums(np.maximum(seen.upper - p_hat, p_hat - seen.lower)))
@@ -125,7 +124,7 @@ def numpy_tables(learner: LPLearner, name: str) -> tuple[np.ndarray, np.ndarray]
     clip = lambda x: np.clip(x, 0.0, 1.0)  # noqa: E731
     c = lambda x: x[:, None]  # noqa: E731
     if name in ("opt-cmdp", "opt-cmdp epoch", "s-lp", "s-lp epoch"):
-        return clip(loss - xi), clip(costs - c(xi))
+        return loss - xi, clip(costs - c(xi))
     if name == "opt-cmdp bonus":
         return loss - xi - ahead * B, costs - c(xi + ahead * B)
     if name == "dope":
@@ -169,13 +168,14 @@ def test_tables_follow_their_formulas(name: str, episodes: int) -> None:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_with_everything_known_all_plan_the_optimum(name: str) -> None:
-    world, loss = random_world(5, (1, 3, 2, 1), 2, 1), np.random.default_rng(5).random(14)[: random_world(5).layout.num_rows]
+    world = random_world(5, m=1)
+    loss = np.random.default_rng(5).random(world.layout.num_rows)
     learner = make_lp(name, world, 100)
     set_counts(learner.core, world, loss, 10**17)
     core = learner.core
     assert plan_in_boxes(core.index, core.problem, core.workspace) == SOLVED
     best = hr.offline.optimum(world, loss)
-    assert core.workspace.figures.value == pytest.approx(best.value, abs=1e-5)
+    assert core.workspace.figures.value == pytest.approx(best.value, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -184,7 +184,7 @@ def test_plans_are_those_of_highs(seed: int) -> None:
     world, rng = random_world(seed, m=1 + seed % 2), np.random.default_rng(seed)
     loss = rng.random(world.layout.num_rows)
     for name in ("opt-cmdp", "dope sharp", "opt-pess-lp layered"):
-        learner = make_lp(name, world, 400, baseline=hr.offline.slater(world)) if name != "opt-cmdp" else make_lp(name, world, 400)
+        learner = make_lp(name, world, 400)
         for _ in range(60):
             learner.plan()
             learner.observe(world.play(hr.Policy.uniform(world), rng, loss))
@@ -213,13 +213,12 @@ def test_opt_cmdp_is_optimistic() -> None:
             assert clean.mean() > 0.9
             assert np.all(run["plan_value"][clean] <= hr.offline.optimum(world, loss).value + 1e-9)
             assert run["infeasible"][-1] == 0
-            assert sqrt(run["plan_value"][-1] ** 2) < world.layout.steps or "bonus" in name
 
 
 @pytest.mark.parametrize("actions", [2, 3])
 @pytest.mark.parametrize("optimism", ["boxes", "bonus"])
 def test_opt_cmdp_loses_everything_that_moves_on(actions: int, optimism: str) -> None:
-    """A loss that moves on every episode: the greedy index rule walks into it each time, for a regret of T (1 - 1/A)."""
+    """A loss that moves on every episode: the index rule walks into it each time, for a regret of T (1 - 1/A)."""
     layout, T = hr.Layout((1, 1), actions), 60 * actions
     world = hr.CMDP(layout, np.ones(actions), hr.DeterministicCosts(np.zeros((1, actions))), [0.5])
     learner = hr.field.OptCMDP(world.view(), T, 0.01, optimism=optimism)

@@ -58,9 +58,9 @@ class DOPE(LPLearner):
     Examples:
         >>> import hedgerow as hr
         >>> world = hr.catalogue.make("dope-factored")
-        >>> learner = hr.field.DOPE(world.view(), episodes=1000, delta=0.01, baseline=world.baseline)
+        >>> learner = hr.field.DOPE(world.view(), episodes=1000, delta=0.01, baseline=hr.offline.slater(world))
         >>> learner.num_warmup, learner.plan().notes["mixing_weight"]
-        (675, 1.0)
+        (432, 1.0)
     """
 
     kind: ClassVar[str] = "dope"

@@ -113,16 +113,16 @@ class LPLearner(FieldLearner):
         gaps = (self.view.thresholds - self.baseline_costs)[binding]
         return float(np.min(gaps, initial=self.layout.steps))
 
+    def _tables(self, width: int, **coefficients: Any) -> Tables:
+        """Tables with the radii of the learner; `make_tables` explains the coefficients."""
+        return make_tables(self.statistics.box_rule.radii, self.layout, width, **coefficients)
+
     def _pessimistic_tables(self, *, sharp: bool, loss_radius: float, loss_width: float) -> Tables:
         """Costs that no transitions in the boxes can exceed (DOPE); `sharp` uses what is left of an episode."""
-        layout = self.layout
-        if not sharp:
-            return make_tables(
-                layout, RADII, loss_radius=loss_radius, cost_radius=1.0, loss_width=loss_width, cost_width=layout.steps
-            )
-        return make_tables(
-            layout, HALF_BOX, loss_radius=loss_radius, cost_radius=1.0, loss_width=loss_width,
-            cost_width=layers_to_go(layout), clip_costs=True,
+        steps, ahead = self.layout.steps, layers_to_go(self.layout)
+        width, factor = (HALF_BOX, ahead) if sharp else (RADII, steps)
+        return self._tables(
+            width, loss_radius=loss_radius, cost_radius=1.0, loss_width=loss_width, cost_width=factor, clip_costs=sharp
         )  # fmt: skip
 
     def _make_core(self) -> LPCore:

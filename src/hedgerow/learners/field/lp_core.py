@@ -23,6 +23,7 @@ from hedgerow.learners.mirror.core import Baseline
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.index import Index, index_of
 from hedgerow.planning.constrained import PlanProblem, PlanWorkspace, make_plan_workspace
+from hedgerow.planning.robust import RobustScratch, robust_scratch
 
 ALONE, SWITCH, ROBUST = 0, 1, 2
 EXPLORING, LAST_ATTEMPT, COMMITTED = 0, 1, 2
@@ -95,9 +96,10 @@ class LPCore(Bundle):
     """(m,): (alpha + beta) / 2"""
     problem: PlanProblem
     workspace: PlanWorkspace
-    explorer: PlanProblem
-    """The program of exploration: no constraints, loss -1 / sqrt(n)"""
-    exploring: PlanWorkspace
+    unknown: FloatArray
+    """(num_rows,): -1 / sqrt(n), the loss of exploration"""
+    scratch: RobustScratch
+    """Of exploration"""
     columns: Columns
     bounds: FloatArray
     """(m,): U of S-OPS"""
@@ -142,8 +144,8 @@ def make_lp_core(
         halfway=0.5 * (baseline.thresholds + baseline.costs) if len(baseline.policies) else baseline.thresholds.copy(),
         problem=PlanProblem(lower, upper, np.zeros(layout.num_rows), costs, alpha - room * (1.0 + alpha)),
         workspace=make_plan_workspace(layout, len(binding)),
-        explorer=PlanProblem(lower, upper, np.zeros(layout.num_rows), costs[:, :0].copy(), np.zeros(0)),
-        exploring=make_plan_workspace(layout, 0),
+        unknown=np.zeros(layout.num_rows),
+        scratch=robust_scratch(layout),
         columns=make_columns(layout),
         bounds=np.zeros(len(baseline.thresholds)),
         values=np.zeros(layout.num_states),

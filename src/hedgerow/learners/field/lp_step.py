@@ -13,7 +13,7 @@ from hedgerow.compiling.kernels import copy_into, kernel, shared_kernel
 from hedgerow.estimates.columns import load_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.learners.field.lp_core import ALONE, COMMITTED, LAST_ATTEMPT, ROBUST, LPCore
-from hedgerow.learners.field.lp_tables import ROOT, Tables, mean_transition, mean_with_radius, width_of_row
+from hedgerow.learners.field.lp_tables import Tables, mean_transition, mean_with_radius, width_of_row
 from hedgerow.learners.mirror.mixing import safe_weight
 from hedgerow.planning.constrained import (
     INFEASIBLE,
@@ -22,6 +22,7 @@ from hedgerow.planning.constrained import (
     plan_in_boxes,
     policy_of_row_masses,
 )
+from hedgerow.planning.robust import least_cost
 
 
 @shared_kernel(SOLVED)
@@ -128,9 +129,9 @@ def write_row(core: LPCore, tables: Tables, row: int) -> None:
     """The loss and the costs of a row of the program, and where it is asked for P_hat."""
     index, counts, box, boxes, problem = core.index, core.counts, core.box, core.boxes, core.problem
     width = width_of_row(index, counts, box, boxes, tables, row)
-    radius = width if tables.width == ROOT else boxes.xi[row]
+    radius = sqrt(tables.log_term / max(1, counts.num_costs[row]))
     last = counts.cost_sums.shape[1] - 1
-    loss = mean_with_radius(counts, box, boxes, row, last, -tables.loss_radius * radius, tables.clip_loss)
+    loss = mean_with_radius(counts, box, boxes, row, last, -tables.loss_radius * radius, False)
     problem.loss[row] = loss - tables.loss_width[row] * width
     binding = core.baseline.binding
     for i in range(len(binding)):
@@ -140,7 +141,7 @@ def write_row(core: LPCore, tables: Tables, row: int) -> None:
         for j in range(index.row_start[row], index.row_start[row + 1]):
             problem.lower[j] = mean_transition(index, counts, box, boxes, row, j)
     if core.rule.explore > 0:
-        core.explorer.loss[row] = -1.0 / sqrt(max(1, counts.num_visits[row]))
+        core.unknown[row] = -1.0 / sqrt(max(1, counts.num_visits[row]))
 
 
 @kernel
@@ -160,8 +161,10 @@ def _is_due(core: LPCore, rows: IntArray) -> bool:
 @kernel
 def _explore(core: LPCore) -> None:
     """The policy that may visit the least known pairs most, mixed with the baseline: safe whatever it costs."""
-    plan_in_boxes(core.index, core.explorer, core.exploring)
-    policy_of_row_masses(core.index, core.exploring.masses, core.policy)
+    least_cost(core.index, core.boxes.lower, core.boxes.upper, core.unknown, core.scratch)
+    for x in range(len(core.scratch.action)):
+        for a in range(core.index.num_actions):
+            core.policy[x * core.index.num_actions + a] = 1.0 if a == core.scratch.action[x] else 0.0
     copy_into(core.baseline.ceilings, core.bounds)
     core.reals.mixing = safe_weight(core.baseline, core.bounds)
 

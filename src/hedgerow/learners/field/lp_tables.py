@@ -5,13 +5,17 @@ With means l_hat and g_hat, a radius r and a width w of each row (x,a),
     loss   = l_hat - loss_radius r - loss_width w
     cost_i = g_hat_i + cost_radius r + cost_width w
 
-and the first two terms are clipped to [0, 1] on request. The radius bounds the error of a mean. The width bounds what
-wrong transitions add to the costs of later layers, per unit of such costs:
+and the first two terms of the costs are clipped to [0, 1] on request. Losses are not: a loss that is clipped at 0 ties
+with all others while radii are large, and says nothing about which pair is less known.
+
+The radius r = sqrt(Z / max(1, n)) bounds the error of a mean; Z is 2 ln(6 S |A| L T (m + 1)/delta) for Efroni et al.,
+ln(2 R (m + 1) T/delta) / 2 for the radii of this package, R rows. The width bounds what wrong transitions add to the
+costs of later layers, per unit of such costs:
 
     RADII        sum_x' epsilon(x,a,x')                    the radii of the transitions, each at most 1
     HALF_BOX     min(1, 1/2 sum_x' (hi - lo))              >= 1/2 |P - P'|_1 for all P, P' in the box
     HALF_SPREAD  min(1, 1/2 sum_x' max(hi - P_hat, P_hat - lo))   >= 1/2 |P - P_hat|_1 for all P in the box
-    ROOT         sqrt(Z / max(1, n))                       one number for everything (OptPess-LP)
+    RADIUS       r                                         one number for everything (OptPess-LP)
 
 For probabilities P and P' and values in [0, d], (P - P') V <= d 1/2 |P - P'|_1: the mass that moves can gain at most d.
 
@@ -29,31 +33,31 @@ from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.boxes import Boxes, BoxRule
 from hedgerow.estimates.counts import Counts
-from hedgerow.estimates.radii import epsilon, transition_terms
+from hedgerow.estimates.radii import EFRONI, RadiusRule, epsilon, transition_terms
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
-RADII, HALF_BOX, HALF_SPREAD, ROOT = 0, 1, 2, 3
+RADII, HALF_BOX, HALF_SPREAD, RADIUS = 0, 1, 2, 3
 
 
 class Tables(Bundle):
     """The coefficients of one learner."""
 
     width: int
-    """RADII, HALF_BOX, HALF_SPREAD or ROOT; with ROOT the radius is the same root, else xi of the boxes"""
-    root: float
-    """Z; 0 if there is none"""
+    """RADII, HALF_BOX, HALF_SPREAD or RADIUS"""
+    log_term: float
+    """Z"""
     loss_radius: float
     cost_radius: float
     loss_width: FloatArray
     """(num_rows,)"""
     cost_width: FloatArray
     """(num_rows,)"""
-    clip_loss: bool
     clip_costs: bool
 
 
 def make_tables(
+    rule: RadiusRule,
     layout: Layout,
     width: int,
     *,
@@ -61,13 +65,19 @@ def make_tables(
     cost_radius: float,
     loss_width: FloatArray | float = 0.0,
     cost_width: FloatArray | float = 0.0,
-    root: float = 0.0,
-    clip_loss: bool = False,
+    log_term: float | None = None,
     clip_costs: bool = False,
 ) -> Tables:
-    """Tables whose widths have one factor for all rows, or an array (num_rows,) of them."""
+    """Tables with the radii of `rule`, or with a given Z; widths have one factor for all rows, or one for each."""
     factors = [np.array(np.broadcast_to(each, layout.num_rows), dtype=float) for each in (loss_width, cost_width)]
-    return Tables(width, root, float(loss_radius), float(cost_radius), *factors, clip_loss, clip_costs)
+    if log_term is None:
+        log_term = 2.0 * rule.cost_log if rule.kind == EFRONI else 0.5 * rule.cost_log
+    return Tables(width, log_term, float(loss_radius), float(cost_radius), *factors, clip_costs)
+
+
+def optimistic_tables(rule: RadiusRule, layout: Layout) -> Tables:
+    """Lower bounds of the loss and of the costs (OptCMDP)."""
+    return make_tables(rule, layout, RADII, loss_radius=1.0, cost_radius=-1.0, clip_costs=True)
 
 
 def layers_to_go(layout: Layout) -> FloatArray:
@@ -89,8 +99,8 @@ def mean_transition(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes, r
 @kernel
 def width_of_row(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes, tables: Tables, row: int) -> float:
     """w of a row."""
-    if tables.width == ROOT:
-        return sqrt(tables.root / max(1, counts.num_visits[row]))
+    if tables.width == RADIUS:
+        return sqrt(tables.log_term / max(1, counts.num_visits[row]))
     if not rule.uncertain[row]:
         return 0.0
     variance_factor, offset = transition_terms(rule.radii, counts.num_visits[row])

@@ -8,7 +8,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.lp_base import LPLearner
 from hedgerow.learners.field.lp_core import ALONE, LPRule
 from hedgerow.learners.field.lp_promises import COSTS_ARE_DRAWS, clean_probability, confidence, stochastic_regret
-from hedgerow.learners.field.lp_tables import RADII, layers_to_go, make_tables
+from hedgerow.learners.field.lp_tables import RADII, layers_to_go
 from hedgerow.learners.ledger import Ledger, Promise
 from hedgerow.learners.told import Told
 from hedgerow.model.view import View
@@ -20,10 +20,11 @@ OPTIMISM = ("boxes", "bonus")
 class OptCMDP(LPLearner):
     """OptCMDP: optimistic planning by a linear program over policies and transitions together; soft constraints.
 
-    Each plan minimises the lower bounds of the loss over all transitions in the boxes, with the lower bounds of the
-    costs below the thresholds. If there is no such policy, which happens off the clean event only, the least violating
-    one is played. With `optimism="bonus"` the program is solved at the observed frequencies instead, and loss and costs
-    get a bonus for what wrong transitions may change later; these are not clipped at 0, which would break optimism.
+    Each plan minimises the lower bounds l_hat - xi of the loss over all transitions in the boxes, with the lower bounds
+    max(0, g_hat - xi) of the costs below the thresholds. If there is no such policy, which happens off the clean event
+    only, the least violating one is played. With `optimism="bonus"` the program is solved at the observed frequencies,
+    and loss and costs get a bonus for what wrong transitions may change later. The costs are not clipped at 0 then,
+    which would break optimism.
 
     Args:
         view: What the learner may know of the world: `world.view()`.
@@ -68,9 +69,9 @@ class OptCMDP(LPLearner):
 
     def _lp_rule(self) -> LPRule:
         bonus, ahead = self.optimism == "bonus", layers_to_go(self.layout)
-        tables = make_tables(
-            self.layout, RADII, loss_radius=1.0, cost_radius=-1.0, loss_width=ahead if bonus else 0.0,
-            cost_width=-ahead if bonus else 0.0, clip_loss=not bonus, clip_costs=not bonus,
+        tables = self._tables(
+            RADII, loss_radius=1.0, cost_radius=-1.0, loss_width=ahead if bonus else 0.0,
+            cost_width=-ahead if bonus else 0.0, clip_costs=not bonus,
         )  # fmt: skip
         return LPRule(
             tables, tables, at_mean=bonus, tests_baseline=False, mixing=ALONE, epochs=self.replan == "epoch", warmup=0,

@@ -17,7 +17,7 @@ from hedgerow.learners.field.lp_promises import (
     safety,
     stochastic_regret,
 )
-from hedgerow.learners.field.lp_tables import HALF_SPREAD, ROOT, layers_to_go, make_tables
+from hedgerow.learners.field.lp_tables import HALF_SPREAD, RADIUS, layers_to_go
 from hedgerow.learners.ledger import Ledger
 from hedgerow.learners.protocol import SafePolicy
 from hedgerow.learners.told import Told
@@ -53,7 +53,7 @@ class OptPessLP(LPLearner):
     Examples:
         >>> import hedgerow as hr
         >>> world = hr.catalogue.make("dope-factored")
-        >>> learner = hr.field.OptPessLP(world.view(), episodes=100, delta=0.01, baseline=world.baseline)
+        >>> learner = hr.field.OptPessLP(world.view(), episodes=100, delta=0.01, baseline=hr.offline.slater(world))
         >>> learner.plan().notes["mixing_weight"]
         1.0
     """
@@ -92,8 +92,8 @@ class OptPessLP(LPLearner):
         optimism = 1.0 + 4.0 * layout.steps / self.margin
         source = self.radii == "source"
         ahead = max(layout.layer_sizes) * layout.steps if source else layers_to_go(layout)
-        tables = make_tables(
-            layout, ROOT if source else HALF_SPREAD, root=self.log_term if source else 0.0, loss_radius=optimism,
+        tables = self._tables(
+            RADIUS if source else HALF_SPREAD, log_term=self.log_term if source else None, loss_radius=optimism,
             cost_radius=1.0, loss_width=optimism * ahead, cost_width=ahead,
         )  # fmt: skip
         return LPRule(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from hedgerow.learners.field.lp_base import LPLearner
 from hedgerow.learners.field.lp_core import ROBUST, LPRule
 from hedgerow.learners.field.lp_promises import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety
-from hedgerow.learners.field.lp_tables import RADII, make_tables
+from hedgerow.learners.field.lp_tables import optimistic_tables
 from hedgerow.learners.ledger import Ledger
 from hedgerow.learners.protocol import SafePolicy
 from hedgerow.learners.told import Told
@@ -43,7 +43,7 @@ class SLP(LPLearner):
     Examples:
         >>> import hedgerow as hr
         >>> world = hr.catalogue.make("dope-factored")
-        >>> learner = hr.field.SLP(world.view(), episodes=100, delta=0.01, baseline=world.baseline)
+        >>> learner = hr.field.SLP(world.view(), episodes=100, delta=0.01, baseline=hr.offline.slater(world))
         >>> learner.plan().notes["mixing_weight"] < 1.0
         True
     """
@@ -70,9 +70,7 @@ class SLP(LPLearner):
         )  # fmt: skip
 
     def _lp_rule(self) -> LPRule:
-        tables = make_tables(
-            self.layout, RADII, loss_radius=1.0, cost_radius=-1.0, clip_loss=True, clip_costs=True
-        )  # fmt: skip
+        tables = optimistic_tables(self.statistics.box_rule.radii, self.layout)
         return LPRule(
             tables, tables, at_mean=False, tests_baseline=False, mixing=ROBUST, epochs=self.replan == "epoch", warmup=0,
             explore=0,

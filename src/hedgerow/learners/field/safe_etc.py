@@ -17,7 +17,7 @@ from hedgerow.learners.field.lp_promises import (
     safety,
     stochastic_regret,
 )
-from hedgerow.learners.field.lp_tables import RADII, make_tables
+from hedgerow.learners.field.lp_tables import optimistic_tables
 from hedgerow.learners.ledger import Ledger
 from hedgerow.learners.protocol import SafePolicy
 from hedgerow.learners.told import Told
@@ -51,9 +51,9 @@ class SafeETC(LPLearner):
     Examples:
         >>> import hedgerow as hr
         >>> world = hr.catalogue.make("dope-factored")
-        >>> learner = hr.field.SafeETC(world.view(), episodes=1000, delta=0.01, baseline=world.baseline)
+        >>> learner = hr.field.SafeETC(world.view(), episodes=1000, delta=0.01, baseline=hr.offline.slater(world))
         >>> learner.num_exploring, round(learner.plan().notes["mixing_weight"], 6)
-        (100, 0.555556)
+        (100, 0.5)
     """
 
     kind: ClassVar[str] = "safe-etc"
@@ -83,9 +83,7 @@ class SafeETC(LPLearner):
 
     def _lp_rule(self) -> LPRule:
         tables = self._pessimistic_tables(sharp=self.radii == "hedgerow", loss_radius=0.0, loss_width=0.0)
-        optimistic = make_tables(
-            self.layout, RADII, loss_radius=1.0, cost_radius=-1.0, clip_loss=True, clip_costs=True
-        )  # fmt: skip
+        optimistic = optimistic_tables(self.statistics.box_rule.radii, self.layout)
         return LPRule(
             tables, optimistic, at_mean=False, tests_baseline=False, mixing=SWITCH, epochs=False, warmup=0,
             explore=self.num_exploring,
