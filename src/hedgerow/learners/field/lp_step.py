@@ -192,4 +192,4 @@ def cost_at(core: LPCore, policy: FloatArray, i: int) -> float:
                     ahead += problem.lower[j] * values[index.successor[j]]
                 total += policy[r] * ahead
         values[x] = total
-    return values[0]
+    return float(values[0])

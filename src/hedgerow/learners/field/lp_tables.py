@@ -69,10 +69,12 @@ def make_tables(
     clip_costs: bool = False,
 ) -> Tables:
     """Tables with the radii of `rule`, or with a given Z; widths have one factor for all rows, or one for each."""
-    factors = [np.array(np.broadcast_to(each, layout.num_rows), dtype=float) for each in (loss_width, cost_width)]
+    of_loss, of_costs = (
+        np.array(np.broadcast_to(each, layout.num_rows), dtype=float) for each in (loss_width, cost_width)
+    )
     if log_term is None:
         log_term = 2.0 * rule.cost_log if rule.kind == EFRONI else 0.5 * rule.cost_log
-    return Tables(width, log_term, float(loss_radius), float(cost_radius), *factors, clip_costs)
+    return Tables(width, log_term, float(loss_radius), float(cost_radius), of_loss, of_costs, clip_costs)
 
 
 def optimistic_tables(rule: RadiusRule, layout: Layout) -> Tables:
@@ -90,10 +92,10 @@ def layers_to_go(layout: Layout) -> FloatArray:
 def mean_transition(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes, row: int, triple: int) -> float:
     """P_hat of a triple of `row`."""
     if not rule.uncertain[row]:
-        return boxes.lower[triple]
+        return float(boxes.lower[triple])
     if counts.num_visits[row] == 0:
-        return 1.0 / (index.row_start[row + 1] - index.row_start[row])
-    return counts.num_moves[triple] / counts.num_visits[row]
+        return float(1.0 / (index.row_start[row + 1] - index.row_start[row]))
+    return float(counts.num_moves[triple] / counts.num_visits[row])
 
 
 @kernel
@@ -123,6 +125,6 @@ def mean_with_radius(
 ) -> float:
     """g_hat + radius of a column of sums, which may be negative; a known mean stays as it is."""
     if not rule.unknown_costs[row, column]:
-        return boxes.cost_lower[row, column]
+        return float(boxes.cost_lower[row, column])
     shifted = counts.cost_sums[row, column] / max(1, counts.num_costs[row]) + radius
-    return min(1.0, max(0.0, shifted)) if clip else shifted
+    return float(min(1.0, max(0.0, shifted)) if clip else shifted)
