@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from time import process_time
 from typing import Any, Self
 
@@ -86,7 +87,7 @@ class FieldSpeed(Benchmark[list[FieldRow]]):
         rows: list[FieldRow] = []
         with terminal.progress("bench field", len(WORLDS) * self.turns) as advance:
             for name in WORLDS:
-                rows += self._one_world(catalogue_world(name), lambda name=name: advance(name))
+                rows += self._one_world(catalogue_world(name), partial(advance, name))
         return rows
 
     def _one_world(self, world: BenchWorld, advance: Callable[[], None]) -> list[FieldRow]:

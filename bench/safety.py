@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -73,7 +74,7 @@ class Safety(Benchmark[list[SafetyRow]]):
         rows = []
         with terminal.progress("bench safety", len(names) * self.runs, forecast=True) as advance:
             for name in names:
-                rows.append(self._one_learner(name, lambda name=name: advance(name)))
+                rows.append(self._one_learner(name, partial(advance, name)))
         return rows
 
     def _one_learner(self, name: str, advance: Any) -> SafetyRow:
@@ -137,7 +138,8 @@ def losses_of(number: int) -> Any:
 
 def build(name: str, world: CMDP, episodes: int, number: int) -> Any:
     """A learner with the Slater policy as its baseline, and other switches in every run."""
-    cls, options = learners.find(name), {"baseline": offline.slater(world)}
+    cls = learners.find(name)
+    options: dict[str, Any] = {"baseline": offline.slater(world)}
     if name == "s-ops":
         options["preset"] = ("paper", "sharp", "sharpest")[number % 3]
     elif name != "opse-dp":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from math import ceil
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
@@ -79,7 +79,7 @@ class SafeETC(LPLearner):
     @property
     def num_exploring(self) -> int:
         """N0: episodes before the first attempt to commit."""
-        return ceil(float(self.episodes) ** (2.0 / 3.0) - 1e-9)
+        return math.ceil(math.pow(self.episodes, 2.0 / 3.0) - 1e-9)
 
     def _lp_rule(self) -> LPRule:
         tables = self._pessimistic_tables(sharp=self.radii == "hedgerow", loss_radius=0.0, loss_width=0.0)
