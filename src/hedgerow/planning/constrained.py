@@ -30,7 +30,7 @@ from hedgerow.planning.plan_problem import (
     make_plan_workspace,
 )
 from hedgerow.planning.secant import plan_with_one_constraint
-from hedgerow.planning.sweeps import conclude, sweep
+from hedgerow.planning.sweeps import begin, conclude, sweep
 
 __all__ = [
     "INFEASIBLE",
@@ -49,7 +49,7 @@ __all__ = [
 @kernel
 def plan_in_boxes(index: Index, problem: PlanProblem, workspace: PlanWorkspace) -> int:
     """SOLVED, INFEASIBLE or UNSOLVED; masses, multipliers, figures and tallies of `workspace` say the rest."""
-    workspace.tallies.sweeps = 0
+    begin(index, problem, workspace)
     m = len(problem.thresholds)
     if m == 0:
         bound = sweep(index, problem, 1.0, workspace.multipliers, 0, workspace)

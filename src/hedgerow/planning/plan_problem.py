@@ -50,6 +50,8 @@ class PlanTallies(Record):
     """Robust value iterations"""
     status: int
     """SOLVED, INFEASIBLE or UNSOLVED"""
+    known: int
+    """1 if every box is a single point, which makes sweeps faster; else 0"""
 
 
 class PlanNumbers(Record):

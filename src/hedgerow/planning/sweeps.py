@@ -13,8 +13,9 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.model.index import Index
+from hedgerow.model.positions import triples_of
 from hedgerow.planning.plan_problem import INFEASIBLE, SOLVED, UNSOLVED, PlanProblem, PlanWorkspace
-from hedgerow.planning.robust import least_cost, row_mass_of_least_cost
+from hedgerow.planning.robust import RobustScratch, least_cost, row_mass_of_least_cost
 
 TOL_PROOF = 1e-10
 """An answer is proved if its gap is at most this, times 1 + |value| + L."""
@@ -33,12 +34,52 @@ def sweep(
         for i in range(len(theta)):
             total += theta[i] * costs[r, i]
         weighted[r] = total
-    value = least_cost(index, problem.lower, problem.upper, weighted, workspace.robust)
+    if workspace.tallies.known:
+        value = _least_cost_at_points(index, weighted, workspace.robust)
+    else:
+        value = least_cost(index, problem.lower, problem.upper, weighted, workspace.robust)
     workspace.tallies.sweeps += 1
     masses = workspace.columns[place]
     row_mass_of_least_cost(index, workspace.robust, masses)
     workspace.column_loss[place] = measure(problem, masses, workspace.column_costs[place])
     return value
+
+
+@kernel
+def begin(index: Index, problem: PlanProblem, workspace: PlanWorkspace) -> None:
+    """Get ready for the sweeps of a problem: if its transitions are known, they are those of every sweep."""
+    lower, p, tallies = problem.lower, workspace.robust.p, workspace.tallies
+    tallies.sweeps, tallies.known = 0, 1
+    for j in range(len(lower)):
+        if lower[j] < problem.upper[j]:
+            tallies.known = 0
+            return
+        p[j] = lower[j]
+    for r in range(len(problem.loss)):
+        start = index.row_start[r]
+        if index.row_start[r + 1] - start == 1:
+            p[start] = 1.0  # whatever its bounds say
+
+
+@kernel
+def _least_cost_at_points(index: Index, cost: FloatArray, scratch: RobustScratch) -> float:
+    """As `least_cost` where nothing is left to choose in the boxes: backward induction with the transitions `p`."""
+    values, p, successor, A = scratch.values, scratch.p, index.successor, index.num_actions
+    last = len(scratch.action)
+    values[last] = 0.0
+    for x in range(last - 1, -1, -1):
+        best = np.inf
+        for a in range(A):
+            start, stop = triples_of(index, x * A + a)
+            value = 0.0
+            for j in range(start, stop):
+                value += p[j] * values[successor[j]]
+            value += cost[x * A + a]
+            if value < best:
+                best = value
+                scratch.action[x] = a
+        values[x] = best
+    return float(values[0])
 
 
 @kernel
