@@ -124,7 +124,11 @@ class Observed:
         return self._rule
 
     def counted(self, episodes: int) -> None:
-        """Note that compiled code has brought counts and bounds to so many episodes in all."""
+        """Note that compiled code has brought counts and bounds up to date.
+
+        Args:
+            episodes: The number of episodes that they hold now.
+        """
         self._added = episodes
 
     @property

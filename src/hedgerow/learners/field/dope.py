@@ -27,7 +27,7 @@ SOURCE = "Bura et al. 2022"
 
 
 class DOPE(LPLearner):
-    """DOPE: plays a policy only if its pessimistic costs respect the thresholds, else the baseline; no violation.
+    """DOPE: plays a policy if its pessimistic costs respect the thresholds, else the baseline.
 
     With xi the radius of a row, B the sum of the radii of its transitions and Delta the least margin of the baseline,
     the program has the costs g_hat + xi + L B and the loss l_hat - (3 L / Delta) xi - (L^2 / Delta) B, over all
@@ -108,7 +108,7 @@ class DOPE(LPLearner):
         )  # fmt: skip
 
     def guarantees(self) -> Ledger:
-        """Return what is promised: safety in every episode whatever the losses, and a regret if they are draws."""
+        """Return what is promised: safety whatever the losses, and a regret if these are draws."""
         safe = safety(self, f"{SOURCE}{', with the sharper pessimism of this package' if self.sharp else ''}")
         regret = stochastic_regret(self, "L^3 S sqrt(|A| T) / Delta", f"{SOURCE}; the form is recalled")
         return Ledger(self.title, (confidence(self), safe, regret), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))

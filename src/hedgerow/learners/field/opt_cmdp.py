@@ -18,7 +18,7 @@ OPTIMISM = ("boxes", "bonus")
 
 
 class OptCMDP(LPLearner):
-    """OptCMDP: optimistic planning by a linear program over policies and transitions together; soft constraints.
+    """OptCMDP: optimistic planning over policies and transitions together; soft constraints.
 
     Each plan minimises the lower bounds l_hat - xi of the loss over all transitions in the boxes, with the lower bounds
     max(0, g_hat - xi) of the costs below the thresholds. If there is no such policy, which happens off the clean event

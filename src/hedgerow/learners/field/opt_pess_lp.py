@@ -27,7 +27,7 @@ SOURCE = "Liu, Zhou, Kalathil, Kumar and Tian 2021"
 
 
 class OptPessLP(LPLearner):
-    """OptPess-LP: a linear program at the observed frequencies, with pessimistic costs and an optimistic loss.
+    """OptPess-LP: plans at the observed frequencies with pessimistic costs; no violation.
 
     With b = sqrt(Z / n), S the size of the largest layer and Delta the least margin of the baseline, the costs are
     g_hat + u and the loss l_hat - (1 + 4 L / Delta) u, where u = (1 + S L) b. The baseline plays while its own
@@ -102,7 +102,7 @@ class OptPessLP(LPLearner):
         )  # fmt: skip
 
     def guarantees(self) -> Ledger:
-        """Return what is promised: safety in every episode whatever the losses, and a regret if they are draws."""
+        """Return what is promised: safety whatever the losses, and a regret if these are draws."""
         sure = 1.0 - self.delta if self.radii == "source" else None
         regret = stochastic_regret(self, "L^3 sqrt(S^3 |A| T) / Delta", f"{SOURCE}; the form is recalled")
         promises = (confidence(self), safety(self, SOURCE, sure), regret)

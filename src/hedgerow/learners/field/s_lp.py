@@ -19,7 +19,7 @@ from hedgerow.paper import cite
 
 
 class SLP(LPLearner):
-    """S-LP: the optimistic plan of OptCMDP, mixed with the baseline as S-OPS mixes; no violation in any episode.
+    """S-LP: the optimistic plan of OptCMDP, mixed with the baseline as S-OPS mixes; no violation.
 
     Lambda is the smallest weight of the baseline for which the mixture is safe, whatever transitions and mean costs are
     true within their bounds. Against S-OPS it shows what robustness to an adversary costs: the proof of safety is the
@@ -77,6 +77,6 @@ class SLP(LPLearner):
         )  # fmt: skip
 
     def guarantees(self) -> Ledger:
-        """Return what is promised: safety in every episode, whatever the losses; of the regret nothing is claimed."""
+        """Return what is promised: safety whatever the losses; of the regret nothing is claimed."""
         safe = safety(self, f"{cite('violation_hard')}, whose proof holds for any policy that is mixed so")
         return Ledger(self.title, (confidence(self), safe), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))

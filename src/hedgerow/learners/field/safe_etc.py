@@ -90,7 +90,7 @@ class SafeETC(LPLearner):
         )  # fmt: skip
 
     def guarantees(self) -> Ledger:
-        """Return what is promised: safety in every episode whatever the losses, and a regret if they are draws."""
+        """Return what is promised: safety whatever the losses, and a regret if these are draws."""
         source = "pessimism of Bura et al. 2022, and a mixture that is safe whatever an episode costs"
         regret = stochastic_regret(self, "T^(2/3) / Delta^(2/3), other factors left out", "folklore, recalled")
         return Ledger(self.title, (confidence(self), safety(self, source), regret), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))
