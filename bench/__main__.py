@@ -11,6 +11,8 @@
     python -m bench presets --quick        what an episode of `sharpest` costs beside one of `sharp`
     python -m bench samples --quick        how many episodes the preset `sharpest` saves
     python -m bench ev-workday --quick     what each learner saves on real charger-days
+    python -m bench field --quick          an episode of the LP learners, beside S-OPS and HiGHS
+    python -m bench safety --quick         unsafe episodes of the safe learners on the clean event
 
 `python -m bench NAME --help` lists the options. Exit code 1: an answer was wrong. 2: the request cannot be met.
 """
@@ -34,6 +36,8 @@ BENCHMARKS = {
     "presets": ("bench.presets", "PresetTimes"),
     "samples": ("bench.samples", "Samples"),
     "ev-workday": ("bench.ev_workday", "EVWorkday"),
+    "field": ("bench.field", "FieldSpeed"),
+    "safety": ("bench.safety", "Safety"),
 }
 
 

@@ -159,6 +159,7 @@ def _embed(world: CMDP) -> None:
     statistics.add(episode)
     SVOPS(world.view(), EPISODES, 0.1, "sharpest").absorb([episode])
     statistics.robust_cost(learner.plan().policy)
+    statistics.optimistic_plan()
     view = world.view()
     forecast.forecast(view, forecast.assumed_model(view), assumed_baseline(view), EPISODES, 0.1)
 

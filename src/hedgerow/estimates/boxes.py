@@ -27,10 +27,10 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.counts import Counts, effective_number
-from hedgerow.estimates.positions import triples_of
 from hedgerow.estimates.radii import KT, RadiusRule, epsilon, scaled_bounds, transition_terms, weighted_cost_radius
 from hedgerow.estimates.unknowns import Laws, Unknowns
 from hedgerow.model.index import Index
+from hedgerow.model.positions import triples_of
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 GROWTH = 50
