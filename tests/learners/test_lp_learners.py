@@ -17,6 +17,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.learners.field.lp_base import LPLearner
 from hedgerow.learners.field.lp_core import LPCore
 from hedgerow.learners.field.lp_promises import clean_probability
+from hedgerow.learners.field.lp_step import next_plan
 from hedgerow.learners.ledger import INDEPENDENT_LOSSES
 from hedgerow.model.occupancy import occupancy, row_occupancy
 from hedgerow.planning.constrained import SOLVED
@@ -145,13 +146,39 @@ def test_s_lp_mixes_by_the_robust_cost() -> None:
 
 
 def test_opt_pess_lp_tests_its_baseline_first() -> None:
-    """While the pessimistic cost of the baseline is above the middle of beta and alpha, no program is solved."""
-    world = roomy_world(3)
-    learner = make_lp("opt-pess-lp layered", world, 4000, 0.5)
-    run = hr.simulate(world, hr.losses.Switching(period=4), learner, progress=False, marks="all")
-    plans = int(learner.tallies[3])
-    assert 0 < plans < 4000
-    assert run["infeasible"][-1] + np.sum(run["mixing_weight"] == 0.0) <= plans + 1
+    """While the pessimistic cost of the baseline reaches the middle of beta and alpha, no program is solved."""
+    world, loss, found = roomy_world(3, 2), np.zeros(6), []
+    slater = hr.offline.slater(world)
+    for visits in (1, 40, 60, 80, 100, 120, 150, 200, 300, 1000, 10**4):
+        learner = make_lp("opt-pess-lp layered", world, 10**4, 0.5)
+        set_counts(learner.core, world, loss, visits)
+        estimate = np.array(learner.core.problem.lower)
+        played = row_occupancy(world.layout, occupancy(world.layout, estimate, slater.policy))
+        costs, beta = learner.core.problem.costs.T @ played, slater.costs
+        next_plan(learner.core, learner.core.all_rows)
+        is_dear = bool(np.any(costs >= 0.5 * (beta + world.thresholds)))
+        assert learner.core.numbers.plans == (0 if is_dear else 1)
+        assert not is_dear or learner.reals.mixing == 1.0
+        found.append((is_dear, bool(np.any(costs >= world.thresholds))))
+    assert {(True, True), (True, False), (False, False)} == set(found)  # the two thresholds differ
+
+
+@pytest.mark.parametrize("name", ["opt-cmdp epoch", "dope epoch", "s-lp epoch"])
+def test_epochs_plan_when_visits_have_doubled(name: str) -> None:
+    world, T = roomy_world(1), 2000
+    learner = make_lp(name, world, T)
+    seen = np.zeros(world.layout.num_rows)
+    run = Simulation(world, hr.losses.Switching(period=3), learner)
+    planned = 0
+    for _ in range(200):
+        run.advance(1)
+        doubled = bool(np.any(learner.statistics.visits >= np.maximum(1, 2 * seen)))
+        if doubled or learner.episode == learner.core.rule.warmup:
+            planned, seen = planned + 1, learner.statistics.visits.copy()
+        np.testing.assert_array_equal(learner.planned_visits, seen)
+    run.finish()
+    assert 5 < planned < 60
+    assert learner.core.numbers.plans < world.layout.num_rows * (np.log2(T) + 1) + 2
 
 
 def test_dope_warms_up() -> None:
