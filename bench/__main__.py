@@ -6,11 +6,14 @@
     python -m bench agree                  500 moderate problems, ours beside cvxpy + Clarabel
     python -m bench episode --quick        an episode of each learner, beside learners with general solvers
     python -m bench calls                  what calls from Python cost, beside the mathematics inside them
+    python -m bench plans --quick          constrained plans in boxes, beside linear programs by HiGHS
     python -m bench compile --quick        what compilation costs, in fresh processes with an empty cache
     python -m bench cores                  episodes per second on one and on two processes
     python -m bench presets --quick        what an episode of `sharpest` costs beside one of `sharp`
     python -m bench samples --quick        how many episodes the preset `sharpest` saves
     python -m bench ev-workday --quick     what each learner saves on real charger-days
+    python -m bench field --quick          an episode of the LP learners, beside S-OPS and HiGHS
+    python -m bench safety --quick         unsafe episodes of the safe learners on the clean event
 
 `python -m bench NAME --help` lists the options. Exit code 1: an answer was wrong. 2: the request cannot be met.
 """
@@ -29,11 +32,14 @@ BENCHMARKS = {
     "agree": ("bench.agreement", "Agreement"),
     "episode": ("bench.episode", "EpisodeSpeed"),
     "calls": ("bench.calls", "Calls"),
+    "plans": ("bench.plans", "PlanSpeed"),
     "compile": ("bench.compilation", "Compilation"),
     "cores": ("bench.cores", "Cores"),
     "presets": ("bench.presets", "PresetTimes"),
     "samples": ("bench.samples", "Samples"),
     "ev-workday": ("bench.ev_workday", "EVWorkday"),
+    "field": ("bench.field", "FieldSpeed"),
+    "safety": ("bench.safety", "Safety"),
 }
 
 

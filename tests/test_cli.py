@@ -448,8 +448,20 @@ def test_learners_lists_all_of_them() -> None:
 def test_the_other_lists(command: str, table: Any) -> None:
     listed = json.loads(run(command, "--json"))
     assert [entry["name"] for entry in listed] == list(table.names())
-    assert all(entry["description"] and entry["parameters"] for entry in listed)
+    assert all(entry["description"] and (entry["parameters"] or entry["name"] == "cycle") for entry in listed)
     assert all(entry["name"] in run(command) for entry in listed)
+
+
+def test_adversaries_say_what_an_experiment_fills_in() -> None:
+    listed = {entry["name"]: entry for entry in json.loads(run("adversaries", "--json"))}
+    assert listed["tempting"]["filled_in"] == ["episodes", "world"]
+    assert listed["tempting"]["parameters"] == ["world", "episodes: int", "turn: float = 0.5"]
+    assert listed["early-bird"]["filled_in"] == ["episodes", "own_loss"]
+    assert listed["ev-days"]["filled_in"] == []  # its world is a text with a default
+    assert [name for name, entry in listed.items() if entry["stochastic"]] == ["fixed", "iid"]
+    shown = run("adversaries")
+    assert "until: float" in shown
+    assert "episodes: int" not in shown
 
 
 def test_installed_plug_ins_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -469,7 +481,8 @@ def test_installed_plug_ins_are_listed(tmp_path: Path, monkeypatch: pytest.Monke
         listed = {entry["name"]: entry for entry in json.loads(run(command, "--json"))}
         assert listed["shy"]["way"] == "installed"
         assert listed["shy"]["description"] == "Does little."
-        assert listed["shy"]["parameters"] == ["view", "rate: float = 0.5"]
+        supplied = [] if command == "learners" else ["view"]  # what experiments fill in by themselves
+        assert listed["shy"]["parameters"] == [*supplied, "rate: float = 0.5"]
         assert "has no 'Sad'; it has: Shy" in listed["sad"]["error"]
         assert "Does little." in run(command)
 

@@ -3,7 +3,7 @@
 `make test` runs everything compiled. This runs the fast tests of kernels, and short runs of every learner, once more in
 an interpreter with NUMBA_DISABLE_JIT=1; by hand:
 
-    NUMBA_DISABLE_JIT=1 python -m pytest tests/estimates tests/projection
+    NUMBA_DISABLE_JIT=1 python -m pytest tests/estimates tests/planning tests/projection
 
 A run takes sampling, boxes, columns, bounds, mirror step, mixing and scoring together. Both modes have the same bits
 until the first projection. There numpy does what eight lanes do in compiled code (`projection/lanes.py`), which may
@@ -24,8 +24,9 @@ import whole_runs
 
 TESTS = Path(__file__).resolve().parent
 KERNEL_TESTS = (
-    "estimates/test_greedy.py",
-    "estimates/test_robust.py",
+    "planning/test_greedy.py",
+    "planning/test_robust.py",
+    "planning/test_master.py",
     "projection/test_rows.py",
     "projection/test_dual.py",
     "projection/test_factor.py",

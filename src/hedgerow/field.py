@@ -10,6 +10,26 @@ Each is registered under its own name, for experiments and the command line: `hr
 from __future__ import annotations
 
 from hedgerow.learners.field.always_baseline import AlwaysBaseline
+from hedgerow.learners.field.bob_pd import BoBPD
+from hedgerow.learners.field.dope import DOPE
+from hedgerow.learners.field.opt_cmdp import OptCMDP
+from hedgerow.learners.field.opt_pess_lp import OptPessLP
+from hedgerow.learners.field.oracle import Oracle
+from hedgerow.learners.field.s_lp import SLP
+from hedgerow.learners.field.safe_etc import SafeETC
+from hedgerow.learners.field.ucpd import UCPD, UCPDIX
 from hedgerow.learners.field.uniform import Uniform
 
-__all__ = ["AlwaysBaseline", "Uniform"]
+__all__ = [
+    "DOPE",
+    "SLP",
+    "UCPD",
+    "UCPDIX",
+    "AlwaysBaseline",
+    "BoBPD",
+    "OptCMDP",
+    "OptPessLP",
+    "Oracle",
+    "SafeETC",
+    "Uniform",
+]

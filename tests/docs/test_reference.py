@@ -12,7 +12,7 @@ from tools.docs import command_line, docstrings, reference
 from tools.docs.api_pages import PAGES
 from tools.docs.commands import hedgerow_command
 
-MODULES = ("catalogue", "errors", "estimates", "learners", "losses", "occupancy", "offline", "results", "gym")
+MODULES = ("catalogue", "errors", "estimates", "field", "learners", "losses", "occupancy", "offline", "results", "gym")
 
 
 @pytest.fixture(scope="module")

@@ -121,7 +121,7 @@ def test_counts_are_those_of_the_steps_that_were_taken() -> None:
     assert seen.num_episodes == 60
 
 
-@pytest.mark.parametrize("radii", ["tight", "paper", "anytime"])
+@pytest.mark.parametrize("radii", ["tight", "paper", "anytime", "efroni"])
 def test_the_loss_is_one_more_cost_in_the_radii(radii: str) -> None:
     world, T, delta = random_world(4, m=2), 500, 0.05
     seen, _ = filled(world, T - 1, radii=radii)
@@ -131,6 +131,10 @@ def test_the_loss_is_one_more_cost_in_the_radii(radii: str) -> None:
         pairs = layout.num_states * layout.num_actions
         xi = np.sqrt(4 * log(T * pairs * 3 / delta) / N)
         iota = log(T * pairs / delta)
+    elif radii == "efroni":
+        pairs = max(layout.layer_sizes) * layout.num_actions * layout.steps
+        xi = np.sqrt(2 * log(6 * T * pairs * 3 / delta) / N)
+        iota = log(6 * T * pairs / delta)
     else:
         union = N * (N + 1) if radii == "anytime" else np.full(len(N), T)
         xi = np.sqrt(np.log(2 * layout.num_rows * 3 * union / delta) / (2 * N))
@@ -143,10 +147,10 @@ def test_the_loss_is_one_more_cost_in_the_radii(radii: str) -> None:
     ):
         np.testing.assert_allclose(lower, np.clip(mean - width, 0.0, 1.0))
         np.testing.assert_allclose(upper, np.clip(mean + width, 0.0, 1.0))
-    n = np.maximum(1, N[layout.row_of_triple] - 1)
+    n = np.maximum(1, N[layout.row_of_triple] - (radii != "efroni"))
     p, of_row = seen.mean_transitions, N[layout.row_of_triple]
     spread = p if radii == "paper" else p * (1 - p)
-    factor, offset = (4, 14) if radii == "paper" else (2, 7)
+    factor, offset = (4, 14) if radii in ("paper", "efroni") else (2, 7)
     epsilon = np.minimum(1.0, np.sqrt(factor * spread * iota / n) + offset * iota / (3 * n))
     single = np.diff(layout.row_start)[layout.row_of_triple] == 1
     many = (of_row > 1) & ~single
@@ -154,6 +158,24 @@ def test_the_loss_is_one_more_cost_in_the_radii(radii: str) -> None:
     assert (seen.transition_radius[single] == 0.0).all()
     assert (seen.lower >= p - epsilon - 1e-12)[many].all()
     assert (seen.upper <= p + epsilon + 1e-12)[many].all()
+
+
+def test_plans_and_robust_costs_with_the_radii_of_efroni() -> None:
+    """Its bounds hold whatever tight ones hold, so a plan is more optimistic and a robust cost larger."""
+    world = random_world(5, m=1)
+    wide, loss = filled(world, 400, seed=3, radii="efroni")
+    narrow, _ = filled(world, 400, seed=3, radii="tight")
+    np.testing.assert_array_equal(wide.visits, narrow.visits)
+    for lower, upper in (("lower", "upper"), ("cost_lower", "cost_upper"), ("loss_lower", "loss_upper")):
+        assert (getattr(wide, lower) <= getattr(narrow, lower) + 1e-12).all()
+        assert (getattr(wide, upper) >= getattr(narrow, upper) - 1e-12).all()
+    for seen in (wide, narrow):
+        seen.optimistic_plan()
+    assert wide.planned.value <= narrow.planned.value + TOL <= hr.offline.optimum(world, loss).value + 2 * TOL
+    policy = hr.Policy.uniform(world)
+    assert (wide.robust_cost(policy) >= narrow.robust_cost(policy) - TOL).all()
+    assert repr(wide).endswith("radii='efroni')")
+    assert hr.Statistics.restored(world.view(), wide.state()).radii == wide.radii
 
 
 def test_paper_numbers_of_the_radii_module() -> None:

@@ -85,7 +85,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a part of a successor": ({"ball_from": 2.5}, "ball_from must be a whole number"),
     "a flag of balls": ({"ball_from": True}, "ball_from must be a whole number"),
     "fewer than no successors": ({"ball_from": -1}, "ball_from is -1; it must be at least 0"),
-    "other radii": ({"radii": "kl"}, "the radii are 'kl'; choose one of paper, tight, anytime, kt"),
+    "other radii": ({"radii": "kl"}, "the radii are 'kl'; choose one of paper, tight, anytime, kt$"),
+    "radii of others": ({"radii": "efroni"}, "choose one of paper, tight, anytime, kt; the learners of hr.field have"),
+    "radii that are no text": ({"radii": ["kt"]}, "the radii are .'kt'.; choose one of"),
     "a switch that there is not": ({"tie": True}, "a learner has no switch 'tie'"),
 }
 

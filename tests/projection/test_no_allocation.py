@@ -16,7 +16,7 @@ from numba.core.runtime import _nrt_python, rtsys
 from projection_cases import random_dual_point, random_problem
 
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.robust import least_cost, robust_scratch, row_mass_of_least_cost
+from hedgerow.planning.robust import least_cost, robust_scratch, row_mass_of_least_cost
 from hedgerow.projection.direction import newton_direction
 from hedgerow.projection.dual import evaluate, gradient
 from hedgerow.projection.masses import evaluate_masses, mass_direction

@@ -42,6 +42,13 @@ PAGES = (
         ("learners",),
     ),
     Page(
+        "field.md",
+        "The field",
+        "The other learners, which those of the paper are compared with, and what each of them is told.",
+        (),
+        ("field",),
+    ),
+    Page(
         "running.md",
         "Running and results",
         "Play a learner in a simulated world with exact scores, and read what runs and sweeps leave behind.",

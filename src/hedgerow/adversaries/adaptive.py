@@ -93,6 +93,8 @@ class Pursuit:
     """
 
     kind: ClassVar[str] = "pursuit"
+    stochastic: ClassVar[bool] = False
+    """Losses that answer to the learner are no independent draws."""
 
     def __init__(self, rate: float = 0.1) -> None:
         self.rate = real_number("the rate", rate, 1e-9, 1.0)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.adversaries.adaptive import checked_episode
+from hedgerow.adversaries.adaptive import CheckedAdaptive, checked_episode
 from hedgerow.checks import (
     LARGEST_COUNT,
     FloatArray,
@@ -91,6 +91,8 @@ class ObliviousLosses(ABC):
     """
 
     kind: ClassVar[str]
+    stochastic: ClassVar[bool] = False
+    """Whether losses are independent draws of one law. Promises that assume this are void against all others."""
 
     @abstractmethod
     def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
@@ -182,10 +184,15 @@ class CheckedBlocks:
     def __init__(self, source: Callable[[Layout, int, int], LossBlock | ArrayLike]) -> None:
         self._source = source
 
+    @property
+    def adversary(self) -> Any:
+        """The object whose losses these are, or the function."""
+        return getattr(self._source, "__self__", self._source)
+
     def __repr__(self) -> str:
         from hedgerow import brief
 
-        of = getattr(self._source, "__self__", self._source)
+        of = self.adversary
         return brief.line("checked", of.__name__ if isinstance(of, FunctionType) else repr(of))
 
     def block(self, layout: Layout, first: int, count: int) -> LossBlock:
@@ -209,6 +216,24 @@ class CheckedBlocks:
         if dense.ndim == 0 or len(dense) != count:
             raise InvalidInput(f"{count} episodes from {first} on were asked for; the answer has shape {dense.shape}")
         return checked_block(layout, first, count, one_pattern_each(dense))
+
+
+def is_stochastic(adversary: Any) -> bool:
+    """Whether an adversary says, with `stochastic = True`, that its losses are independent draws of one law."""
+    return getattr(_unwrapped(adversary), "stochastic", False) is True
+
+
+def known_as(adversary: Any) -> str:
+    """What to call an adversary: its kind, or the name of its class or function."""
+    own = _unwrapped(adversary)
+    kind = getattr(own, "kind", None)
+    return kind if isinstance(kind, str) else str(getattr(own, "__name__", type(own).__name__))
+
+
+def _unwrapped(adversary: Any) -> Any:
+    while isinstance(adversary, CheckedBlocks | CheckedAdaptive):
+        adversary = adversary.adversary
+    return adversary
 
 
 def checked_block(layout: Layout, first: int, count: int, block: LossBlock) -> LossBlock:

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.adversaries.adaptive import AdaptiveLosses, CheckedAdaptive, Pursuit
+from hedgerow.adversaries.hard import Betrayal, Cycle, Hidden
 from hedgerow.adversaries.loss_blocks import (
     CheckedBlocks,
     LossBlock,
@@ -35,6 +36,7 @@ from hedgerow.adversaries.loss_blocks import (
     unit_array,
 )
 from hedgerow.adversaries.random_walk import RandomWalk
+from hedgerow.adversaries.worldly import EarlyBird, Tempting
 from hedgerow.checks import FloatArray, did_you_mean, frozen, seed_number, shown, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
@@ -43,14 +45,19 @@ from hedgerow.registry import adversaries as kinds
 __all__ = [
     "IID",
     "AdaptiveLosses",
+    "Betrayal",
+    "Cycle",
     "Drifting",
+    "EarlyBird",
     "Fixed",
+    "Hidden",
     "LossBlock",
     "ObliviousLosses",
     "Pursuit",
     "RandomWalk",
     "Replay",
     "Switching",
+    "Tempting",
     "checked",
     "describe",
     "find",
@@ -71,6 +78,7 @@ class Fixed(ObliviousLosses):
     """
 
     kind: ClassVar[str] = "fixed"
+    stochastic: ClassVar[bool] = True
     loss: FloatArray
     """(num_rows,) losses in [0, 1], one for each pair of state and action, or a table (states, actions)."""
 
@@ -95,6 +103,7 @@ class IID(ObliviousLosses):
     """
 
     kind: ClassVar[str] = "iid"
+    stochastic: ClassVar[bool] = True
     seed: int = 0
     """Seed of the draws, a whole number of at least 0. Equal seeds give equal losses."""
     means: FloatArray | None = None

@@ -1,5 +1,6 @@
 """The three worlds on which DOPE was tried: a cycle, a media buffer and an inventory, unrolled over their steps.
 
+Source: A. Bura and others, *DOPE: Doubly Optimistic and Pessimistic Exploration for Safe Reinforcement Learning*, 2022.
 All start in state 0 and have one constraint whose costs are fixed numbers. Rewards r in [0, 1] become losses 1 - r, so
 that over H steps reward = H - loss. The baseline of each is the best policy under a smaller budget.
 
@@ -32,6 +33,7 @@ from hedgerow.importers.unroll import Support, unroll
 
 _BOTH_SUPPORTS: tuple[dict[str, str], ...] = ({}, {"support": "known"})
 
+SOURCE = "Bura et al. 2022"
 CYCLE_STATES, CYCLE_HORIZON = 3, 6
 BUFFER_LEVELS, BUFFER_HORIZON = 10, 10
 ARRIVAL_FAST, ARRIVAL_SLOW, DEPARTURE = 0.9, 0.1, 0.8
@@ -51,6 +53,7 @@ class _Budget(NamedTuple):
     "dope-factored",
     "three states in a cycle: moving on earns (s + 1) / 3 and costs 1, staying is free",
     frozen=_BOTH_SUPPORTS,
+    source=SOURCE,
     published={"unconstrained": 4.0, "optimum": 2.0, "baseline": 0.4},
 )
 def dope_factored(*, support: str = "full") -> Ingredients:
@@ -69,6 +72,7 @@ def dope_factored(*, support: str = "full") -> Ingredients:
     "dope-media",
     "a media buffer: an empty one is a loss, fast delivery is the cost",
     frozen=_BOTH_SUPPORTS,
+    source=SOURCE,
     published={"unconstrained": 5.393138, "optimum": 6.746704, "baseline": 8.983489},
 )
 def dope_media(*, support: str = "full") -> Ingredients:
@@ -90,6 +94,7 @@ def dope_media(*, support: str = "full") -> Ingredients:
     "dope-inventory",
     "a stock of at most five: orders and storage cost, sales earn",
     frozen=_BOTH_SUPPORTS,
+    source=SOURCE,
     published={"unconstrained": 7.0, "optimum": 6.665322, "baseline": 1.555711},
 )
 def dope_inventory(*, support: str = "full") -> Ingredients:

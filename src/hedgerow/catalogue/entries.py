@@ -3,11 +3,12 @@
 To add an entry, write a function with keyword defaults that returns `Ingredients`, decorate it, and list it in `WORLDS`
 of `hedgerow/registry/builtin.py`:
 
-    @entry("my-world", "one line that says what it is", frozen=({}, {"size": 20}))
+    @entry("my-world", "one line that says what it is", source="who defined it", frozen=({}, {"size": 20}))
     def my_world(*, size: int = 10, slip: float = 0.125) -> Ingredients: ...
 
-then run `python -m hedgerow.catalogue.freeze my-world`, which computes hash and golden values of the frozen parameter
-choices (`{}` means the defaults) and stores them in `frozen.json`. Annotations fix the types of parameters. Numbers of
+then run `python -m hedgerow.catalogue.freeze my-world`, which computes hash, sizes and golden values of the frozen
+parameter choices (`{}` means the defaults) and stores them in `frozen.json`: lists of worlds need not build any of
+them. `python tools/write_worlds.py` then renews docs/worlds.md. Annotations fix the types of parameters. Numbers of
 a frozen entry should come from exact IEEE arithmetic (+ - * / sqrt, integers over powers of two): exp, log and numpy's
 random distributions may differ in the last bit between machines and releases, which changes the hash.
 
@@ -36,6 +37,8 @@ Builder = Callable[..., Ingredients]
 _B = TypeVar("_B", bound=Builder)
 
 FROZEN_FILE = "frozen.json"
+ADVERSARIES = ("own", "switching", "cycle", "betrayal", "tempting")
+"""Make sense in most worlds; "own" repeats the world's own loss."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,11 @@ class Entry:
     frozen: tuple[Mapping[str, Any], ...]
     """The parameter choices (differences from the defaults) that have golden values."""
     published: Mapping[str, float] | None
-    """Numbers from the source for the default parameters, on the source's scale."""
+    """Numbers that others give for the default parameters, on the source's scale."""
+    source: str
+    """Who defined the world."""
+    adversaries: tuple[str, ...]
+    """The adversaries that make sense in it, by name."""
 
 
 class WorldDescription(NamedTuple):
@@ -69,12 +76,38 @@ class WorldDescription(NamedTuple):
     """The parameters by name, with their defaults."""
     frozen: tuple[Mapping[str, Any], ...]
     """The choices of parameters that have golden values, as differences from the defaults."""
+    source: str
+    """Who defined it."""
+    adversaries: tuple[str, ...]
+    """The adversaries that make sense in it, by name; "own" repeats the world's own loss."""
+
+
+class Facts(NamedTuple):
+    """What lists say about a world, so that they need not build it."""
+
+    steps: int
+    states: int
+    actions: int
+    rows: int
+    triples: int
+    constraints: int
+    baseline: str | None
+    """How the baseline is given: "policy", "budget" (the least loss at lower thresholds), or not at all."""
+    unit: str
+    offset: float
+    factor: float
+
+    @property
+    def scale(self) -> Scale:
+        return Scale(self.unit, self.offset, self.factor)
 
 
 class FrozenRecord(NamedTuple):
     """What `frozen.json` holds about one parameter choice."""
 
+    params: Mapping[str, Any]
     hash: str
+    facts: Facts
     golden: Golden
 
 
@@ -87,6 +120,8 @@ def entry(
     *,
     frozen: Sequence[Mapping[str, Any]] = ({},),
     published: Mapping[str, float] | None = None,
+    source: str = "",
+    adversaries: Sequence[str] = ADVERSARIES,
 ) -> Callable[[_B], _B]:
     """Describe a builder of a world that ships with hedgerow; yours use `hr.worlds.register`.
 
@@ -94,7 +129,9 @@ def entry(
         name: The name in the catalogue, which must be listed in `registry/builtin.py`.
         description: What it is, in one line.
         frozen: Choices of parameters, as differences from the defaults, whose golden values are stored.
-        published: Numbers of the source for the default parameters, by name, on its own scale.
+        published: Numbers of the source, or of somebody else, for the default parameters, by name, on its own scale.
+        source: Who defined the world, such as "Altman 1999"; "ours" if we did.
+        adversaries: The adversaries that make sense in it, by name.
 
     Returns:
         A decorator for a function with keyword arguments that returns `Ingredients`.
@@ -115,8 +152,9 @@ def entry(
 
     def keep(build: _B) -> _B:
         build.__doc__ = build.__doc__ or description
+        parameters = signature_of(build, name).parameters
         _entries[name] = Entry(
-            name, description, build, signature_of(build, name).parameters, tuple(frozen), published
+            name, description, build, parameters, tuple(frozen), published, source, tuple(adversaries)
         )  # fmt: skip
         return build
 
@@ -154,7 +192,7 @@ def describe(name: str) -> WorldDescription:
         name: Its name.
 
     Returns:
-        One line about it, and its parameters with their defaults.
+        One line about it, its parameters with their defaults, who defined it, and adversaries that make sense in it.
 
     Raises:
         InvalidInput: If there is no such world; the message names the nearest one.
@@ -166,7 +204,7 @@ def describe(name: str) -> WorldDescription:
     """
     found = find(name)
     defaults = {key: parameter.default for key, parameter in found.parameters.items()}
-    return WorldDescription(found.name, found.description, defaults, found.frozen)
+    return WorldDescription(found.name, found.description, defaults, found.frozen, found.source, found.adversaries)
 
 
 def make(name: str, **params: Any) -> World:
@@ -271,6 +309,32 @@ def frozen_records() -> dict[str, FrozenRecord]:
     """What `frozen.json` holds, by canonical key."""
     text = resources.files("hedgerow.catalogue").joinpath(FROZEN_FILE).read_text(encoding="utf-8")
     return {
-        key(item["name"], item["params"]): FrozenRecord(item["hash"], Golden(**item["golden"]))
+        key(item["name"], item["params"]): FrozenRecord(
+            item["params"], item["hash"], Facts(**item["facts"]), Golden(**item["golden"])
+        )
         for item in json.loads(text)["entries"]
     }
+
+
+def facts_of(world: World) -> Facts:
+    """What lists say about a world that has been built."""
+    layout, scale = world.cmdp.layout, world.scale
+    baseline = "policy" if world.baseline is not None else None if world.baseline_thresholds is None else "budget"
+    return Facts(
+        layout.steps,
+        layout.num_states,
+        layout.num_actions,
+        layout.num_rows,
+        layout.num_triples,
+        world.cmdp.num_constraints,
+        baseline,
+        scale.unit,
+        scale.offset,
+        scale.factor,
+    )
+
+
+def frozen_record(name: str, params: Mapping[str, Any] | None = None) -> FrozenRecord:
+    """What is stored about a frozen choice of parameters; nothing is built."""
+    found = find(name)
+    return frozen_records()[key(name, complete_params(found, params or {}))]

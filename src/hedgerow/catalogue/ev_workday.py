@@ -47,6 +47,8 @@ from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 
+SOURCE = "ours, from ACN-Data (Lee, Li, Low 2019)"
+REAL_DAYS = ("own", "ev-days", "switching", "cycle", "betrayal", "tempting")
 UNSERVED = "unserved"
 BASELINE_COST = 0.001
 """Learners are told this instead of 0: what a few thousand days would show"""
@@ -97,6 +99,8 @@ SITES = {
         {"prices": "dutch"},
         {"alpha": 0.2, "prices": "dutch"},
     ),
+    source=SOURCE,
+    adversaries=REAL_DAYS,
 )
 def ev_workday(*, alpha: float = 0.1, prices: str = "carbon") -> Ingredients:
     return _ingredients("ev-workday", alpha, prices)
@@ -106,6 +110,8 @@ def ev_workday(*, alpha: float = 0.1, prices: str = "carbon") -> Ingredients:
     "ev-workday-hard",
     "the same charger-days in four blocks, with need in units of 10 kWh: too much to learn in 19,370 episodes",
     frozen=({}, {"alpha": 0.2}),
+    source=SOURCE,
+    adversaries=REAL_DAYS,
 )
 def ev_workday_hard(*, alpha: float = 0.1) -> Ingredients:
     return _ingredients("ev-workday-hard", alpha, "carbon")

@@ -1,4 +1,4 @@
-"""Recompute `frozen.json`: content hashes and golden values of every frozen parameter choice. For developers.
+"""Recompute `frozen.json`: content hashes, sizes and golden values of every frozen parameter choice. For developers.
 
     python -m hedgerow.catalogue.freeze                 all entries
     python -m hedgerow.catalogue.freeze dope-media      these entries only; the others stay as they are
@@ -23,7 +23,7 @@ from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
 from hedgerow.planning.induction import backward_induction
 
-SCHEMA = 1
+SCHEMA = 2
 TOL_PUBLISHED = 1e-6
 """How far a computed value may be from a number of the source (which has six decimals)."""
 
@@ -61,7 +61,10 @@ def records(name: str) -> list[dict[str, Any]]:
         world = entries.build(name, params)
         golden = golden_values(world, None if params else found.published)
         values = {key: value for key, value in vars(golden).items() if value is not None}
-        result.append({"name": name, "params": dict(world.params), "hash": world.hash, "golden": values})
+        facts = entries.facts_of(world)._asdict()
+        result.append(
+            {"name": name, "params": dict(world.params), "hash": world.hash, "facts": facts, "golden": values}
+        )
     return result
 
 

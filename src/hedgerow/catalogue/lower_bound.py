@@ -18,23 +18,35 @@ import math
 import numpy as np
 
 from hedgerow.catalogue.entries import entry
-from hedgerow.catalogue.world import Golden, Ingredients, Scale
+from hedgerow.catalogue.world import Baseline, Golden, Ingredients, Scale
 from hedgerow.checks import real_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 
+SOURCE = "Stradi et al. 2025"
+ONE_STEP = ("own", "iid", "switching", "cycle", "betrayal", "hidden", "tempting")
 LOSS = (0.5, 1.0)
 THRESHOLD = 0.5
 
 
-@entry("lower-bound-1", "one step, two actions: the rewarding action costs eps too much (T sets eps)")
+@entry(
+    "lower-bound-1",
+    "one step, two actions: the rewarding action costs eps too much (T sets eps)",
+    source=SOURCE,
+    adversaries=ONE_STEP,
+)
 def lower_bound_1(*, episodes: int = 16_000, rho: float = 0.25) -> Ingredients:
     return _instance(0.5 + _gap("lower-bound-1", episodes, rho), rho)
 
 
-@entry("lower-bound-2", "one step, two actions: the rewarding action is exactly safe")
+@entry(
+    "lower-bound-2",
+    "one step, two actions: the rewarding action is exactly safe",
+    source=SOURCE,
+    adversaries=ONE_STEP,
+)
 def lower_bound_2(*, episodes: int = 16_000, rho: float = 0.25) -> Ingredients:
     _gap("lower-bound-2", episodes, rho)  # both worlds of the pair accept the same parameters
     return _instance(0.5, rho)
@@ -43,7 +55,7 @@ def lower_bound_2(*, episodes: int = 16_000, rho: float = 0.25) -> Ingredients:
 def closed_form(name: str, episodes: int, rho: float) -> Golden:
     """The values above, as losses."""
     q = rho / (_gap(name, episodes, rho) + rho) if name == "lower-bound-1" else 1.0
-    return Golden(optimum=1.0 - q / 2, unconstrained=0.5, margin=rho)
+    return Golden(optimum=1.0 - q / 2, unconstrained=0.5, margin=rho, baseline=1.0)
 
 
 def _gap(name: str, episodes: int, rho: float) -> float:
@@ -60,4 +72,5 @@ def _gap(name: str, episodes: int, rho: float) -> float:
 def _instance(cost_of_reward: float, rho: float) -> Ingredients:
     costs = BernoulliCosts(np.array([[cost_of_reward, 0.5 - rho]]))
     cmdp = CMDP(Layout((1, 1), 2), [1.0, 1.0], costs, [THRESHOLD], action_labels=("a_1", "a_2"))
-    return Ingredients(cmdp, np.array(LOSS), Scale("reward", offset=1.0, factor=-1.0))
+    safe = Baseline(np.array([0.0, 1.0]), np.array([0.5 - rho]))
+    return Ingredients(cmdp, np.array(LOSS), Scale("reward", offset=1.0, factor=-1.0), baseline=safe)

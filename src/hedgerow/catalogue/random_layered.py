@@ -50,6 +50,8 @@ FIVES, TENS = (1, *[5] * 9, 1), (1, *[10] * 9, 1)
 @entry(
     "random-layered",
     "random layered world with integer-built numbers; small losses have large costs (Slater margin >= 0.05)",
+    source="ours",
+    adversaries=("own", "iid", "switching", "random-walk", "cycle", "betrayal", "tempting"),
     frozen=(
         {},
         {"layers": (1, 3, 3, 1), "actions": 3, "constraints": 1},

@@ -18,6 +18,19 @@ from hedgerow.checks import FloatArray
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.view import View
 
+FREE = 1e-9
+"""A constraint whose price is at most this is called free, and its world a control."""
+
+
+def price_of(optimum: float, unconstrained: float) -> float:
+    """The price of the constraint; the rounding of two programs does not make it negative."""
+    return max(0.0, optimum - unconstrained)
+
+
+def is_free(price: float) -> bool:
+    """Whether a price of the constraint is 0, up to the rounding of the programs it comes from."""
+    return price <= FREE
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -26,8 +39,8 @@ class Scale:
     Examples:
         >>> import hedgerow as hr
         >>> reward = hr.catalogue.Scale("reward", offset=6.0, factor=-1.0)
-        >>> reward(4.0)
-        2.0
+        >>> reward(4.0), reward.distance(0.5)
+        (2.0, 0.5)
     """
 
     unit: str = "loss"
@@ -39,6 +52,10 @@ class Scale:
 
     def __call__(self, loss_value: float) -> float:
         return self.offset + self.factor * loss_value
+
+    def distance(self, loss_difference: float) -> float:
+        """Return the distance, in the source's unit, of two values whose losses differ by `loss_difference`."""
+        return abs(self.factor) * loss_difference
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,6 +112,8 @@ class Golden:
         >>> golden = hr.catalogue.make("lower-bound-2").golden
         >>> golden.optimum, golden.margin
         (0.5, 0.25)
+        >>> golden.price, golden.is_control  # the best policy is exactly safe
+        (0.0, True)
     """
 
     optimum: float
@@ -106,8 +125,18 @@ class Golden:
     baseline: float | None = None
     """The loss of the source's baseline policy, or the least one at its baseline thresholds; None if it has neither."""
     published: Mapping[str, float] | None = None
-    """Numbers that the source or a closed form gives, on the source's scale, by name: `optimum`, `unconstrained`,
-    `baseline`. None if there are none."""
+    """Numbers that the source, a closed form or another program gives, on the source's scale, by name: `optimum`,
+    `unconstrained`, `baseline`. None if there are none."""
+
+    @property
+    def price(self) -> float:
+        """The price of the constraint: the loss that it adds to the least one, per episode."""
+        return price_of(self.optimum, self.unconstrained)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the constraint costs nothing: a learner that is good without it is then safe as well."""
+        return is_free(self.price)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,6 +197,16 @@ class World:
     def source_value(self, loss_value: float) -> float:
         """Turn the loss `loss_value` of an episode into the source's own unit."""
         return self.scale(loss_value)
+
+    @property
+    def price(self) -> float | None:
+        """The price of the constraint, as loss per episode; None if these parameters have no golden values."""
+        return None if self.golden is None else self.golden.price
+
+    @property
+    def source_price(self) -> float | None:
+        """The price of the constraint in the source's unit, at least 0; None without golden values."""
+        return None if self.golden is None else self.scale.distance(self.golden.price)
 
 
 def content_hash(cmdp: CMDP, loss: FloatArray) -> str:

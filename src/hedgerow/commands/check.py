@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.commands import prospects
-from hedgerow.commands.terminal import FAILED, AsJson, number, parameters, print_json
+from hedgerow.commands.terminal import CONTROL, FAILED, AsJson, number, parameters, print_json
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.output import Screen, Table
 
@@ -213,12 +213,23 @@ def offline_summary(world: World, feasible: bool = True) -> dict[str, Any]:
     return {
         "unit": world.unit,
         "policies": policies,
+        "price": _price(world, policies),
         "multipliers": multipliers,
         "baselines": baseline_choices(world) if feasible else [],
         "golden": None
         if golden is None
         else {"optimum": golden.optimum, "unconstrained": golden.unconstrained, "rho": _finite(golden.margin)},
     }
+
+
+def _price(world: World, policies: dict[str, Any]) -> dict[str, Any] | None:
+    """The price of the constraint under the world's own loss; None if no policy is feasible."""
+    from hedgerow.catalogue.world import is_free, price_of
+
+    if "optimum" not in policies or not world.cmdp.num_constraints:
+        return None
+    price = price_of(policies["optimum"]["loss"], policies["without constraints"]["loss"])
+    return {"loss": price, "source_value": world.scale.distance(price), "control": is_free(price)}
 
 
 def _policy(world: World, policy: FloatArray, gap: float) -> dict[str, Any]:
@@ -285,6 +296,8 @@ def _print_offline(out: Screen, found: dict[str, Any]) -> None:
         violation = number(max(0.0, *over)) if over else "-"
         listed.add_row(name, number(policy["loss"]), *source, violation, f"{policy['gap']:.1e}")
     out.table(listed)
+    if summary["price"] is not None:
+        _print_price(out, summary["price"], summary["unit"])
     if summary["golden"] is not None and "optimum" in summary["policies"]:
         drift = abs(summary["policies"]["optimum"]["loss"] - summary["golden"]["optimum"])
         out.line(f"golden optimum {summary['golden']['optimum']:.6f}, difference {drift:.1e}")
@@ -292,6 +305,15 @@ def _print_offline(out: Screen, found: dict[str, Any]) -> None:
     out.line()
     if summary["baselines"]:
         prospects.print_baselines(out, summary["baselines"])
+
+
+def _print_price(out: Screen, price: dict[str, Any], unit: str) -> None:
+    if price["control"]:
+        out.line("price of the constraint: 0 under the world's own loss")
+        out.line(CONTROL)
+        return
+    own_unit = f" ({number(price['source_value'])} {unit})" if unit != "loss" else ""
+    out.line(f"price of the constraint: {number(price['loss'])} loss per episode{own_unit}")
 
 
 def _print_thresholds(out: Screen, found: dict[str, Any]) -> None:

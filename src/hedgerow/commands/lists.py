@@ -5,92 +5,147 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.commands.terminal import AsJson, number, parameters, print_json
+from hedgerow.commands.terminal import CONTROL, AsJson, number, parameters, print_json
 from hedgerow.errors import HedgerowError
 from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
-    from hedgerow.catalogue import World
     from hedgerow.registry import Registry
 
 
 def worlds(as_json: AsJson = False) -> None:
-    """List the worlds: the catalogue with sizes and golden values, then registered and installed ones."""
+    """List the worlds: the catalogue with sizes and golden values, then registered and installed ones.
+
+    The price is what the constraint costs: the least loss under it minus the least loss without it, per episode.
+    Where it is 0, the world is a control: every learner that is good without the constraint is safe there.
+    """
     from hedgerow import catalogue, registry
 
-    entries = [entry_summary(catalogue.make(name)) for name in catalogue.names()]
+    entries = [entry_summary(name) for name in catalogue.names()]
     others = summaries(registry.worlds, built_in=False)
     if as_json:
         print_json([*entries, *others])
         return
-    columns = ["name", "parameters", "L", "states", "actions", "triples", "m", "optimum", "unconstrained", "margin"]
+    sizes = {"L": "steps", "states": "states", "actions": "actions", "triples": "triples", "m": "constraints"}
+    columns = ["name", "source", *sizes, "optimum", "price", "margin", "baseline"]
     listed = Table("catalogue (values: expected loss per episode)", columns, num_text=2)
     for entry in entries:
-        sizes = [entry[key] for key in ("steps", "states", "actions", "triples", "constraints")]
-        golden = entry["golden"] or {}
-        values = [number(golden.get(key)) for key in ("optimum", "unconstrained", "slater_margin")]
-        listed.add_row(entry["name"], parameters(entry["parameters"]), *map(str, sizes), *values)
-    Screen().table(listed)
+        golden = entry["golden"]
+        price = "control" if golden["control"] else number(golden["price"])
+        values = number(golden["optimum"]), price, number(golden["slater_margin"]), number(golden["baseline"])
+        listed.add_row(entry["name"], entry["source"], *(str(entry[key]) for key in sizes.values()), *values)
+    meant = Table("what they are", ["name", "what it is", "parameters"], num_text=3)
+    for entry in entries:
+        meant.add_row(entry["name"], entry["description"], parameters(entry["parameters"]) or "-")
+    screen = Screen()
+    screen.table(listed)
+    screen.line("price: the loss that the constraint adds to the world's own, per episode")
+    screen.line(CONTROL)
+    screen.line("baseline: the loss of the world's own safe policy, or the least one at a smaller budget")
+    screen.line()
+    screen.table(meant)
     if others:
         _show("worlds of others", others)
 
 
-def entry_summary(world: World) -> dict[str, Any]:
-    """One line of the catalogue, as plain data."""
-    layout, golden = world.cmdp.layout, world.golden
+def entry_summary(name: str) -> dict[str, Any]:
+    """One line of the catalogue, as plain data, from what is stored about the world: none is built."""
+    from hedgerow import catalogue
+    from hedgerow.catalogue.entries import frozen_record
+
+    told, record = catalogue.describe(name), frozen_record(name)
+    facts, golden = record.facts, record.golden
     return {
-        "name": world.name,
+        "name": name,
         "way": "built-in",
-        "description": world.description,
-        "parameters": dict(world.params),
-        "steps": layout.steps,
-        "states": layout.num_states,
-        "actions": layout.num_actions,
-        "rows": layout.num_rows,
-        "triples": layout.num_triples,
-        "constraints": world.cmdp.num_constraints,
-        "hash": world.hash,
-        "golden": None
-        if golden is None
-        else {
+        "description": told.description,
+        "source": told.source,
+        "adversaries": list(told.adversaries),
+        "parameters": dict(told.parameters),
+        "steps": facts.steps,
+        "states": facts.states,
+        "actions": facts.actions,
+        "rows": facts.rows,
+        "triples": facts.triples,
+        "constraints": facts.constraints,
+        "baseline": facts.baseline,
+        "hash": record.hash,
+        "golden": {
             "optimum": golden.optimum,
             "unconstrained": golden.unconstrained,
+            "price": golden.price,
+            "control": golden.is_control,
             "slater_margin": golden.margin if math.isfinite(golden.margin) else None,
+            "baseline": golden.baseline,
+        },
+        "in_source_unit": {
+            "unit": facts.unit,
+            "optimum": facts.scale(golden.optimum),
+            "unconstrained": facts.scale(golden.unconstrained),
+            "price": facts.scale.distance(golden.price),
         },
     }
 
 
 def learners(as_json: AsJson = False) -> None:
-    """List the learners: what they do, whether they need a baseline, their parameters, switches and presets."""
+    """List the learners: what they do, what they are told, their source, their parameters, switches and presets."""
     from hedgerow import registry
-    from hedgerow.experiments.parts import has_presets, needs_baseline
     from hedgerow.learners.mirror.settings import PRESETS
 
-    entries = summaries(registry.learners)
-    for entry in entries:
-        if "error" in entry:
-            continue
-        target = registry.learners.find(entry["name"])
-        entry["needs_baseline"] = needs_baseline(target)
-        entry["presets"] = list(PRESETS) if has_presets(target) else []
-        entry["switches"] = sorted(target.switches) if has_presets(target) else []
+    entries = [_learner_entry(entry) for entry in summaries(registry.learners)]
     if as_json:
         print_json(entries)
         return
-    columns = ["name", "way", "what it is", "baseline", "switches, parameters"]
+    columns = ["name", "what it is", "told", "source", "switches, parameters"]
     listed = Table(f"learners (presets: {', '.join(PRESETS)})", columns, num_text=5)
     for entry in entries:
-        needed = "needed" if entry.get("needs_baseline") else "-"
+        source = entry.get("source") or ("" if entry["way"] == "built-in" else entry["way"])
         choices = ", ".join(entry.get("switches") or entry["parameters"])
-        listed.add_row(entry["name"], entry["way"], _words(entry), needed, choices)
+        listed.add_row(entry["name"], _words(entry), entry.get("told", ""), source, choices)
     Screen().table(listed)
+
+
+def _learner_entry(entry: dict[str, Any]) -> dict[str, Any]:
+    """A line of the list with what only learners have."""
+    from hedgerow import registry
+    from hedgerow.experiments.parts import SUPPLIED, has_presets, needs_baseline
+    from hedgerow.learners.mirror.settings import PRESETS
+    from hedgerow.learners.told import told_in_words
+
+    if "error" in entry:
+        return entry
+    target = registry.learners.find(entry["name"])
+    own = [text for text in entry["parameters"] if text.partition(":")[0].partition(" ")[0] not in SUPPLIED]
+    return entry | {
+        "parameters": own,
+        "told": told_in_words(target),
+        "source": getattr(target, "source", ""),
+        "recalled": getattr(target, "recalled", ""),
+        "needs_baseline": needs_baseline(target),
+        "presets": list(PRESETS) if has_presets(target) else [],
+        "switches": sorted(target.switches) if has_presets(target) else [],
+    }
 
 
 def adversaries(as_json: AsJson = False) -> None:
     """List the adversaries with their parameters. "own", not listed, repeats the world's own loss."""
     from hedgerow import registry
+    from hedgerow.adversaries.loss_blocks import is_stochastic
+    from hedgerow.experiments.parts import filled_in
 
-    _list("adversaries", summaries(registry.adversaries), as_json)
+    entries = summaries(registry.adversaries)
+    for entry in entries:
+        if "error" not in entry:
+            found = registry.adversaries.look_up(entry["name"])
+            entry["filled_in"], entry["stochastic"] = list(filled_in(found)), is_stochastic(found.target)
+    if as_json:
+        print_json(entries)
+        return
+    for entry in entries:  # what an experiment fills in need not be given
+        entry["parameters"] = [
+            text for text in entry["parameters"] if text.partition(":")[0] not in entry.get("filled_in", ())
+        ]
+    _show("adversaries", entries)
 
 
 def costs(as_json: AsJson = False) -> None:

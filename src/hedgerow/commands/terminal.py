@@ -11,6 +11,9 @@ import typer
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 """Exit codes besides 0: some cells failed; the request cannot be met; Ctrl-C."""
 
+CONTROL = "control: the constraint costs nothing here, and every learner that is good without it is safe"
+"""What people are told about a world whose constraint has the price 0."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors (and JSON, if asked for).")]
 

@@ -153,7 +153,8 @@ def check_learner(
 
     Args:
         factory: Its class, or a function (view, episodes, delta, seed=0) that makes one. A required parameter
-            `baseline` gets the safest policy of each world.
+            `baseline` gets the safest policy of each world, `slater` the margin of that policy (infinite without
+            constraints), `world` the CMDP itself, and `losses` an adversary whose losses are 1/2.
         episodes: How many episodes to play on each world, at least 2.
         delta: The failure probability that the learner is built with, in (0, 1).
         seed: Seed of the learner and of the worlds.

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from hedgerow.adversaries.losses import Fixed
 from hedgerow.contract.worlds import SmallWorld
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners.protocol import Plan, feedback_of
@@ -118,8 +119,8 @@ class Trial:
 
 
 def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, options: Mapping[str, Any]) -> Any:
-    """factory(view, episodes, delta, seed=seed): without delta or a seed if it takes none, with a baseline if it needs
-    one.
+    """factory(view, episodes, delta, seed=seed): without delta or a seed if it takes none; with a baseline, the largest
+    margin, the world or losses if it needs them.
     """
     try:
         known: Mapping[str, inspect.Parameter] = inspect.signature(factory).parameters
@@ -127,11 +128,18 @@ def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, 
         known = {}
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     extra: dict[str, Any] = {"seed": seed} if "seed" in known or (open_ended and "seed" not in options) else {}
-    if "baseline" in known and known["baseline"].default is inspect.Parameter.empty and "baseline" not in options:
+    needed = {name for name, parameter in known.items() if parameter.default is parameter.empty} - set(options)
+    if "baseline" in needed:
         safest = offline.slater(cmdp)
         extra |= {"baseline": safest.policy, "baseline_costs": safest.costs} if "baseline_costs" in known else {
             "baseline": safest
         }  # fmt: skip
+    if "slater" in needed:
+        extra["slater"] = offline.slater(cmdp).margin
+    if "world" in needed:
+        extra["world"] = cmdp
+    if "losses" in needed:  # not those of the episodes: a learner that is told wrong losses must still play
+        extra["losses"] = Fixed(np.full(cmdp.layout.num_rows, 0.5))
     surety = () if "episodes" in known and "delta" not in known and not open_ended else (delta,)
     try:
         return factory(cmdp.view(), episodes, *surety, **extra, **options)

@@ -31,9 +31,9 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.boxes import Boxes
-from hedgerow.estimates.positions import triples_of
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
+from hedgerow.model.positions import triples_of
 
 NUM_SLOTS = 8
 """Generations that are kept. The oldest has seen 94 to 96 % of all own episodes, and was never the best: an older one

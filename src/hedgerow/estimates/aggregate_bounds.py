@@ -29,9 +29,9 @@ from hedgerow.estimates.aggregate_radius import aggregate_radius, log_term_of
 from hedgerow.estimates.boxes import Boxes
 from hedgerow.estimates.columns import Columns
 from hedgerow.estimates.joint_cost import joint_cost_of_columns
-from hedgerow.estimates.positions import triples_of
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
+from hedgerow.model.positions import triples_of
 
 
 class AggregateScratch(Bundle):

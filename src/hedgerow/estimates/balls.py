@@ -16,9 +16,9 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.ball import ball_radius, ball_value
 from hedgerow.estimates.columns import Columns, sort_above, step_back
 from hedgerow.estimates.counts import Counts
-from hedgerow.estimates.positions import ONE, states_of
 from hedgerow.estimates.unknowns import Laws, Unknowns
 from hedgerow.model.index import Index
+from hedgerow.model.positions import ONE, states_of
 
 ACCURACY = 1e-5
 """Error of the largest p.V as a part of the span of V: never too small a maximum, and far below any radius"""

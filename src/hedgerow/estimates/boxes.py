@@ -1,7 +1,7 @@
 """Intervals that hold the truth on the clean event (paper, section 3): boxes of transitions, bounds of mean costs.
 
     P_hat = M / max(1, N),   lo = max(0, P_hat - epsilon),   hi = min(1, P_hat + epsilon)
-    g_hat = S / max(1, N),   LCB = g_hat - xi,   UCB = g_hat + xi            (clipped to [0, 1] on request)
+    g_hat = S / max(1, K),   LCB = g_hat - xi,   UCB = g_hat + xi            (clipped to [0, 1] on request)
 
 The confidence set of a row is { p : lo <= p <= hi, sum p = 1 }. Its p(y) is 1 minus the others, each of which is at
 least its lo and at most its hi. Therefore
@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.counts import Counts
-from hedgerow.estimates.positions import triples_of
-from hedgerow.estimates.radii import KT, RadiusRule, cost_radius, epsilon, scaled_bounds, transition_terms
+from hedgerow.estimates.counts import Counts, effective_number
+from hedgerow.estimates.radii import KT, RadiusRule, epsilon, scaled_bounds, transition_terms, weighted_cost_radius
 from hedgerow.estimates.unknowns import Laws, Unknowns
 from hedgerow.model.index import Index
+from hedgerow.model.positions import triples_of
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 GROWTH = 50
@@ -146,7 +146,8 @@ def refresh_costs(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> No
         if num > 0:  # else they stay what they were at the start
             _refresh_cost_intervals(counts, rule, place, boxes)
     else:
-        radius, known = cost_radius(rule.radii, num), counts.cost_sums.shape[1] > 0
+        radius = weighted_cost_radius(rule.radii, num, effective_number(num, laws.forget))
+        known = counts.cost_sums.shape[1] > 0
         for i in range(counts.cost_sums.shape[1]):
             if rule.unknown_costs[place, i]:
                 known = False

@@ -19,8 +19,8 @@ import numpy as np
 
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.columns import Columns
-from hedgerow.estimates.sorting import first_gap, sort_by_key
 from hedgerow.model.index import Index
+from hedgerow.model.sorting import first_gap, sort_by_key
 
 
 @kernel

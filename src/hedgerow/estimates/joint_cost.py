@@ -13,8 +13,8 @@ from __future__ import annotations
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.columns import Columns, sort_above, step_back
-from hedgerow.estimates.positions import ONE, states_of
 from hedgerow.model.index import Index
+from hedgerow.model.positions import ONE, states_of
 
 
 @kernel

@@ -15,9 +15,16 @@ N is the number of visits of the row, n- = max(1, N - 1), T the number of episod
 
     efroni   xi = min(1, sqrt(2 ln(6 S |A| L T m/delta) / max(1, N)))                              Efroni, Mannor,
              epsilon = 2 sqrt(P_hat (1 - P_hat) iota / N) + 14 iota / (3 N),                       Pirotta 2020
-             iota = ln(6 S |A| L T/delta), S the size of the largest layer
+             iota = ln(6 S |A| L T/delta), S the size of the largest layer                         (xi as recalled)
+
+    All but `kt` also serve weighted means with weights that depend on N alone (`counts.py`): by Hoeffding (1963,
+    Theorem 2), sum w_j (g_j - g) exceeds x with probability at most exp(-2 x^2 / sum w^2), so that 1 / sum w^2 takes
+    the place of N in xi, but not in the union over N.
 
     kt       not a radius but an interval, from a mixture of likelihood ratios: `kt.py`; no horizon either
+
+`efroni` is never narrower than `tight`, so what holds for `tight` holds for it. For xi: n_pair <= S |A| L. For epsilon:
+n <= S^2 |A| L, so iota' < 2 iota - 3; where epsilon < 1, N > 14 iota/3, hence iota'/(N - 1) <= 2 iota/N in both terms.
 
 The paper takes a union bound over the episodes *and* the values of N and rounds up. The bounds depend on N alone, so a
 union over N = 1..T, or over all N with weights 1/(N(N+1)), is enough. The budgets are the paper's: delta_G = delta and
@@ -34,7 +41,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log, log1p, sqrt
 
-from hedgerow.checks import positive_share, whole_number
+from hedgerow.checks import positive_share, shown, whole_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
@@ -68,8 +75,8 @@ class Radii:
     confidence_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InvalidInput(f"the radii are {self.kind!r}; choose one of {', '.join(KINDS)}")
+        if self.kind not in tuple(KINDS):  # a list cannot be looked up in a mapping
+            raise InvalidInput(f"the radii are {shown(self.kind)}; choose one of {', '.join(KINDS)}")
         scale = positive_share("the confidence scale", self.confidence_scale, below_one=False)
         object.__setattr__(self, "confidence_scale", scale)
 
@@ -121,17 +128,23 @@ class Radii:
 @kernel
 def cost_radius(rule: RadiusRule, num_visits: int) -> float:
     """xi of a row with N visits; 1 while N = 0, whatever the scale. For `kt` the largest, at a mean of 1/2."""
-    if num_visits < 1:
-        return 1.0
-    if rule.kind == KT:
+    if num_visits >= 1 and rule.kind == KT:
         lower, upper = scaled_bounds(rule, num_visits, 0.5 * num_visits, rule.cost_log)
         return 0.5 * (upper - lower)
+    return weighted_cost_radius(rule, num_visits, float(num_visits))
+
+
+@kernel
+def weighted_cost_radius(rule: RadiusRule, num_visits: int, effective: float) -> float:
+    """xi of a weighted mean of N costs with 1 / sum w^2 = `effective`; not for `kt`."""
+    if num_visits < 1:
+        return 1.0
     if rule.kind == PAPER:
-        xi = sqrt(4.0 * rule.cost_log / num_visits)
+        xi = sqrt(4.0 * rule.cost_log / effective)
     elif rule.kind == EFRONI:
-        xi = sqrt(2.0 * rule.cost_log / num_visits)
+        xi = sqrt(2.0 * rule.cost_log / effective)
     else:
-        xi = sqrt((rule.cost_log + _log_of_union(rule, num_visits)) / (2.0 * num_visits))
+        xi = sqrt((rule.cost_log + _log_of_union(rule, num_visits)) / (2.0 * effective))
     return min(1.0, rule.scale * xi)
 
 

@@ -46,7 +46,9 @@ def run_cell(
     begun = time.perf_counter()
     seeds = seeds_of(spec)
     cmdp, own_loss = parts.build_world(spec["world"], folder or Path())
-    adversary = parts.build_adversary(spec["adversary"], seeds.adversary, own_loss, folder)
+    adversary = parts.build_adversary(
+        spec["adversary"], seeds.adversary, own_loss, folder, cmdp=cmdp, episodes=spec["episodes"]
+    )
     learner = parts.build_learner(
         spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder, spec["world"], adversary
     )

@@ -8,12 +8,14 @@ delta, of which 4 delta belong to the transitions, if these are not known.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hedgerow.errors import InvalidInput
 
 TRANSITION_SHARE = 4
 """Of the delta in each promise that belong to the confidence sets of the transitions."""
+INDEPENDENT_LOSSES = "independent losses"
+"""What a promise assumes that is void against an adversary."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,6 +40,8 @@ class Promise:
     """The theorem or lemma that proves it."""
     void_because: str = ""
     """Why it does not hold under the present switches; the empty string if it holds."""
+    assumes: str = ""
+    """What it needs of the run, such as "independent losses"; the empty string if nothing."""
 
     @property
     def holds(self) -> bool:
@@ -55,7 +59,8 @@ class Promise:
         return brief.line("Promise", brief.quoted(self.name), f"probability >= {self.probability:.4g}", self.status)
 
     def __str__(self) -> str:
-        return f"{self.name} (probability >= {self.probability:.4g}, {self.source}): {self.statement} [{self.status}]"
+        terms = f"probability >= {self.probability:.4g}, {self.source}{self.assumes and f'; assumes {self.assumes}'}"
+        return f"{self.name} ({terms}): {self.statement} [{self.status}]"
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,6 +85,27 @@ class Ledger:
     """The promises."""
     rests_on: tuple[str, ...] = ()
     """What the learner was told and takes as true. Where it is false nothing is promised, and no error will say so."""
+
+    def in_run(self, stochastic: bool, adversary: str) -> Ledger:
+        """Return the ledger as it stands in a run: an adversary voids what assumes independent losses.
+
+        Args:
+            stochastic: Whether the losses of the run are independent draws of one law.
+            adversary: Who chose the losses, for the reason.
+
+        Returns:
+            The same promises; some of them may be void.
+
+        Examples:
+            >>> from hedgerow.learners.ledger import INDEPENDENT_LOSSES, Ledger, Promise
+            >>> regret = Promise("regret", "R_T = O(sqrt(T))", 0.95, "a theorem", assumes=INDEPENDENT_LOSSES)
+            >>> Ledger("mine", (regret,)).in_run(False, "cycle")["regret"].status
+            'void: the losses of this run are adversarial (cycle)'
+        """
+        if stochastic:
+            return self
+        reason = f"the losses of this run are adversarial ({adversary})"
+        return replace(self, promises=tuple(_without_independence(promise, reason) for promise in self.promises))
 
     def __getitem__(self, name: str) -> Promise:
         for promise in self.promises:
@@ -114,6 +140,12 @@ class Ledger:
     def __str__(self) -> str:
         told = [f"  rests on: {statement}" for statement in self.rests_on]
         return "\n".join([self.learner, *(f"  {promise}" for promise in self.promises), *told])
+
+
+def _without_independence(promise: Promise, reason: str) -> Promise:
+    if promise.assumes != INDEPENDENT_LOSSES:
+        return promise
+    return replace(promise, void_because=first_reason(promise.void_because, reason))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ def ledger_html(ledger: Ledger) -> str:
 
     def row(promise: Promise) -> list[str | Cell]:
         status = verdict(promise.holds, "holds", promise.status)
-        return [name(promise.name), promise.statement, status, promise.source, f"≥ {promise.probability:.4g}"]
+        statement = f"{promise.statement}{promise.assumes and f' (assumes {promise.assumes})'}"
+        return [name(promise.name), statement, status, promise.source, f"≥ {promise.probability:.4g}"]
 
     head = ["promise", "what", "status", "by", "probability"]
     promises = table(head, map(row, ledger), num_text=4, total=len(ledger))

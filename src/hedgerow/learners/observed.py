@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import brief
 from hedgerow.checks import FloatArray, IntArray, frozen, kind_of, num_episodes, positive_share
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.boxes import make_box_rule, make_boxes, refresh_all, refresh_rows
-from hedgerow.estimates.counts import make_counts, record, record_costs
+from hedgerow.estimates.boxes import BoxRule, make_box_rule, make_boxes, refresh_all, refresh_rows
+from hedgerow.estimates.counts import Counts, make_counts, record, record_costs
 from hedgerow.estimates.frames import Estimates
 from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii, transition_radius
 from hedgerow.estimates.unknowns import make_unknowns
@@ -34,7 +34,7 @@ class Observed:
         view: What is known of the world.
         episodes: The number of episodes that the bounds must hold for, or None.
         delta: How unsure the bounds may be, in (0, 1).
-        radii: "tight", "paper", "anytime" or "kt".
+        radii: "tight", "paper", "efroni", "anytime" or "kt".
         confidence_scale: Factor on all radii, in (0, 1].
         transitions: (num_triples,) probabilities of next states, if they are known.
 
@@ -112,6 +112,24 @@ class Observed:
             return False
         self._visits_then = visits.copy()
         return True
+
+    @property
+    def counts(self) -> Counts:
+        """The counts as kernels take them; the last column of sums is the loss."""
+        return self._counts
+
+    @property
+    def box_rule(self) -> BoxRule:
+        """How bounds follow from counts, as kernels take it."""
+        return self._rule
+
+    def counted(self, episodes: int) -> None:
+        """Note that compiled code has brought counts and bounds up to date.
+
+        Args:
+            episodes: The number of episodes that they hold now.
+        """
+        self._added = episodes
 
     @property
     def num_episodes(self) -> int:

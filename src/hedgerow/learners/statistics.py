@@ -31,15 +31,8 @@ from hedgerow.errors import InfeasibleError, InvalidInput
 from hedgerow.estimates.columns import Columns, load_columns, make_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.learners.observed import Observed
-from hedgerow.model.occupancy import policy_of_masses
 from hedgerow.model.policy import Mixture, Policy
-from hedgerow.planning.box_programs import (
-    BoxSolution,
-    box_program,
-    least_loss_in_boxes,
-    least_violation_in_boxes,
-)
-from hedgerow.planning.linear_programs import NoSolution
+from hedgerow.planning.box_plans import BoxPlan, BoxPlanner
 
 ROOM = 2e-9
 """Added to thresholds that are raised: at the least violation itself, rounding may leave no solution."""
@@ -89,7 +82,9 @@ class Statistics(Observed):
         view: What is known of the world: `world.view()`.
         episodes: The number of episodes that the bounds must hold for; None only for radii="anytime" and "kt".
         delta: How unsure the bounds may be, in (0, 1).
-        radii: "tight", "paper", "anytime" or "kt"; the last two need no number of episodes.
+        radii: "tight" (Hoeffding and empirical Bernstein), "paper" (as printed by Stradi et al.), "efroni" (as printed
+            by Efroni et al. 2020; never narrower than "tight"), "anytime" or "kt"; the last two need no number of
+            episodes, and "kt" is the narrowest where means are small.
         confidence_scale: Factor on all radii, in (0, 1]. Below 1 nothing is promised.
         transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
 
@@ -108,6 +103,7 @@ class Statistics(Observed):
     planned: Planned | None = None
     """What the last plan was computed to do; None before the first one."""
     _columns: Columns | None = None
+    _planner: BoxPlanner | None = None
 
     def optimistic_plan(self) -> Policy:
         """Compute the policy of least loss that may be feasible, with optimistic bounds (OptCMDP).
@@ -117,16 +113,13 @@ class Statistics(Observed):
         of the world. Where there is none, all thresholds are raised by the least number that lets one in:
         `planned.raised`.
         """
-        program, costs = box_program(self.layout, self.boxes.lower, self.boxes.upper), self.cost_lower
-        alpha, raised = self.view.thresholds, 0.0
-        answer = least_loss_in_boxes(program, self.loss_lower, costs, alpha)
-        if isinstance(answer, NoSolution):
-            nearest = least_violation_in_boxes(program, costs, alpha)
-            raised = nearest.value + ROOM
-            answer = least_loss_in_boxes(program, self.loss_lower, costs, alpha + raised)
-            if isinstance(answer, NoSolution):  # by rounding: the least violating occupancy meets them
-                answer = nearest
-        return self._plan(answer, costs, raised)
+        raised = 0.0
+        answer = self._least_loss(self.cost_lower, raised)
+        if not answer.feasible:
+            raised = answer.violation + ROOM
+            again = self._least_loss(self.cost_lower, raised)
+            answer = again if again.feasible else answer  # else by rounding: what misses them least meets them
+        return self._plan(answer, self.cost_lower, raised)
 
     def pessimistic_plan(self) -> Policy:
         """Compute a policy that keeps the thresholds for all transitions and costs within their bounds.
@@ -139,10 +132,10 @@ class Statistics(Observed):
             InfeasibleError: If no policy is known to be safe yet; the message says by how much the thresholds are
                 missed.
         """
-        program, costs = box_program(self.layout, self.boxes.lower, self.boxes.upper), self._pessimistic_costs()
-        answer = least_loss_in_boxes(program, self.loss_lower, costs, self.view.thresholds)
-        if isinstance(answer, NoSolution):
-            raise self._infeasible(least_violation_in_boxes(program, costs, self.view.thresholds))
+        costs = self._pessimistic_costs()
+        answer = self._least_loss(costs, 0.0)
+        if not answer.feasible:
+            raise self._infeasible(answer)
         return self._plan(answer, costs, 0.0)
 
     def robust_cost(self, policy: Policy | ArrayLike) -> FloatArray:
@@ -183,18 +176,25 @@ class Statistics(Observed):
         costs: FloatArray = self.boxes.cost_upper[:, :-1] + extra[:, None]
         return costs
 
-    def _plan(self, answer: BoxSolution, costs: FloatArray, raised: float) -> Policy:
-        policy = Policy.trusted(self.layout, policy_of_masses(self.layout, answer.w))
-        self.planned = Planned(policy, float(self.loss_lower @ answer.w), frozen(answer.w @ costs), raised)
+    def _least_loss(self, costs: FloatArray, raised: float) -> BoxPlan:
+        """The least LCB of the loss in the boxes, with `costs` (num_rows, m) within the raised thresholds."""
+        if self._planner is None:
+            self._planner = BoxPlanner(self.layout, self.view.num_constraints)
+        lower, upper, thresholds = self.boxes.lower, self.boxes.upper, self.view.thresholds + raised
+        return self._planner.plan(lower, upper, self.loss_lower, costs, thresholds)
+
+    def _plan(self, answer: BoxPlan, costs: FloatArray, raised: float) -> Policy:
+        policy = Policy.trusted(self.layout, answer.policy)
+        self.planned = Planned(policy, answer.value, frozen(answer.masses @ costs), raised)
         return policy
 
-    def _infeasible(self, nearest: BoxSolution) -> InfeasibleError:
+    def _infeasible(self, nearest: BoxPlan) -> InfeasibleError:
         names = [self.view.constraint_names[i] for i in np.flatnonzero(nearest.multipliers > TOL_MULTIPLIER)]
         return InfeasibleError(
             f"no policy is known to be safe after {self._added} episodes: the bounds miss the thresholds by "
-            f"{nearest.value:.6g} ({', '.join(map(repr, names))}); play a policy that is known to be safe and try "
+            f"{nearest.violation:.6g} ({', '.join(map(repr, names))}); play a policy that is known to be safe and try "
             "again when more has been seen",
-            least_violation=nearest.value,
+            least_violation=nearest.violation,
             constraints=names,
             multipliers=nearest.multipliers.tolist(),
         )

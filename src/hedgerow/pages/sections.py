@@ -230,7 +230,9 @@ def _promises(members: Sequence[Group]) -> list[list[str]]:
             where = f" <small>({'; '.join(places)})</small>" if len(variants) > 1 or seed else ""
             status = _status(promise["void_because"])
             sure = f"≥ {number(promise['probability'])}"
-            rows.append([text(name), text(promise["statement"]) + where, sure, text(promise["source"]), status])
+            assumed = f" (assumes {promise['assumes']})" if promise.get("assumes") else ""
+            what = text(promise["statement"] + assumed) + where
+            rows.append([text(name), what, sure, text(promise["source"]), status])
     return rows
 
 

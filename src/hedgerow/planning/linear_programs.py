@@ -4,7 +4,7 @@
     largest_margin   max s           with  E y = e_0,  C y + s <= alpha,  y >= 0, s free
 
 Over rows, y = w is an occupancy, E the flow matrix and C = bar G. Over finitely many policies, y are the weights of a
-mixture, E is a row of ones and C holds the costs of the policies; `column_generation` uses that.
+mixture, E is a row of ones and C holds the costs of the policies.
 
     >>> least_loss(np.ones((1, 2)), np.array([0.0, 1.0]), np.array([[0.75, 0.25]]), np.array([0.5])).y.tolist()
     [0.5, 0.5]
@@ -30,7 +30,7 @@ Matrix: TypeAlias = "sp.csr_array | NDArray[np.float64]"
 
 
 class Suggestion(NamedTuple):
-    """What HiGHS suggests: y >= 0, multipliers theta (m,) >= 0 of the cost constraints, and its objective value."""
+    """What a solver suggests: y >= 0, multipliers theta (m,) >= 0 of the cost constraints, and its objective value."""
 
     y: FloatArray
     theta: FloatArray
@@ -38,7 +38,7 @@ class Suggestion(NamedTuple):
 
 
 class NoSolution(NamedTuple):
-    """HiGHS found none, most often because there is none; its own words."""
+    """None was found, most often because there is none; the words of the solver."""
 
     message: str
 

@@ -5,8 +5,9 @@
     strictly_feasible   min  loss^T w                                          with  G w <= alpha - margin
 
 where w(x, a) is over rows and has one flow equality per decision state, sum_a w(x, a) - sum_{z,b} P(x|z, b) w(z, b) =
-1{x = x_0}. HiGHS solves the linear programs, but no number is taken from it on trust. Its w only serves to read off a
-policy, whose value and costs come from an exact forward pass; its multipliers theta >= 0 only form the Lagrangian bound
+1{x = x_0}. HiGHS solves the linear programs, in large worlds compiled sweeps do, but no number is taken on trust. Their
+w only serves to read off a policy, whose value and costs come from an exact forward pass; their multipliers theta >= 0
+only form the Lagrangian bound
 
     min_w (loss + theta^T G) w - theta^T alpha  <=  optimum,
 
@@ -26,7 +27,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,13 +39,15 @@ from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model.cmdp import CMDP, cmdp_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_loss, occupancy, policy_of_masses, row_occupancy, uniform_policy
-from hedgerow.planning.column_generation import largest_margin_by_columns, least_loss_by_columns
 from hedgerow.planning.induction import backward_induction
 from hedgerow.planning.linear_programs import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
 from hedgerow.planning.policy_simplex import PolicySimplex
 
-MANY_ROWS = 5_000
-"""Above this, policies are collected one by one (`column_generation`): the program over rows takes too long."""
+if TYPE_CHECKING:
+    from hedgerow.planning.known_plans import KnownPlanner
+
+MANY_ROWS = 2_000
+"""Above this, compiled sweeps solve the programs (`known_plans`): HiGHS takes longer than to load compiled code."""
 TOL_CERTIFICATE = 1e-8
 """A result is withheld if its gap or cost residual exceeds this times 1 + L."""
 TOL_FEASIBLE = 1e-9
@@ -216,17 +219,20 @@ class Optima:
 
     def __init__(self, world: CMDP | Any) -> None:
         cmdp = self._cmdp = cmdp_of(world)
-        self._simplex: PolicySimplex | None = None
+        self._search: PolicySimplex | KnownPlanner | None = None
+        if cmdp.layout.num_rows > MANY_ROWS:
+            self._search = _compiled_planner(cmdp)
+            return
         with contextlib.suppress(CertificateError):  # the optima may have their proofs all the same
             safest = slater(cmdp)
             if safest.margin > TOL_FEASIBLE:
-                self._simplex = PolicySimplex(cmdp, row_occupancy(cmdp.layout, safest.occupancy))
+                self._search = PolicySimplex(cmdp, row_occupancy(cmdp.layout, safest.occupancy))
 
     def optimum(self, loss: ArrayLike) -> OfflineSolution:
         """Find the least `loss` (num_rows,), like `hr.offline.optimum`."""
         checked = checked_loss(self._cmdp.layout, loss)
-        answer = self._simplex.least_loss(checked) if self._simplex else None
-        if answer is not None:
+        answer = self._search.least_loss(checked) if self._search else None
+        if isinstance(answer, Suggestion):
             with contextlib.suppress(CertificateError):
                 return _certified(self._cmdp, checked, answer, self._cmdp.thresholds)
         return optimum(self._cmdp, checked)
@@ -284,7 +290,7 @@ def _least_loss(cmdp: CMDP, loss: FloatArray, margin: float) -> OfflineSolution:
         relaxation = _needed_relaxation(cmdp, margin)
         answer = _suggest_loss(cmdp, loss, alpha + relaxation)
         if isinstance(answer, NoSolution):
-            raise CertificateError(f"HiGHS could not solve this feasible linear program: {answer.message}")
+            raise CertificateError(f"this feasible linear program could not be solved: {answer.message}")
     return _certified(cmdp, loss, answer, alpha, relaxation)
 
 
@@ -346,14 +352,20 @@ def _check(what: str, layout: Layout, *, gap: float, residual: float, scale: flo
 
 def _suggest_margin(cmdp: CMDP) -> Suggestion:
     if cmdp.layout.num_rows > MANY_ROWS:
-        return largest_margin_by_columns(cmdp)
+        return _compiled_planner(cmdp).largest_margin()
     return largest_margin(flow_matrix(cmdp), cmdp.mean_costs, cmdp.thresholds)
 
 
 def _suggest_loss(cmdp: CMDP, loss: FloatArray, alpha: FloatArray) -> Suggestion | NoSolution:
     if cmdp.layout.num_rows > MANY_ROWS:
-        return least_loss_by_columns(cmdp, loss, alpha)
+        return _compiled_planner(cmdp).least_loss(loss, alpha)
     return least_loss(flow_matrix(cmdp), loss, cmdp.mean_costs, alpha)
+
+
+def _compiled_planner(cmdp: CMDP) -> KnownPlanner:
+    from hedgerow.planning.known_plans import KnownPlanner  # loads numba, which small programs can do without
+
+    return KnownPlanner(cmdp)
 
 
 def _realise(cmdp: CMDP, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

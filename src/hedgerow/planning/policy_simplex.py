@@ -1,12 +1,16 @@
 """The least loss under constraints for one loss after another: the simplex method over policies, from where it stood.
 
-Over mixtures y of policies with losses l_j and costs c_j (see `column_generation`) the program has m + 1 rows,
+Every occupancy is a mixture of occupancies of deterministic policies. Over mixtures y of policies with losses l_j and
+costs c_j the program has m + 1 rows,
 
     min  sum_j y_j l_j    with  sum_j y_j = 1,   sum_j y_j c_j + s = alpha,   y, s >= 0,
 
 so that a basis is m + 1 policies or slacks. It stays feasible when only the loss changes, and between two checkpoints
 of a run few policies of it change. Multipliers theta come from the basis; backward induction on loss + theta^T G finds
 the policy that would help most, and with it a bound: when the two meet, nothing is left to gain.
+
+This is for small worlds, in plain numpy: all optima of a curve take less time than to load compiled code, which large
+worlds use (`known_plans`).
 
     >>> from hedgerow.model.costs import BernoulliCosts
     >>> from hedgerow.model.layout import Layout

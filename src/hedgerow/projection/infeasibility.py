@@ -17,9 +17,9 @@ from hedgerow.checks import FloatArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import CertificateError
-from hedgerow.estimates.robust import RobustScratch, least_cost, robust_scratch, row_mass_of_least_cost
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
+from hedgerow.planning.robust import RobustScratch, least_cost, robust_scratch, row_mass_of_least_cost
 from hedgerow.projection.game import solve_game
 
 TOL_CUT = 1e-11

@@ -17,9 +17,9 @@ from hedgerow.checks import FloatArray, float_array, within
 from hedgerow.errors import InvalidInput
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
+from hedgerow.model.transition_boxes import check_boxes
 from hedgerow.projection.kernel_problem import KernelProblem
 
-TOL_BOX = 1e-12
 LARGEST_COST = 1e6
 
 
@@ -90,7 +90,7 @@ class ProjectionProblem:
             "thresholds": float_array("the threshold", thresholds, (m,)),
         }
         within("the cost", values["costs"], -LARGEST_COST, LARGEST_COST, layout.describe_row)  # type: ignore[arg-type]
-        _check_boxes(layout, values["lower"], values["upper"])  # type: ignore[arg-type]
+        check_boxes(layout, values["lower"], values["upper"])  # type: ignore[arg-type]
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -155,22 +155,3 @@ def _split(layout: Layout, exponent: FloatArray) -> tuple[FloatArray, FloatArray
     largest = np.maximum.reduceat(exponent, starts)
     log_total = largest + np.log(np.add.reduceat(np.exp(exponent - largest[row]), starts))
     return log_total, exponent - log_total[row]
-
-
-def _check_boxes(layout: Layout, lower: FloatArray, upper: FloatArray) -> None:
-    crossed = lower > upper
-    if crossed.any():
-        j = int(np.flatnonzero(crossed)[0])
-        raise InvalidInput(
-            f"the lower bound {float(lower[j])!r} exceeds the upper bound {float(upper[j])!r} "
-            f"at {layout.describe_triple(j)}"
-        )
-    starts = layout.row_start[:-1]
-    least, most = np.add.reduceat(lower, starts), np.add.reduceat(upper, starts)
-    empty = (least > 1.0 + TOL_BOX) | (most < 1.0 - TOL_BOX)
-    if empty.any():
-        r = int(np.flatnonzero(empty)[0])
-        raise InvalidInput(
-            f"the box of {layout.describe_row(r)} holds no distribution: "
-            f"its lower bounds sum to {float(least[r]):.12g}, its upper bounds to {float(most[r]):.12g}"
-        )

@@ -24,9 +24,10 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import BusyError, InvalidInput
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.layout import Layout
+from hedgerow.model.transition_boxes import TOL_BOX
 from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.newton import SOLVED, STALLED, maximise_dual
-from hedgerow.projection.problem import TOL_BOX, ProjectionProblem
+from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.repair import recover
 from hedgerow.projection.result import ProjectionResiduals, ProjectionResult, ProjectionSettings, ProjectionStatus
 from hedgerow.projection.solve import WarmStart, project

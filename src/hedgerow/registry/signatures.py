@@ -158,7 +158,10 @@ def _written(annotation: Any) -> str:
     if annotation is inspect.Parameter.empty:
         return ""
     if isinstance(annotation, str):
-        return annotation.strip("'\"")  # written in quotation marks, and postponed besides
+        written = annotation.strip("'\"")  # written in quotation marks, and postponed besides
+        head, inner = _parts(written)
+        written = inner if head == "InitVar" else written  # of a dataclass, which does not keep it
+        return "" if written == "Any" else written
     if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
         return annotation.__name__
     return str(annotation).replace("typing.", "").replace("collections.abc.", "").replace("NoneType", "None")

@@ -19,7 +19,6 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, shown
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
-from hedgerow.learners.protocol import Promising
 from hedgerow.learners.told import cheats, told_in_words
 from hedgerow.results import old_tables
 from hedgerow.results.naming import cell_hash, cell_id, fingerprint
@@ -127,7 +126,8 @@ def _regret_so_far(run: Run) -> FloatArray:
 def run_facts(run: Run) -> dict[str, Any]:
     """What is one number, one text or one list per run. NaN and infinity become null."""
     learner, view = run.learner, run.learner.view
-    ledger = learner.guarantees() if isinstance(learner, Promising) else ()
+    ledger = run.guarantees()
+    promises = () if ledger is None else ledger.promises
     facts: dict[str, Any] = _plain(
         {
             **run.facts,
@@ -141,7 +141,7 @@ def run_facts(run: Run) -> dict[str, Any]:
             "told": told_in_words(learner),
             "cheats": cheats(learner),
             "policy": _policy_facts(run.policy),
-            "rests_on": list(getattr(ledger, "rests_on", ())),
+            "rests_on": [] if ledger is None else list(ledger.rests_on),
             "ledger": [
                 {
                     "name": promise.name,
@@ -149,8 +149,9 @@ def run_facts(run: Run) -> dict[str, Any]:
                     "probability": promise.probability,
                     "source": promise.source,
                     "void_because": promise.void_because,
+                    "assumes": promise.assumes,
                 }
-                for promise in ledger
+                for promise in promises
             ],
         }
     )

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import brief
+from hedgerow.adversaries.loss_blocks import is_stochastic, known_as
 from hedgerow.checks import FloatArray, IntArray, did_you_mean, frozen
 from hedgerow.environments.protocol import Environment
 from hedgerow.errors import InfeasibleError, InvalidInput
-from hedgerow.learners.protocol import Learner
+from hedgerow.learners.ledger import Ledger
+from hedgerow.learners.protocol import Learner, Promising
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import row_occupancy
 from hedgerow.model.policy import Policy
@@ -88,6 +90,10 @@ class Run:
     """The world that was played."""
     learner: Learner
     """The learner as it is now; if it has learnt more since the run, so has this."""
+    adversary: str = ""
+    """Who chose the losses, by name; empty in an environment, which tells its losses itself."""
+    stochastic: bool | None = None
+    """Whether the losses are independent draws of one law; None in an environment, where it is not known."""
 
     def __getitem__(self, name: str) -> Any:
         """A note (C,) or a fact, by name."""
@@ -134,6 +140,30 @@ class Run:
         changes["regret"] = frozen(changes["loss"] - changes["losses"] @ self.comparator)
         notes = MappingProxyType({name: frozen(values[places]) for name, values in self.notes.items()})
         return replace(self, **changes, notes=notes)
+
+    def guarantees(self) -> Ledger | None:
+        """Return what the learner promises in this run.
+
+        Where the losses are chosen by an adversary, promises that assume independent losses are void, and say so. In
+        an environment of your own it is not known who chooses them: the ledger is that of the learner.
+
+        Returns:
+            The ledger; None for a learner that has no `guarantees()`.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> world = hr.catalogue.make("lower-bound-2")
+            >>> learner = hr.SVOPS(world.view(), 20, 0.05)
+            >>> run = hr.simulate(world, hr.losses.Cycle(), learner, progress=False)
+            >>> run.adversary, run.stochastic, run.guarantees()["regret"].holds
+            ('cycle', False, True)
+        """
+        if not isinstance(self.learner, Promising):
+            return None
+        ledger = self.learner.guarantees()
+        if not isinstance(ledger, Ledger):  # a learner of one's own may simply list its promises
+            ledger = Ledger(type(self.learner).__name__, tuple(ledger))
+        return ledger if self.stochastic is None else ledger.in_run(self.stochastic, self.adversary)
 
     @property
     def safe(self) -> NDArray[np.bool_]:
@@ -224,6 +254,8 @@ def make_run(simulation: Simulation) -> Run:
         seconds=simulation.seconds,
         world=simulation.world,
         learner=simulation.learner,
+        adversary="" if simulation.losses is None else known_as(simulation.losses),
+        stochastic=None if simulation.losses is None else is_stochastic(simulation.losses),
     )
 
 

@@ -8,10 +8,11 @@ cell.
 
 from __future__ import annotations
 
-from hedgerow.experiments.parts.adversaries import OWN, build_adversary, check_adversary, complete_adversary
+from hedgerow.experiments.parts.adversaries import OWN, build_adversary, check_adversary, complete_adversary, filled_in
 from hedgerow.experiments.parts.baseline import baseline_taken
 from hedgerow.experiments.parts.common import PLUG_IN, Misfit, Part, default_label
 from hedgerow.experiments.parts.learners import (
+    SUPPLIED,
     build_learner,
     check_learner,
     complete_learner,
@@ -24,6 +25,7 @@ __all__ = [
     "FILE",
     "OWN",
     "PLUG_IN",
+    "SUPPLIED",
     "Misfit",
     "Part",
     "baseline_taken",
@@ -36,6 +38,7 @@ __all__ = [
     "complete_learner",
     "complete_world",
     "default_label",
+    "filled_in",
     "has_presets",
     "needs_baseline",
 ]

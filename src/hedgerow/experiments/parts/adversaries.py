@@ -2,11 +2,15 @@
 
 A plug-in is a class, or a function that returns an object, with a method `block(layout, first, count)` or with `start`,
 `loss` and `observe`; or it is itself a function (layout, first, count) that returns losses.
+
+A constructor is given what the cell has: `seed`, unless the file gives one; and where the signature asks for them
+without a default and the file does not give them, `episodes`, `world` (the CMDP) and `own_loss`, the world's own loss.
+The description of a cell does not repeat these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,8 @@ from hedgerow.registry import Found, adversaries, loading
 
 OWN = "own"
 """The adversary that repeats the world's own loss."""
+SUPPLIED = ("episodes", "world", "own_loss")
+"""Parameters that a cell fills in where they have no default."""
 _BLOCK = ("layout", "first", "count")
 
 
@@ -42,8 +48,15 @@ def complete_adversary(given: Mapping[str, Any], episodes: int, folder: Path | N
         return {"name": OWN}
     found = named(adversaries, given, folder or Path())
     if not found.is_built_in:
-        return described(found, checked_params(found, params, _BLOCK if _is_block(found) else ()))
+        filled = _BLOCK if _is_block(found) else filled_in(found, params)
+        return described(found, checked_params(found, params, filled))
     return _complete_built_in(found, params)
+
+
+def filled_in(found: Found, params: Collection[str] = ()) -> tuple[str, ...]:
+    """The parameters that a cell fills in if the file gives `params`."""
+    known = found.signature.parameters
+    return tuple(name for name in SUPPLIED if name in known and known[name].required and name not in params)
 
 
 def _complete_built_in(found: Found, params: dict[str, Any]) -> Part:
@@ -51,11 +64,15 @@ def _complete_built_in(found: Found, params: dict[str, Any]) -> Part:
     for key in params:
         if key not in known:
             near = did_you_mean(key, known)
-            told = near if near.startswith("; did") else f"; they have: {', '.join(known)}"
+            told = near if near.startswith("; did") else f"; they have: {', '.join(known) or 'none'}"
             raise Misfit(key, f"{name} losses have no parameter {key!r}{told}")
-    missing = [key for key, parameter in known.items() if parameter.required and key not in params]
+    filled = filled_in(found, params)
+    missing = [key for key, parameter in known.items() if parameter.required and key not in (*params, *filled)]
     if missing:
         raise Misfit(None, f"{name} losses need the parameter {missing[0]!r}")
+    if filled:  # nothing can be built yet: `check_adversary` does, in every world
+        defaults = {key: parameter.default for key, parameter in known.items() if not parameter.required}
+        return described(found, {**defaults, **checked_params(found, params, filled)})
     try:
         complete = losses.from_params(name, params).params()
     except InvalidInput as error:
@@ -65,8 +82,16 @@ def _complete_built_in(found: Found, params: dict[str, Any]) -> Part:
     return {"name": name, **plain({key: value for key, value in complete.items() if value is not None})}
 
 
-def build_adversary(part: Part, seed: int, own_loss: FloatArray | None, folder: Path | None = None) -> Any:
-    """The losses; `seed` is used where the description has none."""
+def build_adversary(
+    part: Part,
+    seed: int,
+    own_loss: FloatArray | None,
+    folder: Path | None = None,
+    *,
+    cmdp: CMDP | None = None,
+    episodes: int | None = None,
+) -> Any:
+    """The losses of a run of `episodes` in the world `cmdp`; `seed` is used where the description has none."""
     if part["name"] == OWN:
         if own_loss is None:
             raise InvalidInput("this world has no loss of its own: choose an adversary")
@@ -76,6 +101,12 @@ def build_adversary(part: Part, seed: int, own_loss: FloatArray | None, folder: 
         return losses.checked(found.target)
     if "seed" in found.signature.parameters:
         params.setdefault("seed", seed)
+    cell = {"episodes": episodes, "world": cmdp, "own_loss": own_loss}
+    for name in filled_in(found, params):
+        if cell[name] is None:
+            what = "this world has no loss of its own" if name == "own_loss" else f"nothing to fill in for {name!r}"
+            raise InvalidInput(f"{what}: {found.name} needs one; choose another adversary")
+        params[name] = cell[name]
     if found.is_built_in:
         return losses.from_params(found.name, params)
     made = found.build(**params)
@@ -84,7 +115,10 @@ def build_adversary(part: Part, seed: int, own_loss: FloatArray | None, folder: 
 
 def check_adversary(part: Part, cmdp: CMDP, own_loss: FloatArray | None, episodes: int, folder: Path) -> None:
     """Refuse an adversary that has no losses for this world, by asking for the first."""
-    adversary = build_adversary(part, 0, own_loss, folder)
+    try:
+        adversary = build_adversary(part, 0, own_loss, folder, cmdp=cmdp, episodes=episodes)
+    except InvalidInput as error:
+        raise Misfit(named_in(str(error), own_params(part)), str(error)) from error
     found = None if part["name"] == OWN else as_described(adversaries, part, folder)
     if found is not None and not found.is_built_in:
         with loading.in_one_line(f"{found.name} fails", loading.source_file(found.target)):

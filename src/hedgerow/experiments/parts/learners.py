@@ -40,7 +40,7 @@ from hedgerow.registry import Found, learners
 KNOWN = "known_transitions"
 KNOWN_COSTS = "known_costs"
 COSTS_TOLD = ("zero", "all")
-_SUPPLIED = ("view", "episodes", "delta", "seed", "transitions", "baseline", "baseline_costs", "world", "losses")
+SUPPLIED = ("view", "episodes", "delta", "seed", "transitions", "baseline", "baseline_costs", "world", "losses")
 """Parameters of a constructor that the experiment fills in."""
 
 
@@ -132,7 +132,7 @@ def _complete_plain(found: Found, params: dict[str, Any], told: Part) -> Part:
         raise Misfit(None, f"{found.name} has to know the transitions: write {KNOWN} = true")
     wanted = "baseline" in known and (known["baseline"].required or "baseline" in params or "margin" in params)
     safe = complete_baseline(params) if wanted else {}
-    given = (*_SUPPLIED, *({"slater"} - set(params)))
+    given = (*SUPPLIED, *({"slater"} - set(params)))
     return {**safe, **told, **checked_params(found, params, given)}
 
 

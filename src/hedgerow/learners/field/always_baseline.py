@@ -17,9 +17,9 @@ from hedgerow.model.view import View
 
 
 class AlwaysBaseline(FieldLearner):
-    """Always the baseline: plays the policy that is known to be safe in every episode, a control that learns nothing.
+    """Always the baseline: the policy that is known to be safe, in every episode; a control.
 
-    A safe learner is worth its effort where it loses less than this one.
+    It learns nothing. A safe learner is worth its effort where it loses less than this one.
 
     Args:
         view: What the learner may know of the world: `world.view()`.

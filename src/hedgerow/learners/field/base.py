@@ -22,7 +22,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
 from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.learners.protocol import Plan, checked_baseline_costs, checked_view, safe_policy
+from hedgerow.learners.protocol import Plan, SafePolicy, checked_baseline_costs, checked_view, safe_policy
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
 from hedgerow.model.episode import Episode
@@ -39,17 +39,18 @@ Feedback = Literal["bandit", "full"]
 
 
 class FieldLearner(ABC):
-    """The base of the learners of the field.
+    """The base of the learners of the field: plan, play, observe.
 
-    Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
-        delta: How unsure the promises may be, in (0, 1).
-        seed: Seed of the learner's own random choices.
-        radii: "source" or "hedgerow".
-        baseline: A policy that is known to be safe, for learners that need one.
-        baseline_costs: (m,) upper bounds of its expected costs; None takes `baseline.costs`.
-        **own: Further arguments of the constructor: numbers, texts, or None. A file keeps them.
+    Ask for a plan, play its policy to the end of the episode, and say what happened with `observe`. A call that is
+    refused changes nothing. A learner serves one call at a time; a second one from another thread raises `BusyError`.
+    Make one of the classes in `hr.field`, which document their arguments.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> learner = hr.field.Uniform(world.view(), episodes=10)
+        >>> isinstance(learner, hr.Learner), learner.source
+        (True, 'a control')
     """
 
     kind: ClassVar[str]
@@ -62,8 +63,8 @@ class FieldLearner(ABC):
     """Which of its constants we recall and have not read in the source; the empty string for none."""
     told: ClassVar[Told] = Told()
     """What it is told before its first episode."""
-    feedback: ClassVar[Feedback] = "bandit"
-    """Whether an episode shows the pairs on its way, or all of them."""
+    feedback: Feedback = "bandit"
+    """Whether an episode shows the pairs on its way, or all of them; some learners can do with either."""
     changing: ClassVar[tuple[str, ...]] = ("own_policy",)
     """The arrays that change while it learns, by the names of attributes."""
 
@@ -199,7 +200,12 @@ class FieldLearner(ABC):
         return frozen(self.own_policy)
 
     def watch(self, stage: Stage, *, audit: bool = False) -> Watcher:
-        """Make the object that watches the confidence sets and the safety of the learner during a simulation."""
+        """Make the object that watches the confidence sets and the safety of the learner during a simulation.
+
+        Args:
+            stage: Where the simulation keeps its scores.
+            audit: Has no effect: all that can be watched is watched.
+        """
         from hedgerow.learners.field.watcher import FieldWatcher
 
         return FieldWatcher(self, stage)
@@ -238,14 +244,19 @@ class FieldLearner(ABC):
         try:
             arguments = json.loads(str(np.asarray(state["arguments"])))
             if "baseline" in state:
-                arguments |= {"baseline": state["baseline"], "baseline_costs": state["baseline_costs"]}
-            learner = cls(view, **arguments)
+                arguments["baseline"] = SafePolicy(state["baseline"], state["baseline_costs"])
+            learner = cls._rebuilt(view, arguments)
             learner._restore(state)
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InvalidInput):
                 raise
             raise InvalidInput(f"this is no state of {cls.title}: {error}") from error
         return learner
+
+    @classmethod
+    def _rebuilt(cls, view: View, arguments: dict[str, Any]) -> Self:
+        """A fresh learner with the arguments that a file keeps."""
+        return cls(view, **arguments)
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         progress, reals = np.asarray(state["progress"]), np.asarray(state["reals"])

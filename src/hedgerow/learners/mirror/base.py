@@ -86,6 +86,8 @@ class MirrorLearner(ABC):
 
     kind: ClassVar[str]
     """The name by which experiments and files call the learner, such as "s-ops"."""
+    source: ClassVar[str] = "Stradi, Castiglioni, Marchesi and Gatti 2025"
+    """Who described it, and when."""
     told: ClassVar[Told] = Told()
     """What it is told before its first episode."""
     switches: ClassVar[frozenset[str]] = names_of(CommonSwitches)

@@ -95,8 +95,8 @@ class CVOPS(MirrorLearner):
             for; None takes the one of the theory, which no run of practical length survives.
         transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
         **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
-            `SOPS`, and `stop`, `stop_scale`, `phase2_stats`, `search_radius` and `baseline_bound`. `Settings` explains
-            each of them.
+            `SOPS` but `forget`, and `stop`, `stop_scale`, `phase2_stats`, `search_radius` and `baseline_bound`.
+            `Settings` explains each of them.
 
     Raises:
         InvalidInput: If an argument is wrong, if no constraint can be violated, or if the learner has no such switch.
@@ -110,7 +110,7 @@ class CVOPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "cv-ops"
-    switches: ClassVar[frozenset[str]] = names_of(SearchSwitches)
+    switches: ClassVar[frozenset[str]] = names_of(SearchSwitches) - {"forget"}
     mixes: ClassVar[bool] = True
     defaults: ClassVar[Mapping[str, Any]] = {"mixture_bound": "auto"}
 

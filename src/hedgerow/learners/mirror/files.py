@@ -112,8 +112,10 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     unexpected = sorted(set(meta) - META_ENTRIES)
     if unexpected:
         raise InvalidInput(f"unexpected metadata {unexpected}")
-    if meta["learner"] not in learners.builtin:
-        raise InvalidInput(f"unknown learner {meta['learner']!r}; known: {', '.join(learners.builtin)}")
+    family = MirrorLearner.__module__.rpartition(".")[0]
+    own = [name for name, place in learners.builtin.items() if place.startswith(family)]
+    if meta["learner"] not in own:
+        raise InvalidInput(f"unknown learner {meta['learner']!r}; known: {', '.join(own)}")
     cls: Any = learners.find(meta["learner"])
     groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "argument": {}, "state": {}}
     for name, array in arrays.items():

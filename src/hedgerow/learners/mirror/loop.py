@@ -8,15 +8,10 @@ the learner is over; the caller does what is needed and calls it again.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from numpy.random import Generator
-
-from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.environments.play import KernelWorld, Path, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, keep_mark
+from hedgerow.learners.blocks import Chance, Losses, pursue, remember
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.mixing import toss
 from hedgerow.learners.mirror.notes import (
@@ -31,30 +26,6 @@ from hedgerow.learners.mirror.safe_search import keep_policy
 from hedgerow.learners.mirror.step import learn
 from hedgerow.learners.mirror.watch import Watch, occupy, watch_close, watch_learning, watch_plan
 from hedgerow.projection.newton import SOLVED
-
-
-class Chance(NamedTuple):
-    """All random streams of a run: the learner's coin, and the streams of the world."""
-
-    coin: Generator
-    actions: Generator
-    environment: Generator
-    costs: Generator
-
-
-class Losses(Bundle):
-    """The losses of a block of episodes, or an adversary that pursues the learner (`adversaries/adaptive.py`)."""
-
-    patterns: FloatArray
-    """(p, num_rows)"""
-    pattern: IntArray
-    """(count,): which pattern each episode has"""
-    rate: float
-    """The rate of the pursuit; 0 for losses that are given"""
-    average: FloatArray
-    """(num_rows,): the policies played so far, as the pursuit remembers them; empty without one"""
-    pursuit: FloatArray
-    """(num_rows,): the loss of the present episode under pursuit; empty without one"""
 
 
 @kernel
@@ -113,17 +84,3 @@ def run_block(
         if numbers.phase_over:
             return i + 1, True
     return len(given.pattern), True
-
-
-@kernel
-def pursue(num_actions: int, given: Losses) -> None:
-    """The loss (num_rows,) of `Pursuit`: on the actions that the learner has favoured lately."""
-    for r in range(len(given.pursuit)):
-        given.pursuit[r] = min(1.0, 0.5 * num_actions * given.average[r])
-
-
-@kernel
-def remember(given: Losses, plays: FloatArray) -> None:
-    """Add the policy (num_rows,) that was played to what `Pursuit` remembers."""
-    for r in range(len(plays)):
-        given.average[r] = (1.0 - given.rate) * given.average[r] + given.rate * plays[r]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hedgerow.learners.ledger import Promise
+from hedgerow.learners.ledger import Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.settings import accuracy_void, confidence_void
+from hedgerow.learners.mirror.settings import accuracy_void, confidence_void, forgetting_void
 from hedgerow.paper import cite
 
 
@@ -21,6 +21,11 @@ def rests_on(learner: MirrorLearner) -> tuple[str, ...]:
     if not learner.settings.ties:
         used = used.without_ties()
     told = [f"it is known that {line}" for line in used.described(view.layout, view.constraint_names)]
+    if learner.settings.forget > 0.0:
+        told.append(
+            f"costs are independent draws around means that do not change: forget = {learner.settings.forget:g} can "
+            "follow means that do, but then no confidence set is promised"
+        )
     if logged.episodes:
         told.append(
             f"{logged.episodes} logged episodes ({logged.steps} steps): in each of them actions were chosen without "
@@ -41,7 +46,7 @@ def clean_event(learner: MirrorLearner) -> Promise:
         "confidence",
         "in every episode all transitions and mean costs lie within their confidence sets",
         learner._budget.sure(5),
-        cite("gen_confidence", "confidenceset"),
+        cite("gen_confidence", "confidenceset") + (", Hoeffding 1963 for weights" if learner.settings.forget else ""),
         confidence_void(learner.settings),
     )
 
@@ -57,11 +62,12 @@ def feasible_projection(learner: MirrorLearner) -> Promise:
 
 
 def regret_reasons(learner: MirrorLearner) -> tuple[str, str]:
-    """What voids a bound on regret or violation: the confidence sets, the accuracy of the projection."""
-    episodes = learner.episodes or max(1, learner.episode)
-    return confidence_void(learner.settings), accuracy_void(
-        learner.settings, learner.eta, learner.layout.steps, episodes
-    )
+    """What voids a bound on regret or violation: the confidence sets; then estimates that forget, and the accuracy of
+    the projection.
+    """
+    settings, episodes = learner.settings, learner.episodes or max(1, learner.episode)
+    accuracy = accuracy_void(settings, learner.eta, learner.layout.steps, episodes)
+    return confidence_void(settings), first_reason(forgetting_void(settings), accuracy)
 
 
 def regret_statement(learner: MirrorLearner, rate: str) -> str:

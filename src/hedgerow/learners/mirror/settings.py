@@ -14,6 +14,8 @@ clip_costs         False, True                      nothing
 joint_cost         False, True                      nothing: a smaller valid upper bound of the cost of a policy
 aggregate          False, True                      nothing: another one, from the sums over the own episodes
 ball_from          0, or a number of successors     nothing: rows with so many have a KL ball beside their box; 0: none
+forget             0, up to 1 (SV-OPS, S-OPS)       regret and violation above 0: costs are estimated by means that
+                                                    forget, as in WC-OPS; the confidence sets stay right
 boxes              episode, epoch                   nothing: rebuilt in every episode, or when a count has doubled
 mixture_bound      mixture, realised, discard       nothing (other proofs): the loss estimator under a mixture;
                    (auto in CV-OPS)                 auto: mixture up to 1000 baselines, realised beyond
@@ -33,9 +35,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
-from hedgerow.checks import did_you_mean, real_number, whole_number
+from hedgerow.checks import did_you_mean, real_number, shown, whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii
+from hedgerow.estimates.radii import KINDS, WITHOUT_HORIZON, Radii
 
 Preset = Literal["paper", "sharp", "sharpest"]
 
@@ -53,6 +55,7 @@ class CommonSwitches(TypedDict, total=False):
     clip_costs: bool
     tol: float
     horizon: Literal["fixed", "doubling"]
+    forget: float
     boxes: Literal["episode", "epoch"]
 
 
@@ -79,8 +82,10 @@ class SearchSwitches(MixingSwitches, total=False):
 CHOICES = {
     name: get_args(kind)
     for name, kind in get_type_hints(SearchSwitches).items()
-    if get_origin(kind) is Literal and name != "radii"  # which `Radii` checks itself
+    if get_origin(kind) is Literal and name != "radii"  # which has a message of its own
 }
+RADII: tuple[str, ...] = get_args(get_type_hints(CommonSwitches)["radii"])
+"""Not all kinds: the regret constants count the widths of the paper's radii; those of Efroni et al. may be wider."""
 
 
 def names_of(switches: type) -> frozenset[str]:
@@ -115,6 +120,11 @@ class Settings:
     ball_from: int = 0
     """Rows with at least this many successors have a ball in relative entropy beside their box; 0 for none. Needs
     radii="kt" and joint_cost=True."""
+    forget: float = 0.0
+    """How much at least the newest cost of a pair weighs in the estimate of its mean, in [0, 1]; 0 estimates by the
+    mean of all costs. A rate above 0 follows costs that change, as WC-OPS does (arXiv:2509.20114). The radii grow with
+    it, and the confidence sets hold for costs that do not change; the bounds on regret and violation are void. Not for
+    radii="kt"."""
     boxes: str = "episode"
     """When confidence sets are rebuilt: "episode" in every one, "epoch" when the visits of some pair have doubled."""
     mixture_bound: str = "mixture"
@@ -145,7 +155,10 @@ class Settings:
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
             raise InvalidInput(_no_preset(self.preset))
-        Radii(self.radii, self.confidence_scale)  # refuses what is no radius
+        if self.radii not in RADII:
+            others = "; the learners of hr.field have them" if self.radii in tuple(KINDS) else ""
+            raise InvalidInput(f"the radii are {shown(self.radii)}; choose one of {', '.join(RADII)}{others}")
+        Radii(self.radii, self.confidence_scale)  # refuses a scale that is none
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise InvalidInput(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
@@ -154,10 +167,13 @@ class Settings:
                 raise InvalidInput(f"{name} must be True or False, not {getattr(self, name)!r}")
         object.__setattr__(self, "tol", real_number("tol", self.tol, 1e-14, 1e-3))
         object.__setattr__(self, "stop_scale", real_number("stop_scale", self.stop_scale, 0.0, 1.0))
+        object.__setattr__(self, "forget", real_number("forget", self.forget, 0.0, 1.0))
         object.__setattr__(self, "ball_from", whole_number("ball_from", self.ball_from, 0))
         if self.radii != "kt" and (self.aggregate or self.ball_from):
             name = "aggregate" if self.aggregate else "ball_from"
             raise InvalidInput(f"{name} belongs to radii='kt', which share their failure probability with it")
+        if self.forget > 0.0 and self.radii == "kt":
+            raise InvalidInput("forget belongs to other radii than 'kt', whose intervals count all costs alike")
         if self.ball_from and not self.joint_cost:
             raise InvalidInput("ball_from belongs to joint_cost=True: balls bound the joint cost")
         if self.stop_scale > 0.0 and self.stop != "practical":
@@ -228,6 +244,13 @@ def confidence_void(settings: Settings) -> str:
     """Why promises that rest on the confidence sets do not hold, or the empty string."""
     if settings.confidence_scale < 1.0:
         return f"confidence_scale = {settings.confidence_scale:g} < 1: the truth may leave the confidence sets"
+    return ""
+
+
+def forgetting_void(settings: Settings) -> str:
+    """Why bounds on regret and violation do not hold, or the empty string."""
+    if settings.forget > 0.0:
+        return f"forget = {settings.forget:g} > 0: WC-OPS-style, ours; no published guarantee for this form"
     return ""
 
 

@@ -5,7 +5,7 @@ TOLERANCE (another machine may round logarithms differently), and the recomputed
 
 With epochs, boxes are those of earlier counts N', M', S'. Only N' is known, and that
 
-    M - (N - N') <= M' <= M,      S - (N - N') <= S' <= S.
+    M - (N - N') <= M' <= M,      S - (N - N') <= S' <= S     (for estimates that forget, see `_then`).
 
 A row that was not visited since is recomputed as well. In any other, bounds must lie where some M', S' would put them.
 Both p - epsilon(p) where it is positive and p + epsilon(p) where it is below 1 grow with p, so the ends of these ranges
@@ -31,6 +31,8 @@ from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
 
 TOLERANCE = 1e-9
+LITTLE_LEFT = 1e-5
+"""If an earlier estimate has less weight than this, the present one says nothing about it beyond rounding."""
 
 
 def check_boxes(learner: MirrorLearner) -> None:
@@ -88,10 +90,8 @@ def _check_older_costs(
     counts: Counts, then: IntArray, rule: BoxRule, xi: FloatArray, rows: NDArray[np.bool_], boxes: Boxes
 ) -> None:
     clip, changed = rule.clip_costs, rows & (rule.unknown_costs == 1).all(axis=1)
-    visits, new = then[changed, np.newaxis], (counts.num_visits - then)[changed, np.newaxis]
-    sums, radius = counts.cost_sums[changed], xi[changed, np.newaxis]
-    least = np.maximum(0.0, sums - new) / np.maximum(1, visits)
-    most = np.minimum(sums, visits) / np.maximum(1, visits)
+    least, most = _then(counts, then, rule.laws.forget, changed)
+    radius = xi[changed, np.newaxis]
     low, high = (0.0, 1.0) if clip else (-1.0, 2.0)
     for name, shift in (("cost_lower", -radius), ("cost_upper", radius)):
         given = getattr(boxes, name)[changed]
@@ -101,6 +101,24 @@ def _check_older_costs(
             raise InvalidInput(f"state.boxes.{name} are not those of any epoch with these counts")
     if not clip and np.any(np.abs(boxes.cost_upper[changed] - boxes.cost_lower[changed] - 2.0 * radius) > TOLERANCE):
         raise InvalidInput("state.boxes.cost_upper - cost_lower are not twice state.boxes.xi")
+
+
+def _then(counts: Counts, then: IntArray, forget: float, changed: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest g_hat (changed rows, m) that `then` visits can have led to.
+
+    Of it the share W = prod (1 - b) over the visits since is left: W g' <= g_hat <= W g' + 1 - W.
+    """
+    sums, now, before = counts.cost_sums[changed], counts.num_visits[changed, np.newaxis], then[changed, np.newaxis]
+    if forget == 0.0:
+        number = np.maximum(1, before)
+        return np.maximum(0.0, sums - (now - before)) / number, np.minimum(sums, before) / number
+    mean, first = sums / np.maximum(1, now), np.floor(1.0 / forget)
+    left = np.minimum(before, first) / np.minimum(np.maximum(1, now), first)
+    left = left * (1.0 - forget) ** (np.maximum(now, first) - np.maximum(before, first))
+    seen, share = before > 0, np.maximum(left, LITTLE_LEFT)
+    least, most = np.clip((mean - (1.0 - left)) / share, 0.0, 1.0), np.clip(mean / share, 0.0, 1.0)
+    known = seen & (left >= LITTLE_LEFT)
+    return np.where(known, least, 0.0), np.where(known, most, seen)
 
 
 def _check_older_transitions(layout: Layout, core: Core, then: IntArray, changed: NDArray[np.bool_]) -> None:

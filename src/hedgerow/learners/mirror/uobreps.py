@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.promised import clean_event, regret_reasons, regret_statement, rests_on
+from hedgerow.learners.mirror.settings import CommonSwitches, names_of
 from hedgerow.learners.ownership import exclusive
 
 
@@ -52,6 +53,8 @@ class UOBREPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "uob-reps"
+    source: ClassVar[str] = "Jin, Jin, Luo, Sra and Yu 2020"
+    switches: ClassVar[frozenset[str]] = names_of(CommonSwitches) - {"forget"}
     constrained: ClassVar[bool] = False
     defaults: ClassVar[Mapping[str, Any]] = {"boxes": "epoch"}
 

@@ -16,8 +16,9 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.environments.play import KernelWorld, make_path
 from hedgerow.environments.scores import Curves, Scores, keep_mark
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.blocks import Chance, Losses, losses_of, no_losses
 from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.loop import Chance, Losses, run_block
+from hedgerow.learners.mirror.loop import run_block
 from hedgerow.learners.mirror.notes import (
     Notes,
     make_notes,
@@ -140,7 +141,7 @@ class MirrorWatcher:
     def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
         """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
         self._follow_logs()
-        done, given = 0, self._given(block, pursuit)
+        done, given = 0, losses_of(block, pursuit, self._losses)
         while done < len(given.pattern):
             core = self._core = self.learner.core
             done, self._closed = self._run(given, done)
@@ -149,8 +150,7 @@ class MirrorWatcher:
 
     def compile(self) -> None:
         """Compile the loop by running a block of no episodes."""
-        nothing = np.zeros(0)
-        self._run(Losses(np.zeros((1, 0)), np.zeros(0, dtype=np.int64), 0.0, nothing, nothing), 0)
+        self._run(no_losses(), 0)
 
     def _run(self, given: Losses, done: int) -> tuple[int, bool]:
         stage = self.stage
@@ -159,16 +159,6 @@ class MirrorWatcher:
             self.learner.core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done,
             chance,
         )  # fmt: skip
-
-    def _given(self, block: LossBlock | int, pursuit: Pursuit | None) -> Losses:
-        nothing = np.zeros(0)
-        if isinstance(block, LossBlock):
-            patterns, pattern = np.array(block.patterns, order="C"), np.array(block.index, dtype=np.int64)
-            return Losses(patterns, pattern, 0.0, nothing, nothing)
-        silent, pattern = np.zeros((1, self.learner.layout.num_rows)), np.zeros(block, dtype=np.int64)
-        if pursuit is None:
-            raise InvalidInput("a number of episodes is only enough for an adversary that pursues the learner")
-        return Losses(silent, pattern, pursuit.rate, pursuit.average, self._losses)
 
     def _close(self, core: Core) -> None:
         """Finish the last episode, whose learning began with `core`, and follow the learner into a new phase."""

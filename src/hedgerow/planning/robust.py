@@ -18,10 +18,10 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.positions import Positions, triples_of
-from hedgerow.estimates.sorting import first_gap, sort_by_key
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
+from hedgerow.model.positions import Positions, triples_of
+from hedgerow.model.sorting import first_gap, sort_by_key
 
 
 class RobustScratch(Bundle):

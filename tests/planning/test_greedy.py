@@ -4,9 +4,9 @@ import naive_boxes as naive
 import numpy as np
 import pytest
 
-from hedgerow.estimates.robust import fill_row, robust_scratch, sort_row
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
+from hedgerow.planning.robust import fill_row, robust_scratch, sort_row
 
 TOL = 1e-12
 ROUNDING = 3e-16

@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.positions import Positions
+from hedgerow.model.positions import Positions
 
 
 @kernel

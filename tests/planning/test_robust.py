@@ -5,10 +5,10 @@ import naive_estimates
 import numpy as np
 import pytest
 
-from hedgerow.estimates.robust import RobustScratch, least_cost, robust_scratch, row_mass_of_least_cost
 from hedgerow.model import occupancy
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
+from hedgerow.planning.robust import RobustScratch, least_cost, robust_scratch, row_mass_of_least_cost
 
 TOL = 1e-12
 

@@ -1,0 +1,114 @@
+"""DOPE (Bura et al. 2022): optimistic in the loss and the transitions, pessimistic in the costs; no violation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any, ClassVar
+
+from numpy.typing import ArrayLike
+
+from hedgerow.checks import whole_number
+from hedgerow.learners.field.lp_base import LPLearner
+from hedgerow.learners.field.lp_core import SWITCH, LPRule
+from hedgerow.learners.field.lp_promises import (
+    BASELINE_IS_SAFE,
+    COSTS_ARE_DRAWS,
+    confidence,
+    safety,
+    stochastic_regret,
+)
+from hedgerow.learners.ledger import Ledger
+from hedgerow.learners.protocol import SafePolicy
+from hedgerow.learners.told import Told
+from hedgerow.model.view import View
+
+SOURCE = "Bura et al. 2022"
+
+
+class DOPE(LPLearner):
+    """DOPE: plays a policy if its pessimistic costs respect the thresholds, else the baseline.
+
+    With xi the radius of a row, B the sum of the radii of its transitions and Delta the least margin of the baseline,
+    the program has the costs g_hat + xi + L B and the loss l_hat - (3 L / Delta) xi - (L^2 / Delta) B, over all
+    transitions in the boxes. The bonus of the loss makes up for what pessimism forbids. A policy that it plays is safe
+    for every P in the boxes: V(P) - V(P') = sum_k E_P'[(P - P') V] is at most L B in each step, whichever P' was
+    planned with. `sharp` uses min(1, g_hat + xi) + (L - k - 1) min(1, 1/2 sum (hi - lo)) in layer k, by the same proof.
+
+    Several constraints are not in the source: each has its rows in the program, and Delta is the least margin.
+
+    Args:
+        view: What the learner may know of the world: `world.view()`.
+        episodes: The number T of episodes that it will play.
+        delta: How unsure the promises may be, in (0, 1).
+        seed: Seed of the learner's coin, which decides nothing here: the weight of the baseline is 0 or 1.
+        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
+            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
+        baseline_costs: (m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound};
+            None takes `baseline.costs`.
+        warmup: So many episodes are left to the baseline: a number, 0 allowed, or "source" for S^2 |A| L^3 / Delta^2
+            with S the size of the largest layer. Safety does not need it.
+        sharp: Whether to use the sharper pessimism.
+        replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
+        radii: "source" takes the radii of the source, "hedgerow" those of S-OPS with preset="sharp".
+
+    Raises:
+        InvalidInput: If an argument is wrong, or if the baseline is not safe.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("dope-factored")
+        >>> learner = hr.field.DOPE(world.view(), episodes=1000, delta=0.01, baseline=hr.offline.slater(world))
+        >>> learner.num_warmup, learner.plan().notes["mixing_weight"]
+        (432, 1.0)
+    """
+
+    kind: ClassVar[str] = "dope"
+    title: ClassVar[str] = "DOPE"
+    source: ClassVar[str] = SOURCE
+    recalled: ClassVar[str] = "the form of the rate; the power of L in the warm-up was read in the authors' code"
+    told: ClassVar[Told] = Told(baseline=True)
+
+    def __init__(
+        self,
+        view: View,
+        episodes: int,
+        delta: float,
+        seed: int = 0,
+        *,
+        baseline: ArrayLike | SafePolicy | Any,
+        baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        warmup: int | str = "source",
+        sharp: bool = False,
+        replan: str = "episode",
+        radii: str = "source",
+    ) -> None:
+        self.warmup = warmup if warmup == "source" else whole_number("warmup, unless it is 'source',", warmup, 0)
+        self.sharp = bool(sharp)
+        super().__init__(
+            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline, baseline_costs=baseline_costs,
+            warmup=self.warmup, sharp=self.sharp,
+        )  # fmt: skip
+
+    @property
+    def num_warmup(self) -> int:
+        """The number of episodes that are left to the baseline at first."""
+        if not isinstance(self.warmup, str):
+            return self.warmup
+        layout = self.layout
+        pairs = max(layout.layer_sizes) ** 2 * layout.num_actions
+        return min(self.episodes, ceil(pairs * layout.steps**3 / self.margin**2 - 1e-9))
+
+    def _lp_rule(self) -> LPRule:
+        steps, gap = self.layout.steps, self.margin
+        tables = self._pessimistic_tables(sharp=self.sharp, loss_radius=3 * steps / gap, loss_width=steps**2 / gap)
+        return LPRule(
+            tables, tables, at_mean=False, tests_baseline=False, mixing=SWITCH, epochs=self.replan == "epoch",
+            warmup=self.num_warmup, explore=0,
+        )  # fmt: skip
+
+    def guarantees(self) -> Ledger:
+        """Return what is promised: safety whatever the losses, and a regret if these are draws."""
+        safe = safety(self, f"{SOURCE}{', with the sharper pessimism of this package' if self.sharp else ''}")
+        regret = stochastic_regret(self, "L^3 S sqrt(|A| T) / Delta", f"{SOURCE}; the form is recalled")
+        return Ledger(self.title, (confidence(self), safe, regret), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))

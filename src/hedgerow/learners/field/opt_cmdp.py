@@ -1,0 +1,91 @@
+"""OptCMDP (Efroni, Mannor and Pirotta 2020): the best policy of the most favourable world that may still be true."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.field.lp_base import LPLearner
+from hedgerow.learners.field.lp_core import ALONE, LPRule
+from hedgerow.learners.field.lp_promises import COSTS_ARE_DRAWS, clean_probability, confidence, stochastic_regret
+from hedgerow.learners.field.lp_tables import RADII, layers_to_go
+from hedgerow.learners.ledger import Ledger, Promise
+from hedgerow.learners.told import Told
+from hedgerow.model.view import View
+
+SOURCE = "Efroni, Mannor and Pirotta 2020"
+OPTIMISM = ("boxes", "bonus")
+
+
+class OptCMDP(LPLearner):
+    """OptCMDP: optimistic planning over policies and transitions together; soft constraints.
+
+    Each plan minimises the lower bounds l_hat - xi of the loss over all transitions in the boxes, with the lower bounds
+    max(0, g_hat - xi) of the costs below the thresholds. If there is no such policy, which happens off the clean event
+    only, the least violating one is played. With `optimism="bonus"` the program is solved at the observed frequencies,
+    and loss and costs get a bonus for what wrong transitions may change later. The costs are not clipped at 0 then,
+    which would break optimism.
+
+    Args:
+        view: What the learner may know of the world: `world.view()`.
+        episodes: The number T of episodes that it will play.
+        delta: How unsure the promises may be, in (0, 1).
+        seed: Not used: the learner makes no random choices.
+        optimism: "boxes" or "bonus".
+        replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
+        radii: "source" takes the radii of the source, "hedgerow" those of S-OPS with preset="sharp".
+
+    Raises:
+        InvalidInput: If an argument is wrong.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> learner = hr.field.OptCMDP(hr.catalogue.make("lower-bound-2").view(), episodes=10, delta=0.05)
+        >>> learner.plan().policy.probabilities.tolist()
+        [1.0, 0.0]
+    """
+
+    kind: ClassVar[str] = "opt-cmdp"
+    title: ClassVar[str] = "OptCMDP"
+    source: ClassVar[str] = SOURCE
+    recalled: ClassVar[str] = "the logarithm in the radius of costs, and the forms of the rates"
+    told: ClassVar[Told] = Told()
+
+    def __init__(
+        self,
+        view: View,
+        episodes: int,
+        delta: float,
+        seed: int = 0,
+        *,
+        optimism: str = "boxes",
+        replan: str = "episode",
+        radii: str = "source",
+    ) -> None:
+        if optimism not in OPTIMISM:
+            raise InvalidInput(f"optimism is {optimism!r}; choose 'boxes' or 'bonus'")
+        self.optimism = optimism
+        super().__init__(view, episodes, delta, seed, replan=replan, radii=radii, optimism=optimism)
+
+    def _lp_rule(self) -> LPRule:
+        bonus, ahead = self.optimism == "bonus", layers_to_go(self.layout)
+        tables = self._tables(
+            RADII, loss_radius=1.0, cost_radius=-1.0, loss_width=ahead if bonus else 0.0,
+            cost_width=-ahead if bonus else 0.0, clip_costs=not bonus,
+        )  # fmt: skip
+        return LPRule(
+            tables, tables, at_mean=bonus, tests_baseline=False, mixing=ALONE, epochs=self.replan == "epoch", warmup=0,
+            explore=0,
+        )  # fmt: skip
+
+    def guarantees(self) -> Ledger:
+        """Return what is promised: bounds of the regret and of the violation, both without a Slater condition."""
+        rate = "sqrt(S^2 |A| L^4 T)"
+        violation = Promise(
+            "violation",
+            f"the sum of all positive violations is O~({rate}), with S the size of the largest layer",
+            clean_probability(self),
+            f"{SOURCE}; the form is recalled",
+        )
+        regret = stochastic_regret(self, rate, f"{SOURCE}; the form is recalled")
+        return Ledger(self.title, (confidence(self), violation, regret), (COSTS_ARE_DRAWS,))

@@ -1,0 +1,109 @@
+"""OptPess-LP (Liu et al. 2021): pessimistic costs and an optimistic loss at the observed frequencies; no violation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log
+from typing import Any, ClassVar
+
+from numpy.typing import ArrayLike
+
+from hedgerow.learners.field.lp_base import LPLearner
+from hedgerow.learners.field.lp_core import SWITCH, LPRule
+from hedgerow.learners.field.lp_promises import (
+    BASELINE_IS_SAFE,
+    COSTS_ARE_DRAWS,
+    confidence,
+    safety,
+    stochastic_regret,
+)
+from hedgerow.learners.field.lp_tables import HALF_SPREAD, RADIUS, layers_to_go
+from hedgerow.learners.ledger import Ledger
+from hedgerow.learners.protocol import SafePolicy
+from hedgerow.learners.told import Told
+from hedgerow.model.view import View
+
+SOURCE = "Liu, Zhou, Kalathil, Kumar and Tian 2021"
+
+
+class OptPessLP(LPLearner):
+    """OptPess-LP: plans at the observed frequencies with pessimistic costs; no violation.
+
+    With b = sqrt(Z / n), S the size of the largest layer and Delta the least margin of the baseline, the costs are
+    g_hat + u and the loss l_hat - (1 + 4 L / Delta) u, where u = (1 + S L) b. The baseline plays while its own
+    pessimistic cost reaches (alpha + beta) / 2 for some constraint, and whenever no policy meets alpha. With
+    radii="hedgerow", u = xi + (L - k - 1) min(1, 1/2 sum_x' max(hi - P_hat, P_hat - lo)) in layer k: valid because
+    (P - P_hat) V is at most half the distance of P from P_hat, times the largest V.
+
+    Args:
+        view: What the learner may know of the world: `world.view()`.
+        episodes: The number T of episodes that it will play.
+        delta: How unsure the promises may be, in (0, 1).
+        seed: Seed of the learner's coin, which decides nothing here: the weight of the baseline is 0 or 1.
+        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
+            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
+        baseline_costs: (m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound};
+            None takes `baseline.costs`.
+        replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
+        radii: "source" takes b of the source, "hedgerow" the boxes of S-OPS with preset="sharp", layer by layer.
+
+    Raises:
+        InvalidInput: If an argument is wrong, or if the baseline is not safe.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("dope-factored")
+        >>> learner = hr.field.OptPessLP(world.view(), episodes=100, delta=0.01, baseline=hr.offline.slater(world))
+        >>> learner.plan().notes["mixing_weight"]
+        1.0
+    """
+
+    kind: ClassVar[str] = "opt-pess-lp"
+    title: ClassVar[str] = "OptPess-LP"
+    source: ClassVar[str] = SOURCE
+    recalled: ClassVar[str] = "Z = ln(16 S^2 |A| L T / delta), and the form of the rate"
+    told: ClassVar[Told] = Told(baseline=True)
+
+    def __init__(
+        self,
+        view: View,
+        episodes: int,
+        delta: float,
+        seed: int = 0,
+        *,
+        baseline: ArrayLike | SafePolicy | Any,
+        baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        replan: str = "episode",
+        radii: str = "source",
+    ) -> None:
+        super().__init__(
+            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline, baseline_costs=baseline_costs
+        )  # fmt: skip
+
+    @property
+    def log_term(self) -> float:
+        """Z = ln(16 S^2 |A| L T / delta), as we recall it."""
+        layout = self.layout
+        pairs = max(layout.layer_sizes) ** 2 * layout.num_actions * layout.steps
+        return log(16 * pairs) + log(self.episodes) - log(self.delta)
+
+    def _lp_rule(self) -> LPRule:
+        layout = self.layout
+        optimism = 1.0 + 4.0 * layout.steps / self.margin
+        source = self.radii == "source"
+        ahead = max(layout.layer_sizes) * layout.steps if source else layers_to_go(layout)
+        tables = self._tables(
+            RADIUS if source else HALF_SPREAD, log_term=self.log_term if source else None, loss_radius=optimism,
+            cost_radius=1.0, loss_width=optimism * ahead, cost_width=ahead,
+        )  # fmt: skip
+        return LPRule(
+            tables, tables, at_mean=True, tests_baseline=True, mixing=SWITCH, epochs=self.replan == "epoch", warmup=0,
+            explore=0,
+        )  # fmt: skip
+
+    def guarantees(self) -> Ledger:
+        """Return what is promised: safety whatever the losses, and a regret if these are draws."""
+        sure = 1.0 - self.delta if self.radii == "source" else None
+        regret = stochastic_regret(self, "L^3 sqrt(S^3 |A| T) / Delta", f"{SOURCE}; the form is recalled")
+        promises = (confidence(self), safety(self, SOURCE, sure), regret)
+        return Ledger(self.title, promises, (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))
