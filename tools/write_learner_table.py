@@ -27,7 +27,8 @@ def learner_table() -> str:
 
 
 def _row(name: str, learner: Any) -> list[str]:
-    return [name, learner.title, told_in_words(learner), learner.source, learner.recalled or "-"]
+    title, recalled = getattr(learner, "title", name.upper()), getattr(learner, "recalled", "")
+    return [name, title, told_in_words(learner), learner.source, recalled or "-"]
 
 
 if __name__ == "__main__":
