@@ -119,7 +119,7 @@ class Trial:
 
 def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, options: Mapping[str, Any]) -> Any:
     """factory(view, episodes, delta, seed=seed): without delta or a seed if it takes none, with a baseline if it needs
-    one.
+    one, with the largest margin if it takes that.
     """
     try:
         known: Mapping[str, inspect.Parameter] = inspect.signature(factory).parameters
@@ -132,6 +132,8 @@ def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, 
         extra |= {"baseline": safest.policy, "baseline_costs": safest.costs} if "baseline_costs" in known else {
             "baseline": safest
         }  # fmt: skip
+    if "slater" in known and "slater" not in options:
+        extra["slater"] = offline.slater(cmdp).margin
     surety = () if "episodes" in known and "delta" not in known and not open_ended else (delta,)
     try:
         return factory(cmdp.view(), episodes, *surety, **extra, **options)

@@ -14,6 +14,8 @@ from hedgerow.errors import InvalidInput
 
 TRANSITION_SHARE = 4
 """Of the delta in each promise that belong to the confidence sets of the transitions."""
+INDEPENDENT_LOSSES = "independent losses"
+"""What the regret promises of stochastic learners need: losses that are independent draws around a mean."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,6 +40,8 @@ class Promise:
     """The theorem or lemma that proves it."""
     void_because: str = ""
     """Why it does not hold under the present switches; the empty string if it holds."""
+    assumes: str = ""
+    """What it needs of a run, such as independent losses; the empty string if it holds whatever the losses are."""
 
     @property
     def holds(self) -> bool:

@@ -16,6 +16,9 @@ LEARNERS = {
     "s-ops": f"{_MIRROR}.sops:SOPS",
     "cv-ops": f"{_MIRROR}.cvops:CVOPS",
     "uob-reps": f"{_MIRROR}.uobreps:UOBREPS",
+    "opt-primal-dual": f"{_FIELD}.opt_primal_dual:OptPrimalDual",
+    "opse-dp": f"{_FIELD}.opse_dp:OPSEDP",
+    "triple-q": f"{_FIELD}.triple_q:TripleQ",
     "always-baseline": f"{_FIELD}.always_baseline:AlwaysBaseline",
     "uniform": f"{_FIELD}.uniform:Uniform",
 }
