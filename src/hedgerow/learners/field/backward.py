@@ -1,9 +1,9 @@
 """What learners that plan by backward passes over an estimated world share: the estimates, and two steps of a pass.
 
-    P_hat(y)  = M(x,a,y) / N(x,a), uniform over the successors before the first visit; P where it is known
-    mean_i    = the mean observed cost i, the loss last, 0 before the first visit; the mean where it is known
-    radius_i  = xi(x,a), how far that mean may be off; 0 where it is known
-    spread    = sum_y epsilon(x,a,y), how far P_hat may be off in the 1-norm; 0 where P is known
+P_hat(y)  = M(x,a,y) / N(x,a), uniform over the successors before the first visit; P where it is known
+mean_i    = the mean observed cost i, the loss last, 0 before the first visit; the mean where it is known
+radius_i  = xi(x,a), how far that mean may be off; 0 where it is known
+spread    = sum_y epsilon(x,a,y), how far P_hat may be off in the 1-norm; 0 where P is known
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.boxes import BoxRule, Boxes
+from hedgerow.estimates.boxes import Boxes, BoxRule
 from hedgerow.estimates.counts import Counts
 from hedgerow.estimates.positions import triples_of
 from hedgerow.estimates.radii import epsilon, transition_terms

@@ -33,7 +33,7 @@ LEAST_MARGIN = 1e-6
 class OPSEDP(FieldLearner):
     """OPSE-DP: the tabular form of OPSE-LCMDP, which is safe in every episode and solves no program.
 
-    One backward pass plans with optimistic rewards, a reward for uncertain pairs, and theta times pessimistic utilities.
+    A backward pass plans with optimistic rewards, a reward for uncertain pairs, and theta times pessimistic utilities.
     Bisection finds the least theta whose policy is known to be safe; if there is none, the baseline plays.
 
     constants="theory" takes all bonuses from the confidence sets. In layer k, with h = L - k - 1 and w >= half the
@@ -126,7 +126,7 @@ class OPSEDP(FieldLearner):
             theory=theory,
             tau=tau,
             most_theta=(2.0 / margin) * (ent * L + L**2 * (L + 1.0) / margin) if theory else MOST_THETA,
-            needed=L - alpha + ROUND_UP * L,
+            needed=L - alpha + ROUND_UP * L if alpha < L else 0.0,
             scales=np.column_stack(scales),
             tops=np.column_stack((ent * left, most_d if theory else left, left)),
             p_hat=np.zeros(layout.num_triples),

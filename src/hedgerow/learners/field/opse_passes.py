@@ -1,6 +1,6 @@
 """The kernels of OPSE-DP: a backward pass for one weight theta of the utility, and the bisection over theta.
 
-In rewards, for which the source is written: r = 1 - loss, u = 1 - cost, and d, which rewards looking at uncertain pairs.
+In rewards, for which the source is written: r = 1 - loss, u = 1 - cost, and d, a reward for uncertain pairs.
 
     Q^r = r + clip(b_r + P_hat V^r, 0, top_r)     Q^d = d + clip(b_d + P_hat V^d, 0, top_d)
     Q^u = u + clip(P_hat V^u - b_u, 0, top_u)     pi = softmax((Q^r + Q^d + theta Q^u) / tau)

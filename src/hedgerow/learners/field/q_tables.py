@@ -1,8 +1,8 @@
 """The kernels of Triple-Q: updates along a path, the end of a frame, the greedy policy.
 
-    Q(x,a) <- (1 - lr) Q(x,a) + lr (r + Q(x',a') + b),   C_i likewise with the utility 1 - cost_i and its own bonus
-    lr = (chi + 1) / (chi + n),   a' the action that was taken next; the greedy one where an episode was cut short
-    end of a frame of F episodes:  Z_i <- [Z_i + L - alpha_i + epsilon - (sum of C_i(x_0,a_0)) / F]^+,  n <- 0,  Q up
+Q(x,a) <- (1 - lr) Q(x,a) + lr (r + Q(x',a') + b),   C_i likewise with the utility 1 - cost_i and its own bonus
+lr = (chi + 1) / (chi + n),   a' the action that was taken next; the greedy one where an episode was cut short
+end of a frame of F episodes:  Z_i <- [Z_i + L - alpha_i + epsilon - (sum of C_i(x_0,a_0)) / F]^+,  n <- 0,  Q up
 """
 
 from __future__ import annotations

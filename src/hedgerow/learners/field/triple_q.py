@@ -38,8 +38,9 @@ class TripleQ(FieldLearner):
 
     constants="source" takes the constants of the paper as we recall them: chi = eta = T^0.2,
     iota = 128 ln(sqrt(2 S A L) T), epsilon = 8 sqrt(S A L^6 iota^3) / T^0.2, bonus sqrt(L^2 iota lr) / 4 for the rate
-    lr = (chi + 1) / (chi + n), and Q + 2 L^3 sqrt(iota) / eta after each frame. For any T that can be run, epsilon is
-    far larger than L: the queue outgrows all rewards, and the learner looks at the utility alone.
+    lr = (chi + 1) / (chi + n), and Q + 2 L^3 sqrt(iota) / eta after each frame. For any T that can be run,
+    epsilon and the bonus are far larger than L: the queue outgrows all rewards, and the action that is tried first
+    looks best for a whole frame. Nothing is learnt then; the promise is one for very large T.
 
     constants="experiment" takes those of the published notebook, for rewards of up to 32 per step as there:
     eta = 10^-4 T^0.2 sqrt(S A L^4), epsilon = 0.5, bonus 0.2 sqrt(ln T / n) and a hundredth of it for utilities, Q + 3
@@ -142,9 +143,7 @@ class TripleQ(FieldLearner):
         )
         sure, theorem = 0.0 if void else 1.0, "Wei, Liu and Ying 2022, as recalled"
         regret = "the expected regret grows as T^(4/5), up to logarithms, for T large enough"
-        violation = (
-            "the expected sum of all excess costs is at most 0 for T large enough; cheap episodes make up for unsafe ones"
-        )
+        violation = "the expected sum of all excess costs is at most 0 for T large enough; cheap episodes make up for unsafe ones"
         return Ledger(
             self.title,
             (
