@@ -143,7 +143,7 @@ class TripleQ(FieldLearner):
         )
         sure, theorem = 0.0 if void else 1.0, "Wei, Liu and Ying 2022, as recalled"
         regret = "the expected regret grows as T^(4/5), up to logarithms, for T large enough"
-        violation = "the expected sum of all excess costs is at most 0 for T large enough; cheap episodes make up for unsafe ones"
+        violation = "the sum of all excess costs is 0 or less for large T; cheap episodes make up for unsafe ones"
         return Ledger(
             self.title,
             (
