@@ -28,6 +28,7 @@ COMMANDS = (
     "resume",
     "check",
     "report",
+    "compare",
     "learners",
     "worlds",
     "adversaries",

@@ -4,6 +4,7 @@
     hedgerow run FILE            an experiment; `run --list` names those that ship with the package
     hedgerow resume DIR          finish one that was interrupted
     hedgerow report DIR          its page
+    hedgerow compare minute      all learners of the field on many worlds, ranked on one page
     hedgerow check PROBLEM       look at a problem before a run
     hedgerow learners            what there is to choose from; also worlds, adversaries, costs
     hedgerow check-learner NAME  whether a learner keeps to the contract
@@ -22,7 +23,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.commands import check, check_learner, kernels, lists, run
+from hedgerow.commands import check, check_learner, compare, kernels, lists, run
 from hedgerow.commands.terminal import INTERRUPTED, REFUSED
 from hedgerow.errors import HedgerowError
 from hedgerow.output import say
@@ -57,7 +58,7 @@ def _options(
     pass
 
 
-for _command in (run.demo, run.run, run.resume, check.check, run.report):
+for _command in (run.demo, run.run, run.resume, check.check, run.report, compare.compare):
     app.command()(_command)
 for _list in (lists.learners, lists.worlds, lists.adversaries, lists.costs):
     app.command()(_list)

@@ -20,7 +20,7 @@ from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.schema import parse
 from hedgerow.experiments.source import Source
 from hedgerow.experiments.sweep import Workers, sweep
-from hedgerow.pages import page as page_module
+from hedgerow.pages import document
 from hedgerow.pages.page import page, report, run_results
 from hedgerow.pages.sections import script_safe
 from hedgerow.pages.words import number
@@ -296,7 +296,7 @@ def test_a_single_run(tmp_path: Path) -> None:
 
 
 def test_without_plotly_the_error_says_so(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page_module._packed_plotly.cache_clear()
+    document.packed_plotly.cache_clear()
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(HedgerowError, match="need plotly"):
         report(directory)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hedgerow.experiments import source
 from hedgerow.experiments.schema import Experiment, load
-from hedgerow.experiments.source import shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = "docs/figures/gallery"
@@ -52,6 +52,11 @@ PICTURES: dict[str, tuple[Picture, ...]] = {
     ),
 }
 """By experiment: the figures that its section shows."""
+
+
+def shipped() -> tuple[str, ...]:
+    """The experiments of the gallery; comparisons have a page of their own (docs/field.md)."""
+    return tuple(name for name in source.shipped() if not name.startswith("compare-"))
 
 
 def page() -> str:

@@ -77,7 +77,7 @@ def run(
         _print_cells(loaded, as_json)
         return
     target = out or FOLDER / loaded.name
-    _execute(loaded, target, _workers(backend, processes, scheduler, fail_fast), resume, only or [], as_json, quiet)
+    _execute(loaded, target, make_workers(backend, processes, scheduler, fail_fast), resume, only or [], as_json, quiet)
 
 
 def resume(
@@ -95,7 +95,9 @@ def resume(
     from hedgerow.experiments.sweep import stored_experiment
 
     loaded = stored_experiment(directory)
-    _execute(loaded, directory, _workers(backend, processes, scheduler, fail_fast), True, only or [], as_json, quiet)
+    _execute(
+        loaded, directory, make_workers(backend, processes, scheduler, fail_fast), True, only or [], as_json, quiet
+    )
 
 
 def demo(
@@ -114,7 +116,7 @@ def demo(
     loaded = load("demo")
     if not quiet:
         Screen(error=True).line(f"{loaded.title}: {loaded.description}")
-    _execute(loaded, out, _workers("loky", processes, "", False), True, [], as_json, quiet, report=True)
+    _execute(loaded, out, make_workers("loky", processes, "", False), True, [], as_json, quiet, report=True)
 
 
 def report(
@@ -158,7 +160,7 @@ def report(
 # Running --------------------------------------------------------------------------------------------------------------
 
 
-def _workers(backend: str, processes: int | None, scheduler: str, fail_fast: bool) -> Workers:
+def make_workers(backend: str, processes: int | None, scheduler: str, fail_fast: bool) -> Workers:
     from hedgerow.experiments.sweep import Workers
 
     return Workers("dask" if scheduler and backend == "loky" else backend, processes, scheduler, fail_fast)
@@ -175,18 +177,40 @@ def _execute(
     report: bool = False,
 ) -> None:
     """Sweep, print what came of it, and end with the code that says so."""
-    from hedgerow.experiments.progress import watcher
-    from hedgerow.experiments.sweep import sweep
-
-    _end_like_an_interrupt(signal.SIGTERM)
-    tally = sweep(experiment, target, workers=workers, resume=resume, only=only, watch=watcher(quiet))
+    tally = run_sweep(experiment, target, workers, resume, only, quiet)
     report = report and not tally.interrupted and not tally.failed
-    found = _open(tally) if report or as_json or not quiet else None
+    found = open_tally(tally) if report or as_json or not quiet else None
     page = _report(found) if report and found is not None else None
     if as_json:
         print_json(_as_data(experiment, tally, found, page))
     elif not quiet:
         _print_tally(tally, found, page)
+    end(tally)
+
+
+def run_sweep(
+    experiment: Experiment,
+    target: Path,
+    workers: Workers,
+    resume: bool,
+    only: list[str],
+    quiet: bool,
+    patience: float = 0.0,
+) -> Tally:
+    """Run what is missing, with progress; Ctrl-C and a polite request to end leave the books in order.
+
+    `patience` is the least number of seconds between two plain lines.
+    """
+    from hedgerow.experiments.progress import watcher
+    from hedgerow.experiments.sweep import sweep
+
+    _end_like_an_interrupt(signal.SIGTERM)
+    return sweep(experiment, target, workers=workers, resume=resume, only=only, watch=watcher(quiet, patience))
+
+
+def end(tally: Tally) -> None:
+    """Say what is missing, and end with the code that says so."""
+    target = tally.directory
     for name, error in tally.failed.items():
         say(f"hedgerow: the cell {name} failed: {error}", error=True)
         say(f"    repeat it alone: hedgerow resume {target} --backend serial --only {name}", error=True)
@@ -207,7 +231,7 @@ def _end_like_an_interrupt(number: signal.Signals) -> None:
     signal.signal(number, interrupt)
 
 
-def _open(tally: Tally) -> Results | None:
+def open_tally(tally: Tally) -> Results | None:
     """What the directory holds now, for the table and the page alike."""
     if not tally.done + tally.skipped:
         return None

@@ -119,13 +119,8 @@ class Trial:
 
 
 def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, options: Mapping[str, Any]) -> Any:
-<<<<<<< HEAD
     """factory(view, episodes, delta, seed=seed): without delta or a seed if it takes none; with a baseline, the largest
     margin, the world or losses if it needs them.
-=======
-    """factory(view, episodes, delta, seed=seed): without delta or a seed if it takes none, with a baseline if it needs
-    one, with the largest margin if it takes that.
->>>>>>> pd
     """
     try:
         known: Mapping[str, inspect.Parameter] = inspect.signature(factory).parameters
@@ -139,17 +134,12 @@ def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, 
         extra |= {"baseline": safest.policy, "baseline_costs": safest.costs} if "baseline_costs" in known else {
             "baseline": safest
         }  # fmt: skip
-<<<<<<< HEAD
-    if "slater" in needed:
+    if "slater" in known and "slater" not in options:
         extra["slater"] = offline.slater(cmdp).margin
     if "world" in needed:
         extra["world"] = cmdp
     if "losses" in needed:  # not those of the episodes: a learner that is told wrong losses must still play
         extra["losses"] = Fixed(np.full(cmdp.layout.num_rows, 0.5))
-=======
-    if "slater" in known and "slater" not in options:
-        extra["slater"] = offline.slater(cmdp).margin
->>>>>>> pd
     surety = () if "episodes" in known and "delta" not in known and not open_ended else (delta,)
     try:
         return factory(cmdp.view(), episodes, *surety, **extra, **options)

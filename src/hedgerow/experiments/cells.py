@@ -58,6 +58,7 @@ def cells_of(experiment: Experiment) -> tuple[PlannedCell, ...]:
     """All cells; learners vary fastest, and a sweep shows results of each of them early."""
     folder = experiment.folder
     learners = [parts.complete_learner(item.given, folder) for item in experiment.learners]
+    left_out = {(item.kind, item.world, item.label, item.episodes) for item in experiment.declined}
     cells = []
     for episodes in experiment.episodes:
         worlds = [parts.complete_world(item.given, episodes, folder) for item in experiment.worlds]
@@ -65,6 +66,13 @@ def cells_of(experiment: Experiment) -> tuple[PlannedCell, ...]:
         for seed, (i, world), (j, adversary), (k, learner) in product(
             experiment.seeds, enumerate(worlds), enumerate(adversaries), enumerate(learners)
         ):
+            label = {
+                "world": experiment.worlds[i].label,
+                "adversary": experiment.adversaries[j].label,
+                "learner": experiment.learners[k].label,
+            }
+            if any((kind, label["world"], label[kind], episodes) in left_out for kind in ("adversary", "learner")):
+                continue
             spec = {
                 "world": world,
                 "adversary": adversary,
@@ -73,13 +81,12 @@ def cells_of(experiment: Experiment) -> tuple[PlannedCell, ...]:
                 "delta": experiment.delta,
                 "seed": seed,
                 "root_seed": experiment.seed,
-                "label": {
-                    "world": experiment.worlds[i].label,
-                    "adversary": experiment.adversaries[j].label,
-                    "learner": experiment.learners[k].label,
-                },
+                "label": label,
             }
             cells.append(PlannedCell.of(spec))
+    if not cells:
+        reasons = "; ".join(dict.fromkeys(item.why for item in experiment.declined))
+        raise InvalidInput(f"{experiment.source.name}: every cell is declined, so there is nothing to run: {reasons}")
     _check_names(experiment, cells)
     return tuple(cells)
 

@@ -32,8 +32,9 @@ class CellRun(NamedTuple):
     run: Run
     seconds: dict[str, float]
     """Wall time: build (world, baseline, learner), loop (episodes), score (comparators), total"""
-    facts: dict[str, float]
-    """What is known of the world and worth keeping with the curves: slater, its margin rho"""
+    facts: dict[str, float | str]
+    """What is known of the world and worth keeping with the curves: slater, its margin rho; baseline_taken, which of
+    its baselines `baseline = "offered"` stood for"""
     trace: Run | None = None
     """The same run with every episode as a checkpoint, if it was asked for"""
 
@@ -70,4 +71,7 @@ def run_cell(
     _ = run.regret_so_far  # an optimum for each checkpoint: its time belongs here
     scored = time.perf_counter()
     seconds = {"build": built - begun, "loop": played - built, "score": scored - played, "total": scored - begun}
-    return CellRun(run, seconds, {"slater": rho}, whole if trace else None)
+    facts: dict[str, float | str] = {"slater": rho}
+    if spec["learner"].get("baseline") == "offered":
+        facts["baseline_taken"] = parts.baseline_taken(spec["learner"], spec["world"], folder or Path())
+    return CellRun(run, seconds, facts, whole if trace else None)

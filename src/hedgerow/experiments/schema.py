@@ -6,6 +6,7 @@
     episodes = [10_000, 100_000]            # lengths of runs; or one number
     delta = 0.01                            # failure probability (default 0.01)
     trace = false                           # also keep every single episode
+    declined = "skip"                       # leave out worlds that a learner or adversary declines; else an error
 
     [[world]]                               # one or more: a catalogue entry with its parameters, or file = "world.npz"
     name = "random-layered"
@@ -30,7 +31,7 @@ Every world meets every adversary, learner, number of episodes and seed: each co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,23 @@ from hedgerow.experiments.source import Source, Where, find
 from hedgerow.registry import learners
 from hedgerow.results.naming import canonical
 
-TOP = ("title", "description", "seed", "seeds", "episodes", "delta", "trace", "world", "adversary", "learner")
+TOP = (
+    "title",
+    "description",
+    "seed",
+    "seeds",
+    "episodes",
+    "delta",
+    "trace",
+    "declined",
+    "world",
+    "adversary",
+    "learner",
+)
 MOST_CELLS = 1_000_000
 LONGEST_LABEL = 60
+REFUSE, SKIP = "refuse", "skip"
+"""What becomes of an experiment in which a learner or an adversary declines a world."""
 _QUIET = {"world": (), "adversary": ("period", "step", "rate", "noise"), "learner": ("preset",)}
 """Keys whose values stand in a label without their name."""
 
@@ -56,6 +71,20 @@ class Ingredient:
     given: Part
     label: str
     where: Where
+
+
+@dataclass(frozen=True)
+class Declined:
+    """A world that a learner or an adversary declines for a number of episodes, and why."""
+
+    world: str
+    """The label of the world."""
+    kind: str
+    """"learner" or "adversary": who declines."""
+    label: str
+    """Its label."""
+    episodes: int
+    why: str
 
 
 @dataclass(frozen=True)
@@ -73,6 +102,9 @@ class Experiment:
     worlds: tuple[Ingredient, ...]
     adversaries: tuple[Ingredient, ...]
     learners: tuple[Ingredient, ...]
+    skips: bool = False
+    """Whether cells that are declined are left out"""
+    declined: tuple[Declined, ...] = ()
 
     @property
     def name(self) -> str:
@@ -92,6 +124,7 @@ class Experiment:
             "episodes": list(self.episodes),
             "delta": self.delta,
             "trace": self.trace,
+            **({"declined": SKIP} if self.skips else {}),
             **{kind: [{**item.given, "label": item.label} for item in items] for kind, items in ingredients.items()},
         }
 
@@ -122,10 +155,10 @@ def parse(source: Source) -> Experiment:
         worlds=reader.ingredients("world"),
         adversaries=reader.ingredients("adversary"),
         learners=reader.ingredients("learner"),
+        skips=reader.numbers("declined", _choice, REFUSE) == SKIP,
     )
     _check_size(experiment)
-    _check_parts(experiment)
-    return experiment
+    return replace(experiment, declined=_check_parts(experiment))
 
 
 class _Reader:
@@ -177,11 +210,16 @@ class _Reader:
                 (*where, "name"), "must be a text in quotation marks" if "name" in given else "the name is missing"
             )
         given = {"name": given.pop("name"), **given}
-        named = {"preset": "paper", **given} if key == "learner" and _has_presets(given["name"]) else given
-        label = table.get("label", parts.default_label(named, _QUIET[key])[:LONGEST_LABEL])
+        label = table.get("label", default_label(key, given))
         if not isinstance(label, str) or not 0 < len(label) <= LONGEST_LABEL:
             raise self.source.mistake((*where, "label"), f"must be a text of 1 to {LONGEST_LABEL} characters")
         return Ingredient(given, label, where)
+
+
+def default_label(key: str, given: Part) -> str:
+    """How a part of an experiment is called that has no label; `key` is world, adversary or learner."""
+    named = {"preset": "paper", **given} if key == "learner" and _has_presets(given["name"]) else given
+    return parts.default_label(named, _QUIET[key])[:LONGEST_LABEL]
 
 
 def _has_presets(name: str) -> bool:
@@ -213,6 +251,12 @@ def _flag(value: Any) -> bool:
     return value
 
 
+def _choice(value: Any) -> str:
+    if value not in (REFUSE, SKIP):
+        raise InvalidInput(f"must be {REFUSE!r} or {SKIP!r}, not {shown(value)}")
+    return str(value)
+
+
 def _check_size(experiment: Experiment) -> None:
     count = len(experiment.seeds) * len(experiment.episodes)
     for items in (experiment.worlds, experiment.adversaries, experiment.learners):
@@ -221,34 +265,54 @@ def _check_size(experiment: Experiment) -> None:
         raise experiment.source.mistake(("seeds",), f"this makes more than {MOST_CELLS:,} cells; split it")
 
 
-def _check_parts(experiment: Experiment) -> None:
-    """Build what can be built before anything runs: worlds, adversaries on their layouts, baselines of learners."""
+def _check_parts(experiment: Experiment) -> tuple[Declined, ...]:
+    """Build what can be built before anything runs: worlds, adversaries on their layouts, baselines of learners.
+
+    Returns what is declined, in an experiment that skips it; otherwise it is a mistake like any other.
+    """
     folder = experiment.folder
     learners = [
         (item, _placed(experiment, item, parts.complete_learner, item.given, folder)) for item in experiment.learners
     ]
     worlds: dict[str, Any] = {}  # by their description: most do not depend on the number of episodes
+    declined: list[Declined] = []
+
+    def check(world: Ingredient, episodes: int, item: Ingredient, action: Callable[..., Any], *given: Any) -> None:
+        try:
+            _placed(experiment, item, action, *given)
+        except InvalidInput as error:
+            if not experiment.skips:
+                raise
+            kind, why = str(item.where[0]), str(error.__cause__ or error)
+            declined.append(Declined(world.label, kind, item.label, episodes, why))
+
     for episodes in experiment.episodes:
         present = []
-        for item in experiment.worlds:
-            part = _placed(experiment, item, parts.complete_world, item.given, episodes, folder)
+        for world in experiment.worlds:
+            part = _placed(experiment, world, parts.complete_world, world.given, episodes, folder)
             key = canonical(part)
-            if key not in worlds:
-                worlds[key] = _placed(experiment, item, parts.build_world, part, folder)
-                for learner, description in learners:
-                    where = part, item.label, experiment
-                    _placed(experiment, learner, _try_learner, description, worlds[key][0], *where)
-            present.append(worlds[key])
+            known = key in worlds
+            if not known:
+                worlds[key] = _placed(experiment, world, parts.build_world, part, folder)
+            present.append((world, *worlds[key]))
+            if not known or experiment.skips:  # what is declined may depend on the number of episodes
+                for item, description in learners:
+                    where = worlds[key][0], part, world.label, experiment, episodes
+                    check(world, episodes, item, _try_learner, description, *where)
         for item in experiment.adversaries:
             part = _placed(experiment, item, parts.complete_adversary, item.given, episodes, folder)
-            for cmdp, loss in present:
-                _placed(experiment, item, parts.check_adversary, part, cmdp, loss, episodes, folder)
+            for world, cmdp, loss in present:
+                given = part, cmdp, loss, episodes, folder
+                check(world, episodes, item, parts.check_adversary, *given)
+    return tuple(declined)
 
 
-def _try_learner(part: Part, cmdp: Any, world: Part, label: str, experiment: Experiment) -> None:
+def _try_learner(part: Part, cmdp: Any, world: Part, label: str, experiment: Experiment, episodes: int) -> None:
     try:
-        parts.check_learner(part, cmdp, experiment.episodes[0], experiment.delta, experiment.folder, world)
+        parts.check_learner(part, cmdp, episodes, experiment.delta, experiment.folder, world)
     except Misfit as error:
+        if experiment.skips:
+            raise
         raise Misfit(error.key, f"in the world {label!r}: {error}") from error
 
 

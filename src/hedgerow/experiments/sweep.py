@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -125,6 +125,7 @@ def sweep(
         "source": experiment.source.text,
         "source_name": experiment.source.name,
         "source_folder": str(experiment.folder.resolve()),
+        **({"declined": [asdict(item) for item in experiment.declined]} if experiment.declined else {}),
     }
     return run_cells(
         cells, directory, about, folder=experiment.folder, trace=experiment.trace,

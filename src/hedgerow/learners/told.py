@@ -43,3 +43,9 @@ def told_in_words(learner: Any) -> str:
         return "not said"
     feedback = getattr(learner, "feedback", "bandit")
     return f"{told}; {feedback} feedback" if feedback != "bandit" else str(told)
+
+
+def cheats(learner: Any) -> str:
+    """What a learner, or its class, is told that no learner can know; the empty text for nothing."""
+    told = getattr(learner, "told", None)
+    return told.cheats if isinstance(told, Told) else ""

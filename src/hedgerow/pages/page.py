@@ -9,22 +9,18 @@ megabytes to five. It follows the reader's choice of a light or a dark page.
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 import os
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hedgerow import files
 from hedgerow.brief import counted
-from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.errors import InvalidInput
 from hedgerow.html_parts import text
 from hedgerow.pages import sections
-from hedgerow.pages.colours import DARK, pens
+from hedgerow.pages.colours import pens
+from hedgerow.pages.document import Part, document, packed_plotly
 from hedgerow.pages.figures import figures
 from hedgerow.pages.words import whole
 from hedgerow.results.groups import Group
@@ -108,14 +104,6 @@ def run_results(run: Run, world: str = "", adversary: str = "given losses") -> R
     return Results(None, manifest, (cell,), lambda name: table)
 
 
-class Part(NamedTuple):
-    """A section of the page. Title and content are HTML; a part without content is left out."""
-
-    anchor: str
-    title: str
-    content: str
-
-
 def page(results: Results) -> str:
     """The whole page as text."""
     found = results.groups
@@ -136,23 +124,13 @@ def page(results: Results) -> str:
         Part("origin", "Where the numbers come from", sections.origin(results.manifest)),
     ]
     shown = [part for part in parts if part.content]
-    return _document(results.title, _header(results, found), shown)
+    return document(results.title, _header(results, found), shown, plotly=packed_plotly())
 
 
 _GUARANTEES = (
     '<p class="note">What each learner promises under its switches, how surely, and by which statement of the paper. '
     "A promise that is void says why.</p>"
 )
-
-
-def _section(part: Part) -> str:
-    return f'<section id="{part.anchor}"><h2>{part.title}</h2>{part.content}</section>'
-
-
-def _contents(parts: Sequence[Part]) -> str:
-    """Links to the sections; the script folds them up on narrow screens, where they would push the answer down."""
-    links = "".join(f'<li><a href="#{part.anchor}">{part.title}</a></li>' for part in parts)
-    return f'<nav aria-label="Contents"><details open><summary>Contents</summary><ul>{links}</ul></details></nav>'
 
 
 def _header(results: Results, found: Sequence[Group]) -> str:
@@ -169,43 +147,3 @@ def _header(results: Results, found: Sequence[Group]) -> str:
         counts.append(f'<span class="bad">{counted(missing, "cell")} without a result</span>')
     about = f'<p class="about">{text(results.description)}</p>' if results.description else ""
     return f"<header><h1>{text(results.title)}</h1>{about}<p>{' · '.join(counts)}</p></header>"
-
-
-def _document(title: str, header: str, parts: Sequence[Part]) -> str:
-    style = (
-        _asset("page.css").replace("/* light */", _variables(light=True)).replace("/* dark */", _variables(light=False))
-    )
-    script = _asset("page.js").replace("/* dark colours */ {}", json.dumps(DARK))
-    body = "".join(map(_section, parts))
-    return (
-        "<!doctype html>\n"
-        '<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{text(title)}</title><style>{style}</style></head>\n"
-        '<body><a class="skip" href="#content">Skip to the results</a>'
-        f'<div class="page">{header}{_contents(parts)}<main id="content" tabindex="-1">{body}</main>'
-        "<footer>Written by hedgerow. This file needs no network.</footer></div>\n"
-        f'<script type="application/gzip" id="plotly">{_packed_plotly()}</script>\n'
-        f"<script>{script}</script></body></html>\n"
-    )
-
-
-def _variables(*, light: bool) -> str:
-    """Every colour as a variable, named after its light form."""
-    return "".join(f"--c{colour[1:]}:{colour if light else dark};" for colour, dark in DARK.items())
-
-
-def _asset(name: str) -> str:
-    return resources.files("hedgerow.pages").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-@cache
-def _packed_plotly() -> str:
-    """plotly's own script, compressed, as text."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise HedgerowError("reports need plotly: install it and write the report again") from error
-    script: str = get_plotlyjs()
-    return base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode()

@@ -314,15 +314,19 @@ def _stroke(pen: Pen) -> str:
     return f'style="stroke:var(--c{pen.colour[1:]})"' + (f' stroke-dasharray="{dashes}"' if dashes else "")
 
 
-def table(head: Sequence[str], rows: Rows, kind: str, caption: str) -> str:
+def table(head: Sequence[str], rows: Rows, kind: str, caption: str, marks: Mapping[int, str] | None = None) -> str:
     """A table whose cells name their column, for narrow screens, where rows become blocks. Cells are HTML already.
 
-    The first cell of a row is its head. The caption is heard, not seen: a heading stands above every table. Roles are
-    written out, because some browsers forget them where a table is shown as blocks.
+    `marks` are classes of rows, by their place. The first cell of a row is its head. The caption is heard, not seen: a
+    heading stands above every table. Roles are written out, because some browsers forget them where a table is shown as
+    blocks.
     """
     names = [subscripts(text(name)) for name in head]
     top = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in names)
-    body = "".join(f'<tr role="row">{"".join(_row(names, row))}</tr>' for row in rows)
+    kinds = {place: f' class="{mark}"' for place, mark in (marks or {}).items()}
+    body = "".join(
+        f'<tr role="row"{kinds.get(place, "")}>{"".join(_row(names, row))}</tr>' for place, row in enumerate(rows)
+    )
     return (
         f'<div class="scroll"><table class="{kind}" role="table"><caption>{caption}</caption>'
         f'<thead role="rowgroup"><tr role="row">{top}</tr></thead><tbody role="rowgroup">{body}</tbody></table></div>'

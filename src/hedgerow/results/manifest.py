@@ -27,6 +27,7 @@ _ENTRIES: dict[str, tuple[type, ...]] = {
     "cells": _TABLE,
     "hashes": _TABLE,
     "resumed": (list,),
+    "declined": (list,),
     "title": _TEXT,
     "description": _TEXT,
     "source": _TEXT,
@@ -47,7 +48,14 @@ _CELL_ENTRIES: dict[str, tuple[type, ...]] = {
     "hash": _TEXT,
     "spec": _TABLE,
 }
-"""Both: what an entry is if it is there."""
+_DECLINED: dict[str, tuple[type, ...]] = {
+    "world": _TEXT,
+    "kind": _TEXT,
+    "label": _TEXT,
+    "episodes": (int,),
+    "why": _TEXT,
+}
+"""All: what an entry is if it is there. An entry of `declined` has all of its own."""
 
 
 def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
@@ -118,6 +126,9 @@ def _problem(manifest: Mapping[str, Any]) -> str:
     for name, text in manifest.get("hashes", {}).items():
         if not isinstance(text, str):
             return f"the hash of the cell {shown(name)} is {shown(text)}"
+    for entry in manifest.get("declined", []):
+        if not isinstance(entry, dict) or set(entry) != set(_DECLINED) or _misfit(entry, _DECLINED):
+            return f"its entry 'declined' has {shown(entry)}"
     for name, entry in manifest.get("cells", {}).items():
         problem = _problem_of_cell(name, entry)
         if problem:

@@ -19,6 +19,7 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, shown
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
+from hedgerow.learners.told import cheats, told_in_words
 from hedgerow.results import old_tables
 from hedgerow.results.naming import cell_hash, cell_id, fingerprint
 from hedgerow.results.seal import BLANK, KEY, has_seal, is_intact, seal
@@ -137,6 +138,8 @@ def run_facts(run: Run) -> dict[str, Any]:
             "constraints": list(view.constraint_names),
             "thresholds": view.thresholds.tolist(),
             "kind": getattr(learner, "kind", type(learner).__name__),
+            "told": told_in_words(learner),
+            "cheats": cheats(learner),
             "policy": _policy_facts(run.policy),
             "rests_on": [] if ledger is None else list(ledger.rests_on),
             "ledger": [

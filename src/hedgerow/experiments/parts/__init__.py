@@ -9,6 +9,7 @@ cell.
 from __future__ import annotations
 
 from hedgerow.experiments.parts.adversaries import OWN, build_adversary, check_adversary, complete_adversary, filled_in
+from hedgerow.experiments.parts.baseline import baseline_taken
 from hedgerow.experiments.parts.common import PLUG_IN, Misfit, Part, default_label
 from hedgerow.experiments.parts.learners import (
     SUPPLIED,
@@ -27,6 +28,7 @@ __all__ = [
     "SUPPLIED",
     "Misfit",
     "Part",
+    "baseline_taken",
     "build_adversary",
     "build_learner",
     "build_world",

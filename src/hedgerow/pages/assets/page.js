@@ -27,6 +27,14 @@
   }));
   document.querySelectorAll(".scroll, pre").forEach((place) => widths.observe(place));
 
+  const folded = [];  // what printing opens, and closes again
+  window.addEventListener("beforeprint", () => {
+    folded.push(...document.querySelectorAll(".learner:not([open])"));
+    folded.forEach((part) => { part.open = true; });
+  });
+  window.addEventListener("afterprint", () => folded.splice(0).forEach((part) => { part.open = false; }));
+  if (!plots.length) return;
+
   const unpack = async () => {
     const bytes = Uint8Array.from(atob(document.getElementById("plotly").textContent), (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -80,16 +88,12 @@
   }), { rootMargin: "600px" });
   plots.forEach((plot) => near.observe(plot));
   dark.addEventListener("change", () => plots.filter((plot) => plot.dataset.drawn).forEach(draw));
-  const folded = [];  // what printing opens, and closes again
   window.addEventListener("beforeprint", () => {
     printing = true;
-    folded.push(...document.querySelectorAll(".learner:not([open])"));
-    folded.forEach((part) => { part.open = true; });
     plots.forEach(draw);
   });
   window.addEventListener("afterprint", () => {
     printing = false;
-    folded.splice(0).forEach((part) => { part.open = false; });
     plots.forEach(draw);
   });
 })();

@@ -1,0 +1,206 @@
+"""`compare`: the learners of the field on many worlds, ranked on one page.
+
+hedgerow compare                                   about a minute
+hedgerow compare hour -j 8                         the sizes are minute, hour and day; or a TOML file of your own
+hedgerow compare minute --learners s-ops,mine.py:Mine --seeds 8
+hedgerow compare hour --markdown docs/field.md     its tables into a page, between two markers
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.commands.run import (
+    FOLDER,
+    Backend,
+    FailFast,
+    Processes,
+    Scheduler,
+    end,
+    make_workers,
+    open_tally,
+    run_sweep,
+)
+from hedgerow.commands.terminal import AsJson, Quiet, number, one_thread, print_json
+from hedgerow.output import Screen, Table, say
+
+if TYPE_CHECKING:
+    from hedgerow.experiments.schema import Experiment
+    from hedgerow.results.leaderboard import Block, Leaderboard
+
+SIZES = {"minute": "compare-minute", "hour": "compare-hour", "day": "compare-day"}
+MOST_BLOCKS = 4
+"""Up to so many settings are printed one by one; the page has all of them."""
+
+PATIENCE = 5.0
+"""Seconds between two lines of progress where there is no terminal: a comparison has thousands of cells."""
+
+Size = Annotated[str, typer.Argument(help="minute, hour or day; or a TOML file.")]
+Names = Annotated[str, typer.Option(help="Labels or names of the file, separated by commas; others are looked up.")]
+
+
+def compare(
+    size: Size = "minute",
+    out: Annotated[Path | None, typer.Option("--out", help="Directory of the results; out/NAME by default.")] = None,
+    learners: Names = "",
+    worlds: Names = "",
+    adversaries: Names = "",
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds.")] = None,
+    episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Number of episodes.")] = None,
+    radii: Annotated[
+        str | None, typer.Option("--radii", help="source or hedgerow, for the other learners of the field.")
+    ] = None,
+    processes: Processes = None,
+    backend: Backend = "loky",
+    scheduler: Scheduler = "",
+    fail_fast: FailFast = False,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Also write the tables into this page, between its markers.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare learners on many worlds and adversaries: run what is missing, write one page, print who is ahead.
+
+    The same command again goes on where it was interrupted. Safe learners are ranked by regret; differences within
+    noise are marked. Exit code: 0 if all cells are finished, 1 if some failed, 2 if the request cannot be met, 130
+    after Ctrl-C.
+    """
+    one_thread()
+    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii)
+    target = out or FOLDER / (f"{loaded.name}-{_mark(loaded)}" if is_changed else loaded.name)
+    if markdown is not None:
+        _check_page(markdown)
+    if not quiet:
+        _announce(loaded, target)
+    workers = make_workers(backend, processes, scheduler, fail_fast)
+    tally = run_sweep(loaded, target, workers, True, [], quiet, PATIENCE)
+    found = None if tally.interrupted else open_tally(tally)
+    if found is not None:
+        from hedgerow.pages.board import write_board
+        from hedgerow.results.leaderboard import leaderboard
+
+        board = leaderboard(found)
+        page = write_board(found, board=board)
+        if markdown is not None:
+            from hedgerow.pages.board_markdown import markdown as as_markdown
+            from hedgerow.pages.board_markdown import write_into
+
+            write_into(markdown, as_markdown(board, found.manifest))
+        if as_json:
+            print_json({"directory": str(target), "page": str(page), **board.as_data()})
+        elif not quiet:
+            _print(board, page)
+    end(tally)
+
+
+def _experiment(
+    size: str,
+    learners: str,
+    worlds: str,
+    adversaries: str,
+    seeds: int | None,
+    episodes: int | None,
+    radii: str | None,
+) -> tuple[Experiment, bool]:
+    """The comparison, and whether the options make it another one than the file says."""
+    from hedgerow.experiments.schema import parse
+    from hedgerow.experiments.selection import selected
+    from hedgerow.experiments.source import find
+
+    source = find(SIZES.get(size, size))
+    chosen = selected(
+        source,
+        learners=_split(learners),
+        worlds=_split(worlds),
+        adversaries=_split(adversaries),
+        seeds=seeds,
+        episodes=episodes,
+        radii=radii,
+    )
+    return parse(chosen), chosen is not source
+
+
+def _split(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _mark(experiment: Experiment) -> str:
+    """Six signs that tell this choice of options from others: each has a directory of its own."""
+    from hedgerow.results.naming import fingerprint
+
+    return fingerprint(experiment.as_data())[:6]
+
+
+def _check_page(path: Path) -> None:
+    """Refuse a page without markers before anything runs."""
+    from hedgerow.pages.board_markdown import around
+
+    around(path)
+
+
+def _announce(experiment: Experiment, target: Path) -> None:
+    from hedgerow.experiments.cells import cells_of
+
+    cells = cells_of(experiment)
+    episodes = sum(cell.spec["episodes"] for cell in cells)
+    declined = f", {len(experiment.declined)} times a world is declined" if experiment.declined else ""
+    say(f"{experiment.title or experiment.name}: {len(cells):,} cells, {episodes:,} episodes{declined}", error=True)
+
+
+# What is printed ------------------------------------------------------------------------------------------------------
+
+
+def _print(board: Leaderboard, page: Path) -> None:
+    screen = Screen()
+    if len(board.blocks) <= MOST_BLOCKS:
+        for block in board.blocks:
+            screen.table(_block_table(block))
+    screen.table(_summary_table(board))
+    if board.warning():
+        screen.line(f"mind the noise: {board.warning()}")
+    screen.line(f"page: {page}", wrap=False)
+
+
+def _summary_table(board: Leaderboard) -> Table:
+    columns = ["learner", "told", "mean rank", "first", "safe", "of baseline's", "declined"]
+    result = Table("over all settings", columns, num_text=2)
+    for summary in board.summaries:
+        result.add_row(
+            summary.learner,
+            summary.told or "-",
+            "control" if summary.cheats else number(summary.mean_rank, 1),
+            str(summary.firsts) if summary.ranked else "-",
+            f"{summary.safe}/{summary.safe + summary.unsafe}",
+            "-" if summary.share is None else f"{100.0 * summary.share:.0f} %",
+            str(summary.declined) if summary.declined else "-",
+        )
+    return result
+
+
+def _block_table(block: Block) -> Table:
+    setting = block.setting
+    title = f"{setting.world}, {setting.adversary}, {setting.episodes:,} episodes"
+    columns = ["learner", "status", "rank", "regret", "low", "high", "V+", "V+-", "unsafe", "lambda", "us/episode"]
+    result = Table(title, columns, num_text=2)
+    for standing in block.standings:
+        scores, rank = standing.scores, "-" if standing.rank is None else str(standing.rank)
+        if scores is None:
+            result.add_row(standing.learner, f"{standing.status}: {standing.why}", rank, *["-"] * 8)
+            continue
+        noise = standing.next is not None and standing.next.verdict != "different"
+        result.add_row(
+            standing.learner,
+            f"{standing.status}, as good as the next" if noise else standing.status,
+            rank,
+            *(number(value, 1) for value in (scores.regret.mean, scores.regret.low, scores.regret.high)),
+            number(scores.violation.mean, 1),
+            number(scores.net_violation, 1),
+            f"{100.0 * scores.unsafe_share:.1f} %",
+            number(scores.mixing_mean, 3),
+            number(scores.microseconds, 1),
+        )
+    return result

@@ -1,0 +1,472 @@
+"""The leaderboard of a sweep, as data: who is safe in a setting, who of these has the least regret, and how surely.
+
+    board = leaderboard(results)                  # results of `hedgerow compare`, or of any other sweep
+    board.blocks[0].standings[0].rank             # one block per world, adversary and number of episodes
+    board.summaries[0].mean_rank                  # one summary per learner
+
+A learner is *safe* in a setting if no episode of any seed exceeds a threshold by more than `TOL_SAFE`. Safe learners
+are ranked by their mean regret; equal ones share a rank. Unsafe learners follow by their violation, without a rank,
+and so do those that are told what no learner can know. What a learner declined, and what failed, is listed with the
+reason. Page, terminal and docs are made from this alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from hedgerow.brief import counted
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.errors import InvalidInput
+from hedgerow.results.groups import Group, Setting
+from hedgerow.results.record import Cell, Results
+from hedgerow.results.seed_statistics import Difference, Estimate, are_equal, difference, mean_of
+
+TOL_SAFE = 1e-9
+"""An expected cost that exceeds its threshold by no more than this is no violation, but rounding."""
+FEW_SEEDS = 5
+"""With fewer seeds than this an interval is so wide that the reader is warned."""
+MOST_POINTS = 32
+"""Of the small curves."""
+SAFE, UNSAFE, CHEATS, DECLINED, FAILED = "safe", "unsafe", "cheats", "declined", "failed"
+_ORDER = (CHEATS, SAFE, UNSAFE, DECLINED, FAILED)
+
+
+@dataclass(frozen=True)
+class PromiseStatus:
+    """Whether a promise of a learner holds in a setting."""
+
+    name: str
+    void_because: str
+    """The reason, in the first seed where it is void; the empty text if it holds."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The numbers of a learner in a setting."""
+
+    seeds: tuple[int, ...]
+    regret: Estimate
+    """R_T, mean over seeds"""
+    by_seed: Mapping[int, float]
+    """R_T of each seed"""
+    share: float | None
+    """Regret as a share of what always playing the baseline costs: 0 is the oracle, 1 is never to learn; None if the
+    baseline is not among the learners, or as good as the oracle"""
+    violation: Estimate
+    """V_T: sums of positive parts, of the constraint where they are largest"""
+    net_violation: float
+    """The same with cancellation, mean over seeds"""
+    unsafe_share: float
+    """Of all episodes of all seeds, those that exceed some threshold"""
+    worst_excess: float | None
+    """The largest excess of any episode and seed; None without constraints"""
+    mixing_mean: float | None
+    """Mean weight of the baseline, over episodes and seeds; None for learners without one"""
+    mixing_last: float | None
+    """The weight in the last episode, mean over seeds"""
+    microseconds: float | None
+    """Per episode, of the loop alone: median over seeds"""
+    way: str
+    """compiled or step-wise"""
+    baseline: str
+    """Which baseline it was given"""
+    promises: tuple[PromiseStatus, ...]
+    episodes: tuple[int, ...]
+    """Where the small curves have their points"""
+    regret_curve: tuple[float, ...]
+    """Regret at these, mean over seeds"""
+    margin_curve: tuple[float, ...]
+    """Threshold minus cost at these, the least over constraints and seeds; empty without constraints"""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A learner in a setting."""
+
+    learner: str
+    status: str
+    """safe, unsafe, cheats, declined or failed"""
+    kind: str = ""
+    """Such as s-ops, whatever its label is; the empty text if it has not run"""
+    rank: int | None = None
+    """Among the safe ones, from 1; None for others"""
+    why: str = ""
+    """What was declined or failed; what it cheats with"""
+    scores: Scores | None = None
+    """None if it has not run"""
+    next: Difference | None = None
+    """How much larger the regret of the next one in rank is"""
+
+
+@dataclass(frozen=True)
+class Block:
+    """All learners in one setting, in the order of the table: safe ones by rank, then the others."""
+
+    setting: Setting
+    standings: tuple[Standing, ...]
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Which baselines were given here."""
+        found = [standing.scores.baseline for standing in self.standings if standing.scores]
+        return tuple(dict.fromkeys(name for name in found if name))
+
+
+@dataclass(frozen=True)
+class LearnerSummary:
+    """A learner over all settings."""
+
+    learner: str
+    kind: str
+    told: str
+    """What it is told; the empty text if it never ran"""
+    radii: str
+    """source, hedgerow, or those of its preset; the empty text if it has none"""
+    settings: int
+    safe: int
+    """Settings in which it was safe"""
+    unsafe: int
+    declined: int
+    failed: int
+    ranked: int
+    """Settings in which it has a rank"""
+    mean_rank: float | None
+    firsts: int
+    """Settings in which nobody safe had less regret"""
+    share: float | None
+    """The median, over settings where it is safe, of its regret as a share of the baseline's"""
+    cheats: str
+
+    def sentence(self) -> str:
+        """What came of it, in words."""
+        if self.safe + self.unsafe == 0:
+            return f"{self.learner} has not run: {_without_run(self)}."
+        if self.cheats:
+            words = [f"{self.learner} is a control and has no rank: it is told {self.cheats}"]
+        elif self.unsafe == 0:
+            words = [f"{self.learner} was safe in {_every(self.safe)}"]
+        elif self.safe == 0:
+            words = [f"{self.learner} was unsafe in {_every(self.unsafe)}, so it has no rank"]
+        else:
+            words = [f"{self.learner} was safe in {self.safe} of {counted(self.safe + self.unsafe, 'setting')}"]
+        if self.mean_rank is not None:
+            first = f", and it comes first in {self.firsts} of them" if self.firsts else ""
+            words.append(f"its mean rank there is {self.mean_rank:.1f}{first}")
+        if self.share is not None and not self.cheats:
+            words.append(f"its regret was {_percent(self.share)} of the baseline's (median)")
+        if self.declined or self.failed:
+            words.append(_without_run(self))
+        return "; ".join(words) + "."
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Blocks and summaries of a sweep, in the order of its file."""
+
+    title: str
+    description: str
+    blocks: tuple[Block, ...]
+    summaries: tuple[LearnerSummary, ...]
+    declined: tuple[Mapping[str, Any], ...]
+    """What was left out before the run, as the manifest has it: world, kind, label, episodes, why"""
+    fewest_seeds: int
+    """Of any learner in any setting"""
+
+    def status(self, block: Block, learner: str) -> Standing | None:
+        """How a learner stands in a block; None if it was not there."""
+        return next((standing for standing in block.standings if standing.learner == learner), None)
+
+    @property
+    def noisy(self) -> int:
+        """How many neighbours in rank cannot be told apart."""
+        return sum(standing.next is not None and standing.next.verdict != "different" for standing in self._all)
+
+    @property
+    def pairs(self) -> int:
+        """How many neighbours in rank there are."""
+        return sum(standing.next is not None for standing in self._all)
+
+    @property
+    def _all(self) -> Iterable[Standing]:
+        return (standing for block in self.blocks for standing in block.standings)
+
+    def warning(self) -> str:
+        """What to keep in mind when ranks are read, in words; the empty text if nothing."""
+        words = []
+        if self.fewest_seeds < FEW_SEEDS and self.blocks:
+            words.append(f"some results rest on {counted(self.fewest_seeds, 'seed')}: too few for fine differences")
+        if self.noisy:
+            words.append(f"{self.noisy} of {counted(self.pairs, 'pair')} of neighbours in rank cannot be told apart")
+        return "; ".join(words)
+
+    def as_data(self) -> dict[str, Any]:
+        """Everything as plain data; what is no number is None."""
+        data: dict[str, Any] = _plain(asdict(self))
+        for summary, entry in zip(self.summaries, data["summaries"], strict=True):
+            entry["sentence"] = summary.sentence()
+        return {**data, "warning": self.warning(), "noisy_pairs": self.noisy, "pairs": self.pairs}
+
+
+def leaderboard(results: Results) -> Leaderboard:
+    """Rank the learners of a sweep, setting by setting.
+
+    Args:
+        results: A sweep, as `hr.results.open` returns it.
+
+    Returns:
+        The leaderboard.
+
+    Raises:
+        InvalidInput: If no cell is finished.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> from hedgerow.pages.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.results.leaderboard import leaderboard
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> leaderboard(run_results(run)).blocks[0].standings[0].rank
+        1
+    """
+    groups = results.groups
+    if not groups:
+        raise InvalidInput(f"{results.directory} has no finished cell, so there is nothing to compare")
+    place = _places(results)
+    by_setting: dict[Setting, list[Group]] = {}
+    for group in groups:
+        by_setting.setdefault(group.setting, []).append(group)
+    declined = tuple(results.manifest.get("declined", []))
+    blocks = [_block(setting, members, declined, _failed(results, setting)) for setting, members in by_setting.items()]
+    blocks.sort(key=lambda block: place.setting(block.setting))
+    names = {standing.learner for block in blocks for standing in block.standings}
+    learners = sorted(names, key=place.learner)
+    summaries = tuple(_summary(learner, blocks, groups) for learner in learners)
+    fewest = min(len(group.cells) for group in groups)
+    return Leaderboard(results.title, results.description, tuple(blocks), summaries, declined, fewest)
+
+
+# One setting ----------------------------------------------------------------------------------------------------------
+
+
+def _block(
+    setting: Setting, groups: Sequence[Group], declined: Sequence[Mapping[str, Any]], failed: Sequence[Cell]
+) -> Block:
+    shares = _shares(groups)
+    ran = [_ran(group, shares[group.learner]) for group in groups]
+    present = {standing.learner for standing in ran}
+    broken = {cell.label("learner"): cell.error for cell in failed if cell.label("learner") not in present}
+    ran += [Standing(learner, FAILED, why=why) for learner, why in broken.items()]
+    here = setting.world, setting.episodes
+    for entry in declined:
+        if entry["kind"] == "learner" and (entry["world"], entry["episodes"]) == here:
+            ran.append(Standing(entry["label"], DECLINED, why=entry["why"]))
+    return Block(setting, ranked(ran))
+
+
+def ranked(standings: Sequence[Standing]) -> tuple[Standing, ...]:
+    """Standings in the order of a table, with ranks for the safe ones and differences between neighbours."""
+    ordered = sorted(standings, key=lambda standing: (_ORDER.index(standing.status), _key(standing), standing.learner))
+    safe = [standing for standing in ordered if standing.status == SAFE]
+    made: list[Standing] = []
+    for place, standing in enumerate(safe):
+        tied = place > 0 and are_equal(_regret(safe[place - 1]), _regret(standing))
+        rank = made[-1].rank if tied else place + 1
+        after = safe[place + 1] if place + 1 < len(safe) else None
+        made.append(replace(standing, rank=rank, next=None if after is None else _ahead(standing, after)))
+    others = {status: [item for item in ordered if item.status == status] for status in _ORDER if status != SAFE}
+    return (*others[CHEATS], *made, *others[UNSAFE], *others[DECLINED], *others[FAILED])
+
+
+def _key(standing: Standing) -> float:
+    """Unsafe ones by their violation, others by their regret."""
+    if standing.scores is None:
+        return 0.0
+    found = standing.scores.violation if standing.status == UNSAFE else standing.scores.regret
+    return found.mean if isfinite(found.mean) else float("inf")
+
+
+def _regret(standing: Standing) -> float:
+    assert standing.scores is not None
+    return standing.scores.regret.mean
+
+
+def _ahead(one: Standing, after: Standing) -> Difference:
+    assert one.scores is not None
+    assert after.scores is not None
+    return difference(after.learner, one.scores.by_seed, after.scores.by_seed)
+
+
+def _ran(group: Group, share: float | None) -> Standing:
+    cheating = str(group.cells[0].facts.get("cheats") or "")
+    scores = _scores(group, share)
+    safe = scores.worst_excess is None or scores.worst_excess <= TOL_SAFE
+    status = CHEATS if cheating else SAFE if safe else UNSAFE
+    return Standing(group.learner, status, group.kind, why=cheating, scores=scores)
+
+
+def _scores(group: Group, share: float | None) -> Scores:
+    regret = group.curve("regret")[:, -1]
+    worst = [group.curve(f"worst_{i}")[:, -1] for i in range(len(group.constraints))]
+    largest = float(np.max(worst)) if worst else None
+    length = group.setting.episodes
+    is_unsafe = largest is not None and largest > TOL_SAFE
+    times = [1e6 * cell.seconds["loop"] / length for cell in group.cells if cell.seconds.get("loop", 0.0) > 0.0]
+    total, last = (_last_mean(group, name) for name in ("mixing_total", "mixing_weight"))
+    chosen = _few(group.episodes)
+    facts = group.cells[0].facts
+    return Scores(
+        seeds=tuple(cell.seed for cell in group.cells),
+        regret=mean_of(regret),
+        by_seed={cell.seed: float(value) for cell, value in zip(group.cells, regret, strict=True)},
+        share=share,
+        violation=mean_of(group.violation()[:, -1]),
+        net_violation=float(np.mean(group.net_violation()[:, -1])),
+        # Episodes that a safe learner counts as unsafe are rounding.
+        unsafe_share=float(np.mean(group.curve("unsafe")[:, -1])) / length if is_unsafe else 0.0,
+        worst_excess=largest,
+        mixing_mean=None if total is None else total / length,
+        mixing_last=last,
+        microseconds=float(np.median(times)) if times else None,
+        way=", ".join(group.ways),
+        baseline=str(facts.get("baseline_taken") or group.cells[0].spec["learner"].get("baseline") or ""),
+        promises=_promises(group.cells),
+        episodes=tuple(group.episodes[chosen].tolist()),
+        regret_curve=tuple(np.mean(group.curve("regret")[:, chosen], axis=0).tolist()),
+        margin_curve=tuple(_margin(group)[chosen].tolist()) if worst else (),
+    )
+
+
+def _last_mean(group: Group, name: str) -> float | None:
+    return float(np.mean(group.curve(name)[:, -1])) if group.has(name) else None
+
+
+def _margin(group: Group) -> FloatArray:
+    """(C,): threshold minus cost, the least over constraints and seeds."""
+    excess = [group.curve(f"excess_{i}").max(axis=0) for i in range(len(group.constraints))]
+    least: FloatArray = -np.max(excess, axis=0)
+    return least
+
+
+def _few(episodes: IntArray) -> IntArray:
+    """The places of checkpoints that are about evenly spaced over the run, the first and the last among them."""
+    wanted = np.linspace(episodes[0], episodes[-1], MOST_POINTS)
+    nearest = np.abs(episodes[np.newaxis] - wanted[:, np.newaxis]).argmin(axis=1)
+    return np.unique(nearest)
+
+
+def _promises(cells: Sequence[Cell]) -> tuple[PromiseStatus, ...]:
+    found: dict[str, str] = {}
+    for cell in cells:
+        for promise in cell.facts.get("ledger", []):
+            found[promise["name"]] = found.get(promise["name"]) or str(promise["void_because"] or "")
+    return tuple(PromiseStatus(name, why) for name, why in found.items())
+
+
+def _shares(groups: Sequence[Group]) -> dict[str, float | None]:
+    """By learner: regret as a share of the baseline's, both counted from the oracle's (0 where there is none)."""
+    means = {group.learner: float(np.mean(group.curve("regret")[:, -1])) for group in groups}
+    of_kind = {group.kind: means[group.learner] for group in reversed(groups)}  # the first of a kind
+    least, baseline = of_kind.get("oracle", 0.0), of_kind.get("always-baseline")
+    if baseline is None or baseline - least <= 0.0 or are_equal(baseline, least):
+        return dict.fromkeys(means)
+    return {learner: (mean - least) / (baseline - least) for learner, mean in means.items()}
+
+
+def _failed(results: Results, setting: Setting) -> list[Cell]:
+    return [
+        cell
+        for cell in results.cells
+        if cell.status == "failed"
+        and cell.spec
+        and Setting(cell.label("world"), cell.label("adversary"), cell.episodes) == setting
+    ]
+
+
+# All settings ---------------------------------------------------------------------------------------------------------
+
+
+def _summary(learner: str, blocks: Sequence[Block], groups: Sequence[Group]) -> LearnerSummary:
+    standings = [standing for block in blocks for standing in block.standings if standing.learner == learner]
+    first = next((group.cells[0] for group in groups if group.learner == learner), None)
+    ranks = [standing.rank for standing in standings if standing.rank is not None]
+    ran = [standing.scores for standing in standings if standing.scores is not None]
+    safe = [scores for scores in ran if scores.worst_excess is None or scores.worst_excess <= TOL_SAFE]
+    shares = [scores.share for scores in safe if scores.share is not None]
+    part: Mapping[str, Any] = {} if first is None else first.spec["learner"]
+    facts: Mapping[str, Any] = {} if first is None else first.facts
+
+    def count(status: str) -> int:
+        return sum(standing.status == status for standing in standings)
+
+    return LearnerSummary(
+        learner=learner,
+        kind=str(facts.get("kind", "")),
+        told=str(facts.get("told") or ("" if first is None else "not said")),
+        radii=str(part.get("radii") or (f"preset {part['preset']}" if "preset" in part else "")),
+        settings=len(standings),
+        safe=len(safe),
+        unsafe=len(ran) - len(safe),
+        declined=count(DECLINED),
+        failed=count(FAILED),
+        ranked=len(ranks),
+        mean_rank=float(np.mean(ranks)) if ranks else None,
+        firsts=sum(rank == 1 for rank in ranks),
+        share=float(np.median(shares)) if shares else None,
+        cheats=str(facts.get("cheats") or ""),
+    )
+
+
+@dataclass(frozen=True)
+class _Order:
+    setting: Callable[[Setting], Any]
+    learner: Callable[[str], Any]
+
+
+def _places(results: Results) -> _Order:
+    """The order of the file, then of the alphabet."""
+    experiment = results.manifest.get("experiment", {})
+
+    def places(kind: str) -> dict[str, int]:
+        items = experiment.get(kind, [])
+        labels = [item.get("label") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        return {str(label): place for place, label in enumerate(labels)}
+
+    worlds, adversaries, learners = (places(kind) for kind in ("world", "adversary", "learner"))
+    end = len(worlds) + len(adversaries) + len(learners)
+    return _Order(
+        lambda setting: (
+            worlds.get(setting.world, end),
+            setting.world,
+            adversaries.get(setting.adversary, end),
+            setting.adversary,
+            setting.episodes,
+        ),
+        lambda learner: (learners.get(learner, end), learner),
+    )
+
+
+def _every(count: int) -> str:
+    return "its one setting" if count == 1 else f"all of its {count} settings"
+
+
+def _without_run(summary: LearnerSummary) -> str:
+    told = [f"it declined {counted(summary.declined, 'setting')}"] * bool(summary.declined)
+    told += [f"it failed in {counted(summary.failed, 'setting')}"] * bool(summary.failed)
+    return " and ".join(told)
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:,.0f} %"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -1,0 +1,84 @@
+"""`baseline = "offered"`: the best that a world has, in every world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import InvalidInput
+from hedgerow.experiments import parts
+from hedgerow.experiments.cells import cells_of
+from hedgerow.experiments.parts.baseline import safe_policy
+from hedgerow.experiments.run_cell import run_cell
+from hedgerow.experiments.schema import parse
+from hedgerow.experiments.source import Source
+
+OFFERED = {"baseline": "offered"}
+
+
+def taken(name: str) -> str:
+    return parts.baseline_taken(OFFERED, parts.complete_world({"name": name}, 100, Path()), Path())
+
+
+def policy_in(name: str) -> tuple[hr.catalogue.World, object]:
+    world = hr.catalogue.make(name)
+    return world, safe_policy(OFFERED, world.cmdp, parts.complete_world({"name": name}, 100, Path()), Path())
+
+
+def test_a_budget_comes_first() -> None:
+    world, found = policy_in("dope-factored")
+    best = hr.offline.optimum(world.cmdp.with_thresholds(world.baseline_thresholds), world.loss)
+    np.testing.assert_array_equal(found.policy, best.policy)  # type: ignore[attr-defined]
+    assert taken("dope-factored") == "budget"
+
+
+def test_then_what_the_world_names() -> None:
+    world, found = policy_in("ev-workday")
+    assert world.baseline is not None
+    np.testing.assert_array_equal(found.policy, world.baseline.policy)  # type: ignore[attr-defined]
+    assert taken("ev-workday") == "own"
+
+
+def test_else_least_loss_at_half_of_the_margin() -> None:
+    """lower-bound-2: margin 1/4; the loss falls with the cost, so that half of the margin is left, and no more."""
+    world, found = policy_in("lower-bound-2")
+    rho = hr.offline.slater(world).margin
+    room = world.cmdp.thresholds - hr.occupancy.evaluate(world.cmdp, found.policy).costs  # type: ignore[attr-defined]
+    assert rho == pytest.approx(0.25)
+    assert room == pytest.approx(0.5 * rho, abs=1e-8)
+    assert taken("lower-bound-2") == "half of the margin"
+
+
+def test_a_file_has_no_loss_and_takes_the_least_cost(tmp_path: Path) -> None:
+    cmdp = hr.catalogue.make("lower-bound-2").cmdp
+    cmdp.save(tmp_path / "world.npz")
+    part = parts.complete_world({"name": "file", "file": "world.npz"}, 100, tmp_path)
+    found = safe_policy(OFFERED, cmdp, part, tmp_path)
+    assert found.costs == pytest.approx(hr.offline.slater(cmdp).costs)
+
+
+def test_a_world_without_a_margin_has_none() -> None:
+    cmdp = hr.catalogue.make("lower-bound-1").cmdp.with_thresholds([0.25])
+    with pytest.raises(InvalidInput, match="no baseline to offer: no policy is safe with a margin"):
+        safe_policy(OFFERED, cmdp)
+
+
+def test_a_cell_says_which_it_was() -> None:
+    text = (
+        'seeds = 1\nepisodes = 10\n[[world]]\nname = "lower-bound-2"\n[[adversary]]\nname = "own"\n'
+        '[[learner]]\nname = "always-baseline"\nbaseline = "offered"\n'
+        '[[learner]]\nname = "always-baseline"\nmargin = 0.1\n'
+    )
+    offered, other = (run_cell(cell.spec).facts for cell in cells_of(parse(Source("x.toml", text, Path()))))
+    assert offered["baseline_taken"] == "half of the margin"
+    assert set(other) == {"slater"}
+    assert parts.baseline_taken({"baseline": "slater"}, {"name": "lower-bound-2"}, Path()) == "slater"
+    assert parts.baseline_taken({}, {"name": "lower-bound-2"}, Path()) == ""
+
+
+def test_it_has_no_margin_of_its_own() -> None:
+    with pytest.raises(parts.Misfit, match="a margin belongs to baseline = 'margin', not to 'offered'"):
+        parts.complete_learner({"name": "always-baseline", "baseline": "offered", "margin": 0.1})

@@ -1,0 +1,44 @@
+"""Write the table of the learners, as the registry has them, into docs/field.md.
+
+python tools/write_learner_table.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
+
+from hedgerow.learners.told import told_in_words  # noqa: E402
+from hedgerow.pages.board_markdown import table, write_into  # noqa: E402
+from hedgerow.registry import learners  # noqa: E402
+
+PAGE = ROOT / "docs" / "field.md"
+NAME = "learners"
+OURS = "arXiv 2403.03672"
+"""The source of learners that do not name another."""
+
+
+def learner_table() -> str:
+    """One row per learner that ships: its name, its source, what it is told, and what of it is recalled."""
+    rows = [_row(name, learners.find(name)) for name in learners.builtin]
+    return table(["name", "what it is", "told", "source", "recalled, not read"], rows)
+
+
+def _row(name: str, learner: Any) -> list[str]:
+    title = getattr(learner, "title", None) or name.upper()
+    return [
+        name,
+        title,
+        told_in_words(learner),
+        getattr(learner, "source", None) or OURS,
+        getattr(learner, "recalled", "") or "-",
+    ]
+
+
+if __name__ == "__main__":
+    write_into(PAGE, learner_table(), NAME)
+    print(PAGE.relative_to(ROOT))
