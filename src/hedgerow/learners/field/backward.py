@@ -17,10 +17,10 @@ from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.estimates.boxes import Boxes, BoxRule
 from hedgerow.estimates.counts import Counts
-from hedgerow.estimates.positions import triples_of
 from hedgerow.estimates.radii import epsilon, transition_terms
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.index import Index, index_of
+from hedgerow.model.positions import triples_of
 
 
 class Centres(Bundle):

@@ -16,8 +16,8 @@ from math import sqrt
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.positions import triples_of
 from hedgerow.learners.field.backward import Centres, centre, softmax
+from hedgerow.model.positions import triples_of
 
 R, D, U = 0, 1, 2
 """The columns"""

@@ -18,8 +18,8 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.positions import triples_of
 from hedgerow.learners.field.backward import Centres, centre, expected_next, softmax
+from hedgerow.model.positions import triples_of
 
 
 class Steps(Record):
