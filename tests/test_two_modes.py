@@ -26,6 +26,7 @@ TESTS = Path(__file__).resolve().parent
 KERNEL_TESTS = (
     "planning/test_greedy.py",
     "planning/test_robust.py",
+    "planning/test_master.py",
     "projection/test_rows.py",
     "projection/test_dual.py",
     "projection/test_factor.py",

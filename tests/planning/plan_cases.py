@@ -7,7 +7,7 @@ from typing import NamedTuple
 import naive_boxes
 import numpy as np
 import scipy.sparse as sp
-from naive_model import random_layout, random_policy
+from naive_model import random_layout, random_policy, random_transitions
 from numpy.random import Generator
 from scipy.optimize import linprog
 
@@ -39,6 +39,8 @@ def random_plan(seed: int, m: int | None = None) -> PlanCase:
     m = CONSTRAINTS[seed % len(CONSTRAINTS)] if m is None else m
     layout = random_layout(rng, density=0.5) if seed % 5 else random_full_layout(rng)
     lower, upper = naive_boxes.boxes_of(rng, layout)
+    if rng.random() < 0.2:
+        lower = upper = random_transitions(rng, layout)  # known: all boxes are points
     rows, style = layout.num_rows, STYLES[rng.integers(4)]
     loss, costs = rng.random(rows), rng.random((rows, m))
     if style == "ties":

@@ -173,7 +173,9 @@ def _rescue(world: CMDP) -> None:
     from hedgerow.errors import InfeasibleWarning
     from hedgerow.experiments.warming import smallest_world
     from hedgerow.learners.mirror.svops import SVOPS
+    from hedgerow.model.index import index_of
     from hedgerow.model.layout import Layout
+    from hedgerow.planning.robust import least_cost, robust_scratch
     from hedgerow.projection.problem import ProjectionProblem
     from hedgerow.projection.solve import project
     from hedgerow.simulation.run import simulate
@@ -181,7 +183,9 @@ def _rescue(world: CMDP) -> None:
     learner = SVOPS(smallest_world().view(), EPISODES, 0.1, confidence_scale=1e-6)
     with warnings.catch_warnings(category=InfeasibleWarning, action="ignore"):
         simulate(smallest_world(), [0.0], learner, progress=False)
-    project(ProjectionProblem(Layout((1, 1), 2), np.zeros(2), np.ones(2), np.ones(2), [[0.0, 1.0]], [0.0]))
+    layout = Layout((1, 1), 2)
+    project(ProjectionProblem(layout, np.zeros(2), np.ones(2), np.ones(2), [[0.0, 1.0]], [0.0]))
+    least_cost(index_of(layout), np.ones(2), np.ones(2), np.zeros(2), robust_scratch(layout))
 
 
 STAGES: dict[Stage, Callable[[CMDP], None]] = {

@@ -155,7 +155,7 @@ def find_multipliers(master: Master) -> None:
 
 @kernel
 def reduced_cost(master: Master, variable: int) -> float:
-    total = master.prices[variable]
+    total = float(master.prices[variable])
     for i in range(len(master.y)):
         total -= master.y[i] * master.entries[variable, i]
     return total
