@@ -56,7 +56,7 @@ class OptPrimalDual(FieldLearner):
         >>> world = hr.catalogue.make("lower-bound-2")
         >>> rho = hr.offline.slater(world).margin
         >>> learner = hr.field.OptPrimalDual(world.view(), episodes=100, delta=0.05, slater=rho)
-        >>> hr.simulate(world, None, learner, progress=False)["multiplier"][0]
+        >>> float(hr.simulate(world, None, learner, progress=False)["multiplier"][0])
         0.0
     """
 

@@ -58,7 +58,7 @@ class TripleQ(FieldLearner):
         >>> import hedgerow as hr
         >>> world = hr.catalogue.make("lower-bound-2")
         >>> learner = hr.field.TripleQ(world.view(), episodes=100)
-        >>> hr.simulate(world, None, learner, progress=False)["queue"][0]
+        >>> float(hr.simulate(world, None, learner, progress=False)["queue"][0])
         0.0
     """
 
