@@ -28,7 +28,12 @@ def risky() -> hr.CMDP:
     return hr.CMDP(layout, transitions, costs, [0.6])
 
 
-BINDING = {"L = 1": roomy("L = 1", 0.5), "sparse": roomy("sparse", 0.35), "risky": risky()}
+BINDING = {
+    "L = 1": roomy("L = 1", 0.5),
+    "sparse": roomy("sparse", 0.35),
+    "risky": risky(),
+    "known costs": risky().with_knowledge({"costs": risky().mean_costs}),
+}
 """Worlds with one constraint that leave room above the least cost, and which the worst policy violates."""
 
 

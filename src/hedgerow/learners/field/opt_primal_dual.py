@@ -24,7 +24,7 @@ ETA_POWER, TAU_POWER, DELAY = 0.53, 0.4, 3
 
 
 class OptPrimalDual(FieldLearner):
-    """OptPrimalDual-CMDP: steps of the policy against the loss plus multipliers times costs, no program to solve.
+    """OptPrimalDual-CMDP: small steps of policy and multipliers, no program to solve.
 
     Each episode evaluates the policy with optimistic losses and costs, truncated at 0 in every step, and takes one step
     of the policy and one of the multipliers (Efroni, Mannor and Pirotta 2020). Cheap episodes make up for unsafe ones:
@@ -56,7 +56,7 @@ class OptPrimalDual(FieldLearner):
         >>> world = hr.catalogue.make("lower-bound-2")
         >>> rho = hr.offline.slater(world).margin
         >>> learner = hr.field.OptPrimalDual(world.view(), episodes=100, delta=0.05, slater=rho)
-        >>> hr.simulate(world, None, learner, progress=False)["multiplier"][0]
+        >>> float(hr.simulate(world, None, learner, progress=False)["multiplier"][0])
         0.0
     """
 
@@ -125,7 +125,7 @@ class OptPrimalDual(FieldLearner):
         set_bonuses(self._centres, self._pd)
 
     def guarantees(self) -> Ledger:
-        """Return what is promised: regret and violation of order sqrt(T), in which cheap episodes count as well."""
+        """Return what is promised: regret and violation of order sqrt(T), the latter with cancellation."""
         void = first_reason(
             "nothing is proved for the bonus and the steps of the published experiment" * self.regularised,
             "bonus_scale is below 1" * (self._pd.steps.bonus_scale < 1.0),

@@ -28,7 +28,7 @@ RANDOM, FADING, FADES_EVERY = 0.03, 0.95, 20
 
 
 class TripleQ(FieldLearner):
-    """Triple-Q: model-free, with a Q table of the reward, one of the utility, and a queue that weighs them.
+    """Triple-Q: no model, but a Q table of the reward, one of the utility, and a queue that weighs them.
 
     In rewards, for which the source is written: reward 1 - loss, utility 1 - cost, of which an episode needs L - alpha.
     The learner plays the action of the largest Q + (Z / eta) C, where the queue Z grows while the utility C is too
@@ -58,7 +58,7 @@ class TripleQ(FieldLearner):
         >>> import hedgerow as hr
         >>> world = hr.catalogue.make("lower-bound-2")
         >>> learner = hr.field.TripleQ(world.view(), episodes=100)
-        >>> hr.simulate(world, None, learner, progress=False)["queue"][0]
+        >>> float(hr.simulate(world, None, learner, progress=False)["queue"][0])
         0.0
     """
 
