@@ -48,8 +48,8 @@ def make_centres(seen: Statistics) -> Centres:
     layer = layout.layer_of_state[np.arange(layout.num_rows) // layout.num_actions]
     made = Centres(
         index=index_of(layout),
-        counts=seen._counts,
-        rule=seen._rule,
+        counts=seen.counts,
+        rule=seen.box_rule,
         boxes=seen.boxes,
         p_hat=np.zeros(layout.num_triples),
         means=np.zeros((layout.num_rows, columns)),
