@@ -18,8 +18,6 @@ from hedgerow.registry import learners  # noqa: E402
 
 PAGE = ROOT / "docs" / "field.md"
 NAME = "learners"
-OURS = "arXiv 2403.03672"
-"""The source of learners that do not name another."""
 
 
 def learner_table() -> str:
@@ -29,14 +27,7 @@ def learner_table() -> str:
 
 
 def _row(name: str, learner: Any) -> list[str]:
-    title = getattr(learner, "title", None) or name.upper()
-    return [
-        name,
-        title,
-        told_in_words(learner),
-        getattr(learner, "source", None) or OURS,
-        getattr(learner, "recalled", "") or "-",
-    ]
+    return [name, learner.title, told_in_words(learner), learner.source, learner.recalled or "-"]
 
 
 if __name__ == "__main__":

@@ -42,14 +42,24 @@ def test_then_what_the_world_names() -> None:
     assert taken("ev-workday") == "own"
 
 
-def test_else_least_loss_at_half_of_the_margin() -> None:
-    """lower-bound-2: margin 1/4; the loss falls with the cost, so that half of the margin is left, and no more."""
-    world, found = policy_in("lower-bound-2")
+POOR = """
+import hedgerow as hr
+
+def poor():
+    world = hr.catalogue.make("lower-bound-2")
+    return hr.catalogue.Ingredients(world.cmdp, world.loss)
+"""
+
+
+def test_else_least_loss_at_half_of_the_margin(tmp_path: Path) -> None:
+    """The margin is 1/4, and the loss falls with the cost: half of the margin is left, and no more."""
+    (tmp_path / "poor.py").write_text(POOR)
+    world, part = hr.catalogue.make("lower-bound-2"), parts.complete_world({"name": "poor.py:poor"}, 100, tmp_path)
+    found = safe_policy(OFFERED, world.cmdp, part, tmp_path)
     rho = hr.offline.slater(world).margin
-    room = world.cmdp.thresholds - hr.occupancy.evaluate(world.cmdp, found.policy).costs  # type: ignore[attr-defined]
     assert rho == pytest.approx(0.25)
-    assert room == pytest.approx(0.5 * rho, abs=1e-8)
-    assert taken("lower-bound-2") == "half of the margin"
+    assert world.cmdp.thresholds - hr.occupancy.evaluate(world.cmdp, found.policy).costs == pytest.approx(0.5 * rho)
+    assert parts.baseline_taken(OFFERED, part, tmp_path) == "half of the margin"
 
 
 def test_a_file_has_no_loss_and_takes_the_least_cost(tmp_path: Path) -> None:
@@ -73,7 +83,7 @@ def test_a_cell_says_which_it_was() -> None:
         '[[learner]]\nname = "always-baseline"\nmargin = 0.1\n'
     )
     offered, other = (run_cell(cell.spec).facts for cell in cells_of(parse(Source("x.toml", text, Path()))))
-    assert offered["baseline_taken"] == "half of the margin"
+    assert offered["baseline_taken"] == "own"
     assert set(other) == {"slater"}
     assert parts.baseline_taken({"baseline": "slater"}, {"name": "lower-bound-2"}, Path()) == "slater"
     assert parts.baseline_taken({}, {"name": "lower-bound-2"}, Path()) == ""
