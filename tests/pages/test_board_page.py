@@ -83,7 +83,7 @@ def test_every_row_has_a_picture_with_a_sentence(read: Reader) -> None:
 def test_the_matrix_and_the_summary(read: Reader) -> None:
     toy, zoo = (row for row in read.named if "setting" in row)
     assert {learner: toy[learner] for learner in ("sv-ops", "oracle", "shy")} == {
-        "sv-ops": "unsafe",
+        "sv-ops": "✗",
         "oracle": "control",
         "shy": "declined",
     }

@@ -83,7 +83,7 @@ class Spiteful:
         (always, "always", False),
         (Spiteful(), "Spiteful", False),
     ],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, str | bool) else type(value).__name__,
 )
 def test_promises_in_a_run(losses: object, name: str, stochastic: bool) -> None:
     run = ran(losses)

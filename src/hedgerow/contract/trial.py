@@ -134,7 +134,7 @@ def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, 
         extra |= {"baseline": safest.policy, "baseline_costs": safest.costs} if "baseline_costs" in known else {
             "baseline": safest
         }  # fmt: skip
-    if "slater" in needed:
+    if "slater" in known and "slater" not in options:
         extra["slater"] = offline.slater(cmdp).margin
     if "world" in needed:
         extra["world"] = cmdp

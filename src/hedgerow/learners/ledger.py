@@ -15,7 +15,7 @@ from hedgerow.errors import InvalidInput
 TRANSITION_SHARE = 4
 """Of the delta in each promise that belong to the confidence sets of the transitions."""
 INDEPENDENT_LOSSES = "independent losses"
-"""What a promise assumes that is void against an adversary."""
+"""What the regret promises of stochastic learners need: losses that are independent draws around a mean."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +41,7 @@ class Promise:
     void_because: str = ""
     """Why it does not hold under the present switches; the empty string if it holds."""
     assumes: str = ""
-    """What it needs of the run, such as "independent losses"; the empty string if nothing."""
+    """What it needs of a run, such as independent losses; the empty string if it holds whatever the losses are."""
 
     @property
     def holds(self) -> bool:

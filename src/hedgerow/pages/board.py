@@ -160,18 +160,20 @@ def _by_rank(summaries: Sequence[LearnerSummary]) -> list[LearnerSummary]:
 
 
 def _matrix(board: Leaderboard) -> str:
-    """Settings by learners."""
-    learners = [summary.learner for summary in board.summaries]
+    """Settings by learners, the learners in the order of the summary."""
+    learners = [summary.learner for summary in _by_rank(board.summaries)]
+    one_length = len({block.setting.episodes for block in board.blocks}) == 1
     rows = []
     for block in board.blocks:
         cells = [_short(board.status(block, learner)) for learner in learners]
-        rows.append([_title(block, with_world=True), *cells])
+        setting = f"{text(block.setting.world)} · {text(block.setting.adversary)}"
+        rows.append([setting if one_length else f"{setting} · T = {whole(block.setting.episodes)}", *cells])
     return table(["setting", *learners], rows, "matrix", "Ranks of all learners in all settings") + _MATRIX
 
 
 _MATRIX = (
-    '<p class="note">A number is the rank among the safe ones; “≈” says that the next one in rank is within noise. '
-    "A dash: the learner was not there.</p>"
+    '<p class="note">A number is the rank among the safe ones; “≈” says that the next one in rank is within noise; '
+    "“✗” is unsafe. A dash: the learner was not there.</p>"
 )
 
 
@@ -182,7 +184,7 @@ def _short(standing: Standing | None) -> str:
         noisy = standing.next is not None and standing.next.verdict in (WITHIN_NOISE, EQUAL, UNKNOWN)
         return f'<b class="good">{standing.rank}</b>' + ("≈" if noisy else "")
     return {
-        UNSAFE: '<span class="bad">unsafe</span>',
+        UNSAFE: '<abbr class="bad" title="unsafe">✗</abbr>',
         CHEATS: "control",
         DECLINED: "declined",
         FAILED: '<span class="bad">failed</span>',
@@ -192,10 +194,8 @@ def _short(standing: Standing | None) -> str:
 # One setting ----------------------------------------------------------------------------------------------------------
 
 
-def _title(block: Block, *, with_world: bool = False) -> str:
-    setting = block.setting
-    world = f"{text(setting.world)} · " if with_world else ""
-    return f"{world}{text(setting.adversary)} · T = {whole(setting.episodes)}"
+def _title(block: Block) -> str:
+    return f"{text(block.setting.adversary)} · T = {whole(block.setting.episodes)}"
 
 
 def _block(block: Block, drawn: dict[str, Pen], told: dict[str, str]) -> str:
@@ -211,7 +211,7 @@ def _block(block: Block, drawn: dict[str, Pen], told: dict[str, str]) -> str:
     counts = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else counted(seeds[0], "seed")
     about = [counts] + ([f"baseline: {', '.join(block.baselines)}"] if block.baselines else [])
     title = _title(block)
-    caption = f"Learners in {_title(block, with_world=True)}"
+    caption = f"Learners in {text(block.setting.world)} · {_title(block)}"
     return f'<h3>{title}</h3><p class="note">{text("; ".join(about))}</p>' + table(head, rows, "board", caption, marks)
 
 

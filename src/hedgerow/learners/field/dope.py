@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import whole_number
+from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.lp_base import LPLearner
 from hedgerow.learners.field.lp_core import SWITCH, LPRule
 from hedgerow.learners.field.lp_promises import (
@@ -84,7 +85,9 @@ class DOPE(LPLearner):
         radii: str = "source",
     ) -> None:
         self.warmup = warmup if warmup == "source" else whole_number("warmup, unless it is 'source',", warmup, 0)
-        self.sharp = bool(sharp)
+        if not isinstance(sharp, bool):
+            raise InvalidInput(f"sharp is {sharp!r}; choose True or False")
+        self.sharp = sharp
         super().__init__(
             view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline, baseline_costs=baseline_costs,
             warmup=self.warmup, sharp=self.sharp,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import log
+from math import exp, log
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
@@ -103,7 +103,14 @@ class OptPessLP(LPLearner):
 
     def guarantees(self) -> Ledger:
         """Return what is promised: safety whatever the losses, and a regret if these are draws."""
-        sure = 1.0 - self.delta if self.radii == "source" else None
+        sure = self._sure_of_root() if self.radii == "source" else None
         regret = stochastic_regret(self, "L^3 sqrt(S^3 |A| T) / Delta", f"{SOURCE}; the form is recalled")
         promises = (confidence(self), safety(self, SOURCE, sure), regret)
         return Ledger(self.title, promises, (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))
+
+    def _sure_of_root(self) -> float:
+        """Our union bound for b: each mean and each transition probability is off by more than b, at some number of
+        visits, with probability at most 2 T e^(-2 Z) (Hoeffding); S transitions off by b change a value by S L b.
+        """
+        unknown = self.statistics.box_rule.unknown_costs.sum() + self.layout.num_triples
+        return max(0.0, 1.0 - 2.0 * float(unknown) * self.episodes * exp(-2.0 * self.log_term))

@@ -1,0 +1,170 @@
+"""OPSE-DP: safe in every episode by backward passes alone, no program to solve (Kitamura et al. 2025)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, shown
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.field.backward import Centres, make_centres
+from hedgerow.learners.field.base import FieldLearner
+from hedgerow.learners.field.opse_passes import Passes, bisect, opse_step, set_rows
+from hedgerow.learners.ledger import INDEPENDENT_LOSSES, Ledger, Promise
+from hedgerow.learners.protocol import SafePolicy
+from hedgerow.learners.told import Told
+from hedgerow.model.episode import Episode
+from hedgerow.model.view import View
+
+CONSTANTS = ("theory", "experiment")
+TAU, MOST_THETA = 0.1, 300.0
+"""Of the published experiment, whose C_r, C_d, C_u and B_d are 1."""
+ROUND_UP = 1e-12
+"""Times L: what the utility of a safe policy must have beyond L - alpha, so that rounding is never unsafe."""
+
+LEAST_MARGIN = 1e-6
+"""Times L: a smaller margin of the baseline counts as this one in the rewards for uncertain pairs."""
+
+
+class OPSEDP(FieldLearner):
+    """OPSE-DP: the tabular form of OPSE-LCMDP, which is safe in every episode and solves no program.
+
+    A backward pass plans with optimistic rewards, a reward for uncertain pairs, and theta times pessimistic utilities.
+    Bisection finds the least theta whose policy is known to be safe; if there is none, the baseline plays.
+
+    constants="theory" takes all bonuses from the confidence sets. In layer k, with h = L - k - 1 and w >= half the
+    1-norm of P - P_hat for all P in the box of the pair: utility 1 - UCB, minus h w for the transitions. It is safe:
+    if V <= V_true on the next layer and 0 <= V <= h, then P_hat V - h w <= P V <= P V_true, so by induction the planned
+    utility is at most the true one, and the expected cost is at most alpha. For the rest we take (1 + tau ln A) h w for
+    the loss, rewards (2 L / margin) (xi + h w) for uncertain pairs with bonuses (L / margin) h (h + 1) w, tau =
+    1 / sqrt(T), and theta up to (2 / margin) ((1 + tau ln A) L + L^2 (L + 1) / margin). These are our derivation, in
+    the place of the published orders d H, d H and d^2 H^3 / margin.
+
+    constants="experiment" takes the numbers of the published experiment: bonuses 1 / sqrt(1 + N), P_hat = M / (1 + N),
+    tau = 0.1, theta up to 300. Nothing is proved for these, and they are not safe.
+
+    Args:
+        view: What the learner may know of the world, with one constraint: `world.view()`.
+        episodes: The number T of episodes that it will play.
+        delta: How unsure the bounds may be, in (0, 1).
+        seed: Seed of the learner's coin, which decides nothing: the baseline plays surely, or not at all.
+        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
+            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
+        baseline_costs: (1,) an upper bound of the expected cost of the baseline, or a mapping {constraint name: bound};
+            None takes `baseline.costs`.
+        radii: "source" or "hedgerow".
+        constants: "theory" or "experiment".
+
+    Raises:
+        InvalidInput: If an argument is wrong, or if there is not exactly one constraint.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> safest = hr.offline.slater(world)
+        >>> learner = hr.field.OPSEDP(world.view(), episodes=100, delta=0.05, baseline=safest)
+        >>> bool(hr.simulate(world, None, learner, progress=False).safe[-1])
+        True
+    """
+
+    kind: ClassVar[str] = "opse-dp"
+    title: ClassVar[str] = "OPSE-DP"
+    source: ClassVar[str] = "Kitamura et al. 2025, in tabular form"
+    recalled: ClassVar[str] = "the rate of regret; constants='theory' are derived here, not published"
+    told: ClassVar[Told] = Told(baseline=True)
+    changing: ClassVar[tuple[str, ...]] = ("own_policy", "theta")
+
+    def __init__(
+        self,
+        view: View,
+        episodes: int,
+        delta: float,
+        seed: int = 0,
+        *,
+        baseline: ArrayLike | SafePolicy | Any,
+        baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        radii: str = "source",
+        constants: str = "theory",
+    ) -> None:
+        if isinstance(view, View) and view.num_constraints != 1:
+            raise InvalidInput(
+                f"OPSE-DP is made for one constraint, and this world has {view.num_constraints}; "
+                "DOPE, S-LP and S-OPS take any number"
+            )
+        if constants not in CONSTANTS:
+            raise InvalidInput(f"the constants are {shown(constants)}; choose 'theory' or 'experiment'")
+        super().__init__(
+            view, episodes, delta, seed,
+            radii=radii, baseline=baseline, baseline_costs=baseline_costs, constants=constants,
+        )  # fmt: skip
+        self.constants = constants
+        self.theta: FloatArray = np.zeros(1)
+        self._rows = np.arange(self.layout.num_rows, dtype=np.int64)
+        self._centres = self._centred()
+        self._passes = self._make_passes()
+        set_rows(self._centres, self._rows, self._passes)
+        self._take(bisect(self._centres, self._passes))
+
+    def _centred(self) -> Centres:
+        assert self.seen is not None
+        return make_centres(self.seen)
+
+    def _make_passes(self) -> Passes:
+        layout, L, alpha = self.layout, float(self.layout.steps), float(self.view.thresholds[0])
+        margin = max(alpha - float(self.baseline_costs[0]), LEAST_MARGIN * L) if alpha < L else L
+        theory, left = self.constants == "theory", self._centres.steps_left
+        tau = 1.0 / sqrt(self.episodes) if theory else TAU
+        ent, h, ones = 1.0 + tau * log(layout.num_actions), left - 1.0, np.ones_like(left)
+        most_d = (L / margin) * h * (h + 1.0)
+        scales = (ent * h, most_d, h, 2.0 * L / margin * ones) if theory else (ones,) * 4
+        rows, states = layout.num_rows, layout.num_states
+        return Passes(
+            theory=theory,
+            tau=tau,
+            most_theta=(2.0 / margin) * (ent * L + L**2 * (L + 1.0) / margin) if theory else MOST_THETA,
+            needed=L - alpha + ROUND_UP * L if alpha < L else 0.0,
+            scales=np.column_stack(scales),
+            tops=np.column_stack((ent * left, most_d if theory else left, left)),
+            p_hat=np.zeros(layout.num_triples),
+            rewards=np.zeros((rows, 3)),
+            bonuses=np.zeros((rows, 3)),
+            q=np.zeros((rows, 3)),
+            values=np.zeros((states, 3)),
+            log_policy=np.zeros(rows),
+            policy=self.own_policy,
+        )
+
+    def _take(self, theta: float) -> None:
+        self.reals.mixing = float(theta < 0.0)
+        self.theta[0] = self._passes.most_theta if theta < 0.0 else theta
+
+    def _learn(self, episode: Episode) -> None:
+        self._take(opse_step(self._centres, episode.rows.copy(), self._passes))
+
+    def _notes(self) -> Mapping[str, float]:
+        return {"theta": float(self.theta[0])}
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super()._restore(state)
+        self._centres = self._centred()
+        set_rows(self._centres, self._rows, self._passes)
+
+    def guarantees(self) -> Ledger:
+        """Return what is promised: safety with constants="theory", nothing with those of the experiment."""
+        void = "" if self.constants == "theory" else "nothing is proved for the constants of the published experiment"
+        sure = 0.0 if void else max(0.0, 1.0 - 5.0 * self.delta)
+        safety = "in every episode the expected cost is at most its threshold, whatever the losses"
+        regret = "regret grows as sqrt(T), up to logarithms"
+        other = void or "it is proved for the published constants, and ours are others"
+        return Ledger(
+            self.title,
+            (
+                Promise("safety", safety, sure, "utilities from below on the confidence sets, derived here", void),
+                Promise("regret", regret, 0.0, "Kitamura et al. 2025, as recalled", other, INDEPENDENT_LOSSES),
+            ),
+            ("the baseline costs no more than baseline_costs",),
+        )
