@@ -128,6 +128,7 @@ def _simulate(world: CMDP, step_wise: bool) -> None:
 
     import numpy as np
 
+    from hedgerow.adversaries.losses import Fixed
     from hedgerow.experiments import parts
     from hedgerow.registry import learners
     from hedgerow.simulation.run import simulate
@@ -135,7 +136,8 @@ def _simulate(world: CMDP, step_wise: bool) -> None:
     silent = np.zeros(world.layout.num_rows)
     for name in learners.builtin:
         hasty = {"confidence_scale": 1e-6} if name == "cv-ops" else {}  # its search ends at once
-        learner = parts.build_learner(parts.complete_learner({"name": name, **hasty}), world, EPISODES, 0.1, 0)
+        part = parts.complete_learner({"name": name, **hasty})
+        learner = parts.build_learner(part, world, EPISODES, 0.1, 0, losses=Fixed(silent))
         simulate(world, silent, learner, progress=False, step_wise=step_wise)
         if step_wise:
             copy.copy(learner)  # as from a file

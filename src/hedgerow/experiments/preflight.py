@@ -204,7 +204,7 @@ def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]
     try:
         preset = {"preset": "sharp"} if parts.has_presets(learners.find(name)) else {}
         part = parts.complete_learner({"name": name, **preset})
-        learner = parts.build_learner(part, cmdp, episodes, delta, 0)
+        learner = parts.build_learner(part, cmdp, episodes, delta, 0, losses=losses.Switching(period=1000))
     except HedgerowError as error:
         return {"learner": name, "refused": str(error)}
     simulation = Simulation(cmdp, losses.Switching(period=1000), learner, 0)
