@@ -121,7 +121,19 @@ def test_an_infeasible_problem_ends_with_1_and_a_proof(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_check_takes_parameters() -> None:
-    shown = json.loads(run("check", "random-layered", "--set", "layers=[1,3,1]", "--set", "actions=2", "--json"))
+    shown = json.loads(
+        run(
+            "check",
+            "random-layered",
+            "--set",
+            "layers=[1,3,1]",
+            "--set",
+            "actions=2",
+            "--set",
+            "constraints=1",
+            "--json",
+        )
+    )
     assert shown["layers"] == [1, 3, 1]
     assert shown["parameters"]["actions"] == 2
     assert {entry["learner"] for entry in shown["runs"]} >= {"sv-ops", "s-ops", "uob-reps"}
