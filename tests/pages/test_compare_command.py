@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from page_reader import Reader
@@ -14,7 +15,9 @@ from typer.testing import CliRunner
 
 from hedgerow import cli
 from hedgerow.commands.compare import SIZES
+from hedgerow.experiments import backends
 from hedgerow.experiments.source import find
+from hedgerow.experiments.worker import perform
 from hedgerow.results.manifest import read_manifest
 
 TINY = """\
@@ -118,7 +121,7 @@ def test_tables_go_into_a_page(file: str) -> None:
 
 @pytest.mark.slow
 def test_a_killed_comparison_goes_on(file: str) -> None:
-    """A polite end in the middle: exit code 130, finished cells are kept, the same command does the rest."""
+    """A violent end in the middle: finished cells are kept, and the same command does the rest."""
     long = TINY.replace("episodes = 50", "episodes = 1_000").replace("seeds = 2", "seeds = 5")
     Path(file).write_text(long)
     process = start("compare", file, "--backend", "serial")
@@ -127,10 +130,8 @@ def test_a_killed_comparison_goes_on(file: str) -> None:
         if len(list(cells.glob("*.parquet"))) >= 2 or process.poll() is not None:
             break
         time.sleep(0.05)
-    process.terminate()
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert "interrupted with" in said
+    process.kill()
+    process.communicate(timeout=60)
     kept = cell_files(Path("out/tiny"))
     assert 2 <= len(kept) < 10
     assert not Path("out/tiny/compare.html").exists()
@@ -138,6 +139,26 @@ def test_a_killed_comparison_goes_on(file: str) -> None:
     after = cell_files(Path("out/tiny"))
     assert kept.items() <= after.items()
     assert len(after) == 10
+    assert Path("out/tiny/compare.html").exists()
+
+
+def test_an_interrupted_comparison_has_no_page_yet(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = []
+
+    def interrupted(task: Any) -> Any:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(task.id)
+        return perform(task)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backends, "perform", interrupted)
+        result = CliRunner().invoke(cli.app, ["compare", file, "--backend", "serial"])
+    assert result.exit_code == 130
+    assert "interrupted with 2 of 4 cells to do: hedgerow resume out/tiny" in result.output
+    assert not Path("out/tiny/compare.html").exists()
+    run(file)
+    assert len(cell_files(Path("out/tiny"))) == 4
     assert Path("out/tiny/compare.html").exists()
 
 
