@@ -66,7 +66,7 @@ def test_an_unsafe_learner_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(safety, "build", careless)
     monkeypatch.setattr(safety, "SAFE", ("s-lp",))
     monkeypatch.setattr(safety, "losses_of", lambda number: np.tile([1.0, 0.0], 3))
-    monkeypatch.setattr(safety, "world_of", lambda number: safety.roomy_world(number, 1))
+    monkeypatch.setattr(safety, "world_of", lambda number, one_constraint: safety.roomy_world(number, 1))
     found = safety.Safety(runs=1, episodes=300).run()
     assert found[0].refuted > 0
     assert found[0].verdict == "NOT SAFE"

@@ -104,7 +104,7 @@ def test_worlds_are_listed_without_building_one(no_building):
     }  # fmt: skip
     assert by_name["lower-bound-2"]["golden"]["control"] is True
     assert by_name["ev-workday"]["baseline"] == "policy"
-    assert by_name["lower-bound-1"]["baseline"] is None
+    assert by_name["lower-bound-1"]["baseline"] == "policy"
 
 
 def test_the_table_shows_price_source_and_baseline(no_building):

@@ -15,7 +15,7 @@ regret after t episodes = sum_{s<=t} l_s^T (q_s - q*).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from hedgerow.simulation.arguments import (
     limit_of,
     own_turn,
 )
+from hedgerow.simulation.interrupts import held_back
 from hedgerow.simulation.marks import checked_marks
 from hedgerow.simulation.outcome import Run, make_run
 from hedgerow.simulation.referee import Exact, Sampled
@@ -138,6 +139,7 @@ class Simulation:
         self._open: Plan | None = None
         self._last: Plan | None = None
         self._broken = ""
+        self._let_through: Callable[[], None] = lambda: None
         self.seconds = 0.0
         if isinstance(self.losses, AdaptiveLosses):
             self.losses.start(learner.view.layout)
@@ -214,7 +216,9 @@ class Simulation:
             self._close(self._open)
         self.watcher.ready()
         try:
-            self._play(min(self.last - self.first, self.done + whole_number("the number of episodes", count, 1)))
+            with held_back() as let_through:
+                self._let_through = let_through
+                self._play(min(self.last - self.first, self.done + whole_number("the number of episodes", count, 1)))
         finally:
             self._reached = self._learner_episode
         self.seconds += time.perf_counter() - begun
@@ -231,6 +235,7 @@ class Simulation:
 
     def _play(self, stop: int) -> None:
         while self.done < stop:
+            self._let_through()
             if self.way == "compiled":
                 self._run_block(stop)
             elif isinstance(self.losses, AdaptiveLosses):
@@ -246,6 +251,7 @@ class Simulation:
                 block = self._block(stop)
                 for i in block.index:
                     self._step(block.patterns[i])
+                    self._let_through()
 
     def _run_block(self, stop: int) -> None:
         if isinstance(self.losses, Pursuit):

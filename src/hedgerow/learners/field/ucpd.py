@@ -54,7 +54,7 @@ class UCPD(FlowLearner):
 
     kind: ClassVar[str] = "ucpd"
     title: ClassVar[str] = "UCPD"
-    source: ClassVar[str] = "Qiu, Wei, Yang, Ye, Wang 2020: Upper confidence primal-dual reinforcement learning"
+    source: ClassVar[str] = "Qiu, Wei, Yang, Ye and Wang 2020"
     recalled: ClassVar[str] = "V = L sqrt(T), a = L T, the share 1/T, the rates, and their probability 1 - 4 delta"
     feedback: Feedback = "full"
 
@@ -118,7 +118,7 @@ class UCPDIX(UCPD):
 
     kind: ClassVar[str] = "ucpd-ix"
     title: ClassVar[str] = "UCPD-IX"
-    source: ClassVar[str] = "ours, after Qiu, Wei, Yang, Ye, Wang 2020 and Jin, Jin, Luo, Sra, Yu 2020"
+    source: ClassVar[str] = "ours, after Qiu et al. 2020 and Jin et al. 2020"
     feedback: Feedback = "bandit"
 
     def _revealed(self, episode: Episode) -> tuple[FloatArray, FloatArray]:
