@@ -75,7 +75,7 @@ def compare(
     if markdown is not None:
         _check_page(markdown)
     if not quiet:
-        _announce(loaded, target)
+        _announce(loaded)
     workers = make_workers(backend, processes, scheduler, fail_fast)
     tally = run_sweep(loaded, target, workers, True, [], quiet, PATIENCE)
     found = None if tally.interrupted else open_tally(tally)
@@ -142,7 +142,7 @@ def _check_page(path: Path) -> None:
     around(path)
 
 
-def _announce(experiment: Experiment, target: Path) -> None:
+def _announce(experiment: Experiment) -> None:
     from hedgerow.experiments.cells import cells_of
 
     cells = cells_of(experiment)
