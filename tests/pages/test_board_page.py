@@ -187,7 +187,7 @@ def test_markdown_has_the_numbers(directory: Path) -> None:
     assert learners["sv-ops"][3:6] == ["-", "-", "0 of 2"]
     assert learners["oracle"][3] == "control"
     assert learners["shy"][-1] == "1"
-    assert ranks[2][0] == "toy, switching 100, T = 1,000"
+    assert ranks[2][0] == "toy, switching 100"
     assert "(not distinguishable)" in best[2][4]
     assert best[3][3:5] == ["-", "-"]  # nobody else is safe there
 

@@ -18,7 +18,7 @@ from hedgerow.brief import counted
 from hedgerow.errors import InvalidInput
 from hedgerow.output import visible
 from hedgerow.pages.words import number
-from hedgerow.results.leaderboard import CHEATS, Block, Leaderboard, Standing
+from hedgerow.results.leaderboard import CHEATS, UNSAFE, Block, Leaderboard, Standing
 from hedgerow.results.seed_statistics import DIFFERENT
 
 COMPARISON = "comparison"
@@ -62,6 +62,7 @@ def markdown(board: Leaderboard, manifest: Mapping[str, Any]) -> str:
             (_summary_row(summary) for summary in board.summaries),
         ),
         "### Ranks",
+        "Among the safe ones; ✗ is unsafe.",
         table(
             ["setting", *(summary.learner for summary in board.summaries)],
             (_rank_row(board, block) for block in board.blocks),
@@ -69,7 +70,7 @@ def markdown(board: Leaderboard, manifest: Mapping[str, Any]) -> str:
         "### The best safe learners",
         table(
             ["setting", "first", "regret", "second", "more regret", "always the baseline"],
-            (_best_row(block) for block in board.blocks),
+            (_best_row(board, block) for block in board.blocks),
         ),
     ]
     return "\n\n".join(parts) + "\n"
@@ -80,10 +81,21 @@ def _command(manifest: Mapping[str, Any]) -> list[str]:
     if not command:
         return []
     words = [str(word) for word in command] if isinstance(command, list) else shlex.split(str(command))
-    words[0] = Path(words[0]).name  # where it is installed is nobody's business
+    # Where it is installed, where the results went and how many processes there were is nobody's business.
+    words = ["hedgerow", *_without_options(words[words.index("compare") :] if "compare" in words else words[1:])]
     version = (manifest.get("versions") or {}).get("hedgerow")
     made = f"Made with hedgerow {visible(version)}" if version else "Made"
     return [f"{made} by", f"```console\n{visible(shlex.join(words))}\n```"]
+
+
+def _without_options(words: Sequence[str]) -> list[str]:
+    """The words of a command without those that do not change its numbers."""
+    kept, skipped = [], False
+    for word in words:
+        if not skipped and word not in ("--out", "-j", "--processes", "--markdown", "-q", "--quiet"):
+            kept.append(word)
+        skipped = not skipped and word in ("--out", "-j", "--processes", "--markdown")
+    return kept
 
 
 def _counts(board: Leaderboard) -> str:
@@ -112,14 +124,14 @@ def _summary_row(summary: Any) -> list[str]:
 
 
 def _rank_row(board: Leaderboard, block: Block) -> list[str]:
-    return [_setting(block), *(_short(board.status(block, summary.learner)) for summary in board.summaries)]
+    return [_setting(board, block), *(_short(board.status(block, summary.learner)) for summary in board.summaries)]
 
 
-def _best_row(block: Block) -> list[str]:
+def _best_row(board: Leaderboard, block: Block) -> list[str]:
     ranked = [standing for standing in block.standings if standing.rank is not None]
     first, second = (ranked[i] if i < len(ranked) else None for i in (0, 1))
     return [
-        _setting(block),
+        _setting(board, block),
         NOTHING if first is None else first.learner,
         _regret(first),
         NOTHING if second is None else second.learner,
@@ -150,12 +162,13 @@ def _ahead(first: Standing | None) -> str:
 def _short(standing: Standing | None) -> str:
     if standing is None:
         return NOTHING
-    return "control" if standing.status == CHEATS else str(standing.rank or standing.status)
+    return {CHEATS: "control", UNSAFE: "✗"}.get(standing.status) or str(standing.rank or standing.status)
 
 
-def _setting(block: Block) -> str:
-    setting = block.setting
-    return f"{setting.world}, {setting.adversary}, T = {setting.episodes:,}"
+def _setting(board: Leaderboard, block: Block) -> str:
+    setting, lengths = block.setting, {each.setting.episodes for each in board.blocks}
+    length = f", T = {setting.episodes:,}" if len(lengths) > 1 else ""
+    return f"{setting.world}, {setting.adversary}{length}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -28,6 +28,10 @@ from hedgerow.results.seed_statistics import Difference, Estimate, are_equal, di
 
 TOL_SAFE = 1e-9
 """An expected cost that exceeds its threshold by no more than this is no violation, but rounding."""
+ROUNDING = 1e-11
+"""Regret per episode that is no regret, but rounding of the comparator."""
+LEAST_SHARE = 1e-3
+"""Where the baseline loses less than this per episode against the oracle, a share of it says nothing."""
 FEW_SEEDS = 5
 """With fewer seeds than this an interval is so wide that the reader is warned."""
 MOST_POINTS = 32
@@ -56,7 +60,7 @@ class Scores:
     """R_T of each seed"""
     share: float | None
     """Regret as a share of what always playing the baseline costs: 0 is the oracle, 1 is never to learn; None if the
-    baseline is not among the learners, or as good as the oracle"""
+    baseline is not among the learners, or nearly as good as the oracle"""
     violation: Estimate
     """V_T: sums of positive parts, of the constraint where they are largest"""
     net_violation: float
@@ -310,10 +314,11 @@ def _ran(group: Group, share: float | None) -> Standing:
 
 
 def _scores(group: Group, share: float | None) -> Scores:
+    length = group.setting.episodes
     regret = group.curve("regret")[:, -1]
+    regret = np.where(np.abs(regret) <= ROUNDING * length, 0.0, regret)
     worst = [group.curve(f"worst_{i}")[:, -1] for i in range(len(group.constraints))]
     largest = float(np.max(worst)) if worst else None
-    length = group.setting.episodes
     is_unsafe = largest is not None and largest > TOL_SAFE
     times = [1e6 * cell.seconds["loop"] / length for cell in group.cells if cell.seconds.get("loop", 0.0) > 0.0]
     total, last = (_last_mean(group, name) for name in ("mixing_total", "mixing_weight"))
@@ -372,7 +377,7 @@ def _shares(groups: Sequence[Group]) -> dict[str, float | None]:
     means = {group.learner: float(np.mean(group.curve("regret")[:, -1])) for group in groups}
     of_kind = {group.kind: means[group.learner] for group in reversed(groups)}  # the first of a kind
     least, baseline = of_kind.get("oracle", 0.0), of_kind.get("always-baseline")
-    if baseline is None or baseline - least <= 0.0 or are_equal(baseline, least):
+    if baseline is None or baseline - least <= LEAST_SHARE * groups[0].setting.episodes:
         return dict.fromkeys(means)
     return {learner: (mean - least) / (baseline - least) for learner, mean in means.items()}
 
