@@ -30,6 +30,7 @@ class Stage(StrEnum):
     PROJECTION = "projection"
     BLOCKS = "blocks"
     STEPS = "steps"
+    FIELD = "field"
     RARE = "rare"
 
 
@@ -37,7 +38,10 @@ def compile_kernels(
     quiet: Quiet = False,
     only: Annotated[
         Stage | None,
-        typer.Option(help="The projection, simulations in blocks, plan and observe, or what is rare; by default all."),
+        typer.Option(
+            help="The projection, simulations in blocks, plan and observe, the learners of the field, or what is rare; "
+            "by default all."
+        ),
     ] = None,
     jobs: Annotated[
         int,
@@ -49,7 +53,7 @@ def compile_kernels(
     where: Annotated[bool, typer.Option("--where", help="Say where compiled code is, and compile nothing.")] = False,
     clean: Annotated[bool, typer.Option("--clean", help="Remove what was compiled, and compile nothing.")] = False,
 ) -> None:
-    """Compile all kernels now. This takes half a minute, once; the first run then starts at once."""
+    """Compile all kernels now. This takes less than a minute, once; the first run then starts at once."""
     one_thread()
     if where or clean:
         (_clean if clean else _tell)()
@@ -123,7 +127,8 @@ def _project(world: CMDP) -> None:
     Projector(world.layout, 1).project(np.zeros(count), np.zeros(count), np.ones(count), world.mean_costs, [1.0])
 
 
-def _simulate(world: CMDP, step_wise: bool) -> None:
+def _simulate(world: CMDP, step_wise: bool, field: bool = False) -> None:
+    """Run the learners of the paper, or those of the field, for a few episodes."""
     import copy
 
     import numpy as np
@@ -134,13 +139,19 @@ def _simulate(world: CMDP, step_wise: bool) -> None:
     from hedgerow.simulation.run import simulate
 
     silent = np.zeros(world.layout.num_rows)
-    for name in learners.builtin:
+    for name in [name for name, home in learners.builtin.items() if (".field." in home) == field]:
         hasty = {"confidence_scale": 1e-6} if name == "cv-ops" else {}  # its search ends at once
         part = parts.complete_learner({"name": name, **hasty})
         learner = parts.build_learner(part, world, EPISODES, 0.1, 0, losses=Fixed(silent))
         simulate(world, silent, learner, progress=False, step_wise=step_wise)
         if step_wise:
             copy.copy(learner)  # as from a file
+
+
+def _compare(world: CMDP) -> None:
+    """Run the learners of the field both ways."""
+    _simulate(world, step_wise=False, field=True)
+    _simulate(world, step_wise=True, field=True)
 
 
 def _embed(world: CMDP) -> None:
@@ -193,6 +204,7 @@ def _rescue(world: CMDP) -> None:
 STAGES: dict[Stage, Callable[[CMDP], None]] = {
     Stage.BLOCKS: lambda world: _simulate(world, step_wise=False),
     Stage.STEPS: _embed,
+    Stage.FIELD: _compare,
     Stage.RARE: _rescue,
     Stage.PROJECTION: _project,
 }
