@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import numba
 import numpy as np
 import pytest
-from numba.core.runtime import _nrt_python, rtsys
+from allocations import allocations
 from plan_cases import random_plan
 
 from hedgerow.model.index import index_of
 from hedgerow.planning.constrained import PlanProblem, make_plan_workspace, plan_in_boxes, policy_of_row_masses
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plain Python allocates")
-
-
-@pytest.fixture(autouse=True)
-def counting() -> Iterator[None]:
-    was_on = _nrt_python.memsys_stats_enabled()
-    _nrt_python.memsys_enable_stats()
-    yield
-    if not was_on:
-        _nrt_python.memsys_disable_stats()
-
-
-def allocations(function: Callable[..., Any], *arguments: object) -> int:
-    """Blocks that a call asked for; a first call compiles and is not counted."""
-    function(*arguments)
-    before = rtsys.get_allocation_stats().alloc
-    function(*arguments)
-    return int(rtsys.get_allocation_stats().alloc - before)
 
 
 def test_the_count_sees_an_array() -> None:

@@ -6,13 +6,12 @@ most slips do not even compile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numba
 import numpy as np
 import pytest
-from numba.core.runtime import _nrt_python, rtsys
+from allocations import allocations
 from projection_cases import random_dual_point, random_problem
 
 from hedgerow.compiling.kernels import kernel
@@ -26,23 +25,6 @@ from hedgerow.projection.repair import recover
 from hedgerow.projection.workspace import make_workspace
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plain Python allocates")
-
-
-@pytest.fixture(autouse=True)
-def counting() -> Iterator[None]:
-    was_on = _nrt_python.memsys_stats_enabled()
-    _nrt_python.memsys_enable_stats()
-    yield
-    if not was_on:
-        _nrt_python.memsys_disable_stats()
-
-
-def allocations(function: Callable[..., Any], *arguments: object) -> int:
-    """Blocks that a call asked for; a first call compiles and is not counted."""
-    function(*arguments)
-    before = rtsys.get_allocation_stats().alloc
-    function(*arguments)
-    return int(rtsys.get_allocation_stats().alloc - before)
 
 
 def with_temporary(values: np.ndarray) -> float:
