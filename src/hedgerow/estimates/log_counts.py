@@ -30,6 +30,8 @@ class LogArrays(Bundle):
     """(steps, m)"""
     counted: NDArray[np.int8]
     """(episodes,): whether the costs count"""
+    whole: NDArray[np.int8]
+    """(episodes,): whether they do and the episode is complete"""
 
 
 @kernel

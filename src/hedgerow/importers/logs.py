@@ -49,6 +49,7 @@ from hedgerow.importers.log_paths import (
 )
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
+from hedgerow.model.impossible import refuse_impossible
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
 
@@ -137,13 +138,19 @@ class Log:
         if episodes is not None:
             if columns:
                 raise InvalidInput("columns are those of a table; episodes have none")
-            return cls(view, steps_of_episodes(view, episodes, count))
+            return cls._possible(view, steps_of_episodes(view, episodes, count))
         if columns is not None and not isinstance(columns, Mapping):
             raise InvalidInput(f"columns is a mapping such as {{'state': 'soc'}}, not {kind_of(columns)}")
         if not isinstance(open_ends, bool | np.bool_):
             raise InvalidInput(f"open_ends is True or False, not {open_ends!r}")
         table = Columns(open_table(source, "log"), known_columns(view), columns)
-        return cls(view, steps_of_table(view, table, count, bool(open_ends)))
+        return cls._possible(view, steps_of_table(view, table, count, bool(open_ends)))
+
+    @classmethod
+    def _possible(cls, view: View, steps: Steps) -> Log:
+        """The log, unless what the view knows rules out a step of it."""
+        refuse_impossible(view, steps.rows, steps.triples, steps.costs, steps.starts)
+        return cls(view, steps)
 
     @classmethod
     def played(cls, cmdp: CMDP, policy: Policy | Mixture | ArrayLike, episodes: int, seed: int = 0) -> Log:

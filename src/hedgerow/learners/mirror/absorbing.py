@@ -22,6 +22,7 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
 from hedgerow.estimates.log_counts import LogArrays, record_log
+from hedgerow.estimates.premises import compare_all, count_logged
 from hedgerow.estimates.radii import WITHOUT_HORIZON
 from hedgerow.importers.logs import Log
 from hedgerow.learners.mirror.core import RELAXED_FLOOR, Core
@@ -29,6 +30,7 @@ from hedgerow.learners.mirror.relaxing import follow_violation
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.state import PROJECTED, RELAXED
 from hedgerow.learners.mirror.step import copy_floored, follow_boxes, project_all
+from hedgerow.model.impossible import refuse_impossible
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
@@ -54,6 +56,7 @@ def log_for(learner: MirrorLearner, given: Any, how: Mapping[str, Any]) -> Log:
     if how:
         raise InvalidInput(f"this Log has been read already; pass {', '.join(sorted(how))} to Log.read")
     _check_views(given.view, learner.view)
+    refuse_impossible(learner.view, given.rows, given.triples, given.costs, given.starts)
     return given
 
 
@@ -89,6 +92,7 @@ def arrays_of(log: Log) -> LogArrays:
         triples=log.triples.copy(),
         costs=log.costs.copy(),
         counted=log.counted.astype(np.int8),
+        whole=(log.counted & (np.diff(log.starts) == log.view.layout.steps)).astype(np.int8),
     )
 
 
@@ -97,6 +101,8 @@ def count(core: Core, log: LogArrays) -> None:
     """Update counts, sets and all that follows from them; the projection is still to be done."""
     state, numbers, logged = core.state, core.state.numbers, core.state.logged
     record_log(core.index, core.rule.box.laws, state.counts, log)
+    count_logged(state.premises, log.starts, log.rows, log.triples, log.costs, log.whole)
+    compare_all(core.index, core.rule.premises, state.premises, numbers.episode)
     logged.steps += len(log.rows)
     for e in range(len(log.counted)):
         logged.episodes += 1

@@ -38,6 +38,8 @@ from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate_rule
 from hedgerow.estimates.balls import BallRule, make_balls
 from hedgerow.estimates.boxes import make_box_rule
+from hedgerow.estimates.premises import make_premise_rule, make_premises
+from hedgerow.estimates.radii import WITHOUT_HORIZON
 from hedgerow.learners.ledger import Budget, Ledger
 from hedgerow.learners.mirror.absorbing import log_for, take_in
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
@@ -51,10 +53,12 @@ from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
 from hedgerow.learners.numbered_plans import check_open, learner_key
 from hedgerow.learners.ownership import Turn, exclusive
+from hedgerow.learners.premises import announce, as_refuted
 from hedgerow.learners.protocol import Plan, checked_view
 from hedgerow.learners.told import Told
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
+from hedgerow.model.impossible import refuse_impossible
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 
@@ -158,10 +162,16 @@ class MirrorLearner(ABC):
         kind = settings.mixture_bound
         if kind == "auto":
             kind = "mixture" if num_baselines <= MOST_CACHED else "realised"
+        absorbs = settings.radii in WITHOUT_HORIZON
+        premise_rule = make_premise_rule(
+            self.view, unknowns, self.delta, beta=baseline.costs if num_baselines else None, absorbs=absorbs,
+            stays=settings.on_refuted != "warn",
+        )  # fmt: skip
         state = make_state(
             unknowns,
             len(baseline.binding),
             settings.clip_costs,
+            make_premises(premise_rule, layout.num_triples, absorbs=absorbs),
             num_baselines=num_baselines,
             search=search,
             aggregate=settings.aggregate and num_baselines > 0,
@@ -187,6 +197,7 @@ class MirrorLearner(ABC):
                 watched=self.view.binding,
             ),
             ball=BallRule(wide.astype(np.int8), log(max(1, num_balls)) - log(max(shares.balls, 1.0) * self.delta)),
+            premises=premise_rule,
         )
         state.numbers.stale = 1  # nothing is cached yet
         return make_core(layout, rule, state, baseline, search_rule)
@@ -217,6 +228,7 @@ class MirrorLearner(ABC):
             raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
         self.check_horizon(1)
         self._complete()
+        self.announce()
         core, state = self.core, self.core.state
         as_python(toss)(core, self.coin)
         if core.search.active:
@@ -265,7 +277,12 @@ class MirrorLearner(ABC):
 
         Raises:
             InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible or has
-                probability 0 under the plan, or if a number is wrong.
+                probability 0 under the plan, if what the view knows rules it out, or if a number is wrong.
+            PremiseError: If the episode, which has been learnt, refutes something that the learner was told, and
+                on_refuted="raise".
+
+        Warns:
+            PremiseWarning: If the episode refutes something that the learner was told.
         """
         if isinstance(losses, Plan):
             losses, plan = None, losses
@@ -278,12 +295,19 @@ class MirrorLearner(ABC):
                 raise InvalidInput("the losses along the trajectory are missing: observe(path, losses, costs)")
             if self._take(episode, losses, costs) and learn_path(self.core, self._path) != REFUSED:
                 self._complete()
+                self.announce()
                 return
             episode = Episode(self.view, episode, losses, costs)  # says what is wrong, or reads what is put otherwise
         elif losses is not None or costs is not None:
             raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
         self._learn(episode)
         self._complete()
+        self.announce()
+
+    def announce(self) -> None:
+        """Say, once, that something that the learner was told has been refuted; `observe` and `absorb` call it."""
+        core = self.core
+        announce(self.view, core.rule.premises, core.state.premises, self.settings.on_refuted)
 
     def _take(self, rows: Any, losses: Any, costs: Any) -> bool:
         """Copy a path of plain numbers into the buffers, without a look at them; False if it is anything else."""
@@ -297,6 +321,7 @@ class MirrorLearner(ABC):
         layout, count, m = self.layout, len(episode.rows), self.view.num_constraints
         if episode.layout != layout or episode.costs.shape[1] != m:
             raise InvalidInput("the episode belongs to another world than the learner")
+        refuse_impossible(self.view, episode.rows, episode.triples, episode.costs)
         planned = episode.complete and not episode.overridden
         if planned:
             self._check_possible(episode)
@@ -341,6 +366,7 @@ class MirrorLearner(ABC):
         found = log_for(self, log, how)
         self._complete()
         take_in(self.layout, self.core, found)
+        self.announce()
         return found
 
     @exclusive
@@ -465,6 +491,10 @@ class MirrorLearner(ABC):
         """
         record = self.core.state.logged
         return {name: getattr(record, name) for name in record.fields}
+
+    def as_seen(self, ledger: Ledger) -> Ledger:
+        """Return the ledger as it stands now: void where it rests on something that was refuted."""
+        return as_refuted(ledger, self.view, self.core.rule.premises, self.core.state.premises)
 
     @abstractmethod
     def guarantees(self) -> Ledger:

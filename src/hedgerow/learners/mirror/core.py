@@ -11,6 +11,7 @@ from hedgerow.estimates.aggregate_bounds import AggregateScratch, make_aggregate
 from hedgerow.estimates.balls import BallRule
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.columns import Columns, make_columns
+from hedgerow.estimates.premises import PremiseRule
 from hedgerow.learners.mirror.safe_search import SearchRule, no_search
 from hedgerow.learners.mirror.state import State
 from hedgerow.model.index import Index, index_of
@@ -55,6 +56,8 @@ class Rule(Bundle):
     """The rule of the aggregate certificate, where the state has one"""
     ball: BallRule
     """The rule of the balls, where the state has some"""
+    premises: PremiseRule
+    """What was told, and how it is tested"""
 
 
 class Baseline(Bundle):

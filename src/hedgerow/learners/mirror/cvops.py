@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import FloatArray, frozen, real_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
+from hedgerow.estimates.premises import carry_over
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
@@ -174,6 +175,7 @@ class CVOPS(MirrorLearner):
             follow_boxes(core, core.buffers.all_rows)
             core.state.epoch_visits[:] = core.state.counts.num_visits
             core.state.logged.values[:] = old.logged.values
+        carry_over(old.premises, core.state.premises)
         self._start(core)
         self.core = core
 
@@ -342,4 +344,4 @@ class CVOPS(MirrorLearner):
             first_reason(confidence, literal, mixing_void(settings), accuracy, searching),
         )
         shared = (clean_event(self), feasible_projection(self))
-        return Ledger("CV-OPS", (*shared, margin, half, safety, violation, regret), rests_on(self))
+        return self.as_seen(Ledger("CV-OPS", (*shared, margin, half, safety, violation, regret), rests_on(self)))

@@ -27,9 +27,12 @@ from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 
 FILE_KIND = "learner"
-FILE_VERSION = 5
-OLD_VERSIONS = (3, 4)
-"""Still read: before raised thresholds were kept from episode to episode, and before costs had counts of their own."""
+FILE_VERSION = 6
+OLD_VERSIONS = (3, 4, 5)
+"""Still read: before raised thresholds were kept from episode to episode, before costs had counts of their own, and
+before what a learner was told was tested.
+"""
+TESTED_SINCE = 6
 NUM_OLD_REALS = 4
 META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", *META}
 
@@ -100,7 +103,7 @@ def from_file(file: files.DataFile, source: str = "data") -> MirrorLearner:
         arrays = file.arrays
         for version in range(file.version, FILE_VERSION):
             arrays = UPGRADES[version](arrays)
-        return _from_parts(file.meta, dict(arrays))
+        return _from_parts(file.meta, dict(arrays), file.version)
     except KeyError as error:
         raise FileFormatError(f"{source} lacks the entry {error}") from error
     except UNFIT as error:
@@ -108,7 +111,7 @@ def from_file(file: files.DataFile, source: str = "data") -> MirrorLearner:
         raise FileFormatError(f"{source} does not describe a learner: {problem}") from error
 
 
-def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> MirrorLearner:
+def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], version: int) -> MirrorLearner:
     unexpected = sorted(set(meta) - META_ENTRIES)
     if unexpected:
         raise InvalidInput(f"unexpected metadata {unexpected}")
@@ -138,6 +141,9 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     if learner.settings != chosen:
         raise InvalidInput(f"settings hold a switch that {cls.__name__} does not have")
     _check_arguments(learner, groups["argument"])
+    if version < TESTED_SINCE:  # the tests begin here: what was seen before says nothing against anything
+        own = flat_arrays(learner.core.state)
+        groups["state"] |= {name: own[name].copy() for name in own if name.startswith("premises.")}
     _restore_state(learner, groups["state"])
     restored_coin(learner, meta["coin"])
     return learner
@@ -171,7 +177,12 @@ def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
     }
 
 
-UPGRADES = {3: _from_version_3, 4: _from_version_4}
+def _from_version_5(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Upgrade version 5, which did not test what a learner was told: `_from_parts` begins with that."""
+    return dict(arrays)
+
+
+UPGRADES = {3: _from_version_3, 4: _from_version_4, 5: _from_version_5}
 """By version: the function that makes the arrays of the next one."""
 
 

@@ -141,7 +141,9 @@ class SOPS(MirrorLearner):
             cite("reg_hard"),
             first_reason(confidence, sigma, no_margin, accuracy),
         )
-        return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))
+        return self.as_seen(
+            Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))
+        )
 
 
 def largest_mixing(view: View, beta: FloatArray) -> float:

@@ -41,6 +41,7 @@ from hedgerow.learners.mirror.watch import (
 )
 from hedgerow.learners.mirror.watch_sets import look_at_rows
 from hedgerow.learners.watching import Stage
+from hedgerow.model.impossible import refuse_impossible
 
 if TYPE_CHECKING:
     from hedgerow.learners.mirror.base import MirrorLearner
@@ -145,8 +146,12 @@ class MirrorWatcher:
         while done < len(given.pattern):
             core = self._core = self.learner.core
             done, self._closed = self._run(given, done)
+            if core.state.numbers.pending:  # what the learner was told rules the episode out
+                path = self._path
+                refuse_impossible(self.learner.view, path.rows, path.triples, path.costs)
             if not self._closed or core.state.numbers.phase_over:
                 self._close(core)
+            self.learner.announce()
 
     def compile(self) -> None:
         """Compile the loop by running a block of no episodes."""
