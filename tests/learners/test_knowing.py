@@ -105,7 +105,7 @@ def test_files_of_learners_whose_episodes_were_not_all_as_planned(kind: str, wha
             counts = t % 3 > 0
             episode = hr.Episode(view, rows[:count], losses[:count], costs[:count], ended_in=ended, costs_count=counts)
             if t % 4 == 3:
-                other, _, _ = episode_of(world, hr.Policy.uniform(world), rng)
+                other, _, costs = episode_of(world, hr.Policy.uniform(world), rng)
                 episode = hr.Episode(view, other, losses, costs, overridden=True, costs_count=counts)
         twin = from_bytes(to_bytes(learner)) if t % 5 == 0 else None
         learner.observe(episode)

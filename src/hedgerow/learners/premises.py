@@ -55,16 +55,18 @@ def checked_response(on_refuted: Any) -> str:
     return str(on_refuted)
 
 
-def announce(view: View, rule: PremiseRule, premises: Premises, on_refuted: str) -> None:
-    """Say what was refuted, the first time that this is called after it was."""
+def announce(view: View, rule: PremiseRule, premises: Premises, on_refuted: str, *, mixes: bool) -> None:
+    """Say what was refuted, the first time that this is called after it was.
+
+    `mixes` says whether there is a baseline to stay with.
+    """
     if premises.numbers.what == NOTHING or premises.numbers.said:
         return
     premises.numbers.said = 1
     found = refutation(view, rule, premises)
     if on_refuted == "raise":
         raise PremiseError(f"{found}; the promises of this learner are void: tell it the truth and begin again")
-    has_baseline, stays = len(rule.beta) > 0, on_refuted == "stay"
-    goes_on = "goes on as before" if not (has_baseline and stays) else "leaves all further episodes to its baseline"
+    goes_on = "leaves all further episodes to its baseline" if mixes and on_refuted == "stay" else "goes on as before"
     warnings.warn(
         f"{found}; the promises of this learner are void, and it {goes_on} (on_refuted={on_refuted!r})",
         PremiseWarning,

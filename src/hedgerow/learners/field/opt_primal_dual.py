@@ -137,13 +137,15 @@ class OptPrimalDual(FieldLearner):
             "the sum of all excess costs grows as sqrt(T), up to logarithms; cheap episodes make up for unsafe ones"
         )
         title = f"{self.title}, regularised" if self.regularised else self.title
-        return Ledger(
-            title,
-            (
-                Promise("violation", violation, sure, theorem, void, INDEPENDENT_LOSSES),
-                Promise("regret", regret, sure, theorem, void, INDEPENDENT_LOSSES),
-            ),
-            () if self.view.num_constraints == 0 or self.regularised else ("slater is at most the largest margin",),
+        return self.as_seen(
+            Ledger(
+                title,
+                (
+                    Promise("violation", violation, sure, theorem, void, INDEPENDENT_LOSSES),
+                    Promise("regret", regret, sure, theorem, void, INDEPENDENT_LOSSES),
+                ),
+                () if self.view.num_constraints == 0 or self.regularised else ("slater is at most the largest margin",),
+            )
         )
 
 

@@ -164,7 +164,7 @@ class MirrorLearner(ABC):
             kind = "mixture" if num_baselines <= MOST_CACHED else "realised"
         absorbs = settings.radii in WITHOUT_HORIZON
         premise_rule = make_premise_rule(
-            self.view, unknowns, self.delta, beta=baseline.costs if num_baselines else None, absorbs=absorbs,
+            self.view, unknowns, self.delta, beta=baseline.costs if self.told.baseline else None, absorbs=absorbs,
             stays=settings.on_refuted != "warn",
         )  # fmt: skip
         state = make_state(
@@ -307,7 +307,8 @@ class MirrorLearner(ABC):
     def announce(self) -> None:
         """Say, once, that something that the learner was told has been refuted; `observe` and `absorb` call it."""
         core = self.core
-        announce(self.view, core.rule.premises, core.state.premises, self.settings.on_refuted)
+        mixes = len(core.baseline.policies) > 0
+        announce(self.view, core.rule.premises, core.state.premises, self.settings.on_refuted, mixes=mixes)
 
     def _take(self, rows: Any, losses: Any, costs: Any) -> bool:
         """Copy a path of plain numbers into the buffers, without a look at them; False if it is anything else."""

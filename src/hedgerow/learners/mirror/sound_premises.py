@@ -20,11 +20,13 @@ from hedgerow.learners.mirror.sound_numbers import demand
 from hedgerow.model.layout import Layout
 
 
-def check_premises(layout: Layout, core: Core, episode: int) -> None:
-    """Check the streams of a learner that has observed so many episodes."""
+def check_premises(layout: Layout, core: Core, episode: int, *, forgotten: bool) -> None:
+    """Check the streams of a learner that has observed so many episodes, and may have forgotten its first logs."""
     premises, logged = core.state.premises, core.state.logged.episodes
     numbers, streams = premises.numbers, len(premises.visits)
-    demand(numbers.logged <= logged, f"state.premises.numbers: {numbers.logged} logged episodes of {logged}")
+    demand(
+        forgotten or numbers.logged <= logged, f"state.premises.numbers: {numbers.logged} logged episodes of {logged}"
+    )
     demand(numbers.baseline_episodes <= episode, "state.premises.numbers: more baseline episodes than episodes")
     most = numbers.baseline_episodes * core.rule.premises.ceilings
     demand(bool(np.all(premises.baseline_sums <= most + 1e-6)), "state.premises.baseline_sums exceed the ceilings")

@@ -187,7 +187,7 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
         check_summed_costs(state.search, seen, bool(core.search.active))
     check_boxes(learner)
     check_balls(layout, core)
-    check_premises(layout, core, episode)
+    check_premises(layout, core, episode, forgotten=discarded > 0)
     check_aggregate(layout, core, episode - begun)
     check_policies(layout, "policy", state.policy)
     check_rates(learner)
