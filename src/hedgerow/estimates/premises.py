@@ -61,7 +61,7 @@ class PremiseNumbers(Record):
     """K of the streams of logs"""
     what: int
     """What was refuted; NOTHING as long as nothing was"""
-    place: int
+    where: int
     """The row, or the triple of a transition"""
     column: int
     """The constraint"""
@@ -350,7 +350,7 @@ def _refute(
     """Note a refutation, unless there is one already."""
     numbers, figures = premises.numbers, premises.figures
     if numbers.what == NOTHING:
-        numbers.what, numbers.place, numbers.column = kind, place, column
+        numbers.what, numbers.where, numbers.column = kind, place, column
         figures.told_low, figures.told_high = told_low, told_high
         figures.seen_low, figures.seen_high = seen_low, seen_high
 

@@ -11,7 +11,6 @@ ledger is void from then on and says why, and `on_refuted` decides how it goes o
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 from hedgerow.checks import shown
@@ -26,7 +25,7 @@ from hedgerow.estimates.premises import (
     PremiseRule,
     Premises,
 )
-from hedgerow.learners.ledger import Ledger, first_reason
+from hedgerow.learners.ledger import Ledger
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
 
@@ -90,9 +89,9 @@ def refutation(view: View, rule: PremiseRule, premises: Premises) -> str:
             f"cost at most {figures.told_high:.4g}"
         )
     if numbers.what in (TRANSITIONS, SHARED_TRANSITIONS):
-        what = f"the probability of {layout.describe_triple(numbers.place)}"
+        what = f"the probability of {layout.describe_triple(numbers.where)}"
     else:
-        what = f"the mean of {view.constraint_names[numbers.column]!r} in {layout.describe_row(numbers.place)}"
+        what = f"the mean of {view.constraint_names[numbers.column]!r} in {layout.describe_row(numbers.where)}"
     if numbers.what in (COSTS, TRANSITIONS):
         return f"{when}, {what} lies {seen}, as {whose} show; it was told to be {figures.told_low:.4g}"
     return f"{when}, {what} lies {seen}, as {whose} show; {_elsewhere(layout, rule, premises)} say {told}"
@@ -102,7 +101,7 @@ def _elsewhere(layout: Layout, rule: PremiseRule, premises: Premises) -> str:
     """Who says something else: rows that were told to share the law, or the other stream."""
     numbers = premises.numbers
     moves = numbers.what == SHARED_TRANSITIONS
-    row = int(layout.row_of_triple[numbers.place]) if moves else numbers.place
+    row = int(layout.row_of_triple[numbers.where]) if moves else numbers.where
     at = rule.moves_at if moves else rule.costs_at
     parts = []
     if (at == at[row]).sum() > 1:
@@ -118,8 +117,4 @@ def as_refuted(ledger: Ledger, view: View, rule: PremiseRule, premises: Premises
     if not reason:
         return ledger
     spared = WITHOUT_BASELINE if premises.numbers.what == BASELINE else ()
-    promises = (
-        p if p.name in spared else replace(p, void_because=first_reason(p.void_because, f"refuted: {reason}"))
-        for p in ledger.promises
-    )
-    return replace(ledger, promises=tuple(promises))
+    return ledger.voided(f"refuted: {reason}", but=spared)

@@ -48,7 +48,7 @@ from hedgerow.learners.mirror.plans import Baselines, MirrorPlan
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy
 from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_settings, names_of
-from hedgerow.learners.mirror.spending import make_spending
+from hedgerow.learners.mirror.spending import certifies, make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
 from hedgerow.learners.numbered_plans import check_open, learner_key
@@ -174,7 +174,7 @@ class MirrorLearner(ABC):
             make_premises(premise_rule, layout.num_triples, absorbs=absorbs),
             num_baselines=num_baselines,
             search=search,
-            aggregate=settings.aggregate and num_baselines > 0,
+            aggregate=certifies(self.view, settings) and num_baselines > 0,
             balls=make_balls(wide, layout.num_triples) if num_baselines else None,
         )
         rule = Rule(
@@ -195,6 +195,7 @@ class MirrorLearner(ABC):
                 self.view.thresholds,
                 ceilings=self.view.ceilings,
                 watched=self.view.binding,
+                per_step=self.view.knowledge.costs_drawn == "step",
             ),
             ball=BallRule(wide.astype(np.int8), log(max(1, num_balls)) - log(max(shares.balls, 1.0) * self.delta)),
             premises=premise_rule,

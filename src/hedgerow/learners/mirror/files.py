@@ -142,8 +142,8 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], version: 
         raise InvalidInput(f"settings hold a switch that {cls.__name__} does not have")
     _check_arguments(learner, groups["argument"])
     if version < TESTED_SINCE:  # the tests begin here: what was seen before says nothing against anything
-        own = flat_arrays(learner.core.state)
-        groups["state"] |= {name: own[name].copy() for name in own if name.startswith("premises.")}
+        fresh = flat_arrays(learner.core.state).items()
+        groups["state"] |= {name: array.copy() for name, array in fresh if name.startswith("premises.")}
     _restore_state(learner, groups["state"])
     restored_coin(learner, meta["coin"])
     return learner

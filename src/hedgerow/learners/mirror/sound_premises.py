@@ -58,7 +58,7 @@ def _check_refutation(layout: Layout, rule: PremiseRule, premises: Premises, epi
         return
     moves = numbers.what in (TRANSITIONS, SHARED_TRANSITIONS)
     limit = layout.num_triples if moves else layout.num_rows
-    demand(numbers.place < limit, f"state.premises.numbers: place is {numbers.place}; there are {limit}")
+    demand(numbers.where < limit, f"state.premises.numbers: where is {numbers.where}; there are {limit}")
     columns = len(premises.baseline_sums)
     demand(moves or numbers.column < columns, "state.premises.numbers: column names no constraint")
     demand(numbers.episode <= episode, "state.premises.numbers: refuted in an episode that is still to come")
