@@ -1,9 +1,8 @@
 """CliffWalking by its steps alone, with two constraints: rarely fall off the cliff, walk along it for 6 steps at most.
 
 S-OPS is given a policy that is known to be safe, up and then against the wall; SV-OPS has to find out. A fall earns
--100, which would make all other losses small. A wrapper lets it earn -1 like every step, because the constraint forbids
-falls anyway. The confidence sets are ten times narrower than the theory's (confidence_scale=0.1) to show something
-within seconds: this voids every guarantee.
+-100, which would make all other losses small: a wrapper makes it -1, because the constraint forbids falls anyway. The
+sets are ten times narrower than the theory's (confidence_scale=0.1) to show something within seconds, which voids all.
 
     pip install 'hedgerow[gym]'
     python examples/cliff_walking.py
@@ -17,8 +16,7 @@ import hedgerow.gym
 
 EPISODES = 3_000
 EDGE = set(range(24, 36))  # the states beside the cliff
-RIGHT, DOWN, START = 1, 2, 36
-FALLS = {(START, RIGHT)} | {(state, DOWN) for state in range(25, 35)}  # where a step leads off the cliff
+FALLS = {(36, 1)} | {(state, 2) for state in range(25, 35)}  # right from the start, or down from above the cliff
 
 
 def fallen_and_beside(state, action, next_state, reward, info):
