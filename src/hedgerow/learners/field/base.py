@@ -7,17 +7,19 @@ it leaves an episode to the baseline with probability `reals.mixing`. All that c
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, float_array, frozen, num_episodes, positive_share, seed_number
+from hedgerow.checks import FloatArray, IntArray, float_array, frozen, num_episodes, positive_share, seed_number
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
@@ -37,6 +39,22 @@ if TYPE_CHECKING:
 RADII = {"source": "efroni", "hedgerow": "tight"}
 """The two choices of every learner here: what its source takes, or what S-OPS takes with preset="sharp"."""
 Feedback = Literal["bandit", "full"]
+
+
+def voided_by_unknown(guarantees: Callable[[Any], Ledger]) -> Callable[[Any], Ledger]:
+    """Make all promises that rest on what was seen void as soon as something of an episode is unknown."""
+
+    @functools.wraps(guarantees)
+    def with_unknown(learner: Any) -> Ledger:
+        ledger = guarantees(learner)
+        unknown = 0 if learner.seen is None else learner.seen.num_unknown
+        if not unknown:
+            return ledger
+        reason = f"{unknown} episodes with unknown values: {learner.title} has no bounds for these"
+        voided = (replace(promise, probability=0.0, void_because=promise.void_because or reason) for promise in ledger)
+        return replace(ledger, promises=tuple(voided))
+
+    return with_unknown
 
 
 class FieldLearner(ABC):
@@ -68,6 +86,11 @@ class FieldLearner(ABC):
     """Whether an episode shows the pairs on its way, or all of them; some learners can do with either."""
     changing: ClassVar[tuple[str, ...]] = ("own_policy",)
     """The arrays that change while it learns, by the names of attributes."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "guarantees" in cls.__dict__:  # whatever a source promises, it knows of no unknown values
+            type.__setattr__(cls, "guarantees", voided_by_unknown(cls.guarantees))
 
     def __init__(
         self,
@@ -109,6 +132,12 @@ class FieldLearner(ABC):
     @abstractmethod
     def _learn(self, episode: Episode) -> None:
         """Learn from an episode, which `seen` has counted already, and set `own_policy` and `reals.mixing`."""
+
+    def _changed_rows(self, episode: Episode) -> IntArray:
+        """The rows whose statistics an episode may have changed: all of them, if something of it is unknown."""
+        if episode.irregular is None:
+            return episode.rows.copy()
+        return np.arange(self.layout.num_rows, dtype=np.int64)
 
     def _notes(self) -> Mapping[str, float]:
         """Numbers worth keeping of the next episode, besides the mixing weight."""
@@ -198,7 +227,7 @@ class FieldLearner(ABC):
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
             )
         if self.seen is not None:
-            self.seen.add(episode)
+            self.seen.add(episode, self._open_plan().policy)
         self.progress.pending = 0
         self.progress.episode += 1
         self._learn(episode)

@@ -55,7 +55,8 @@ def run_block(
             pursue(index.num_actions, given)
         toss(core, chance.coin)
         if core.search.active:
-            keep_policy(core.search, core.state.search, policy, numbers.episode + 1, chance.coin)
+            searched = numbers.episode - int(core.state.search.facts.skipped)
+            keep_policy(core.search, core.state.search, policy, searched + 1, chance.coin)
         occupy(core, world, scores, watch)
         add_scores(world, loss, scores)
         if notes is not None:
