@@ -333,3 +333,8 @@ class FieldLearner(ABC):
 
         parts = f"episode {self.episode} of {self.episodes}", f"radii={self.radii!r}"
         return brief.line(type(self).__name__, repr(self.layout), *parts)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.learners.notebook import learner_html
+
+        return learner_html(self, f"told {self.told}")

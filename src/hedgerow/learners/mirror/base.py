@@ -556,4 +556,4 @@ class MirrorLearner(ABC):
     def _repr_html_(self) -> str:
         from hedgerow.learners.notebook import learner_html
 
-        return learner_html(self)
+        return learner_html(self, f"preset {self.settings.preset}")
