@@ -20,7 +20,7 @@ from math import log
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import (
@@ -32,7 +32,6 @@ from hedgerow.checks import (
     seed_number,
     taken,
 )
-from hedgerow.compiling.kernels import as_python
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate_rule
@@ -54,6 +53,7 @@ from hedgerow.learners.protocol import checked_view
 from hedgerow.learners.told import Told
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
+from hedgerow.model.pcg64 import seeded
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 
@@ -113,7 +113,7 @@ class MirrorLearner(ABC):
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
         self.seed = seed_number(seed)
-        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.coin = seeded(SeedSequence(self.seed))
         self.core = self._first_core()
         self._baselines = Baselines(self.view, self.core.baseline)
         self._path = make_path(self.layout, view.num_constraints)
@@ -217,9 +217,9 @@ class MirrorLearner(ABC):
         self.check_horizon(1)
         self._complete()
         core, state = self.core, self.core.state
-        as_python(toss)(core, self.coin)
+        toss(core, self.coin)
         if core.search.active:
-            as_python(keep_policy)(core.search, state.search, state.policy, self.episode + 1, self.coin)
+            keep_policy(core.search, state.search, state.policy, self.episode + 1, self.coin)
         return self._current_plan()
 
     @property

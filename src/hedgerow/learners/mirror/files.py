@@ -79,7 +79,7 @@ def _content(learner: MirrorLearner) -> bytes:
         "episodes": learner.episodes,
         "delta": learner.delta,
         "seed": learner.seed,
-        "coin": learner.coin.bit_generator.state,
+        "coin": learner.coin.state,
         **view_meta(learner.view),
     }
     return files.pack(FILE_KIND, FILE_VERSION, meta, arrays)
