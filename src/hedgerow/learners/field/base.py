@@ -21,6 +21,7 @@ from hedgerow.checks import FloatArray, float_array, frozen, num_episodes, posit
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
+from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.learners.protocol import Plan, SafePolicy, checked_baseline_costs, checked_view, safe_policy
 from hedgerow.learners.statistics import Statistics
@@ -100,6 +101,7 @@ class FieldLearner(ABC):
         self.progress, self.reals = Progress(), Reals()
         self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
+        self._key = learner_key(self)
 
     def _statistics(self) -> Statistics | None:
         """Counts and bounds; None for learners that learn nothing."""
@@ -120,7 +122,7 @@ class FieldLearner(ABC):
     # The loop --------------------------------------------------------------------------------------------------------
 
     @exclusive
-    def plan(self) -> Plan:
+    def plan(self) -> NumberedPlan:
         """Choose what to play in the next episode. Each plan must be followed by one `observe`.
 
         Returns:
@@ -135,41 +137,53 @@ class FieldLearner(ABC):
             raise InvalidInput(f"this learner was built for {self.episodes} episodes, and all of them were played")
         self.progress.branch = int(self.baseline is not None and self.coin.random() < self.reals.mixing)
         self.progress.pending = 1
-        return self._current_plan()
+        return self._open_plan()
 
     @property
-    def pending(self) -> bool:
-        """Whether a plan waits for its `observe`; after a restart, `current_plan` says which."""
-        return bool(self.progress.pending)
-
     @exclusive
-    def current_plan(self) -> Plan:
-        """Return the plan that waits for its `observe`; a learner that was loaded after a crash still has it."""
-        if not self.progress.pending:
-            raise InvalidInput("no episode is planned; call plan first")
-        return self._current_plan()
+    def open_plans(self) -> tuple[NumberedPlan, ...]:
+        """The plans that wait for their outcome, at most one; a learner that was loaded after a crash still has it."""
+        return (self._open_plan(),) if self.progress.pending else ()
 
-    def _current_plan(self) -> Plan:
+    def _open_plan(self) -> NumberedPlan:
         mine = Policy.trusted(self.layout, self.own_policy)
-        if self.baseline is None:
-            return Plan(mine, mine, self._notes())
-        lam = self.reals.mixing
-        mixture = Mixture.trusted((lam, self.baseline), (1.0 - lam, mine))
-        return Plan(mixture, self.baseline if self.progress.branch else mine, {"mixing_weight": lam, **self._notes()})
+        mixture: Policy | Mixture = mine
+        played, branch, notes = mine, OWN, self._notes()
+        if self.baseline is not None:
+            lam = self.reals.mixing
+            mixture, notes = Mixture.trusted((lam, self.baseline), (1.0 - lam, mine)), {"mixing_weight": lam, **notes}
+            if self.progress.branch:
+                played, branch = self.baseline, BASELINE
+        return NumberedPlan(mixture, played, notes, episode=self.episode, branch=branch, learner_key=self._key)
+
+    def _check_open(self, plan: Any) -> None:
+        check_open(plan, self._open_plan() if self.progress.pending else None, self._key, self.episode)
 
     @exclusive
-    def observe(self, episode: Episode | Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
-        """Learn from the episode that was planned.
+    def observe(
+        self,
+        episode: Episode | Any,
+        losses: ArrayLike | Plan | None = None,
+        costs: ArrayLike | None = None,
+        *,
+        plan: Plan | None = None,
+    ) -> None:
+        """Learn from an episode that was planned: `observe(episode)`, `observe(episode, plan)`.
 
         Args:
             episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
-            losses: (L,) losses in [0, 1], if `episode` is a path.
+            losses: (L,) losses in [0, 1], if `episode` is a path; else the plan may stand here.
             costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
+            plan: The plan that was played; one that has ended, or that another learner made, is refused.
 
         Raises:
-            InvalidInput: If no episode is planned, if the path is impossible, if a number is wrong, or if the learner
-                needs full feedback and the episode has none.
+            InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible, if a number is
+                wrong, or if the learner needs full feedback and the episode has none.
         """
+        if isinstance(losses, Plan):
+            losses, plan = None, losses
+        if plan is not None:
+            self._check_open(plan)
         if not self.progress.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
         if not isinstance(episode, Episode):

@@ -48,8 +48,9 @@ from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_setti
 from hedgerow.learners.mirror.spending import make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
+from hedgerow.learners.numbered_plans import check_open, learner_key
 from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.learners.protocol import checked_view
+from hedgerow.learners.protocol import Plan, checked_view
 from hedgerow.learners.told import Told
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
@@ -115,7 +116,7 @@ class MirrorLearner(ABC):
         self.seed = seed_number(seed)
         self.coin = seeded(SeedSequence(self.seed))
         self.core = self._first_core()
-        self._baselines = Baselines(self.view, self.core.baseline)
+        self._baselines = Baselines(self.view, self.core.baseline, learner_key(self))
         self._path = make_path(self.layout, view.num_constraints)
         self._start(self.core)
 
@@ -220,43 +221,56 @@ class MirrorLearner(ABC):
         toss(core, self.coin)
         if core.search.active:
             keep_policy(core.search, state.search, state.policy, self.episode + 1, self.coin)
-        return self._current_plan()
+        return self._open_plan()
 
     @property
-    def pending(self) -> bool:
-        """Whether a plan waits for its `observe`; after a restart, `current_plan` says which."""
-        return bool(self.core.state.numbers.pending)
-
     @exclusive
-    def current_plan(self) -> MirrorPlan:
-        """Return the plan that waits for its `observe`; a learner that was loaded after a crash still has it."""
-        return self._current_plan()
+    def open_plans(self) -> tuple[MirrorPlan, ...]:
+        """The plans that wait for their outcome, at most one; a learner that was loaded after a crash still has it."""
+        return (self._open_plan(),) if self.core.state.numbers.pending else ()
 
-    def _current_plan(self) -> MirrorPlan:
+    def _open_plan(self) -> MirrorPlan:
         state = self.core.state
-        if not state.numbers.pending:
-            raise InvalidInput("no episode is planned; call plan first")
         if self._baselines.source is not self.core.baseline:  # a new phase
-            self._baselines = Baselines(self.view, self.core.baseline)
+            self._baselines = Baselines(self.view, self.core.baseline, self._baselines.learner_key)
         lam, branch = state.reals.mixing, state.numbers.branch
         return self._baselines.plan(self.episode, state.policy, lam, branch, self._cost_bounds())
 
+    def _check_open(self, plan: Any) -> None:
+        current = self._open_plan() if self.core.state.numbers.pending else None
+        check_open(plan, current, self._baselines.learner_key, self.episode)
+
     @exclusive
-    def observe(self, episode: Episode | Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
-        """Learn from the episode that was planned.
+    def observe(
+        self,
+        episode: Episode | Any,
+        losses: ArrayLike | Plan | None = None,
+        costs: ArrayLike | None = None,
+        *,
+        plan: Plan | None = None,
+    ) -> None:
+        """Learn from an episode that was planned: `observe(episode)`, `observe(episode, plan)`.
+
+        Say which plan was played wherever an outcome may be delivered late, twice, or to the wrong learner: a plan that
+        has ended, or that another learner made, is refused. Without it the episode is that of the only open plan.
 
         From an episode that was aborted, or in which somebody else chose an action, only the confidence sets learn, and
         the ledger says on what condition. Its losses say nothing about the plan and are left out.
 
         Args:
             episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
-            losses: (L,) losses in [0, 1], if `episode` is a path.
+            losses: (L,) losses in [0, 1], if `episode` is a path; else the plan may stand here.
             costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
+            plan: The plan that was played.
 
         Raises:
-            InvalidInput: If no episode is planned, if the path is impossible or has probability 0 under the plan, or if
-                a number is wrong.
+            InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible or has
+                probability 0 under the plan, or if a number is wrong.
         """
+        if isinstance(losses, Plan):
+            losses, plan = None, losses
+        if plan is not None:
+            self._check_open(plan)
         if not self.core.state.numbers.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
         if not isinstance(episode, Episode):
