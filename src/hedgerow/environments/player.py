@@ -16,6 +16,7 @@ from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
 from hedgerow.model.index import index_of
 from hedgerow.model.occupancy import checked_loss
+from hedgerow.model.pcg64 import borrowed, lent
 from hedgerow.model.policy import Policy
 
 
@@ -34,7 +35,7 @@ class Player:
         world, all_costs = self._world, None
         if self._full or world.cost_kind == OTHER:
             world = world.replace(cost_kind=OTHER)
-        play(self._index, world, self._policy, *self._streams, self._path)
+        play(self._index, world, self._policy, self._streams, self._path)
         if world.cost_kind == OTHER:
             all_costs = self._sampled()
             costs = all_costs[rows]
@@ -48,7 +49,9 @@ class Player:
         costs, shape = self._cmdp.costs, (self._cmdp.num_constraints, self._cmdp.layout.num_rows)
         what = f"a cost drawn by {type(costs).__name__}.sample"
         where = self._cmdp.layout.describe_row
-        matrix = within(what, float_array(what, costs.sample(self._streams.costs), shape, where), 0.0, 1.0, where)
+        with lent(self._streams.costs) as rng:
+            drawn = costs.sample(rng)
+        matrix = within(what, float_array(what, drawn, shape, where), 0.0, 1.0, where)
         return np.ascontiguousarray(matrix.T)
 
 
@@ -57,4 +60,5 @@ def played(cmdp: CMDP, policy: Policy | ArrayLike, rng: Generator, loss: ArrayLi
     layout = cmdp.layout
     losses = np.zeros(layout.num_rows) if loss is None else checked_loss(layout, loss)
     chosen = policy if isinstance(policy, Policy) and policy.layout == layout else Policy(layout, policy)
-    return Player(cmdp, make_world(cmdp), Streams(rng, rng, rng)).play(chosen, losses)
+    with borrowed(rng) as stream:
+        return Player(cmdp, make_world(cmdp), Streams(stream, stream, stream)).play(chosen, losses)

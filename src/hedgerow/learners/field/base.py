@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, num_episodes, positive_share, seed_number
@@ -30,6 +30,7 @@ from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
 from hedgerow.model.episode import Episode
 from hedgerow.model.occupancy import checked_policy
+from hedgerow.model.pcg64 import seeded
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
 
@@ -119,7 +120,7 @@ class FieldLearner(ABC):
             policy, costs = safe_policy(baseline, baseline_costs)
             self.baseline = Policy.trusted(self.layout, checked_policy(self.layout, policy))
             self.baseline_costs = checked_baseline_costs(self.view, costs)
-        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.coin = seeded(SeedSequence(self.seed))
         self.progress, self.reals = Progress(), Reals()
         self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
@@ -266,7 +267,7 @@ class FieldLearner(ABC):
         arguments = {name: value for name, value in {**common, **self._own}.items() if name in known}
         arrays: dict[str, NDArray[Any]] = {
             "arguments": np.array(json.dumps(arguments, sort_keys=True)),
-            "coin": np.array(json.dumps(self.coin.bit_generator.state, sort_keys=True)),
+            "coin": np.array(json.dumps(self.coin.state, sort_keys=True)),
             "progress": self.progress.values.copy(),
             "reals": self.reals.values.copy(),
             **{f"own.{name}": getattr(self, name).copy() for name in self.changing},
@@ -309,7 +310,7 @@ class FieldLearner(ABC):
         self.reals.values[:] = float_array("a number of the state", reals, self.reals.values.shape)
         if self.progress.episode > self.episodes or not 0.0 <= self.reals.mixing <= 1.0:
             raise InvalidInput(f"this is no state of {self.title}: it is beyond its last episode, or mixes wrongly")
-        self.coin.bit_generator.state = json.loads(str(np.asarray(state["coin"])))
+        self.coin.go_to(json.loads(str(np.asarray(state["coin"]))))
         if self.seen is not None:
             counted = {name.removeprefix("seen."): array for name, array in state.items() if name.startswith("seen.")}
             self.seen = Statistics.restored(self.view, counted)

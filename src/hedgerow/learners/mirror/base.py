@@ -20,7 +20,7 @@ from math import log
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import (
@@ -33,7 +33,6 @@ from hedgerow.checks import (
     seed_number,
     taken,
 )
-from hedgerow.compiling.kernels import as_python
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate_rule
@@ -58,6 +57,7 @@ from hedgerow.learners.told import Told
 from hedgerow.model.actions import Actions
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
+from hedgerow.model.pcg64 import seeded
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 
@@ -117,7 +117,7 @@ class MirrorLearner(ABC):
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
         self.seed = seed_number(seed)
-        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.coin = seeded(SeedSequence(self.seed))
         self.declared: dict[str, int] = {}
         """How many episodes were left out, or parts of them, for which declared reason."""
         self.core = self._first_core()
@@ -223,10 +223,10 @@ class MirrorLearner(ABC):
         self.check_horizon(1)
         self._complete()
         core, state = self.core, self.core.state
-        as_python(toss)(core, self.coin)
+        toss(core, self.coin)
         if core.search.active:
             searched = self.episode - int(state.search.facts.skipped)
-            as_python(keep_policy)(core.search, state.search, state.policy, searched + 1, self.coin)
+            keep_policy(core.search, state.search, state.policy, searched + 1, self.coin)
         return self._open_plan()
 
     @property

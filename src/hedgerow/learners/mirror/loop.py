@@ -65,7 +65,7 @@ def run_block(
         if notes is not None and len(notes.optimism) > 0:
             note_estimator(core, loss, scores, notes)
         plays = policy if numbers.branch == 0 else baselines[numbers.branch - 1]
-        play(index, world, plays, chance.actions, chance.environment, chance.costs, path)
+        play(index, world, plays, chance.streams, path)
         if given.rate > 0.0:
             remember(given, plays)
         if notes is not None:

@@ -154,7 +154,7 @@ class MirrorWatcher:
 
     def _run(self, given: Losses, done: int) -> tuple[int, bool]:
         stage = self.stage
-        chance = Chance(self.learner.coin, *stage.streams)
+        chance = Chance(self.learner.coin, stage.streams)
         return run_block(
             self.learner.core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done,
             chance,
