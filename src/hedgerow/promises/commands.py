@@ -35,7 +35,7 @@ def verify(
         bool, typer.Option("--deterministic", help="Only what needs no statistics, on 1,995 runs of 20,000 episodes.")
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="A promise, T1 to T20; may be repeated or a,b,c.")
+        list[str] | None, typer.Option("--only", help="A promise, T1 to T30; may be repeated or a,b,c.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", file_okay=False, help="Where results go; by default out/verify-LEVEL.")
