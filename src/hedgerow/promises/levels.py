@@ -256,7 +256,7 @@ def controls() -> dict[str, list[PlannedCell]]:
         "timid-estimator": runs(two_actions, TimidEstimator, 400, 4, adversaries=noisy, estimator=True),
         "dull-estimator": runs(two_actions, DullEstimator, 400, 4, adversaries=noisy, estimator=True),
         "frozen-boxes": runs(gate, {"name": MutantSVOPS, "transition_log": 1e6}, (2**8, 2**10), 3, estimator=True),
-        "cheap-certificate": runs(two_actions, CountsCheap, 400, 4, presets=SHARPEST),
+        "cheap-certificate": runs(chorus, CountsCheap, 400, 4, presets=SHARPEST),
         **_imprecise(),
     }
 

@@ -17,6 +17,7 @@ from math import exp, log
 
 import numpy as np
 
+from hedgerow.checks import FloatArray
 from hedgerow.learners.mirror.notes import ODDS
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import LEVEL, Verdict, holds, never, refuted, together, untested
@@ -98,6 +99,7 @@ def log_evidence(observations: Sequence[Observation], name: str) -> float:
     return float(_log_mean(products))
 
 
-def _log_mean(logs: np.typing.NDArray[np.float64]) -> np.typing.NDArray[np.float64]:
+def _log_mean(logs: FloatArray) -> FloatArray:
     """ln of the mean of exp(logs) over the first axis."""
-    return np.logaddexp.reduce(logs, axis=0) - log(len(logs))
+    means: FloatArray = np.logaddexp.reduce(logs, axis=0) - log(len(logs))
+    return means

@@ -53,7 +53,8 @@ class Generation:
     def least_scale(self, given: Given) -> FloatArray:
         """(m,): R must be at least the ceiling and the largest difference of V within a layer."""
         spans = [np.ptp(self.values[:, layer.start : layer.stop], axis=1) for layer in given.layers]
-        return np.maximum(given.ceilings, np.max(spans, axis=0))
+        least: FloatArray = np.maximum(given.ceilings, np.max(spans, axis=0))
+        return least
 
     def count(
         self, given: Given, rows: Sequence[int], triples: Sequence[int], costs: FloatArray, centres: Centres

@@ -151,7 +151,7 @@ class TwinWatcher(MirrorWatcher):
             stated, own = getattr(core.state.boxes, name), getattr(boxes, name)
             self._gap("interval", np.max(np.abs(stated - own), initial=0.0))
         if len(core.state.balls.radius):
-            for row in np.flatnonzero(self.given.wide):
+            for row in np.flatnonzero(self.given.wide).tolist():
                 if sum(self.sets.ball_moves[row]):
                     self._gap("interval", abs(core.state.balls.radius[row] - self.sets.ball_radius(row)))
 
