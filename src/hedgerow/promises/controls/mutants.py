@@ -117,7 +117,7 @@ class SteppedSOPS(MutantSOPS):
         reals.mixing = announced * self.factors["coin"]
         super().plan()
         reals.mixing = announced
-        return self._current_plan()
+        return self._open_plan()
 
     def observe(self, episode: Any, *more: Any, **named: Any) -> None:
         squares = self.core.state.aggregate.squares.copy()
