@@ -46,7 +46,17 @@ def odd_array(rng: Any, meta: Any, arrays: dict[str, np.ndarray]) -> None:
     arrays[name] = np.full_like(arrays[name], ODD_NUMBERS[int(rng.integers(len(ODD_NUMBERS)))])
 
 
-MUTATIONS = [change_entry, change_entry, change_many, change_type, change_shape, exchange, rename, huge_counts, odd_array]
+MUTATIONS = [
+    change_entry,
+    change_entry,
+    change_many,
+    change_type,
+    change_shape,
+    exchange,
+    rename,
+    huge_counts,
+    odd_array,
+]
 WORLD = next(world.cmdp for world in small_worlds() if world.name == "m = 1")
 
 
@@ -85,7 +95,9 @@ def _play(learner: Any, episodes: int) -> str:
         seen = WORLD.play(plan.policy, rng, loss)
         everywhere = np.array(WORLD.mean_costs.T)
         everywhere[seen.rows] = seen.costs
-        learner.observe(hr.Episode(WORLD.view(), seen.rows, seen.losses, seen.costs, all_losses=loss, all_costs=everywhere))
+        learner.observe(
+            hr.Episode(WORLD.view(), seen.rows, seen.losses, seen.costs, all_losses=loss, all_costs=everywhere)
+        )
     return ""
 
 
