@@ -44,7 +44,9 @@ TRUE = {
 }
 
 
-def premises_of(delta: float, beta: float = TRUTH, *, absorbs: bool = True, **told: object) -> tuple[PremiseRule, Premises]:
+def premises_of(
+    delta: float, beta: float = TRUTH, *, absorbs: bool = True, **told: object
+) -> tuple[PremiseRule, Premises]:
     view = WORLD.view().knowing(**{**TRUE, **told})
     unknowns = make_unknowns(view.layout, 1, view.knowledge, ties=True)
     rule = make_premise_rule(view, unknowns, delta, beta=np.array([beta]), absorbs=absorbs, stays=True)

@@ -40,6 +40,8 @@ FALSE_ALARM = 0.1
 """Of delta: how often something true is refuted, at most"""
 GROWTH = 8
 """A stream is tested again when its visits have grown by one in so many."""
+PARTLY_UNKNOWN, WHOLE, LEFT_OUT = 0, 1, 2
+"""What may be counted of a logged episode: not all of it, all of it, or nothing, as if it had not been played"""
 OWN, LOGGED = 0, 1
 """The two streams"""
 NOTHING, BASELINE, COSTS, TRANSITIONS, SHARED_COSTS, SHARED_TRANSITIONS = range(6)
@@ -244,7 +246,8 @@ def count_episode(
 ) -> None:
     """Count the `episode`-th episode, which was left to the baseline if `branch` > 0, and test what it is about.
 
-    `whole`: it was played as planned to its end, and all of it may be counted.
+    `whole`: it was played as planned to its end, and all of it may be counted. One that is left out for a declared
+    reason is not passed at all.
     """
     if branch > 0 and len(rule.beta) > 0:
         _count_baseline(rule, premises, costs, whole, episode)
@@ -368,11 +371,12 @@ def _note(premises: Premises, stream: int, visits: int, episode: int) -> None:
 def count_logged(
     premises: Premises, starts: IntArray, rows: IntArray, triples: IntArray, costs: FloatArray, whole: NDArray[np.int8]
 ) -> None:
-    """Count a log in the stream of logs: its steps as in `LogArrays`, and which episodes may be counted as a whole."""
+    """Count a log in the stream of logs: its steps and what may be counted of its episodes, as in `LogArrays`."""
     for e in range(len(whole)):
         premises.numbers.logged += 1
-        if whole[e] == 0:
+        if whole[e] == PARTLY_UNKNOWN:
             premises.numbers.unknown_logged += 1
+        if whole[e] != WHOLE:
             continue
         for k in range(starts[e], starts[e + 1]):
             premises.visits[LOGGED, rows[k]] += 1

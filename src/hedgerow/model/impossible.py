@@ -15,6 +15,7 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import InvalidInput
+from hedgerow.model.episode import Episode
 from hedgerow.model.knowledge import TOL_TRUE
 from hedgerow.model.view import View
 
@@ -77,7 +78,9 @@ def _wrong_sum(view: View, costs: FloatArray, starts: IntArray) -> tuple[int, st
     known = view.knowledge.most_costs
     if known is None or not len(costs):
         return None
-    sums = np.add.reduceat(np.nan_to_num(costs), starts[:-1], axis=0)
+    episodes = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    paid = np.nan_to_num(costs)
+    sums = np.column_stack([np.bincount(episodes, column, len(starts) - 1) for column in paid.T])
     wrong = np.argwhere(sums > known + TOL_TRUE * (1.0 + known))
     if not len(wrong):
         return None
@@ -85,3 +88,9 @@ def _wrong_sum(view: View, costs: FloatArray, starts: IntArray) -> tuple[int, st
     name = view.constraint_names[i]
     last = int(starts[episode + 1]) - 1
     return last, f"the episode costs {sums[episode, i]:g} of {name!r}, and is known to cost at most {known[i]:g}"
+
+
+def known_costs(episode: Episode) -> FloatArray:
+    """(n, m): the costs of an episode, NaN where nobody knows them."""
+    unknown = None if episode.irregular is None else episode.irregular.unknown
+    return episode.costs if unknown is None else np.where(unknown, np.nan, episode.costs)

@@ -7,17 +7,28 @@ it leaves an episode to the baseline with probability `reals.mixing`. All that c
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, float_array, frozen, num_episodes, positive_share, seed_number
+from hedgerow.checks import (
+    LARGEST_COUNT,
+    FloatArray,
+    IntArray,
+    float_array,
+    frozen,
+    num_episodes,
+    positive_share,
+    seed_number,
+)
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.premises import (
     NOTHING,
@@ -28,6 +39,7 @@ from hedgerow.estimates.premises import (
     make_premises,
 )
 from hedgerow.estimates.unknowns import make_unknowns
+from hedgerow.learners.field.lp_promises import clean_probability
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
 from hedgerow.learners.mirror.state import flat_arrays
@@ -37,10 +49,12 @@ from hedgerow.learners.premises import announce, as_refuted, checked_response
 from hedgerow.learners.protocol import Plan, SafePolicy, checked_baseline_costs, checked_view, safe_policy
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
+from hedgerow.model.counting import decide
 from hedgerow.model.episode import Episode
-from hedgerow.model.impossible import refuse_impossible
+from hedgerow.model.impossible import known_costs, refuse_impossible
 from hedgerow.model.index import index_of
 from hedgerow.model.occupancy import checked_policy
+from hedgerow.model.pcg64 import seeded
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
 
@@ -52,6 +66,22 @@ RADII = {"source": "efroni", "hedgerow": "tight"}
 DELTA_OF_TESTS = 0.01
 """How unsure the tests of what it was told may be, where the learner is told no delta"""
 Feedback = Literal["bandit", "full"]
+
+
+def voided_by_unknown(guarantees: Callable[[Any], Ledger]) -> Callable[[Any], Ledger]:
+    """Make all promises that rest on what was seen void as soon as something of an episode is unknown."""
+
+    @functools.wraps(guarantees)
+    def with_unknown(learner: Any) -> Ledger:
+        ledger = guarantees(learner)
+        unknown = 0 if learner.seen is None else learner.seen.num_unknown
+        if not unknown:
+            return ledger
+        reason = f"{unknown} episodes with unknown values: {learner.title} has no bounds for these"
+        voided = (replace(promise, probability=0.0, void_because=promise.void_because or reason) for promise in ledger)
+        return replace(ledger, promises=tuple(voided))
+
+    return with_unknown
 
 
 class FieldLearner(ABC):
@@ -84,6 +114,11 @@ class FieldLearner(ABC):
     changing: ClassVar[tuple[str, ...]] = ("own_policy",)
     """The arrays that change while it learns, by the names of attributes."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "guarantees" in cls.__dict__:  # whatever a source promises, it knows of no unknown values
+            type.__setattr__(cls, "guarantees", voided_by_unknown(cls.guarantees))
+
     def __init__(
         self,
         view: View,
@@ -112,10 +147,15 @@ class FieldLearner(ABC):
             policy, costs = safe_policy(baseline, baseline_costs)
             self.baseline = Policy.trusted(self.layout, checked_policy(self.layout, policy))
             self.baseline_costs = checked_baseline_costs(self.view, costs)
-        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.coin = seeded(SeedSequence(self.seed))
         self.progress, self.reals = Progress(), Reals()
         self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
+        if self.told.delta and self._sure() <= 0.0:
+            raise InvalidInput(
+                f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises anything; "
+                "choose a smaller delta"
+            )
         self._key = learner_key(self)
         self.on_refuted = checked_response(on_refuted)
         self.premise_rule, self.premises = self._make_premises()
@@ -133,9 +173,19 @@ class FieldLearner(ABC):
         rule = make_premise_rule(self.view, unknowns, delta, beta=beta, absorbs=False, stays=stays)
         return rule, make_premises(rule, self.layout.num_triples, absorbs=False)
 
+    def _sure(self) -> float:
+        """How surely the confidence sets hold, for learners that are told delta."""
+        return clean_probability(self)
+
     @abstractmethod
     def _learn(self, episode: Episode) -> None:
         """Learn from an episode, which `seen` has counted already, and set `own_policy` and `reals.mixing`."""
+
+    def _changed_rows(self, episode: Episode) -> IntArray:
+        """The rows whose statistics an episode may have changed: all of them, if something of it is unknown."""
+        if episode.irregular is None:
+            return episode.rows.copy()
+        return np.arange(self.layout.num_rows, dtype=np.int64)
 
     def _notes(self) -> Mapping[str, float]:
         """Numbers worth keeping of the next episode, besides the mixing weight."""
@@ -224,19 +274,23 @@ class FieldLearner(ABC):
             raise InvalidInput(
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
             )
-        refuse_impossible(self.view, episode.rows, episode.triples, episode.costs)
+        refuse_impossible(self.view, episode.rows, episode.triples, known_costs(episode))
         if self.seen is not None:
-            self.seen.add(episode)
+            self.seen.add(episode, self._open_plan().policy)
         self.progress.pending = 0
         self.progress.episode += 1
-        count_episode(
-            index_of(self.layout), self.premise_rule, self.premises, episode.rows.copy(), episode.triples.copy(),
-            episode.costs.copy(), self.progress.branch,
-            episode.complete and not episode.overridden and bool(episode.costs_count), self.episode,
-        )  # fmt: skip
+        self._count_premises(episode)
         self._learn(episode)
         self.heed_premises()
         self.announce()
+
+    def _count_premises(self, episode: Episode) -> None:
+        """Test what the learner was told by an episode, unless that is left out for a declared reason."""
+        if not decide(episode).skipped:
+            count_episode(
+                index_of(self.layout), self.premise_rule, self.premises, episode.rows.copy(), episode.triples.copy(),
+                episode.costs.copy(), self.progress.branch, episode.irregular is None, self.episode,
+            )  # fmt: skip
 
     def heed_premises(self) -> None:
         """Leave the next episode to the baseline if something that the learner was told has been refuted."""
@@ -287,7 +341,7 @@ class FieldLearner(ABC):
         arguments = {name: value for name, value in {**common, **self._own}.items() if name in known}
         arrays: dict[str, NDArray[Any]] = {
             "arguments": np.array(json.dumps(arguments, sort_keys=True)),
-            "coin": np.array(json.dumps(self.coin.bit_generator.state, sort_keys=True)),
+            "coin": np.array(json.dumps(self.coin.state, sort_keys=True)),
             "progress": self.progress.values.copy(),
             "reals": self.reals.values.copy(),
             **{f"own.{name}": getattr(self, name).copy() for name in self.changing},
@@ -331,13 +385,23 @@ class FieldLearner(ABC):
         self.reals.values[:] = float_array("a number of the state", reals, self.reals.values.shape)
         if self.progress.episode > self.episodes or not 0.0 <= self.reals.mixing <= 1.0:
             raise InvalidInput(f"this is no state of {self.title}: it is beyond its last episode, or mixes wrongly")
-        self.coin.bit_generator.state = json.loads(str(np.asarray(state["coin"])))
+        if max(self.progress.pending, self.progress.branch) > 1 or (self.progress.branch and self.baseline is None):
+            raise InvalidInput(f"this is no state of {self.title}: it plays a policy that it does not have")
+        self.coin.go_to(json.loads(str(np.asarray(state["coin"]))))
         if self.seen is not None:
             counted = {name.removeprefix("seen."): array for name, array in state.items() if name.startswith("seen.")}
-            self.seen = Statistics.restored(self.view, counted)
+            seen = Statistics.restored(self.view, counted)
+            if (seen.episodes, seen.delta, seen.radii) != (self.seen.episodes, self.seen.delta, self.seen.radii):
+                raise InvalidInput(f"this is no state of {self.title}: its statistics are those of another learner")
+            if seen.num_episodes > self.progress.episode:
+                raise InvalidInput(f"this is no state of {self.title}: it has counted more episodes than it observed")
+            self.seen = seen
         for name in self.changing:
             mine = getattr(self, name)
-            mine[...] = np.asarray(float_array(f"{name} of the state", state[f"own.{name}"], mine.shape))
+            given = float_array(f"{name} of the state", state[f"own.{name}"], mine.shape)
+            if mine.dtype.kind == "i" and np.any((given < 0.0) | (given > LARGEST_COUNT) | (given != np.floor(given))):
+                raise InvalidInput(f"this is no state of {self.title}: {name} is no list of counts")
+            mine[...] = given
         checked_policy(self.layout, self.own_policy)
         for name, mine in flat_arrays(self.premises).items():
             given = np.asarray(state[f"premises.{name}"])
@@ -360,3 +424,8 @@ class FieldLearner(ABC):
 
         parts = f"episode {self.episode} of {self.episodes}", f"radii={self.radii!r}"
         return brief.line(type(self).__name__, repr(self.layout), *parts)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.learners.notebook import learner_html
+
+        return learner_html(self, f"told {self.told}")

@@ -89,7 +89,7 @@ class LPWatcher(FieldWatcher):
         """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
         stage, learner, done = self.stage, self.learner, 0
         given = losses_of(block, pursuit, self._losses)
-        chance = Chance(learner.coin, *stage.streams)
+        chance = Chance(learner.coin, stage.streams)
         while done < len(given.pattern):
             try:
                 done, self._closed = run_block(

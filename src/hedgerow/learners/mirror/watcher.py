@@ -16,6 +16,7 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.environments.play import KernelWorld, make_path
 from hedgerow.environments.scores import Curves, Scores, keep_mark
 from hedgerow.errors import InvalidInput
+from hedgerow.estimates.premises import NOTHING
 from hedgerow.learners.blocks import Chance, Losses, losses_of, no_losses
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.loop import run_block
@@ -115,7 +116,7 @@ class MirrorWatcher:
         if self.notes is not None:
             self._losses[:], self._path.costs[:] = loss, costs
             if len(self.notes.optimism):
-                note_estimator(self._core, self._losses, self.stage.scores, self.notes)
+                note_estimator(self._core, self.stage.world, self._losses, self.stage.scores, self.notes)
             note_episode(self._core, self._path.costs, self.notes)
 
     def learnt(self, rows: IntArray) -> bool:
@@ -159,7 +160,7 @@ class MirrorWatcher:
 
     def _run(self, given: Losses, done: int) -> tuple[int, bool]:
         stage = self.stage
-        chance = Chance(self.learner.coin, *stage.streams)
+        chance = Chance(self.learner.coin, stage.streams)
         return run_block(
             self.learner.core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done,
             chance,
@@ -227,6 +228,7 @@ class MirrorWatcher:
         mixing_over           max of lambda - lambda_0 while projections are feasible: <= 0 up to rounding (T8)
         mixing_slack          min of (bound of lambda by the widths of the sets) - lambda: >= 0 (T9); needs an audit
         mirror_left, _right   the two sides of the mirror-descent inequality (T18)
+        refuted_premises      1 if something that the learner was told was refuted
         t_bar, rho_hat        of CV-OPS: how long its search took, and the margin that it found
 
         With notes also those of `proof_facts`.
@@ -241,6 +243,7 @@ class MirrorWatcher:
             "mixing_slack": sums.mixing_slack,
             "mirror_left": float(sums.mirror_linear - self.watch.estimates @ comparator),
             "mirror_right": entropy * sums.mirror_restarts + sums.mirror_square,
+            "refuted_premises": int(self.learner.core.state.premises.numbers.what != NOTHING),
             "t_bar": getattr(self.learner, "t_bar", None),
             "rho_hat": getattr(self.learner, "rho_hat", None),
             **(proof_facts(self, self.notes, comparator) if self.notes is not None else {}),
