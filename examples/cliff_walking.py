@@ -14,8 +14,7 @@ import numpy as np
 import hedgerow as hr
 import hedgerow.gym
 
-EPISODES = 3_000
-EDGE = set(range(24, 36))  # the states beside the cliff
+EPISODES, EDGE = 3_000, set(range(24, 36))  # the states beside the cliff
 FALLS = {(36, 1)} | {(state, 2) for state in range(25, 35)}  # right from the start, or down from above the cliff
 
 
