@@ -14,6 +14,7 @@ from hedgerow.checks import FloatArray, float_array, within
 from hedgerow.environments.play import OTHER, KernelWorld, Streams, make_path, make_world, play
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.index import index_of
 from hedgerow.model.occupancy import checked_loss
 from hedgerow.model.policy import Policy
@@ -24,6 +25,7 @@ class Player:
 
     def __init__(self, cmdp: CMDP, world: KernelWorld, streams: Streams, *, full: bool = False) -> None:
         self._cmdp, self._world, self._streams, self._full = cmdp, world, streams, full
+        self._view = cmdp.view()
         self._index, self._path = index_of(cmdp.layout), make_path(cmdp.layout, cmdp.num_constraints)
         self._policy = np.zeros(cmdp.layout.num_rows)
 
@@ -38,10 +40,9 @@ class Player:
         if world.cost_kind == OTHER:
             all_costs = self._sampled()
             costs = all_costs[rows]
-        layout = self._cmdp.layout
         if not self._full:
-            return Episode.trusted(layout, rows, triples, loss[rows], costs)
-        return Episode.trusted(layout, rows, triples, loss[rows], costs, loss, all_costs)
+            return Episode.trusted(self._view, rows, triples, loss[rows], costs)
+        return Episode.trusted(self._view, rows, triples, loss[rows], costs, loss, all_costs)
 
     def _sampled(self) -> FloatArray:
         """Draw G_t (num_rows, m) and check it: the class that draws it may be a user's."""
@@ -56,5 +57,5 @@ def played(cmdp: CMDP, policy: Policy | ArrayLike, rng: Generator, loss: ArrayLi
     """Play one episode of a policy under a loss (num_rows,), 0 by default, with all chance from one generator."""
     layout = cmdp.layout
     losses = np.zeros(layout.num_rows) if loss is None else checked_loss(layout, loss)
-    chosen = policy if isinstance(policy, Policy) and policy.layout == layout else Policy(layout, policy)
+    chosen = policy if isinstance(policy, Policy) and same_layout(policy.layout, layout) else Policy(layout, policy)
     return Player(cmdp, make_world(cmdp), Streams(rng, rng, rng)).play(chosen, losses)

@@ -28,6 +28,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.gym.layers import state_numbers, support_of, time_layers
 from hedgerow.importers.unroll import RewardScale
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
 
@@ -115,18 +116,18 @@ class GymWorld:
 
     def play(self, policy: Policy, rng: Generator) -> Episode:
         """Play `policy` for one episode; the environment's seed and the actions are drawn from `rng`."""
-        if policy.layout != self._view.layout:
-            raise InvalidInput("the policy belongs to another layout; build the learner on world.view()")
+        if not same_layout(policy.layout, self._view.layout):
+            policy = Policy(self._view, policy)  # by name, or refused
         m, ended, A = self._view.num_constraints, self.num_states, self.num_actions
         total = self._view.layout.steps
         rows, losses, costs = np.zeros(total, dtype=np.int64), np.zeros(total), np.zeros((total, m))
         observation, _ = self.env.reset(seed=int(rng.integers(2**31)))
         state, place = self._state(observation), 0
         if self.has_root:
-            rows[0], place = policy.draw(0, rng), 1
+            rows[0], place = policy.draw_position(0, rng), 1
         for k in range(self.steps):
             x = self._place(k, state)
-            action = policy.draw(x, rng)
+            action = policy.draw_position(x, rng)
             rows[place + k] = x * A + action
             if state == ended:
                 losses[place + k] = self._loss(0.0)

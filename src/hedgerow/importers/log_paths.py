@@ -12,13 +12,16 @@ import numpy as np
 
 from hedgerow.checks import BoolArray, FloatArray, IntArray, shown
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.log_columns import MISSING, Columns
+from hedgerow.importers.log_columns import Columns
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import MISSING, find_triples
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
 
 PLAIN = ("episode", "step", "row", "state", "action", "next_state", "costs_count")
 """The columns of every log; those of costs are named like the constraints."""
+NAMES = ("episode", "state", "action", "next_state")
+"""Those that hold names: in a file without types they are text."""
 
 
 class Steps(NamedTuple):
@@ -127,7 +130,7 @@ def steps_of_table(view: View, columns: Columns, costs_count: bool | None, open_
     _check_layers(layout, rows, lines)
     next_state = np.full(columns.num_lines, MISSING, dtype=np.int64)
     if "next_state" in columns:
-        next_state = columns.numbered("next_state", layout.num_states, view.state_labels, lines.where)[lines.order]
+        next_state = columns.placed("next_state", layout.state_axis, lines.where)[lines.order]
     triples = _triples(layout, rows, next_state, lines)
     ends = np.flatnonzero(triples == MISSING)
     if ends.size and not open_ends:
@@ -153,8 +156,8 @@ def _rows(view: View, columns: Columns, lines: Lines) -> IntArray:
         columns.need("state", "which pair of state and action was visited: 'state' and 'action', or 'row'")
     columns.need("state", "it belongs to 'action'")
     columns.need("action", "it belongs to 'state'")
-    state = columns.numbered("state", layout.num_states, view.state_labels, lines.where)
-    action = columns.numbered("action", layout.num_actions, view.action_labels, lines.where)
+    state = columns.placed("state", layout.state_axis, lines.where)
+    action = columns.placed("action", layout.action_axis, lines.where)
     refuse_missing("state", state == MISSING, lines.where)
     ended = state == layout.num_states - 1
     if ended.any():
@@ -206,15 +209,6 @@ def _triples(layout: Layout, rows: IntArray, next_state: IntArray, lines: Lines)
             f"{lines.where(int(lines.order[place]))} is impossible: {layout.describe_row(int(rows[place]))} cannot "
             f"lead to {layout.describe_state(int(targets[place]))}; the layout does not allow it"
         )
-    return triples
-
-
-def find_triples(layout: Layout, rows: IntArray, states: IntArray) -> IntArray:
-    """The triples that lead from `rows` (n,) to `states` (n,), MISSING where there is none."""
-    keys = layout.row_of_triple * layout.num_states + layout.successor  # ascending
-    wanted = rows * layout.num_states + states
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    triples: IntArray = np.where((keys[place] == wanted) & (states != MISSING), place, MISSING).astype(np.int64)
     return triples
 
 
@@ -271,15 +265,11 @@ def _costs(view: View, columns: Columns, lines: Lines, counted: BoolArray) -> Fl
 
 
 def steps_of_episodes(view: View, episodes: Sequence[Any], costs_count: bool | None) -> Steps:
-    """The same from `Episode`s, which have been checked."""
+    """The same from `Episode`s, which have been checked; those of a reordered view are translated by name."""
     if not episodes:
         raise InvalidInput("the log is empty; it needs at least one episode")
-    layout, m = view.layout, view.num_constraints
-    for i, episode in enumerate(episodes):
-        if not isinstance(episode, Episode):
-            raise InvalidInput(f"entry {i} of the log is {shown(episode)}, not a hedgerow Episode")
-        if episode.layout != layout or episode.costs.shape[1] != m:
-            raise InvalidInput(f"entry {i} of the log is an episode of another world than the view")
+    m = view.num_constraints
+    episodes = [_in_terms_of(view, i, episode) for i, episode in enumerate(episodes)]
     sizes = [len(episode.rows) for episode in episodes]
     counted = np.array([episode.costs_count for episode in episodes])
     if costs_count is not None:
@@ -294,3 +284,12 @@ def steps_of_episodes(view: View, episodes: Sequence[Any], costs_count: bool | N
         costs=np.concatenate([episode.costs for episode in episodes]),
         counted=counted,
     )
+
+
+def _in_terms_of(view: View, i: int, episode: Any) -> Episode:
+    if not isinstance(episode, Episode):
+        raise InvalidInput(f"entry {i} of the log is {shown(episode)}, not a hedgerow Episode")
+    try:
+        return episode.in_terms_of(view)
+    except InvalidInput as error:
+        raise InvalidInput(f"entry {i} of the log is an episode of another world than the view: {error}") from error

@@ -4,10 +4,13 @@ A log is a table with one line per step:
 
     episode        any values; equal ones belong together
     step           optional: 0, 1, ..., L - 1; without it the lines of an episode stand in their order
-    state, action  by number or label; or both in one: `row`
-    next_state     optional: by number or label; only needed at the end of an episode that was cut short
+    state, action  by label or number; or both in one: `row`
+    next_state     optional: by label or number; only needed at the end of an episode that was cut short
     <constraint>   the cost in [0, 1], a column per constraint; with a single one, `cost` will do
     costs_count    optional: True or False for a whole episode
+
+A number in the columns of states or actions is a label where any label of that axis looks like a number, else a
+position (`model/axis.py`). In a CSV file names are text, as they are written: `0456` is not `456`.
 
 What may be counted. All transitions that are recorded, each being a fresh draw, and all costs, as long as nobody
 stopped an episode, or chose an action, because of the costs that it had so far. Who does that makes a selection:
@@ -29,18 +32,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from copy import copy
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow import disk
+from hedgerow import disk, seal
 from hedgerow.checks import BoolArray, FloatArray, IntArray, frozen, kind_of, num_episodes
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.columnar import open_table
-from hedgerow.importers.log_columns import MISSING, Columns
+from hedgerow.importers.log_columns import Columns
+from hedgerow.importers.log_content import content_hash
 from hedgerow.importers.log_paths import (
+    NAMES,
     Steps,
     cost_columns,
     known_columns,
@@ -49,6 +55,7 @@ from hedgerow.importers.log_paths import (
 )
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import MISSING, between
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
 
@@ -62,6 +69,7 @@ class Log:
     Args:
         view: What is known of the world.
         steps: The steps, known to be sound; `Log.read` checks and makes them.
+        sealed: Whether they come from a file whose checksum was verified.
 
     Examples:
         >>> import hedgerow as hr
@@ -71,7 +79,7 @@ class Log:
         Log(1 episode, 2 steps)
     """
 
-    __slots__ = ("costs", "counted", "rows", "starts", "triples", "view")
+    __slots__ = ("costs", "counted", "rows", "sealed", "starts", "triples", "view")
     view: View
     """What is known of the world."""
     starts: IntArray
@@ -85,8 +93,11 @@ class Log:
     counted: BoolArray
     """(episodes,): whether the costs of each episode count."""
 
-    def __init__(self, view: View, steps: Steps) -> None:
-        self.view = view
+    sealed: bool
+    """Whether it was read from a file whose checksum was verified as a whole; `write` makes such files."""
+
+    def __init__(self, view: View, steps: Steps, *, sealed: bool = False) -> None:
+        self.view, self.sealed = view, sealed
         self.starts, self.rows, self.triples = frozen(steps.starts), frozen(steps.rows), frozen(steps.triples)
         self.costs, self.counted = frozen(steps.costs), frozen(steps.counted)
 
@@ -103,14 +114,17 @@ class Log:
         """Read a log and check it against a view.
 
         A log is a table with one line per step: `episode` (equal values belong together), optionally `step` (0, 1, ...,
-        L - 1), `state` and `action` by number or label (or both in one as `row`), optionally `next_state`, and the cost
+        L - 1), `state` and `action` by label or number (or both in one as `row`), optionally `next_state`, and the cost
         in [0, 1] in a column per constraint, named like it (`cost` for a single one). An optional column `costs_count`
-        says for a whole episode whether its costs count.
+        says for a whole episode whether its costs count. A number is a label where any label of that axis looks like a
+        number, else a position; in a CSV file names are text as they are written.
+
+        Page checksums of a Parquet file are verified where it has them, and the seal of one that `write` made.
 
         Args:
             view: What is known of the world.
-            source: The path of a Parquet or Arrow file; a table of pyarrow, pandas, polars or anything else that speaks
-                Arrow; a mapping {column: values}; or a sequence of `Episode`s.
+            source: The path of a CSV, Parquet or Arrow file; a table of pyarrow, pandas, polars or anything else that
+                speaks Arrow; a mapping {column: values}; or a sequence of `Episode`s.
             costs_count: True if no cut, and no action that a person chose, had to do with the costs of the same
                 episode: then all costs count. False if it may have: then none do, not even those of complete episodes.
                 None if there is nothing to say, because all episodes are complete, because costs are known to be
@@ -125,6 +139,7 @@ class Log:
         Raises:
             InvalidInput: If a column is missing, if a step is impossible, or if episodes were cut short and nobody says
                 whether their costs count; the message names the line.
+            FileFormatError: If a file is damaged.
         """
         if not isinstance(view, View):
             raise InvalidInput(f"a log is read for a view, such as cmdp.view(), not for {kind_of(view)}")
@@ -142,8 +157,9 @@ class Log:
             raise InvalidInput(f"columns is a mapping such as {{'state': 'soc'}}, not {kind_of(columns)}")
         if not isinstance(open_ends, bool | np.bool_):
             raise InvalidInput(f"open_ends is True or False, not {open_ends!r}")
-        table = Columns(open_table(source, "log"), known_columns(view), columns)
-        return cls(view, steps_of_table(view, table, count, bool(open_ends)))
+        opened = open_table(source, "log", [str((columns or {}).get(name, name)) for name in NAMES])
+        table = Columns(opened, known_columns(view), columns)
+        return cls(view, steps_of_table(view, table, count, bool(open_ends)), sealed=opened.sealed)
 
     @classmethod
     def played(cls, cmdp: CMDP, policy: Policy | Mixture | ArrayLike, episodes: int, seed: int = 0) -> Log:
@@ -189,6 +205,36 @@ class Log:
         """The number of episodes whose costs do not count."""
         return int(np.sum(~self.counted))
 
+    def in_terms_of(self, view: View) -> Log:
+        """Return the log as the world of `view` has it.
+
+        Args:
+            view: A view of the same world; states, actions and constraints may stand in another order.
+
+        Returns:
+            The log itself if nothing differs; else a log in which rows, triples and costs stand where `view` has their
+            names.
+
+        Raises:
+            InvalidInput: If layouts, labels or names of constraints differ in more than their order.
+        """
+        own = self.view
+        how = between(own.layout, own.constraint_names, view.layout, view.constraint_names)
+        if how is None:
+            return self
+        other = copy(self)
+        other.view, other.rows = view, frozen(how.rows[self.rows])
+        other.triples, other.costs = frozen(how.of_triples(self.triples)), frozen(self.costs[:, how.constraints])
+        return other
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of its episodes, as far as they were read: paths and costs, in whatever order they stand.
+
+        Neither the names nor the order of episodes count, nor which costs count, nor where they came from.
+        """
+        return content_hash(self.starts, self.rows, self.triples, self.costs)
+
     def table(self) -> Any:
         """Return the log as a `pyarrow.Table`, with labels where the view has them."""
         import pyarrow as pa
@@ -212,6 +258,8 @@ class Log:
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a Parquet file that `read` takes, atomically.
 
+        The file is sealed: it holds a checksum of all of its bytes, which `read` verifies.
+
         Args:
             path: The file.
             overwrite: Whether an existing file may be replaced.
@@ -220,8 +268,11 @@ class Log:
         from pyarrow import parquet
 
         sink = pa.BufferOutputStream()
-        parquet.write_table(self.table(), sink, compression="zstd", write_page_checksum=True)
-        disk.save(path, sink.getvalue().to_pybytes(), overwrite=overwrite)
+        table = self.table()
+        with parquet.ParquetWriter(sink, table.schema, compression="zstd", write_page_checksum=True) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({seal.KEY: seal.BLANK})
+        disk.save(path, seal.seal(sink.getvalue().to_pybytes()), overwrite=overwrite)
 
     def __repr__(self) -> str:
         count = len(self)

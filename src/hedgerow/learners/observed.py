@@ -21,6 +21,7 @@ from hedgerow.estimates.frames import Estimates
 from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii, transition_radius
 from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.observed_state import checked_state
+from hedgerow.learners.protocol import in_own_terms
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
 from hedgerow.model.index import index_of
@@ -85,8 +86,7 @@ class Observed:
             raise InvalidInput(
                 f"add takes an Episode, such as hr.Episode(view, rows, losses, costs), not {kind_of(episode)}"
             )
-        if episode.layout != self.layout or episode.costs.shape[1] != self.view.num_constraints:
-            raise InvalidInput("the episode belongs to another world: its layout or its number of constraints differs")
+        episode = in_own_terms(self.view, episode)
         if self.episodes is not None and self._added >= self.episodes:
             raise InvalidInput(
                 f"the radii were made for {self.episodes} episodes, and all of them were added; make Statistics "

@@ -1,6 +1,7 @@
 """What happened in one episode: the visited pairs, the losses and costs on the way.
 
-An episode is given by its rows, one per layer, or by pairs (state, action), each by number or by label:
+An episode is given by its rows, one per layer, or by pairs (state, action), each by label or by a number. A number is a
+label where any label of that axis looks like a number, else a position (`axis.py`). Rows are always positions.
 
     >>> view = View(Layout((1, 1), 2).labelled(["home", "end"], ["wait", "go"]), [0.5], ["delay"])
     >>> Episode(view, [("home", "go")], losses=[0.25], costs=[1.0])
@@ -14,6 +15,7 @@ full feedback it also holds the loss l_t (num_rows,) and the costs G_t (num_rows
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, numeric_array, shown, unmasked, within
 from hedgerow.errors import InvalidInput
+from hedgerow.model.identity import between
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
 
@@ -36,10 +39,10 @@ class Episode:
     Args:
         view: What the learner knows of the world; `world.view()`.
         path: The visited pairs, one per layer: whole numbers (L,) that are rows, or pairs (state, action), each by
-            number or by label.
+            label or by a number, which is a label where any label of that axis looks like a number, else a position.
         losses: (L,) losses in [0, 1], one per step.
         costs: (L, m) costs in [0, 1], or (L,) for one constraint; None without constraints.
-        ended_in: The state, by number or label, in which an aborted episode ended. It then has fewer than L steps. None
+        ended_in: The state, given as in a pair, in which an aborted episode ended. It then has fewer than L steps. None
             for a complete episode.
         overridden: Whether somebody else chose one or more of the actions.
         costs_count: False for costs that are not to be trusted, for a reason other than what they were.
@@ -56,9 +59,14 @@ class Episode:
         Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [1])
     """
 
-    __slots__ = ("all_costs", "all_losses", "costs", "costs_count", "layout", "losses", "overridden", "rows", "triples")
+    __slots__ = (
+        "all_costs", "all_losses", "constraint_names", "costs", "costs_count", "layout", "losses", "overridden", "rows",
+        "triples",
+    )  # fmt: skip
     layout: Layout
-    """The layout of the world."""
+    """The layout of the world, with the labels of the view."""
+    constraint_names: tuple[str, ...]
+    """(m,): what the constraints are called, in the order of the costs."""
     rows: IntArray
     """(n,): the visited rows, which are pairs (state, action); n = L unless the episode was aborted."""
     triples: IntArray
@@ -99,7 +107,7 @@ class Episode:
         if count == layout.steps and ended_in is not None:
             raise InvalidInput("a complete episode ends in the terminal state; leave out ended_in")
         last = layout.num_states - 1 if ended_in is None else layout.state(ended_in)
-        self.layout, self.rows = layout, frozen(rows)
+        self.layout, self.constraint_names, self.rows = layout, view.constraint_names, frozen(rows)
         self.triples = frozen(_triples(layout, rows, last))
         self.losses = _unit("the loss", losses, (count,))
         self.costs = along(view, costs, count)
@@ -111,7 +119,7 @@ class Episode:
     @classmethod
     def trusted(
         cls,
-        layout: Layout,
+        view: View,
         rows: IntArray,
         triples: IntArray,
         losses: FloatArray,
@@ -124,7 +132,7 @@ class Episode:
         Arrays are copied unless they are frozen.
 
         Args:
-            layout: The layout of the world.
+            view: What the learner knows of the world.
             rows: (L,) visited rows.
             triples: (L,) visited triples.
             losses: (L,) losses.
@@ -133,12 +141,46 @@ class Episode:
             all_costs: (num_rows, m) costs of all pairs; None without full feedback.
         """
         episode = cls.__new__(cls)
-        episode.layout, episode.overridden, episode.costs_count = layout, False, True
+        episode.layout, episode.constraint_names = view.layout, view.constraint_names
+        episode.overridden, episode.costs_count = False, True
         episode.rows, episode.triples = frozen(rows), frozen(triples)
         episode.losses, episode.costs = frozen(losses), frozen(costs)
         episode.all_losses = None if all_losses is None else frozen(all_losses)
         episode.all_costs = None if all_costs is None else frozen(all_costs)
         return episode
+
+    def in_terms_of(self, view: View) -> Episode:
+        """Return the episode as the world of `view` has it.
+
+        Args:
+            view: A view of the same world; states, actions and constraints may stand in another order.
+
+        Returns:
+            The episode itself if nothing differs; else an episode in which rows, triples and costs stand where `view`
+            has their names.
+
+        Raises:
+            InvalidInput: If layouts, labels or names of constraints differ in more than their order.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> one = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5, "fuel": 0.5})
+            >>> other = hr.View.of([["home"]], ["go", "wait"], thresholds={"fuel": 0.5, "delay": 0.5})
+            >>> hr.Episode(one, [("home", "go")], [0.25], [[1.0, 0.0]]).in_terms_of(other)
+            Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [0, 1])
+        """
+        how = between(self.layout, self.constraint_names, view.layout, view.constraint_names)
+        if how is None:
+            return self
+        other = copy(self)
+        other.layout, other.constraint_names = view.layout, view.constraint_names
+        other.rows, other.triples = frozen(how.rows[self.rows]), frozen(how.of_triples(self.triples))
+        other.costs = frozen(self.costs[:, how.constraints])
+        if self.all_losses is not None:
+            other.all_losses = frozen(how.over_rows(self.all_losses))
+        if self.all_costs is not None:
+            other.all_costs = frozen(how.over_rows(self.all_costs[:, how.constraints]))
+        return other
 
     @property
     def complete(self) -> bool:
@@ -169,7 +211,7 @@ class Episode:
 
 
 def rows_of(layout: Layout, path: Any) -> IntArray:
-    """The rows (n,), n <= L, of a path: rows themselves, or pairs (state, action) by number or label."""
+    """The rows (n,), n <= L, of a path: rows themselves, or pairs (state, action), see `axis.py`."""
     given = unmasked("the trajectory", path)
     rows: Any
     if not isinstance(given, np.ndarray) and isinstance(given, Sequence) and given and all(map(_is_pair, given)):

@@ -270,12 +270,12 @@ def _with_successors(layout: Layout, successors: Mapping[tuple[str, str] | str, 
     """The layout in which the named states and pairs lead to the named successors only."""
     support = [block != 0.0 for block in layout.split_triples(np.ones(layout.num_triples))]
     for key, targets in successors.items():
-        state = layout.state(key if isinstance(key, str) else key[0])
+        state = layout.state(key[0] if isinstance(key, tuple) else key)
         k = int(layout.layer_of_state[state])
         if k == layout.steps or isinstance(targets, str):
             raise InvalidInput(f"the successors of {key!r} must be a list of names; the terminal state has none")
         local, first = state - int(layout.state_start[k]), int(layout.state_start[k + 1])
-        chosen = slice(None) if isinstance(key, str) else layout.action(key[1])
+        chosen = layout.action(key[1]) if isinstance(key, tuple) else slice(None)
         allowed = np.zeros(layout.layer_sizes[k + 1], dtype=bool)
         for name in targets:
             target = layout.state(name)

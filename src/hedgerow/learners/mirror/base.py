@@ -39,6 +39,7 @@ from hedgerow.estimates.aggregate import make_aggregate_rule
 from hedgerow.estimates.balls import BallRule, make_balls
 from hedgerow.estimates.boxes import make_box_rule
 from hedgerow.learners.ledger import Budget, Ledger
+from hedgerow.learners.mirror.absorbed import no_logs
 from hedgerow.learners.mirror.absorbing import log_for, take_in
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.mirror.mixing import cost_bounds, toss
@@ -50,10 +51,11 @@ from hedgerow.learners.mirror.spending import make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
 from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.learners.protocol import checked_view
+from hedgerow.learners.protocol import checked_view, in_own_terms
 from hedgerow.learners.told import Told
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 
@@ -114,6 +116,7 @@ class MirrorLearner(ABC):
         self.delta = positive_share("delta", delta, below_one=True)
         self.seed = seed_number(seed)
         self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.absorbed = no_logs()
         self.core = self._first_core()
         self._baselines = Baselines(self.view, self.core.baseline)
         self._path = make_path(self.layout, view.num_constraints)
@@ -280,9 +283,8 @@ class MirrorLearner(ABC):
         return taken(own.rows, rows) and taken(own.losses, losses) and taken(column, costs)
 
     def _learn(self, episode: Episode) -> None:
-        layout, count, m = self.layout, len(episode.rows), self.view.num_constraints
-        if episode.layout != layout or episode.costs.shape[1] != m:
-            raise InvalidInput("the episode belongs to another world than the learner")
+        episode = in_own_terms(self.view, episode)
+        count = len(episode.rows)
         planned = episode.complete and not episode.overridden
         if planned:
             self._check_possible(episode)
@@ -314,19 +316,25 @@ class MirrorLearner(ABC):
         """Learn from episodes that were played before, by any policy.
 
         Call it before the first episode or between two. It needs radii without a horizon: radii="kt" or
-        radii="anytime". A log must be absorbed only once, and must hold none of the learner's own episodes; the
-        promises then rest on that, and on what the text of `hedgerow.importers.logs` says.
+        radii="anytime". A log is absorbed only once: the learner knows the content of each, in whatever file, order or
+        object it comes, and refuses it the second time. A part of a log, or a log that holds some of the same episodes,
+        it does not know: nothing tells an episode that is there twice from two equal ones. Nor may a log hold any of
+        the learner's own episodes. The promises rest on that, and on what the text of `hedgerow.importers.logs` says.
 
         Args:
             log: A `Log`, or what `Log.read` takes.
             **how: Options of `Log.read`.
 
         Returns:
-            The log.
+            The log, in the terms of the learner's view.
+
+        Raises:
+            InvalidInput: If the log was absorbed before, or if it is of another world. One of a view that has the same
+                names in another order is translated by name.
         """
         found = log_for(self, log, how)
         self._complete()
-        take_in(self.layout, self.core, found)
+        take_in(self, found)
         return found
 
     @exclusive
@@ -491,7 +499,8 @@ class MirrorLearner(ABC):
         from hedgerow.learners.mirror.files import from_bytes
 
         learner = from_bytes(np.asarray(state["file"], dtype=np.uint8).tobytes())
-        if learner.layout != view.layout or not np.array_equal(learner.view.thresholds, view.thresholds):
+        named = same_layout(learner.layout, view.layout) and learner.view.constraint_names == view.constraint_names
+        if not named or not np.array_equal(learner.view.thresholds, view.thresholds):
             raise InvalidInput("the state is that of a learner in another world")
         return learner
 
