@@ -49,11 +49,11 @@ def test_it_is_refused_after_a_restart_and_by_copies(tmp_path: Path) -> None:
 
 def test_costs_that_were_not_read_make_no_other_log() -> None:
     """Its moves would count twice."""
-    for first, second in ((False, None), (None, False), (False, False)):
+    for first, second in ((False, True), (True, False), (False, False)):
         one = learner()
-        one.absorb(played().table(), costs_count=first)
+        one.absorb(played().table(), costs=first)
         with pytest.raises(hr.InvalidInput, match="absorbed before"):
-            one.absorb(played().table(), costs_count=second)
+            one.absorb(played().table(), costs=second)
 
 
 def test_other_logs_are_welcome_and_equal_episodes_are_no_reason() -> None:

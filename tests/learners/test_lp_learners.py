@@ -62,7 +62,7 @@ def test_a_file_in_the_middle_of_a_run_changes_nothing(name: str, tmp_path: Path
     reread = hr.load(tmp_path / "learner")
     planned = copy.copy(broken)
     planned.plan()
-    first, second = planned.current_plan(), copy.copy(planned).current_plan()
+    first, second = planned.open_plans[0], copy.copy(planned).open_plans[0]
     assert first.policy.probabilities.tolist() == second.policy.probabilities.tolist()
     for each in (reread, copy.deepcopy(broken)):
         first, second = (

@@ -49,7 +49,7 @@ def calls(learner: Learner, folder: Path) -> dict[str, Callable[[], Any]]:
     return {
         "plan": learner.plan,
         "observe": lambda: learner.observe([0, 2, 8], *ZEROS),
-        "current_plan": learner.current_plan,
+        "open_plans": lambda: learner.open_plans,
         "complete": learner.complete,
         "policy": lambda: learner.policy,
         "estimates": lambda: learner.estimates,

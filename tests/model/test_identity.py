@@ -114,7 +114,7 @@ def test_anything_else_is_refused_with_a_sentence(theirs: View, message: str) ->
         learner.plan()
         with pytest.raises(hr.InvalidInput, match=message):
             learner.observe(episode)
-        assert learner.pending
+        assert len(learner.open_plans) == 1
         assert learner.episode == 0
     with pytest.raises(hr.InvalidInput, match=message):
         hr.Statistics(OURS, 10, 0.05).add(episode)
@@ -172,3 +172,33 @@ def test_triples_are_found_in_any_layout() -> None:
     found = find_triples(layout, layout.row_of_triple, layout.successor.astype(np.int64))
     np.testing.assert_array_equal(found, np.arange(layout.num_triples))
     assert find_triples(layout, np.array([0]), np.array([0])).tolist() == [-1]
+
+
+def test_what_is_unknown_is_read_by_name_too() -> None:
+    """Costs that nobody knows, and actions that were drawn beforehand, in a world that is reordered in all respects."""
+    theirs = reordered(3)
+    assert theirs.constraint_names != OURS.constraint_names or theirs.action_labels != OURS.action_labels
+    actions = hr.SVOPS(OURS, 10, 0.05, seed=5).plan().actions
+    there = actions.in_terms_of(theirs.layout)
+    names = [state for layer in LAYERS for state in layer]
+    assert [there[name] for name in names] == [actions[name] for name in names]
+    assert there.in_terms_of(OURS.layout).numbers.tolist() == actions.numbers.tolist()
+    path, missing = [("on", actions["on"])], {"peak": [False], "unserved": [True]}
+    cut = {
+        view: hr.Episode(
+            view, path, [0.5], [[0.25, 0.25]], ended_in="cold", actions=actions,
+            unknown_costs=np.column_stack([missing[name] for name in view.constraint_names]),
+        )
+        for view in (OURS, theirs)
+    }  # fmt: skip
+    found, mine = cut[theirs].in_terms_of(OURS), cut[OURS]
+    assert found.irregular is not None
+    assert mine.irregular is not None
+    np.testing.assert_array_equal(found.irregular.unknown, mine.irregular.unknown)  # type: ignore[arg-type]
+    assert found.irregular.actions is not None
+    assert found.irregular.actions.numbers.tolist() == actions.numbers.tolist()
+    np.testing.assert_array_equal(found.costs, mine.costs)
+    logs = [hr.Log.read(view, [episode]).in_terms_of(OURS) for view, episode in cut.items()]
+    np.testing.assert_array_equal(logs[0].gaps.unknown, logs[1].gaps.unknown)
+    with pytest.raises(hr.InvalidInput, match="another layout than the episode: its actions are"):
+        hr.Episode(WRONG[0][0], [], [], np.zeros((0, 2)), ended_in="on", actions=actions)

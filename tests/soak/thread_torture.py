@@ -115,7 +115,8 @@ def read(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
     seen = learner.estimates
     if not np.array_equal(np.add.reduceat(seen.counts, world.layout.row_start[:-1]), seen.visits):
         raise AssertionError("torn estimates")
-    learner.current_plan()
+    if len(learner.open_plans) > 1:
+        raise AssertionError("two open plans")
 
 
 OPERATIONS = (step, step, finish, run, run_step_wise, save, duplicate, read)

@@ -77,15 +77,24 @@ def between(theirs: Layout, their_names: Names, ours: Layout, our_names: Names) 
     return Translation(rows, triples, constraints)
 
 
+def rows_between(theirs: Layout, ours: Layout) -> IntArray | None:
+    """(num_rows,): our row of each of theirs, by name; None if the layouts are equal.
+
+    Raises:
+        InvalidInput: If the layouts are of different worlds.
+    """
+    return None if same_layout(theirs, ours) else _rows_and_triples(theirs, ours)[0]
+
+
 def policy_between(theirs: Layout, ours: Layout, probabilities: FloatArray) -> FloatArray:
     """The action probabilities (num_rows,) of a policy on another layout, by name.
 
     Raises:
         InvalidInput: If the layouts are of different worlds.
     """
-    if same_layout(theirs, ours):
+    rows = rows_between(theirs, ours)
+    if rows is None:
         return probabilities
-    rows, _ = _rows_and_triples(theirs, ours)
     result = np.empty_like(probabilities)
     result[rows] = probabilities
     return result

@@ -82,8 +82,8 @@ def _cells(group: Group, constrained: bool, mixes: bool) -> list[tuple[str, str]
     if constrained:
         cells.append((NOTHING if summary.worst_excess is None else number(-summary.worst_excess), ""))
     if mixes:
-        has = group.has("mixing_total")
-        cells.append(_with_interval(group.curve("mixing_total")[:, -1]) if has else (NOTHING, ""))
+        totals = group.noted("mixing_total")
+        cells.append((NOTHING, "") if totals is None else _with_interval(totals[:, -1]))
     return cells
 
 

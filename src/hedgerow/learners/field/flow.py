@@ -27,6 +27,7 @@ from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.field.base import Feedback, FieldLearner
 from hedgerow.learners.field.flow_step import fill_base
 from hedgerow.learners.statistics import Statistics
+from hedgerow.model.counting import decide
 from hedgerow.model.episode import Episode
 from hedgerow.model.index import index_of
 from hedgerow.model.view import View
@@ -116,8 +117,9 @@ class FlowLearner(FieldLearner):
 
 
 def follows_the_plan(episode: Episode) -> bool:
-    """Whether the policy of the plan chose all actions, to the end."""
-    return episode.complete and not episode.overridden
+    """Whether the policy of the plan chose all actions, to the end, and all costs are known."""
+    counting = decide(episode)
+    return counting.planned and counting.gaps is None
 
 
 def everything(episode: Episode) -> tuple[FloatArray, FloatArray]:

@@ -137,7 +137,7 @@ class LPLearner(FieldLearner):
         )  # fmt: skip
 
     def _learn(self, episode: Episode) -> None:
-        next_plan(self.core, episode.rows.copy())
+        next_plan(self.core, self._changed_rows(episode))
         self.complete()
 
     def complete(self) -> None:

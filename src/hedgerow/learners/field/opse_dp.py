@@ -143,7 +143,7 @@ class OPSEDP(FieldLearner):
         self.theta[0] = self._passes.most_theta if theta < 0.0 else theta
 
     def _learn(self, episode: Episode) -> None:
-        self._take(opse_step(self._centres, episode.rows.copy(), self._passes))
+        self._take(opse_step(self._centres, self._changed_rows(episode), self._passes))
 
     def _notes(self) -> Mapping[str, float]:
         return {"theta": float(self.theta[0])}

@@ -109,7 +109,7 @@ class OptPrimalDual(FieldLearner):
         if self.regularised:
             steps.eta = steps.dual = float(self.episode - 1 + DELAY) ** -ETA_POWER
             steps.tau = float(self.episode - 1 + DELAY) ** -TAU_POWER
-        primal_dual_step(self._centres, episode.rows.copy(), self._pd)
+        primal_dual_step(self._centres, self._changed_rows(episode), self._pd)
 
     def _notes(self) -> Mapping[str, float]:
         return {"multiplier": float(self.multipliers.sum())}
