@@ -17,7 +17,7 @@ from typing import Any
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments.cells import PlannedCell
 from hedgerow.experiments.parts import Part
-from hedgerow.promises.controls.imprecise import CountsCheap, DullEstimator, LateMixing, SquaresPerStep
+from hedgerow.promises.controls.imprecise import CountsCheap, DullEstimator, LateMixing, PlaysOwn, SquaresPerStep
 from hedgerow.promises.controls.mislearning import Commits, MovesWrongly, SkipsFirstLayer, TimidEstimator, WrongCounts
 from hedgerow.promises.controls.misplaying import IndexOnce, PerStep, WrongBox
 from hedgerow.promises.controls.mutants import MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
@@ -270,6 +270,7 @@ def _imprecise() -> dict[str, list[PlannedCell]]:
         "late-lambda": runs(two_actions, LateMixing, 100, 1, presets=SHARPEST, twin=True),
         "low-ceiling": runs(SMALL, {"name": MutantSOPS, "ceiling": 0.95}, 50, 1, twin=True),
         "biased-coin": runs(SMALL, {"name": SteppedSOPS, "coin": 0.8}, 300, 4),
+        "idle-coin": runs(SMALL, PlaysOwn, 100, 1, twin=True),
         "small-gamma": runs(SMALL, {"name": MutantSVOPS, "gamma": 0.95}, 50, 1, twin=True),
         "short-search": runs(wide, {"name": MutantCVOPS, "search_radius": 0.95}, SEARCHED, 1, twin=True),
     }

@@ -63,7 +63,7 @@ class TwinWatcher(MirrorWatcher):
         self.search = Search(self.given, learner.settings.search_radius == "variance")
         self.generations: dict[int, Generation] = {}
         self.gaps = dict.fromkeys(GAPS, 0.0)
-        self.compared = 0
+        self.compared = self.certified = 0
         self.evidence = np.zeros(len(ODDS))
         last = int(learner.episodes or 0)
         self._samples = {round(t) - 1 for t in np.geomspace(1.0, last, SAMPLES)} | {last - 1}
@@ -181,7 +181,9 @@ class TwinWatcher(MirrorWatcher):
             ready = [one for one in self.generations.values() if one.episodes] if i in given.binding else []
             if ready and min(distances) > 0.0:
                 present = Present.of(given, policy, boxes, self._centres, i)
-                distances += [abs(stated[i] - present.bound(one)) for one in ready]
+                certified = min(abs(stated[i] - present.bound(one)) for one in ready)
+                self.certified += certified < min(distances)
+                distances.append(certified)
             self._gap("bound", min(distances))
 
     def _compare_mixing(self, core: Core) -> None:
@@ -241,9 +243,10 @@ class TwinWatcher(MirrorWatcher):
     # What was found --------------------------------------------------------------------------------------------------
 
     def facts(self, comparator: FloatArray) -> dict[str, float | int | None]:
-        """The facts of every run, and `recomputed`, the episodes that were compared; `..._gap`, the largest distances;
-        `actions_0`, ..., the evidence of the actions against the announced mixture.
+        """The facts of every run, and `recomputed`, the episodes that were compared; `certified`, how often U was nearer
+        to the certificate than to sets; `..._gap`, the largest distances; `actions_0`, ..., the evidence of the actions
+        against the announced mixture.
         """
         own: Mapping[str, Any] = {f"{name}_gap": gap for name, gap in self.gaps.items()}
         actions = {f"actions_{j}": float(value) for j, value in enumerate(self.evidence)}
-        return {**super().facts(comparator), "recomputed": self.compared, **own, **actions}
+        return {**super().facts(comparator), "recomputed": self.compared, "certified": self.certified, **own, **actions}
