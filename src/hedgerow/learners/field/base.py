@@ -19,8 +19,18 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, float_array, frozen, num_episodes, positive_share, seed_number
+from hedgerow.checks import (
+    LARGEST_COUNT,
+    FloatArray,
+    IntArray,
+    float_array,
+    frozen,
+    num_episodes,
+    positive_share,
+    seed_number,
+)
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.field.lp_promises import clean_probability
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
 from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key
@@ -124,11 +134,20 @@ class FieldLearner(ABC):
         self.progress, self.reals = Progress(), Reals()
         self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
+        if self.told.delta and self._sure() <= 0.0:
+            raise InvalidInput(
+                f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises anything; "
+                "choose a smaller delta"
+            )
         self._key = learner_key(self)
 
     def _statistics(self) -> Statistics | None:
         """Counts and bounds; None for learners that learn nothing."""
         return Statistics(self.view, self.episodes, self.delta, RADII[self.radii])
+
+    def _sure(self) -> float:
+        """How surely the confidence sets hold, for learners that are told delta."""
+        return clean_probability(self)
 
     @abstractmethod
     def _learn(self, episode: Episode) -> None:
@@ -310,13 +329,23 @@ class FieldLearner(ABC):
         self.reals.values[:] = float_array("a number of the state", reals, self.reals.values.shape)
         if self.progress.episode > self.episodes or not 0.0 <= self.reals.mixing <= 1.0:
             raise InvalidInput(f"this is no state of {self.title}: it is beyond its last episode, or mixes wrongly")
+        if max(self.progress.pending, self.progress.branch) > 1 or (self.progress.branch and self.baseline is None):
+            raise InvalidInput(f"this is no state of {self.title}: it plays a policy that it does not have")
         self.coin.go_to(json.loads(str(np.asarray(state["coin"]))))
         if self.seen is not None:
             counted = {name.removeprefix("seen."): array for name, array in state.items() if name.startswith("seen.")}
-            self.seen = Statistics.restored(self.view, counted)
+            seen = Statistics.restored(self.view, counted)
+            if (seen.episodes, seen.delta, seen.radii) != (self.seen.episodes, self.seen.delta, self.seen.radii):
+                raise InvalidInput(f"this is no state of {self.title}: its statistics are those of another learner")
+            if seen.num_episodes > self.progress.episode:
+                raise InvalidInput(f"this is no state of {self.title}: it has counted more episodes than it observed")
+            self.seen = seen
         for name in self.changing:
             mine = getattr(self, name)
-            mine[...] = np.asarray(float_array(f"{name} of the state", state[f"own.{name}"], mine.shape))
+            given = float_array(f"{name} of the state", state[f"own.{name}"], mine.shape)
+            if mine.dtype.kind == "i" and np.any((given < 0.0) | (given > LARGEST_COUNT) | (given != np.floor(given))):
+                raise InvalidInput(f"this is no state of {self.title}: {name} is no list of counts")
+            mine[...] = given
         checked_policy(self.layout, self.own_policy)
 
     def __copy__(self) -> Self:

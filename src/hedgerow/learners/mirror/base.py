@@ -24,7 +24,6 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import (
-    SMALLEST_SHARE,
     FloatArray,
     IntArray,
     frozen,
@@ -38,7 +37,8 @@ from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate_rule
 from hedgerow.estimates.balls import BallRule, make_balls
 from hedgerow.estimates.boxes import make_box_rule
-from hedgerow.learners.ledger import Budget, Ledger
+from hedgerow.estimates.shares import refuse_empty_promise
+from hedgerow.learners.ledger import CLEAN_EVENT, Budget, Ledger
 from hedgerow.learners.mirror.absorbing import log_for, take_in
 from hedgerow.learners.mirror.broken import learn_broken
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
@@ -116,6 +116,7 @@ class MirrorLearner(ABC):
         self.settings = make_settings(preset, {**self.defaults, **switches}, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
+        refuse_empty_promise(self.delta, self._budget.spent(CLEAN_EVENT))
         self.seed = seed_number(seed)
         self.coin = seeded(SeedSequence(self.seed))
         self.declared: dict[str, int] = {}
@@ -186,7 +187,7 @@ class MirrorLearner(ABC):
             aggregate=make_aggregate_rule(
                 layout,
                 state.boxes,
-                -log(max(shares.aggregate, SMALLEST_SHARE) * self.delta),
+                -log((shares.aggregate or 1.0) * self.delta),  # without a share there is no certificate either
                 self.view.thresholds,
                 ceilings=self.view.ceilings,
                 watched=self.view.binding,
