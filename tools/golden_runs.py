@@ -253,7 +253,8 @@ def digests(learner: Any, *halves: hr.Run) -> Digests:
     own = learner.state_arrays() if hasattr(learner, "state_arrays") else learner.state()
     found = {f"state.{name}": np.asarray(array) for name, array in own.items() if name != "arguments"}
     if getattr(learner, "coin", None) is not None:
-        found["coin"] = np.array(json.dumps(learner.coin.bit_generator.state, sort_keys=True))
+        at = getattr(learner.coin, "bit_generator", learner.coin).state  # older versions have a Generator
+        found["coin"] = np.array(json.dumps(at, sort_keys=True))
     for number, run in enumerate(halves):
         numbers = {f"curve.{name}": getattr(run, name) for name in CURVES}
         numbers |= {f"note.{name}": values for name, values in run.notes.items()}

@@ -266,10 +266,9 @@ def _groups(found: Results | None) -> list[dict[str, Any]]:
 
 def _mixing(group: Group) -> dict[str, float | None]:
     """How much was left to a baseline, on average, at first and at last; None for learners that do not note it."""
-    total = group.summary().mixing_total
-    if total is None or not group.has("mixing_weight"):
+    total, weights = group.summary().mixing_total, group.noted("mixing_weight")
+    if total is None or weights is None:
         return {"mean_mixing": None, "first_mixing": None, "last_mixing": None}
-    weights = group.curve("mixing_weight")
     first, last = float(weights[:, 0].mean()), float(weights[:, -1].mean())
     return {"mean_mixing": total / group.setting.episodes, "first_mixing": first, "last_mixing": last}
 

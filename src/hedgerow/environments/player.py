@@ -14,7 +14,7 @@ from hedgerow.checks import FloatArray, float_array, within
 from hedgerow.environments.play import OTHER, KernelWorld, Streams, make_path, make_world, play
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
-from hedgerow.model.index import index_of
+from hedgerow.model.index import Index, index_of
 from hedgerow.model.occupancy import checked_loss
 from hedgerow.model.pcg64 import borrowed, lent
 from hedgerow.model.policy import Policy
@@ -23,9 +23,12 @@ from hedgerow.model.policy import Policy
 class Player:
     """A CMDP and the streams that its episodes are drawn from."""
 
-    def __init__(self, cmdp: CMDP, world: KernelWorld, streams: Streams, *, full: bool = False) -> None:
+    def __init__(
+        self, cmdp: CMDP, world: KernelWorld, streams: Streams, *, full: bool = False, index: Index | None = None
+    ) -> None:
         self._cmdp, self._world, self._streams, self._full = cmdp, world, streams, full
-        self._index, self._path = index_of(cmdp.layout), make_path(cmdp.layout, cmdp.num_constraints)
+        self._index = index_of(cmdp.layout) if index is None else index
+        self._path = make_path(cmdp.layout, cmdp.num_constraints)
         self._policy = np.zeros(cmdp.layout.num_rows)
 
     def play(self, policy: Policy, loss: FloatArray) -> Episode:
@@ -42,7 +45,9 @@ class Player:
         layout = self._cmdp.layout
         if not self._full:
             return Episode.trusted(layout, rows, triples, loss[rows], costs)
-        return Episode.trusted(layout, rows, triples, loss[rows], costs, loss, all_costs)
+        # Copied: these would be arrays of the adversary and of the world.
+        everything = np.array(loss), np.array(all_costs)
+        return Episode.trusted(layout, rows, triples, loss[rows], costs, *everything)
 
     def _sampled(self) -> FloatArray:
         """Draw G_t (num_rows, m) and check it: the class that draws it may be a user's."""

@@ -142,6 +142,19 @@ class Columns:
             raise InvalidInput(f"{self._called(name)} must be True or False; its type is {column.type}")
         return np.asarray(column.cast(pa.int8()).fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int8)
 
+    def texts(self, name: str) -> tuple[IntArray, tuple[str, ...]]:
+        """Numbers 0, 1, ... for the texts of a column, MISSING where there is none, and these texts."""
+        import pyarrow as pa
+
+        column = self.raw(name)
+        if pa.types.is_null(column.type):
+            return np.full(self.num_lines, MISSING, dtype=np.int64), ()
+        if not _is_text(column.type):
+            raise InvalidInput(f"{self._called(name)} must hold texts; its type is {column.type}")
+        encoded = column.dictionary_encode()
+        codes = np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
+        return codes, tuple(encoded.dictionary.to_pylist())
+
     def _called(self, name: str) -> str:
         own = self.own(name)
         return f"the column {name!r}" if own == name else f"the column {own!r} ({name})"

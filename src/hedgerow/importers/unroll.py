@@ -36,7 +36,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.importers.finite_horizon import FiniteHorizon, Transitions, at_step, finite_horizon
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, DeterministicCosts
-from hedgerow.model.episode import Episode, along
+from hedgerow.model.episode import Episode, along, flagged
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import TOL_POLICY_SUM, checked_policy
 
@@ -172,8 +172,9 @@ class Unrolled:
         costs: ArrayLike | None = None,
         *,
         ended: bool = False,
-        overridden: bool = False,
-        costs_count: bool = True,
+        overridden_from: int | None = None,
+        unknown_costs: ArrayLike | bool | None = None,
+        independent: str | None = None,
     ) -> Episode:
         """Turn what happened in the original process into an episode for a learner.
 
@@ -185,8 +186,9 @@ class Unrolled:
             costs: (n, m) costs in [0, 1], or (n,) for one constraint; None without constraints.
             ended: Whether the process has ended by itself in its last state and stays there; else an episode with n < H
                 was aborted.
-            overridden: Whether somebody else chose one or more of the actions.
-            costs_count: False for costs that are not to be trusted; see `Episode`.
+            overridden_from: The first action, counted from 0, that somebody else chose; None if nobody did.
+            unknown_costs: True if nobody knows the costs; or (n, m) flags, (n,) for one constraint; see `Episode`.
+            independent: Why the episode is not whole, if that had nothing to do with it; see `Episode`.
 
         Returns:
             The episode, with the root added if there is one.
@@ -202,6 +204,9 @@ class Unrolled:
             self._place(step, state) for step, state in enumerate(states[: count + (not copy)]) if step < self.horizon
         ]
         path = list(zip(places, map(int, actions), strict=False))
+        unknown = flagged(unknown_costs, count, view.num_constraints)
+        if unknown is not None and costs is None:
+            costs = np.zeros(unknown.shape)
         loss, cost = numeric_array("the loss", losses), along(view, costs, count)
         if copy:
             rest = [self._place(step, states[-1], copy=True) for step in range(count, self.horizon)]
@@ -212,7 +217,16 @@ class Unrolled:
             path, loss = [(0, 0), *path], np.concatenate(([0.0], loss))
             cost = np.concatenate((np.zeros((1, cost.shape[1])), cost))
         ended_in = places[count] if count < self.horizon and not copy else None
-        return Episode(view, path, loss, cost, ended_in=ended_in, overridden=overridden, costs_count=costs_count)
+        if unknown is not None:
+            whole = np.zeros(cost.shape, dtype=bool)
+            whole[int(self.has_root) : int(self.has_root) + count] = unknown
+            unknown = whole
+        if overridden_from is not None:
+            overridden_from += int(self.has_root)
+        return Episode(
+            view, path, loss, cost, ended_in=ended_in, overridden_from=overridden_from, unknown_costs=unknown,
+            independent=independent,
+        )  # fmt: skip
 
     def _place(self, step: int, state: int, *, copy: bool = False) -> int:
         """The number of the loop-free state that means `state`, or "ended in `state`", before `step`."""

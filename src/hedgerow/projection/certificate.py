@@ -24,6 +24,7 @@ SMALLEST_LOG = 800.0
 """exp(-800) is 0 in floating point."""
 NOTHING = 1e-200
 """A share of a row below this tells nothing about multipliers: it may have been cut to stay a number."""
+EPSILON = float(np.finfo(np.float64).eps)
 AT_BOUND = 1e-9
 """Relative distance to a bound below which a multiplier of that bound may be positive."""
 
@@ -144,9 +145,11 @@ def _large_dual_point(problem: ProjectionProblem, result: ProjectionResult) -> F
     share /= total
     log_share = result.log_occupancy - largest - np.log(total)
     impossible = problem.upper == 0.0  # a+ = infinity costs nothing there: q' = 0
-    # By logarithms, because bounds and shares may be far smaller than the distance that counts as none.
-    at_upper = impossible | (log_share >= _log(problem.upper) - AT_BOUND)
-    at_lower = log_share <= _log(problem.lower) + AT_BOUND
+    # By logarithms, because bounds and shares may be far smaller than the distance that counts as none. A logarithm of
+    # -10^8 has no digit left below 10^-8.
+    near = AT_BOUND + 4.0 * EPSILON * np.abs(largest)
+    at_upper = impossible | (log_share >= _log(problem.upper) - near)
+    at_lower = log_share <= _log(problem.lower) + near
     known = ((share > NOTHING) | at_upper | (at_lower & (problem.lower > 0.0))) & ~impossible
     excess = np.where(known, np.where(known, result.log_occupancy, 0.0) - plain, 0.0)  # = s - a+ + a-, s per row
     free = known & ~at_upper & ~at_lower

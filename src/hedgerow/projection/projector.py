@@ -29,7 +29,7 @@ from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.newton import SOLVED, STALLED, maximise_dual
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.repair import recover
-from hedgerow.projection.result import ProjectionResiduals, ProjectionResult, ProjectionSettings, ProjectionStatus
+from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus, make_residuals
 from hedgerow.projection.solve import WarmStart, project
 from hedgerow.projection.workspace import Workspace, make_workspace
 
@@ -184,7 +184,7 @@ class Projector:
             theta=desk.theta.copy(),
             objective=answer.objective,
             dual_value=answer.dual_value,
-            residuals=ProjectionResiduals(answer.flow, answer.cost, answer.complementarity),
+            residuals=make_residuals(answer.flow, answer.cost, answer.complementarity, desk.theta),
             iterations=answer.iterations,
         )
 

@@ -38,7 +38,9 @@ class ProjectionSettings:
     """
 
     tol: float = 1e-10
-    """The largest residual of flow, cost and complementarity at which a problem counts as solved; 1e-14 to 1e-3."""
+    """The largest residual at which a problem counts as solved; 1e-14 to 1e-3. It is the largest |inflow - outflow| of a
+    state, the largest excess of a cost over its threshold, and the largest product of a multiplier and its slack
+    divided by 1 + |dual value|. Where rounding leaves no better point, the slow solver accepts eight times as much."""
     tol_infeasible: float = 4e-10
     """A problem whose thresholds are missed by more than this is infeasible. If they are missed by less, or kept with
     less room than this, the thresholds are raised by at most a little more than twice this number, and the result
@@ -62,7 +64,8 @@ class ProjectionSettings:
 class ProjectionResiduals:
     """How well the solver's dual solution satisfies the conditions, as the solver itself sees it.
 
-    `hr.certify` measures the answer independently. Costs count in the unit max(1, largest |cost|) of each constraint.
+    `hr.certify` measures the answer independently, in the same units: masses for flows; max(1, largest |cost|) for the
+    cost of a constraint; for complementarity, 1 + the sum of all multipliers times the units of their constraints.
 
     Examples:
         >>> from hedgerow.projection.result import ProjectionResiduals
@@ -73,14 +76,21 @@ class ProjectionResiduals:
     flow: float
     """The largest |inflow - outflow| of any state."""
     cost: float
-    """The largest excess of any cost over its threshold, at least 0."""
+    """The largest excess of any cost over its threshold as it was given, at least 0. Where the result says that
+    thresholds were raised (`relaxation`), it may be as much."""
     complementarity: float
-    """The largest product of a multiplier and the slack of its constraint."""
+    """The largest product of a multiplier and the slack of its constraint, divided by 1 + the sum of all multipliers.
+    The slack is that from the thresholds that were used."""
 
     @property
     def worst(self) -> float:
         """The largest of the three."""
         return max(self.flow, self.cost, self.complementarity)
+
+
+def make_residuals(flow: float, cost: float, product: float, theta: FloatArray) -> ProjectionResiduals:
+    """Residuals in the units of the certificate; `product` is max theta_i |slack_i|, for costs of at most 1."""
+    return ProjectionResiduals(flow, cost, product / (1.0 + float(theta.sum())))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

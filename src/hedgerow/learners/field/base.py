@@ -7,18 +7,30 @@ it leaves an episode to the baseline with probability `reals.mixing`. All that c
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, float_array, frozen, num_episodes, positive_share, seed_number
+from hedgerow.checks import (
+    LARGEST_COUNT,
+    FloatArray,
+    IntArray,
+    float_array,
+    frozen,
+    num_episodes,
+    positive_share,
+    seed_number,
+)
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.field.lp_promises import clean_probability
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
 from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key
@@ -38,6 +50,22 @@ if TYPE_CHECKING:
 RADII = {"source": "efroni", "hedgerow": "tight"}
 """The two choices of every learner here: what its source takes, or what S-OPS takes with preset="sharp"."""
 Feedback = Literal["bandit", "full"]
+
+
+def voided_by_unknown(guarantees: Callable[[Any], Ledger]) -> Callable[[Any], Ledger]:
+    """Make all promises that rest on what was seen void as soon as something of an episode is unknown."""
+
+    @functools.wraps(guarantees)
+    def with_unknown(learner: Any) -> Ledger:
+        ledger = guarantees(learner)
+        unknown = 0 if learner.seen is None else learner.seen.num_unknown
+        if not unknown:
+            return ledger
+        reason = f"{unknown} episodes with unknown values: {learner.title} has no bounds for these"
+        voided = (replace(promise, probability=0.0, void_because=promise.void_because or reason) for promise in ledger)
+        return replace(ledger, promises=tuple(voided))
+
+    return with_unknown
 
 
 class FieldLearner(ABC):
@@ -70,6 +98,11 @@ class FieldLearner(ABC):
     changing: ClassVar[tuple[str, ...]] = ("own_policy",)
     """The arrays that change while it learns, by the names of attributes."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "guarantees" in cls.__dict__:  # whatever a source promises, it knows of no unknown values
+            type.__setattr__(cls, "guarantees", voided_by_unknown(cls.guarantees))
+
     def __init__(
         self,
         view: View,
@@ -101,15 +134,30 @@ class FieldLearner(ABC):
         self.progress, self.reals = Progress(), Reals()
         self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
+        if self.told.delta and self._sure() <= 0.0:
+            raise InvalidInput(
+                f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises anything; "
+                "choose a smaller delta"
+            )
         self._key = learner_key(self)
 
     def _statistics(self) -> Statistics | None:
         """Counts and bounds; None for learners that learn nothing."""
         return Statistics(self.view, self.episodes, self.delta, RADII[self.radii])
 
+    def _sure(self) -> float:
+        """How surely the confidence sets hold, for learners that are told delta."""
+        return clean_probability(self)
+
     @abstractmethod
     def _learn(self, episode: Episode) -> None:
         """Learn from an episode, which `seen` has counted already, and set `own_policy` and `reals.mixing`."""
+
+    def _changed_rows(self, episode: Episode) -> IntArray:
+        """The rows whose statistics an episode may have changed: all of them, if something of it is unknown."""
+        if episode.irregular is None:
+            return episode.rows.copy()
+        return np.arange(self.layout.num_rows, dtype=np.int64)
 
     def _notes(self) -> Mapping[str, float]:
         """Numbers worth keeping of the next episode, besides the mixing weight."""
@@ -199,7 +247,7 @@ class FieldLearner(ABC):
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
             )
         if self.seen is not None:
-            self.seen.add(episode)
+            self.seen.add(episode, self._open_plan().policy)
         self.progress.pending = 0
         self.progress.episode += 1
         self._learn(episode)
@@ -281,13 +329,23 @@ class FieldLearner(ABC):
         self.reals.values[:] = float_array("a number of the state", reals, self.reals.values.shape)
         if self.progress.episode > self.episodes or not 0.0 <= self.reals.mixing <= 1.0:
             raise InvalidInput(f"this is no state of {self.title}: it is beyond its last episode, or mixes wrongly")
+        if max(self.progress.pending, self.progress.branch) > 1 or (self.progress.branch and self.baseline is None):
+            raise InvalidInput(f"this is no state of {self.title}: it plays a policy that it does not have")
         self.coin.go_to(json.loads(str(np.asarray(state["coin"]))))
         if self.seen is not None:
             counted = {name.removeprefix("seen."): array for name, array in state.items() if name.startswith("seen.")}
-            self.seen = Statistics.restored(self.view, counted)
+            seen = Statistics.restored(self.view, counted)
+            if (seen.episodes, seen.delta, seen.radii) != (self.seen.episodes, self.seen.delta, self.seen.radii):
+                raise InvalidInput(f"this is no state of {self.title}: its statistics are those of another learner")
+            if seen.num_episodes > self.progress.episode:
+                raise InvalidInput(f"this is no state of {self.title}: it has counted more episodes than it observed")
+            self.seen = seen
         for name in self.changing:
             mine = getattr(self, name)
-            mine[...] = np.asarray(float_array(f"{name} of the state", state[f"own.{name}"], mine.shape))
+            given = float_array(f"{name} of the state", state[f"own.{name}"], mine.shape)
+            if mine.dtype.kind == "i" and np.any((given < 0.0) | (given > LARGEST_COUNT) | (given != np.floor(given))):
+                raise InvalidInput(f"this is no state of {self.title}: {name} is no list of counts")
+            mine[...] = given
         checked_policy(self.layout, self.own_policy)
 
     def __copy__(self) -> Self:
@@ -305,3 +363,8 @@ class FieldLearner(ABC):
 
         parts = f"episode {self.episode} of {self.episodes}", f"radii={self.radii!r}"
         return brief.line(type(self).__name__, repr(self.layout), *parts)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.learners.notebook import learner_html
+
+        return learner_html(self, f"told {self.told}")

@@ -24,8 +24,8 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import (
-    SMALLEST_SHARE,
     FloatArray,
+    IntArray,
     frozen,
     num_episodes,
     positive_share,
@@ -37,11 +37,13 @@ from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate_rule
 from hedgerow.estimates.balls import BallRule, make_balls
 from hedgerow.estimates.boxes import make_box_rule
-from hedgerow.learners.ledger import Budget, Ledger
+from hedgerow.estimates.shares import refuse_empty_promise
+from hedgerow.learners.ledger import CLEAN_EVENT, Budget, Ledger
 from hedgerow.learners.mirror.absorbing import log_for, take_in
+from hedgerow.learners.mirror.broken import learn_broken
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.mirror.mixing import cost_bounds, toss
-from hedgerow.learners.mirror.plans import Baselines, MirrorPlan
+from hedgerow.learners.mirror.plans import Baselines, MirrorPlan, drawn_actions
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy
 from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_settings, names_of
@@ -52,6 +54,7 @@ from hedgerow.learners.numbered_plans import check_open, learner_key
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.learners.protocol import Plan, checked_view
 from hedgerow.learners.told import Told
+from hedgerow.model.actions import Actions
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
 from hedgerow.model.pcg64 import seeded
@@ -113,10 +116,13 @@ class MirrorLearner(ABC):
         self.settings = make_settings(preset, {**self.defaults, **switches}, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
+        refuse_empty_promise(self.delta, self._budget.spent(CLEAN_EVENT))
         self.seed = seed_number(seed)
         self.coin = seeded(SeedSequence(self.seed))
+        self.declared: dict[str, int] = {}
+        """How many episodes were left out, or parts of them, for which declared reason."""
         self.core = self._first_core()
-        self._baselines = Baselines(self.view, self.core.baseline, learner_key(self))
+        self._baselines = Baselines(self.view, self.core.baseline, self.seed, learner_key(self))
         self._path = make_path(self.layout, view.num_constraints)
         self._start(self.core)
 
@@ -181,7 +187,7 @@ class MirrorLearner(ABC):
             aggregate=make_aggregate_rule(
                 layout,
                 state.boxes,
-                -log(max(shares.aggregate, SMALLEST_SHARE) * self.delta),
+                -log((shares.aggregate or 1.0) * self.delta),  # without a share there is no certificate either
                 self.view.thresholds,
                 ceilings=self.view.ceilings,
                 watched=self.view.binding,
@@ -220,7 +226,8 @@ class MirrorLearner(ABC):
         core, state = self.core, self.core.state
         toss(core, self.coin)
         if core.search.active:
-            keep_policy(core.search, state.search, state.policy, self.episode + 1, self.coin)
+            searched = self.episode - int(state.search.facts.skipped)
+            keep_policy(core.search, state.search, state.policy, searched + 1, self.coin)
         return self._open_plan()
 
     @property
@@ -232,7 +239,7 @@ class MirrorLearner(ABC):
     def _open_plan(self) -> MirrorPlan:
         state = self.core.state
         if self._baselines.source is not self.core.baseline:  # a new phase
-            self._baselines = Baselines(self.view, self.core.baseline, self._baselines.learner_key)
+            self._baselines = Baselines(self.view, self.core.baseline, self.seed, self._baselines.learner_key)
         lam, branch = state.reals.mixing, state.numbers.branch
         return self._baselines.plan(self.episode, state.policy, lam, branch, self._cost_bounds())
 
@@ -254,8 +261,8 @@ class MirrorLearner(ABC):
         Say which plan was played wherever an outcome may be delivered late, twice, or to the wrong learner: a plan that
         has ended, or that another learner made, is refused. Without it the episode is that of the only open plan.
 
-        From an episode that was aborted, or in which somebody else chose an action, only the confidence sets learn, and
-        the ledger says on what condition. Its losses say nothing about the plan and are left out.
+        From an episode that was aborted, or in which somebody else chose an action, only the confidence sets learn;
+        its losses say nothing about the plan and are left out. They make room for what is unknown of it.
 
         Args:
             episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
@@ -294,34 +301,18 @@ class MirrorLearner(ABC):
         return taken(own.rows, rows) and taken(own.losses, losses) and taken(column, costs)
 
     def _learn(self, episode: Episode) -> None:
-        layout, count, m = self.layout, len(episode.rows), self.view.num_constraints
+        layout, m = self.layout, self.view.num_constraints
         if episode.layout != layout or episode.costs.shape[1] != m:
             raise InvalidInput("the episode belongs to another world than the learner")
-        planned = episode.complete and not episode.overridden
-        if planned:
-            self._check_possible(episode)
-        elif self.core.search.active:
-            raise InvalidInput(
-                "this learner is still looking for a safe policy by the costs of its own plans: an episode that was "
-                "aborted or overridden says nothing about those"
-            )
+        if episode.irregular is not None:
+            learn_broken(self, episode)
+            return
+        self._check_possible(episode.rows)
         path = self._path
-        rows, triples, losses, costs = path.rows, path.triples, path.losses, path.costs
-        if not episode.complete:
-            rows, triples, losses, costs = rows[:count], triples[:count], losses[:count], costs[:count]
         # Copied, because compiled code exists once, for arrays that can be written to.
-        rows[:], triples[:], costs[:] = episode.rows, episode.triples, episode.costs
-        losses[:] = episode.losses if planned else 0.0
-        marks, logged = self.core.buffers.marks, self.core.state.logged
-        counted = episode.costs_count
-        marks.uncounted, marks.unplanned = int(not counted), int(not planned)
-        try:
-            learn(self.core, rows, triples, losses, costs)
-        finally:
-            marks.uncounted = marks.unplanned = 0
-        logged.uncounted += not counted
-        logged.prefixes += not episode.complete
-        logged.interfered += not planned
+        path.rows[:], path.triples[:], path.losses[:] = episode.rows, episode.triples, episode.losses
+        path.costs[:] = episode.costs
+        learn(self.core, path.rows, path.triples, path.losses, path.costs)
 
     @exclusive
     def absorb(self, log: Log | Any, **how: Any) -> Log:
@@ -340,7 +331,7 @@ class MirrorLearner(ABC):
         """
         found = log_for(self, log, how)
         self._complete()
-        take_in(self.layout, self.core, found)
+        take_in(self.layout, self.core, found, self.declared)
         return found
 
     @exclusive
@@ -369,16 +360,19 @@ class MirrorLearner(ABC):
                 "build one for more, or with horizon='doubling'"
             )
 
-    def _check_possible(self, episode: Episode) -> None:
-        """Refuse a path that the plan cannot have produced."""
-        unplayed = np.flatnonzero(~(self.played_array()[episode.rows] > 0.0))
+    def _check_possible(self, rows: IntArray) -> None:
+        """Refuse steps, the first ones by their rows (n,), that the plan cannot have produced."""
+        unplayed = np.flatnonzero(~(self.played_array()[rows] > 0.0))
         if unplayed.size:
             k = int(unplayed[0])
-            place = self.layout.describe_row(int(episode.rows[k]))
             raise InvalidInput(
-                f"step {k} of the trajectory, {place}, has probability 0 under the plan; if somebody else chose it, "
-                "say so: Episode(..., overridden=True)"
+                f"step {k} of the trajectory, {self.layout.describe_row(int(rows[k]))}, has probability 0 under the "
+                f"plan; if somebody else chose it, say so: Episode(..., overridden_from={k})"
             )
+
+    def drawn_actions(self) -> Actions:
+        """Return the actions of the plan that waits for its `observe`, drawn beforehand: `plan.actions`."""
+        return drawn_actions(self.layout, self.played_array(), self.seed, self.episode)
 
     # What it knows ---------------------------------------------------------------------------------------------------
 
@@ -460,8 +454,9 @@ class MirrorLearner(ABC):
     def logged(self) -> dict[str, int]:
         """Counters of what came from logs and of incomplete episodes.
 
-        They count episodes and steps from logs, and the episodes, own ones included, that were cut short (`prefixes`),
-        whose costs did not count (`uncounted`), or which did not follow the plan (`interfered`).
+        They count episodes and steps from logs, and those of them whose costs were left out altogether (`costless`);
+        and the episodes, own ones included, that were cut short (`prefixes`), of which something is `unknown`, or left
+        out for a declared reason (`independent`), and own ones that did not follow the plan (`interfered`).
         """
         record = self.core.state.logged
         return {name: getattr(record, name) for name in record.fields}
@@ -562,4 +557,4 @@ class MirrorLearner(ABC):
     def _repr_html_(self) -> str:
         from hedgerow.learners.notebook import learner_html
 
-        return learner_html(self)
+        return learner_html(self, f"preset {self.settings.preset}")

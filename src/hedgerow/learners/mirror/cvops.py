@@ -57,6 +57,8 @@ from hedgerow.paper import cite
 MEMORY_BUDGET = 256 * 2**20
 CARRIED = ("episode", "branch", "infeasible", "suspect", "failed", "iterations", "epochs")
 """The numbers that go on from phase to phase."""
+DECLARED = ("unknown", "independent", "interfered")
+"""What the ledger says of episodes that were not whole, whether or not their counts are kept"""
 PRIMAL_EVENTS = 9
 """Of the primal player: its regret bound fails with probability 9 delta."""
 
@@ -166,6 +168,8 @@ class CVOPS(MirrorLearner):
         core = self._second_core(old.search.replace(policies=old.search.policies[:kept].copy()))
         for name in CARRIED:
             setattr(core.state.numbers, name, getattr(old.numbers, name))
+        for name in DECLARED:
+            setattr(core.state.logged, name, getattr(old.logged, name))
         if self.settings.phase2_stats == "keep":
             # Copied, because the scores of the last episode still look at the first phase.
             core.state.counts.take(old.counts)
@@ -205,7 +209,7 @@ class CVOPS(MirrorLearner):
     @property
     def t_bar(self) -> int | None:
         """The number of episodes that phase 1 took; None while it lasts."""
-        return int(self._facts.t_bar) if self.phase == 2 else None
+        return int(self._facts.t_bar + self._facts.skipped) if self.phase == 2 else None
 
     @property
     def rho_hat(self) -> float | None:
@@ -239,8 +243,7 @@ class CVOPS(MirrorLearner):
     @property
     def subsampled(self) -> bool:
         """Whether there were more policies than `memory_budget` has room for, so that a sample is kept."""
-        done = self.t_bar or self.episode
-        return done > self._capacity()
+        return (self.t_bar or self.episode) - int(self._facts.skipped) > self._capacity()
 
     @property
     def first_mixing(self) -> float:
@@ -260,7 +263,7 @@ class CVOPS(MirrorLearner):
         """Return the arrays of the state by name, without the places for policies that are still empty."""
         arrays = flat_arrays(self.core.state)
         if self.phase == 1:
-            seen = self.episode + self.core.state.numbers.pending
+            seen = self.episode - int(self._facts.skipped) + self.core.state.numbers.pending
             arrays["search.policies"] = arrays["search.policies"][:seen]
         return arrays
 
@@ -272,10 +275,10 @@ class CVOPS(MirrorLearner):
                 raise InvalidInput(f"state.search.{name} must have the shape {array.shape}")
         sums, squares = arrays["search.cost_sums"], arrays["search.squares"]
         given = Search(arrays["search.weights"], sums, squares, policies, Facts(arrays["search.facts"]))
-        t_bar, over = end_of_search(given.facts), bool(numbers.phase_over)
-        if over and t_bar != numbers.episode:
+        t_bar, skipped, over = *end_of_search(given.facts, numbers.episode), bool(numbers.phase_over)
+        if over and t_bar + skipped != numbers.episode:
             raise InvalidInput(f"state.numbers: phase_over, but state.search.facts say t_bar = {t_bar}")
-        searched = t_bar or numbers.episode
+        searched = t_bar or numbers.episode - skipped
         kept = min(room, searched + (0 if t_bar else numbers.pending))
         if policies.shape != (kept, self.layout.num_rows):
             raise InvalidInput(f"state.search.policies has shape {policies.shape}, not {(kept, self.layout.num_rows)}")
@@ -294,6 +297,12 @@ class CVOPS(MirrorLearner):
         if self.given_constant is None or not waits:
             return ""
         return f"primal_constant = {self.given_constant:g} was given: the theory's is {self._theory_constant():.3g}"
+
+    def _filled_void(self) -> str:
+        filled = int(self._facts.filled)
+        if not filled:
+            return ""
+        return f"in {filled} episodes of phase 1 the costs that nobody observed counted as 1"
 
     @exclusive
     def guarantees(self) -> Ledger:
@@ -316,7 +325,9 @@ class CVOPS(MirrorLearner):
             "rho_hat is at least half of the largest margin rho that any policy has",
             max(0.0, 1.0 - (PRIMAL_EVENTS + 3 + sample) * self.delta),
             f"{cite('widehat_rho_geq')}, with a time-uniform radius",
-            first_reason(confidence_void(settings), stopping_void(settings), self._given_void(), searching),
+            first_reason(
+                confidence_void(settings), stopping_void(settings), self._given_void(), self._filled_void(), searching
+            ),
         )
         safety = Promise(
             "safety",

@@ -27,11 +27,12 @@ from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 
 FILE_KIND = "learner"
-FILE_VERSION = 5
-OLD_VERSIONS = (3, 4)
-"""Still read: before raised thresholds were kept from episode to episode, and before costs had counts of their own."""
+FILE_VERSION = 6
+OLD_VERSIONS = (3, 4, 5)
+"""Still read: before raised thresholds were kept from episode to episode, before costs had counts of their own, and
+before values could be unknown."""
 NUM_OLD_REALS = 4
-META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", *META}
+META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", "declared", *META}
 
 
 def save(learner: MirrorLearner, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -80,6 +81,7 @@ def _content(learner: MirrorLearner) -> bytes:
         "delta": learner.delta,
         "seed": learner.seed,
         "coin": learner.coin.state,
+        "declared": learner.declared,
         **view_meta(learner.view),
     }
     return files.pack(FILE_KIND, FILE_VERSION, meta, arrays)
@@ -138,6 +140,7 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     if learner.settings != chosen:
         raise InvalidInput(f"settings hold a switch that {cls.__name__} does not have")
     _check_arguments(learner, groups["argument"])
+    learner.declared.update(_checked_reasons(meta.get("declared", {})))
     _restore_state(learner, groups["state"])
     restored_coin(learner, meta["coin"])
     return learner
@@ -167,12 +170,42 @@ def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
         **{f"state.balls.{name}": array for name, array in flat_arrays(no_balls()).items()},
         "state.search.squares": np.zeros_like(arrays["state.search.cost_sums"]),
         "state.patience": np.zeros(len(Patience.fields), dtype=np.int64),
-        "state.logged": np.zeros(len(Logged.fields), dtype=np.int64),
+        "state.logged": np.zeros(5, dtype=np.int64),
     }
 
 
-UPGRADES = {3: _from_version_3, 4: _from_version_4}
+def _from_version_5(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Upgrade version 5, in which no value was unknown: episodes that were not whole were counted otherwise."""
+    episodes, steps, prefixes, uncounted, interfered = arrays["state.logged"].tolist()
+    if prefixes or uncounted or interfered:
+        raise InvalidInput(
+            f"an earlier release has counted {max(prefixes, uncounted, interfered)} episodes that were cut "
+            "short, overridden or without costs by rules that did not always hold; build the learner anew, from a log "
+            "of its episodes"
+        )
+    logged, facts = np.zeros(len(Logged.fields), dtype=np.int64), arrays["state.search.facts"]
+    logged[:2] = episodes, steps
+    return {
+        **arrays,
+        "state.counts.unknown_moves": np.zeros_like(arrays["state.counts.num_visits"]),
+        "state.counts.unknown_costs": np.zeros(arrays["state.counts.cost_sums"].shape, dtype=np.int64),
+        "state.logged": logged,
+        "state.search.facts": np.append(facts, np.zeros(2)) if facts.size else facts,
+    }
+
+
+UPGRADES = {3: _from_version_3, 4: _from_version_4, 5: _from_version_5}
 """By version: the function that makes the arrays of the next one."""
+
+
+def _checked_reasons(given: Any) -> dict[str, int]:
+    """The declared reasons, with how many episodes each was given for."""
+    if not isinstance(given, dict) or not all(
+        isinstance(reason, str) and reason.strip() and type(count) is int and count > 0
+        for reason, count in given.items()
+    ):
+        raise InvalidInput("declared must be numbers of episodes by reason")
+    return given
 
 
 def _check_arguments(learner: MirrorLearner, given: dict[str, NDArray[Any]]) -> None:

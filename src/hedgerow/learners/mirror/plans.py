@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
+
+from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.checks import FloatArray
 from hedgerow.learners.mirror.core import Baseline
 from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan
+from hedgerow.model.actions import Actions
+from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Mixture, Policy, UniformMixture
 from hedgerow.model.view import View
+
+ACTIONS = 1
+"""The key of the streams of drawn actions, beside the coin, which has none"""
+
+
+def drawn_actions(layout: Layout, policy: FloatArray, seed: int, episode: int) -> Actions:
+    """The actions of an episode that plays `policy` (num_rows,), drawn beforehand; each episode has its own stream."""
+    return Actions.drawn(layout, policy, Generator(PCG64(SeedSequence(seed, spawn_key=(ACTIONS, episode)))))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,6 +43,18 @@ class MirrorPlan(NumberedPlan):
     """(m,): upper bounds of the expected costs of the mixture, valid while the confidence sets hold the truth."""
     view: View = field(kw_only=True)
     """What the learner knows of the world, with the thresholds that the bounds are compared with, and their names."""
+    seed: int = field(kw_only=True)
+    """The seed of the learner's own random choices."""
+
+    @cached_property
+    def actions(self) -> Actions:
+        """The actions of this episode, drawn beforehand from `policy`, one for each state.
+
+        Play them or draw from `policy` on the way: their law is the same. If they are followed, say so by
+        `Episode(..., actions=plan.actions)`. Then, if the episode is aborted, it is known what it would have done, and
+        the confidence sets need less room for it.
+        """
+        return drawn_actions(self.view.layout, self.policy.probabilities, self.seed, self.episode)
 
     @property
     def mixing_weight(self) -> float:
@@ -47,9 +72,8 @@ class MirrorPlan(NumberedPlan):
 class Baselines:
     """The safe policies of a phase, as objects that live as long as the phase: what is known of them is kept."""
 
-    def __init__(self, view: View, baseline: Baseline, learner_key: str) -> None:
-        layout = view.layout
-        self.learner_key = learner_key
+    def __init__(self, view: View, baseline: Baseline, seed: int, learner_key: str) -> None:
+        layout, self._seed, self.learner_key = view.layout, seed, learner_key
         self.source, self._layout, self._view = baseline, layout, view
         self._bounds = [f"bound_{i}" for i in range(len(baseline.costs))]
         self._single = Policy.trusted(layout, baseline.policies[0]) if len(baseline.policies) == 1 else None
@@ -77,6 +101,7 @@ class Baselines:
             learner_key=self.learner_key,
             cost_bounds=cost_bounds,
             view=self._view,
+            seed=self._seed,
         )
         return plan
 

@@ -24,6 +24,11 @@ players, rho_hat is at least half of the largest margin (D8). The printed rule i
 
     t m_t >= 2 C_P sqrt(t ln t) + 8 L sqrt(2 t ln(1/delta)) + 2 C_D sqrt(t),      R_t = 2 L sqrt(2 ln(1/delta) / t)
 
+An episode that is not whole counts with 1 in the place of each cost that was not observed on the policy's own path, in
+sum at most B_i. That is at least what the policy costs, so the margin and rho_hat stay on the safe side, for the
+mixture with this policy in it (docs/counting.md, Lemma B'). One that is left out for a declared reason is neither in t
+nor in the mixture, as long as all policies are kept; after that it counts with 1 for each cost.
+
 The first K policies are all kept. After that, the K places become K independent uniform draws from all policies so far
 (each place takes the new policy with probability 1/t), and the radius grows by the error of an average over K draws:
 L sqrt(ln(2m/delta) / (2K)).
@@ -57,7 +62,11 @@ class Facts(Record):
     rho_hat: float
     """rho_hat once the search is over, else 0"""
     t_bar: float
-    """The number of episodes that it took, else 0"""
+    """The number of episodes whose policies it mixes, once it is over, else 0"""
+    filled: float
+    """Episodes so far with 1 in the place of costs that nobody observed"""
+    skipped: float
+    """Episodes so far that are not part of it, neither in t nor in the mixture"""
 
 
 class Search(Bundle):

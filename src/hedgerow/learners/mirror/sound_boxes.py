@@ -50,7 +50,9 @@ def check_boxes(learner: MirrorLearner) -> None:
     if np.any(older) or np.any(changed):
         if core.rule.tied:  # boxes of classes and of costs grow old by themselves
             older[:] = changed[:] = True
-        apart = state.logged.uncounted or (state.logged.episodes and state.logged.prefixes)  # K is not N
+        logged = state.logged
+        left_out = logged.costless or logged.unknown or logged.independent
+        apart = left_out or (logged.episodes and logged.prefixes)  # K is not N
         num_costs = np.where(counts.num_visits > then, np.minimum(then, counts.num_costs), counts.num_costs)
         blank = counts.replace(num_visits=then.copy(), num_costs=num_costs)
         fresh.xi[:] = boxes_of(learner, blank).xi

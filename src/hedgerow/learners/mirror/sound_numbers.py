@@ -12,6 +12,7 @@ from numpy.random import SeedSequence
 
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.mirror.broken import MOST_REASONS
 from hedgerow.learners.mirror.core import MIXTURE
 from hedgerow.learners.mirror.state import RELAXED, UNSOLVED, Reals
 from hedgerow.learners.mirror.step import set_rates
@@ -54,6 +55,22 @@ def check_numbers(learner: MirrorLearner) -> None:
     demand(fewest <= numbers.epochs <= most, f"state.numbers: {numbers.epochs} epochs in {episode} episodes")
     cached = len(core.state.baseline_u) > 0 and core.rule.mixture_bound == MIXTURE
     demand(cached or numbers.stale == 1, "state.numbers: stale is 0, but no bounds are cached")
+
+
+def check_declared(learner: MirrorLearner) -> None:
+    """Check that the ledger's numbers of episodes that are not whole belong together."""
+    logged, total = learner.core.state.logged, sum(learner.declared.values())
+    demand(
+        logged.independent == total,
+        f"state.logged: {logged.independent} episodes were left out for declared reasons, which name {total}",
+    )
+    demand(len(learner.declared) <= MOST_REASONS + 1, f"declared: there are more than {MOST_REASONS} reasons")
+    most = learner.episode + logged.episodes
+    for name, limit in (
+        ("interfered", learner.episode), ("costless", logged.episodes), ("unknown", most), ("independent", most),
+    ):  # fmt: skip
+        value = getattr(logged, name)
+        demand(value <= limit, f"state.logged: {name} is {value}; there are {limit} episodes")
 
 
 def check_rates(learner: MirrorLearner) -> None:

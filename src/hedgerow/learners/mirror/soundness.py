@@ -31,7 +31,7 @@ from hedgerow.learners.mirror.sound_iterate import (
     check_mixing,
     check_open,
 )
-from hedgerow.learners.mirror.sound_numbers import TOLERANCE, check_numbers, check_rates
+from hedgerow.learners.mirror.sound_numbers import TOLERANCE, check_declared, check_numbers, check_rates
 from hedgerow.learners.mirror.sound_search import check_policies, check_summed_costs
 from hedgerow.learners.mirror.state import PROJECTED, RELAXED, UNSOLVED, Numbers, Reals
 from hedgerow.learners.mirror.step import SMALLEST_CONDITIONAL, prepare
@@ -57,6 +57,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "counts.num_moves": (0, LARGEST),
     "counts.num_costs": (0, LARGEST),
     "counts.cost_sums": (0.0, LARGEST),
+    "counts.unknown_moves": (0, LARGEST),
+    "counts.unknown_costs": (0, LARGEST),
     "boxes.lower": (0.0, 1.0),
     "boxes.upper": (0.0, 1.0),
     "boxes.cost_lower": (-1.0, 1.0),
@@ -164,12 +166,13 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
     core, layout, settings = learner.core, learner.layout, learner.settings
     state, episode = core.state, learner.episode
     check_numbers(learner)
+    check_declared(learner)
     begun = learner.begun
     discarded = begun if settings.phase2_stats == "discard" else 0
     tied, logged = bool(core.rule.tied), state.logged
     check_counts(layout, state, core.rule.box.laws, tied, episode - discarded + logged.episodes)
     check_epochs(layout, state, core.rule.epochs, tied, begun - discarded)
-    complete = not tied and not logged.episodes and not logged.uncounted
+    complete = not tied and not logged.episodes and not logged.unknown and not logged.independent
     if complete and (core.search.active or (begun and not discarded)):
         seen = state.counts.cost_sums[:, learner.view.binding].sum(axis=0)
         check_summed_costs(state.search, seen, bool(core.search.active))

@@ -75,9 +75,13 @@ class Logged(Record):
     steps: int
     """Their steps"""
     prefixes: int
-    """Those that were cut short, own ones included"""
-    uncounted: int
-    """Episodes whose costs were left out"""
+    """Episodes, own ones included, in which fewer than L moves are known"""
+    costless: int
+    """Logged episodes of logs whose costs were left out altogether"""
+    unknown: int
+    """Episodes, own ones included, with unknown values"""
+    independent: int
+    """Episodes, own ones included, of which something was left out for a declared reason"""
     interfered: int
     """Own episodes that were cut short, or in which somebody else chose an action"""
 

@@ -114,7 +114,7 @@ class MirrorWatcher:
         if self.notes is not None:
             self._losses[:], self._path.costs[:] = loss, costs
             if len(self.notes.optimism):
-                note_estimator(self._core, self._losses, self.stage.scores, self.notes)
+                note_estimator(self._core, self.stage.world, self._losses, self.stage.scores, self.notes)
             note_episode(self._core, self._path.costs, self.notes)
 
     def learnt(self, rows: IntArray) -> bool:
