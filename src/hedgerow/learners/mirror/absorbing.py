@@ -85,10 +85,10 @@ def take_in(layout: Layout, core: Core, log: Log, declared: dict[str, int]) -> N
     """
     decided = decisions(log, bool(core.rule.box.laws.every_visit))
     count(core, arrays_of(log, decided))
-    logged = core.state.logged
+    incomplete = core.state.incomplete
     unknown, independent = summary(decided)
-    logged.unknown += unknown
-    logged.independent += independent
+    incomplete.unknown += unknown
+    incomplete.independent += independent
     for e, counting in decided.items():
         if counting.word == INDEPENDENT:
             declare(declared, log.gaps.reasons[log.gaps.reason[e]], 1)
