@@ -43,7 +43,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     ("number", "code", "words"),
     [
         (signal.SIGINT, 130, "interrupted with"),
-        (signal.SIGTERM, 130, "interrupted with"),
+        (signal.SIGTERM, 143, "interrupted with"),
         (9, -9, ""),  # SIGKILL, which Windows has no name for
     ],
 )

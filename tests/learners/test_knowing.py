@@ -39,7 +39,7 @@ def test_compiled_blocks_and_single_steps_give_the_same_bits(kind: str, what: st
     for step_wise in (False, True):
         learner = learner_for(kind, world, 150, preset="sharpest", **extras)
         losses = hr.losses.Switching(period=20, seed=1)
-        runs.append(hr.simulate(world, losses, learner, 3, False, step_wise=step_wise))
+        runs.append(hr.simulate(world, losses, learner, seed=3, progress=False, step_wise=step_wise))
         learners.append(learner)
     assert_same(snapshot(learners[0]), snapshot(learners[1]))
     assert_same(scores(runs[0]), scores(runs[1]))

@@ -45,7 +45,7 @@ Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
 
 
 def observe(learner: Learner, world: CMDP, rng: np.random.Generator) -> None:
-    rows = draw_path(world, learner.current_plan().policy, rng)
+    rows = draw_path(world, learner.open_plans[0].policy, rng)
     costs = (rng.random((len(rows), world.num_constraints)) < world.mean_costs[:, rows].T).astype(float)
     learner.observe(rows, rng.random(len(rows)), costs)
 

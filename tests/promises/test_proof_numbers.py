@@ -45,7 +45,7 @@ def stepped(cell: PlannedCell, *, marks: Any = "all", seed: int = 0) -> Simulati
 
 
 def test_the_watched_run_is_the_plain_one() -> None:
-    plain, watched = simulate(*ingredients(SAFE), 0, False, audit=True), run_cell(SAFE.spec).run
+    plain, watched = simulate(*ingredients(SAFE), seed=0, progress=False, audit=True), run_cell(SAFE.spec).run
     assert watched.loss[-1] == plain.loss[-1]
     assert watched["least_excess"] == plain["least_excess"]
     assert watched["mixing_slack"] == plain["mixing_slack"]
@@ -56,7 +56,10 @@ def test_the_watched_run_is_the_plain_one() -> None:
 
 def test_the_adversary_written_out_is_pursuit() -> None:
     cmdp, _, learner = ingredients(PURSUED)
-    plain, watched = simulate(cmdp, hr.losses.Pursuit(PURSUIT_RATE), learner, 0, False), run_cell(PURSUED.spec).run
+    plain, watched = (
+        simulate(cmdp, hr.losses.Pursuit(PURSUIT_RATE), learner, seed=0, progress=False),
+        run_cell(PURSUED.spec).run,
+    )
     assert watched.loss[-1] == plain.loss[-1]
     np.testing.assert_array_equal(watched.losses[-1], plain.losses[-1])
 
@@ -133,7 +136,7 @@ def test_what_a_search_found_is_exact(world: Any, violates: bool, tmp_path: Path
     evidence.gather(cells, 1, False, None)
     (seen,) = evidence.seen("search", cells)
     cmdp, adversary, learner = ingredients(cells[0])
-    run = simulate(cmdp, adversary, learner, 0, False, marks="all")
+    run = simulate(cmdp, adversary, learner, seed=0, progress=False, marks="all")
     costs = [hr.occupancy.evaluate(cmdp, policy).costs for policy in learner.baseline_policies]
     assert seen["margin"] == pytest.approx(float(np.min(cmdp.thresholds - np.mean(costs, axis=0))), abs=1e-12)
     assert seen["t_bar"] == len(costs)

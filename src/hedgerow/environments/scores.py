@@ -109,11 +109,12 @@ class Occupancies:
     """q^{P,pi} (num_rows,) of policies and mixtures in one world.
 
     Policies are frozen and equal to themselves only, so the occupancy of each is kept for as long as it lives: a
-    baseline of thousands of policies costs one pass, once.
+    baseline of thousands of policies costs one pass, once. That is right for policies that nobody can change: those of
+    our own learners, and the copies that a simulation makes of the others.
     """
 
-    def __init__(self, layout: Layout, transitions: FloatArray) -> None:
-        self._index, self._transitions = index_of(layout), transitions
+    def __init__(self, layout: Layout, transitions: FloatArray, index: Index | None = None) -> None:
+        self._index, self._transitions = index_of(layout) if index is None else index, transitions
         self._reach = np.zeros(layout.num_states)
         self._known: WeakKeyDictionary[Policy | Mixture, FloatArray] = WeakKeyDictionary()
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.checks import FloatArray, frozen, num_episodes, seed_number
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.gym.stepped import GymWorld
 from hedgerow.learners.protocol import Learner
+from hedgerow.model.episode import Episode
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,9 @@ class Samples:
 def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) -> Samples:
     """Let a learner play an environment and record what was sampled.
 
+    If the environment raises in the middle of an episode, the learner is told what was seen of it, as an episode that
+    was aborted, and can go on. If it raises before anything was seen, the plan stays open, and the next call plays it.
+
     Args:
         world: The environment.
         learner: A learner that was built on `world.view()`.
@@ -92,7 +96,13 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
     losses, costs = np.zeros(count), np.zeros((count, view.num_constraints))
     before = world.clipped_rewards, world.clipped_costs
     for t in range(count):
-        episode = world.play(learner.plan().policy, rng)
+        plan = next(iter(getattr(learner, "open_plans", ())), None) or learner.plan()
+        try:
+            episode = world.play(plan.policy, rng)
+        except BaseException as error:
+            if world.unfinished is not None:
+                _close(learner, world.unfinished, error)
+            raise
         learner.observe(episode)
         losses[t], costs[t] = episode.losses.sum(), episode.costs.sum(axis=0)
     return Samples(
@@ -104,3 +114,11 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
         clipped_rewards=world.clipped_rewards - before[0],
         clipped_costs=world.clipped_costs - before[1],
     )
+
+
+def _close(learner: Learner, episode: Episode, error: BaseException) -> None:
+    """Tell a learner of an episode that `error` has aborted; if the learner does not take it, the error says so."""
+    try:
+        learner.observe(episode)
+    except HedgerowError as refused:
+        error.add_note(f"and the learner refuses what was seen of the episode: {refused}")

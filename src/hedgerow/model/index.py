@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.checks import frozen
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.model.layout import Layout
 
@@ -20,6 +21,15 @@ class Index(Bundle):
     """(L + 2,)"""
     num_actions: int
     is_full: bool
+
+
+def private_index(layout: Layout) -> Index:
+    """A bundle whose arrays nobody else has."""
+    # Read-only, since kernels are compiled once, for the arrays of a layout.
+    rows, successor, states = (
+        frozen(array.copy()) for array in (layout.row_start, layout.successor, layout.state_start)
+    )
+    return Index(rows, successor, states, layout.num_actions, layout.is_full)
 
 
 def index_of(layout: Layout) -> Index:

@@ -125,7 +125,7 @@ def _regret_so_far(run: Run) -> FloatArray:
 
 def run_facts(run: Run) -> dict[str, Any]:
     """What is one number, one text or one list per run. NaN and infinity become null."""
-    learner, view = run.learner, run.learner.view
+    learner, view = run.learner, run.world.view()
     ledger = run.guarantees()
     promises = () if ledger is None else ledger.promises
     facts: dict[str, Any] = _plain(

@@ -111,7 +111,7 @@ class Run:
     @property
     def net_violation(self) -> FloatArray:
         """(C,): the largest summed cost - threshold, at least 0. Cheap episodes make up for unsafe ones."""
-        summed = self.costs - self.episodes[:, None] * self.learner.view.thresholds
+        summed = self.costs - self.episodes[:, None] * self.world.view().thresholds
         largest: FloatArray = np.max(summed, axis=1, initial=0.0)
         return largest
 

@@ -2,7 +2,8 @@
 
 `Exact` knows the true world: scores are those of the mixtures (`environments/scores.py`), never of samples. `Sampled`
 sees no more than the learner does. It reports neither regret nor violation, only what was observed, under names of its
-own: `observed_loss` and `observed_cost_i`.
+own: `observed_loss` and `observed_cost_i`. Neither believes a learner that is not ours: it gets copies of their plans,
+checked (`accepting.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from hedgerow.learners.protocol import Plan
 from hedgerow.learners.watching import Stage
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
+from hedgerow.model.index import private_index
 
 
 class Exact:
@@ -30,14 +32,16 @@ class Exact:
 
     scored = "exact"
 
-    def __init__(self, cmdp: CMDP, seed: int, marks: IntArray, *, full: bool) -> None:
+    def __init__(self, cmdp: CMDP, seed: int, marks: IntArray, *, full: bool, private: bool = False) -> None:
+        """With `private` arrays: for learners that are not ours, which share the arrays of the layout."""
         layout, m = cmdp.layout, cmdp.num_constraints
         world, streams = make_world(cmdp), make_streams(seed)
         self.stage = Stage(cmdp, world, make_scores(layout, m), make_curves(layout, m, marks), streams)
         self.scores, self.curves = self.stage.scores, self.stage.curves
         self.compiled = world.cost_kind != OTHER and not full
-        self._player = Player(cmdp, world, streams, full=full)
-        self._occupancies = Occupancies(layout, world.transitions)
+        index = private_index(layout) if private else None
+        self._player = Player(cmdp, world, streams, full=full, index=index)
+        self._occupancies = Occupancies(layout, world.transitions, index)
         self._loss = np.zeros(layout.num_rows)
 
     def add(self, plan: Plan, loss: FloatArray) -> None:

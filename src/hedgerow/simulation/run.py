@@ -23,12 +23,13 @@ from numpy.typing import ArrayLike
 
 from hedgerow.adversaries.adaptive import AdaptiveLosses, Pursuit
 from hedgerow.checks import FloatArray, kind_of, num_episodes, seed_number, whole_number
-from hedgerow.errors import InvalidInput
-from hedgerow.learners.protocol import Learner, Plan, check_note_names, feedback_of
+from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.learners.protocol import Learner, Plan, feedback_of
 from hedgerow.learners.watching import Compiled, Nobody, Watched, Watcher
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.policy import Policy
 from hedgerow.output import progress_bar
+from hedgerow.simulation.accepting import Copies, Seal, is_ours, may_watch
 from hedgerow.simulation.arguments import (
     adversary_of,
     check_match,
@@ -54,9 +55,9 @@ def simulate(
     world: Any,
     losses: Any,
     learner: Learner,
+    *,
     seed: int = 0,
     progress: bool = True,
-    *,
     episodes: int | None = None,
     step_wise: bool = False,
     marks: str | ArrayLike = "log",
@@ -125,13 +126,17 @@ class Simulation:
             raise InvalidInput("an environment of your own tells its losses itself; pass None for them")
         self.losses: Any = adversary_of(losses, world) if exact else None
         self.world, self.learner, self.seed = environment, learner_of(learner), seed_number(seed)
-        check_match(environment.view(), learner)
+        view = environment.view()
+        check_match(view, learner)
+        self.layout, self._ours = view.layout, is_ours(learner)
+        self._copies = Copies(learner, view.layout)
+        self._seal = Seal(environment) if isinstance(environment, CMDP) and not self._ours else None
         self.first = self._reached = self._learner_episode
         self.last = self.first + self._length(episodes)
         self.referee = self._referee(checked_marks(marks, self.last - self.first))
         self.watcher: Watcher = Nobody()
-        if isinstance(self.referee, Exact) and isinstance(learner, Watched):
-            self.watcher = learner.watch(self.referee.stage, audit=audit, **(watch or {}))
+        if isinstance(self.referee, Exact) and isinstance(learner, Watched) and may_watch(learner):
+            self.watcher = type(learner).watch(learner, self.referee.stage, audit=audit, **(watch or {}))
         oblivious = not isinstance(self.losses, AdaptiveLosses) or isinstance(self.losses, Pursuit)
         willing = isinstance(self.watcher, Compiled) and self.watcher.compiled
         self.way = "compiled" if willing and self.referee.compiled and oblivious and not step_wise else "step-wise"
@@ -142,12 +147,12 @@ class Simulation:
         self._let_through: Callable[[], None] = lambda: None
         self.seconds = 0.0
         if isinstance(self.losses, AdaptiveLosses):
-            self.losses.start(learner.view.layout)
+            self.losses.start(self.layout)
 
     def _referee(self, marks: Any) -> Exact | Sampled:
         full = feedback_of(self.learner) == "full"
         if isinstance(self.world, CMDP):
-            return Exact(self.world, self.seed, marks, full=full)
+            return Exact(self.world, self.seed, marks, full=full, private=not self._ours)
         if full:
             raise InvalidInput("full feedback needs a CMDP: an environment only tells what happened on the way")
         return Sampled(self.world, self.seed, marks)
@@ -221,7 +226,16 @@ class Simulation:
                 self._play(min(self.last - self.first, self.done + whole_number("the number of episodes", count, 1)))
         finally:
             self._reached = self._learner_episode
+        self._check_untouched()
         self.seconds += time.perf_counter() - begun
+
+    def _check_untouched(self) -> None:
+        """Refuse scores of a learner that is not ours, if it has changed the world or they are no numbers."""
+        if self._seal is not None:
+            self._seal.check(self.learner)
+            scores = self.referee.scores
+            if not np.isfinite(scores.loss[0]) or not np.isfinite(scores.costs).all():
+                raise InvalidInput(f"the losses and costs of {type(self.learner).__name__} are not finite")
 
     def _check_unmoved(self) -> None:
         """Scores would be wrong without a word if somebody else had played episodes in between."""
@@ -264,36 +278,47 @@ class Simulation:
             self.watcher.run_block(self._block(stop))  # type: ignore[attr-defined]
 
     def _block(self, stop: int) -> Any:
-        layout = self.learner.view.layout
-        size = min(stop - self.done, max(1, BLOCK_NUMBERS // layout.num_rows))
-        return self.losses.block(layout, self.first + self.done, size)
+        size = min(stop - self.done, max(1, BLOCK_NUMBERS // self.layout.num_rows))
+        return self.losses.block(self.layout, self.first + self.done, size)
 
     def _step(self, loss: FloatArray | None) -> tuple[Plan, Any]:
         """One episode through `plan` and `observe`; returns the plan and the visited rows."""
-        learner, referee = self.learner, self.referee
-        plan = learner.plan()
-        if not isinstance(plan, Plan):
-            raise InvalidInput(f"plan of {type(learner).__name__} returns a Plan, not {kind_of(plan)}")
-        if plan.mixture.layout != learner.view.layout:
-            raise InvalidInput(f"the plan of {type(learner).__name__} belongs to another layout than its view")
-        check_note_names(plan.notes)
+        referee, plan = self.referee, self._planned()
         self._last = plan
         referee.add(plan, loss)  # type: ignore[arg-type]
         self.watcher.planned()
         episode = referee.play(plan, loss)  # type: ignore[arg-type]
         if loss is not None:
             self.watcher.played(loss, episode.costs)
+        rows = episode.rows if self._ours else episode.rows.copy()
         try:
-            learner.observe(episode)
+            self._ask("observe", self.done - 1, episode)
         except BaseException:
             if isinstance(self.watcher, Nobody):  # nobody knows what it has learnt of this episode
-                self._broken = f"{type(learner).__name__}.observe failed in episode {self.done - 1}"
+                self._broken = f"{type(self.learner).__name__}.observe failed in episode {self.done - 1}"
             raise
         finally:
-            if self.watcher.learnt(episode.rows):
+            if self.watcher.learnt(rows):
                 self._open = plan
         self._close(plan)
-        return plan, episode.rows
+        return plan, rows
+
+    def _planned(self) -> Plan:
+        """The plan of the next episode; that of a learner that is not ours is copied and checked."""
+        plan = self._ask("plan", self.done)
+        if not isinstance(plan, Plan):
+            raise InvalidInput(f"plan of {type(self.learner).__name__} returns a Plan, not {kind_of(plan)}")
+        return plan if self._ours else self._copies.of(plan, self.done)
+
+    def _ask(self, method: str, episode: int, *arguments: Any) -> Any:
+        """Call a method of the learner; it may fail, but it may not end the program."""
+        try:
+            return getattr(self.learner, method)(*arguments)
+        except (SystemExit, GeneratorExit) as error:
+            raise HedgerowError(
+                f"{type(self.learner).__name__}.{method} raised {error!r} in episode {episode}: a learner may raise "
+                "an error, but must not end the program"
+            ) from error
 
     def _close(self, plan: Plan) -> None:
         self.watcher.finish()
@@ -312,14 +337,16 @@ class Simulation:
         return make_run(self)
 
     def last_policy(self) -> Policy | None:
-        """The learner's own policy, if it tells one; else the one that was played last."""
-        own = getattr(self.learner, "policy", None)
-        layout = self.learner.view.layout
-        if isinstance(own, Policy):
-            return own if own.layout == layout else None
-        if isinstance(own, np.ndarray) and own.shape == (layout.num_rows,):
-            return Policy.trusted(layout, own)
-        return None if self._last is None else self._last.policy
+        """The learner's own policy, if it tells one of this world; else the one that was played last."""
+        own, played = getattr(self.learner, "policy", None), None if self._last is None else self._last.policy
+        if isinstance(own, np.ndarray) and own.shape == (self.layout.num_rows,):
+            own = Policy.trusted(self.layout, own)
+        if not isinstance(own, Policy):
+            return played
+        try:
+            return own if self._ours else self._copies.policy(own)
+        except InvalidInput:
+            return played
 
     def columns(self, reached: int) -> dict[str, Any]:
         """What the learner noted at the first `reached` checkpoints: arrays (reached,) by name; NaN where nothing."""

@@ -16,19 +16,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, num_episodes, positive_share, seed_number
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
+from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.learners.protocol import Plan, SafePolicy, checked_baseline_costs, checked_view, safe_policy
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
 from hedgerow.model.episode import Episode
 from hedgerow.model.occupancy import checked_policy
+from hedgerow.model.pcg64 import seeded
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
 
@@ -118,10 +120,11 @@ class FieldLearner(ABC):
             policy, costs = safe_policy(baseline, baseline_costs)
             self.baseline = Policy.trusted(self.layout, checked_policy(self.layout, policy))
             self.baseline_costs = checked_baseline_costs(self.view, costs)
-        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.coin = seeded(SeedSequence(self.seed))
         self.progress, self.reals = Progress(), Reals()
         self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
+        self._key = learner_key(self)
 
     def _statistics(self) -> Statistics | None:
         """Counts and bounds; None for learners that learn nothing."""
@@ -148,7 +151,7 @@ class FieldLearner(ABC):
     # The loop --------------------------------------------------------------------------------------------------------
 
     @exclusive
-    def plan(self) -> Plan:
+    def plan(self) -> NumberedPlan:
         """Choose what to play in the next episode. Each plan must be followed by one `observe`.
 
         Returns:
@@ -163,41 +166,53 @@ class FieldLearner(ABC):
             raise InvalidInput(f"this learner was built for {self.episodes} episodes, and all of them were played")
         self.progress.branch = int(self.baseline is not None and self.coin.random() < self.reals.mixing)
         self.progress.pending = 1
-        return self._current_plan()
+        return self._open_plan()
 
     @property
-    def pending(self) -> bool:
-        """Whether a plan waits for its `observe`; after a restart, `current_plan` says which."""
-        return bool(self.progress.pending)
-
     @exclusive
-    def current_plan(self) -> Plan:
-        """Return the plan that waits for its `observe`; a learner that was loaded after a crash still has it."""
-        if not self.progress.pending:
-            raise InvalidInput("no episode is planned; call plan first")
-        return self._current_plan()
+    def open_plans(self) -> tuple[NumberedPlan, ...]:
+        """The plans that wait for their outcome, at most one; a learner that was loaded after a crash still has it."""
+        return (self._open_plan(),) if self.progress.pending else ()
 
-    def _current_plan(self) -> Plan:
+    def _open_plan(self) -> NumberedPlan:
         mine = Policy.trusted(self.layout, self.own_policy)
-        if self.baseline is None:
-            return Plan(mine, mine, self._notes())
-        lam = self.reals.mixing
-        mixture = Mixture.trusted((lam, self.baseline), (1.0 - lam, mine))
-        return Plan(mixture, self.baseline if self.progress.branch else mine, {"mixing_weight": lam, **self._notes()})
+        mixture: Policy | Mixture = mine
+        played, branch, notes = mine, OWN, self._notes()
+        if self.baseline is not None:
+            lam = self.reals.mixing
+            mixture, notes = Mixture.trusted((lam, self.baseline), (1.0 - lam, mine)), {"mixing_weight": lam, **notes}
+            if self.progress.branch:
+                played, branch = self.baseline, BASELINE
+        return NumberedPlan(mixture, played, notes, episode=self.episode, branch=branch, learner_key=self._key)
+
+    def _check_open(self, plan: Any) -> None:
+        check_open(plan, self._open_plan() if self.progress.pending else None, self._key, self.episode)
 
     @exclusive
-    def observe(self, episode: Episode | Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
-        """Learn from the episode that was planned.
+    def observe(
+        self,
+        episode: Episode | Any,
+        losses: ArrayLike | Plan | None = None,
+        costs: ArrayLike | None = None,
+        *,
+        plan: Plan | None = None,
+    ) -> None:
+        """Learn from an episode that was planned: `observe(episode)`, `observe(episode, plan)`.
 
         Args:
             episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
-            losses: (L,) losses in [0, 1], if `episode` is a path.
+            losses: (L,) losses in [0, 1], if `episode` is a path; else the plan may stand here.
             costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
+            plan: The plan that was played; one that has ended, or that another learner made, is refused.
 
         Raises:
-            InvalidInput: If no episode is planned, if the path is impossible, if a number is wrong, or if the learner
-                needs full feedback and the episode has none.
+            InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible, if a number is
+                wrong, or if the learner needs full feedback and the episode has none.
         """
+        if isinstance(losses, Plan):
+            losses, plan = None, losses
+        if plan is not None:
+            self._check_open(plan)
         if not self.progress.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
         if not isinstance(episode, Episode):
@@ -213,7 +228,7 @@ class FieldLearner(ABC):
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
             )
         if self.seen is not None:
-            self.seen.add(episode, self._current_plan().policy)
+            self.seen.add(episode, self._open_plan().policy)
         self.progress.pending = 0
         self.progress.episode += 1
         self._learn(episode)
@@ -252,7 +267,7 @@ class FieldLearner(ABC):
         arguments = {name: value for name, value in {**common, **self._own}.items() if name in known}
         arrays: dict[str, NDArray[Any]] = {
             "arguments": np.array(json.dumps(arguments, sort_keys=True)),
-            "coin": np.array(json.dumps(self.coin.bit_generator.state, sort_keys=True)),
+            "coin": np.array(json.dumps(self.coin.state, sort_keys=True)),
             "progress": self.progress.values.copy(),
             "reals": self.reals.values.copy(),
             **{f"own.{name}": getattr(self, name).copy() for name in self.changing},
@@ -295,7 +310,7 @@ class FieldLearner(ABC):
         self.reals.values[:] = float_array("a number of the state", reals, self.reals.values.shape)
         if self.progress.episode > self.episodes or not 0.0 <= self.reals.mixing <= 1.0:
             raise InvalidInput(f"this is no state of {self.title}: it is beyond its last episode, or mixes wrongly")
-        self.coin.bit_generator.state = json.loads(str(np.asarray(state["coin"])))
+        self.coin.go_to(json.loads(str(np.asarray(state["coin"]))))
         if self.seen is not None:
             counted = {name.removeprefix("seen."): array for name, array in state.items() if name.startswith("seen.")}
             self.seen = Statistics.restored(self.view, counted)
@@ -319,3 +334,8 @@ class FieldLearner(ABC):
 
         parts = f"episode {self.episode} of {self.episodes}", f"radii={self.radii!r}"
         return brief.line(type(self).__name__, repr(self.layout), *parts)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.learners.notebook import learner_html
+
+        return learner_html(self, f"told {self.told}")

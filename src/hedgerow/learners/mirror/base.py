@@ -20,7 +20,7 @@ from math import log
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import (
@@ -33,7 +33,6 @@ from hedgerow.checks import (
     seed_number,
     taken,
 )
-from hedgerow.compiling.kernels import as_python
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate_rule
@@ -51,12 +50,14 @@ from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_setti
 from hedgerow.learners.mirror.spending import make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
+from hedgerow.learners.numbered_plans import check_open, learner_key
 from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.learners.protocol import checked_view
+from hedgerow.learners.protocol import Plan, checked_view
 from hedgerow.learners.told import Told
 from hedgerow.model.actions import Actions
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
+from hedgerow.model.pcg64 import seeded
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 
@@ -116,11 +117,11 @@ class MirrorLearner(ABC):
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
         self.seed = seed_number(seed)
-        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.coin = seeded(SeedSequence(self.seed))
         self.declared: dict[str, int] = {}
         """How many episodes were left out, or parts of them, for which declared reason."""
         self.core = self._first_core()
-        self._baselines = Baselines(self.view, self.core.baseline, self.seed)
+        self._baselines = Baselines(self.view, self.core.baseline, self.seed, learner_key(self))
         self._path = make_path(self.layout, view.num_constraints)
         self._start(self.core)
 
@@ -222,47 +223,60 @@ class MirrorLearner(ABC):
         self.check_horizon(1)
         self._complete()
         core, state = self.core, self.core.state
-        as_python(toss)(core, self.coin)
+        toss(core, self.coin)
         if core.search.active:
             searched = self.episode - state.search.broken.skipped
-            as_python(keep_policy)(core.search, state.search, state.policy, searched + 1, self.coin)
-        return self._current_plan()
+            keep_policy(core.search, state.search, state.policy, searched + 1, self.coin)
+        return self._open_plan()
 
     @property
-    def pending(self) -> bool:
-        """Whether a plan waits for its `observe`; after a restart, `current_plan` says which."""
-        return bool(self.core.state.numbers.pending)
-
     @exclusive
-    def current_plan(self) -> MirrorPlan:
-        """Return the plan that waits for its `observe`; a learner that was loaded after a crash still has it."""
-        return self._current_plan()
+    def open_plans(self) -> tuple[MirrorPlan, ...]:
+        """The plans that wait for their outcome, at most one; a learner that was loaded after a crash still has it."""
+        return (self._open_plan(),) if self.core.state.numbers.pending else ()
 
-    def _current_plan(self) -> MirrorPlan:
+    def _open_plan(self) -> MirrorPlan:
         state = self.core.state
-        if not state.numbers.pending:
-            raise InvalidInput("no episode is planned; call plan first")
         if self._baselines.source is not self.core.baseline:  # a new phase
-            self._baselines = Baselines(self.view, self.core.baseline, self.seed)
+            self._baselines = Baselines(self.view, self.core.baseline, self.seed, self._baselines.learner_key)
         lam, branch = state.reals.mixing, state.numbers.branch
         return self._baselines.plan(self.episode, state.policy, lam, branch, self._cost_bounds())
 
+    def _check_open(self, plan: Any) -> None:
+        current = self._open_plan() if self.core.state.numbers.pending else None
+        check_open(plan, current, self._baselines.learner_key, self.episode)
+
     @exclusive
-    def observe(self, episode: Episode | Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
-        """Learn from the episode that was planned.
+    def observe(
+        self,
+        episode: Episode | Any,
+        losses: ArrayLike | Plan | None = None,
+        costs: ArrayLike | None = None,
+        *,
+        plan: Plan | None = None,
+    ) -> None:
+        """Learn from an episode that was planned: `observe(episode)`, `observe(episode, plan)`.
+
+        Say which plan was played wherever an outcome may be delivered late, twice, or to the wrong learner: a plan that
+        has ended, or that another learner made, is refused. Without it the episode is that of the only open plan.
 
         From an episode that was aborted, or in which somebody else chose an action, only the confidence sets learn;
         its losses say nothing about the plan and are left out. They make room for what is unknown of it.
 
         Args:
             episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
-            losses: (L,) losses in [0, 1], if `episode` is a path.
+            losses: (L,) losses in [0, 1], if `episode` is a path; else the plan may stand here.
             costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
+            plan: The plan that was played.
 
         Raises:
-            InvalidInput: If no episode is planned, if the path is impossible or has probability 0 under the plan, or if
-                a number is wrong.
+            InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible or has
+                probability 0 under the plan, or if a number is wrong.
         """
+        if isinstance(losses, Plan):
+            losses, plan = None, losses
+        if plan is not None:
+            self._check_open(plan)
         if not self.core.state.numbers.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
         if not isinstance(episode, Episode):
@@ -542,4 +556,4 @@ class MirrorLearner(ABC):
     def _repr_html_(self) -> str:
         from hedgerow.learners.notebook import learner_html
 
-        return learner_html(self)
+        return learner_html(self, f"preset {self.settings.preset}")

@@ -80,7 +80,7 @@ def _content(learner: MirrorLearner) -> bytes:
         "episodes": learner.episodes,
         "delta": learner.delta,
         "seed": learner.seed,
-        "coin": learner.coin.bit_generator.state,
+        "coin": learner.coin.state,
         "declared": learner.declared,
         **view_meta(learner.view),
     }

@@ -10,13 +10,12 @@ from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.checks import FloatArray
 from hedgerow.learners.mirror.core import Baseline
-from hedgerow.learners.protocol import Plan
+from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan
 from hedgerow.model.actions import Actions
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Mixture, Policy, UniformMixture
 from hedgerow.model.view import View
 
-OWN, BASELINE = "own", "baseline"
 ACTIONS = 1
 """The key of the streams of drawn actions, beside the coin, which has none"""
 
@@ -27,7 +26,7 @@ def drawn_actions(layout: Layout, policy: FloatArray, seed: int, episode: int) -
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MirrorPlan(Plan):
+class MirrorPlan(NumberedPlan):
     """A plan of SV-OPS, S-OPS, CV-OPS or UOB-REPS, with the numbers that it rests on.
 
     The same numbers are in `notes`, which become columns of results.
@@ -40,10 +39,6 @@ class MirrorPlan(Plan):
         (0, 'own', 0.0)
     """
 
-    episode: int = field(kw_only=True)
-    """The number of the episode, counted from 0."""
-    branch: str = field(kw_only=True)
-    """Whose policy is played: "own", or "baseline" if the random choice of the episode fell on the safe policy."""
     cost_bounds: FloatArray = field(kw_only=True)
     """(m,): upper bounds of the expected costs of the mixture, valid while the confidence sets hold the truth."""
     view: View = field(kw_only=True)
@@ -77,8 +72,8 @@ class MirrorPlan(Plan):
 class Baselines:
     """The safe policies of a phase, as objects that live as long as the phase: what is known of them is kept."""
 
-    def __init__(self, view: View, baseline: Baseline, seed: int) -> None:
-        layout, self._seed = view.layout, seed
+    def __init__(self, view: View, baseline: Baseline, seed: int, learner_key: str) -> None:
+        layout, self._seed, self.learner_key = view.layout, seed, learner_key
         self.source, self._layout, self._view = baseline, layout, view
         self._bounds = [f"bound_{i}" for i in range(len(baseline.costs))]
         self._single = Policy.trusted(layout, baseline.policies[0]) if len(baseline.policies) == 1 else None
@@ -103,6 +98,7 @@ class Baselines:
             notes=MappingProxyType(notes),
             episode=episode,
             branch=BASELINE if branch else OWN,
+            learner_key=self.learner_key,
             cost_bounds=cost_bounds,
             view=self._view,
             seed=self._seed,

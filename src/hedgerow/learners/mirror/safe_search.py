@@ -39,7 +39,6 @@ from __future__ import annotations
 from math import inf, log, log1p, sqrt
 
 import numpy as np
-from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
@@ -47,6 +46,7 @@ from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.estimates.aggregate_radius import NUM_RATES, aggregate_radius
 from hedgerow.learners.mirror.simplex_ogd import descend, first_point
 from hedgerow.model.layout import Layout
+from hedgerow.model.pcg64 import Stream, uniform
 
 PRACTICAL, LITERAL = 0, 1
 EARLIEST_STOP = 2  # ln 1 = 0 would make the printed rule empty
@@ -213,7 +213,7 @@ def needed_margin(rule: SearchRule, radius: float, episode: int) -> float:
 
 
 @kernel
-def keep_policy(rule: SearchRule, search: Search, policy: FloatArray, episode: int, coin: Generator) -> None:
+def keep_policy(rule: SearchRule, search: Search, policy: FloatArray, episode: int, coin: Stream) -> None:
     """Keep the policy (num_rows,) of episode t = `episode` >= 1, or let it take some of the places by chance."""
     policies, capacity = search.policies, len(search.policies)
     if episode <= capacity:
@@ -230,20 +230,20 @@ def keep_policy(rule: SearchRule, search: Search, policy: FloatArray, episode: i
 
 
 @kernel
-def _jump(scale: float, coin: Generator) -> float:
+def _jump(scale: float, coin: Stream) -> float:
     """How many places stay as they are before the next one is taken."""
-    return float(int(min(log1p(-coin.random()) * scale, 1e15)))
+    return float(int(min(log1p(-uniform(coin)) * scale, 1e15)))
 
 
 @kernel
-def _redraw(policies: FloatArray, times: IntArray, coin: Generator) -> None:
+def _redraw(policies: FloatArray, times: IntArray, coin: Stream) -> None:
     """Turn K places that hold K policies into K independent uniform draws from them. The order of the places does not
     matter, because all further chance treats them alike. `times` counts how often each was drawn.
     """
     capacity = len(policies)
     times[:] = 0
     for _ in range(capacity):
-        times[min(int(coin.random() * capacity), capacity - 1)] += 1
+        times[min(int(uniform(coin) * capacity), capacity - 1)] += 1
     free = 0
     for j in range(capacity):
         while times[j] > 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.base import MirrorLearner
@@ -16,6 +16,7 @@ from hedgerow.learners.mirror.broken import MOST_REASONS
 from hedgerow.learners.mirror.core import MIXTURE
 from hedgerow.learners.mirror.state import RELAXED, UNSOLVED, Reals
 from hedgerow.learners.mirror.step import set_rates
+from hedgerow.model.pcg64 import seeded
 
 TOLERANCE = 1e-9
 
@@ -90,8 +91,7 @@ def check_rates(learner: MirrorLearner) -> None:
 
 def restored_coin(learner: MirrorLearner, given: Any) -> None:
     """Set the learner's coin to a state that its seed can have led to."""
-    coin = Generator(PCG64(SeedSequence(learner.seed)))
-    expected = dict(coin.bit_generator.state)
+    expected = seeded(SeedSequence(learner.seed)).state
     demand(isinstance(given, dict) and given.keys() == expected.keys(), "coin is not the state of a PCG64 generator")
     demand(isinstance(given["state"], dict), "coin is not the state of a PCG64 generator")
     numbers = given["state"].get("state"), given["state"].get("inc")
@@ -102,4 +102,4 @@ def restored_coin(learner: MirrorLearner, given: Any) -> None:
         demand(given[name] == expected[name] and type(given[name]) is type(expected[name]), f"coin: {name} is wrong")
     if not len(learner.core.baseline.policies) and not learner.core.search.active:
         demand(given["state"] == expected["state"], "coin was tossed, but this learner has nothing to toss it for")
-    learner.coin.bit_generator.state = given
+    learner.coin.go_to(given)
