@@ -275,7 +275,8 @@ class Observed:
         arrays: dict[str, NDArray[Any]] = {
             "radii": np.array(self.radii.kind),
             "settings": np.array([self.delta, self.radii.confidence_scale]),
-            "episodes": np.array([self._added, -1 if self.episodes is None else self.episodes, self._unknown]),
+            "episodes": np.array([self._added, -1 if self.episodes is None else self.episodes]),
+            "unknown_episodes": np.array(self._unknown),
             "num_visits": counts.num_visits.copy(),
             "num_moves": counts.num_moves.copy(),
             "num_costs": counts.num_costs.copy(),

@@ -82,10 +82,10 @@ def take_in(learner: MirrorLearner, log: Log) -> None:
     arrays = arrays_of(log, decided)
     learner.absorbed = np.concatenate((learner.absorbed, one))  # first: at worst a log is refused that was not counted
     count(core, arrays)
-    logged = core.state.logged
+    incomplete = core.state.incomplete
     unknown, independent = summary(decided)
-    logged.unknown += unknown
-    logged.independent += independent
+    incomplete.unknown += unknown
+    incomplete.independent += independent
     for e, counting in decided.items():
         if counting.word == INDEPENDENT:
             declare(learner.declared, log.gaps.reasons[log.gaps.reason[e]], 1)

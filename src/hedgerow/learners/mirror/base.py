@@ -230,7 +230,7 @@ class MirrorLearner(ABC):
         core, state = self.core, self.core.state
         toss(core, self.coin)
         if core.search.active:
-            searched = self.episode - int(state.search.facts.skipped)
+            searched = self.episode - state.search.broken.skipped
             keep_policy(core.search, state.search, state.policy, searched + 1, self.coin)
         return self._open_plan()
 
@@ -466,8 +466,8 @@ class MirrorLearner(ABC):
         and the episodes, own ones included, that were cut short (`prefixes`), of which something is `unknown`, or left
         out for a declared reason (`independent`), and own ones that did not follow the plan (`interfered`).
         """
-        record = self.core.state.logged
-        return {name: getattr(record, name) for name in record.fields}
+        records = self.core.state.logged, self.core.state.incomplete
+        return {name: getattr(record, name) for record in records for name in record.fields}
 
     @abstractmethod
     def guarantees(self) -> Ledger:

@@ -22,7 +22,7 @@ from hedgerow.learners.mirror.absorbed import checked_digests, no_logs
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_numbers import restored_coin
 from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
-from hedgerow.learners.mirror.state import Logged, Patience, Reals, flat_arrays
+from hedgerow.learners.mirror.state import Incomplete, Logged, Patience, Reals, flat_arrays
 from hedgerow.learners.ownership import in_turn
 from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
@@ -175,28 +175,26 @@ def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
         **{f"state.balls.{name}": array for name, array in flat_arrays(no_balls()).items()},
         "state.search.squares": np.zeros_like(arrays["state.search.cost_sums"]),
         "state.patience": np.zeros(len(Patience.fields), dtype=np.int64),
-        "state.logged": np.zeros(5, dtype=np.int64),
+        "state.logged": np.zeros(len(Logged.fields), dtype=np.int64),
     }
 
 
 def _from_version_5(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Upgrade version 5, in which no value was unknown: episodes that were not whole were counted otherwise."""
-    episodes, steps, prefixes, uncounted, interfered = arrays["state.logged"].tolist()
+    prefixes, uncounted, interfered = arrays["state.logged"][2:].tolist()
     if prefixes or uncounted or interfered:
         raise InvalidInput(
             f"an earlier release has counted {max(prefixes, uncounted, interfered)} episodes that were cut "
             "short, overridden or without costs by rules that did not always hold; build the learner anew, from a log "
             "of its episodes"
         )
-    logged, facts = np.zeros(len(Logged.fields), dtype=np.int64), arrays["state.search.facts"]
-    logged[:2] = episodes, steps
     return {
         **arrays,
         "logs.absorbed": no_logs(),  # nobody knows which they were
         "state.counts.unknown_moves": np.zeros_like(arrays["state.counts.num_visits"]),
         "state.counts.unknown_costs": np.zeros(arrays["state.counts.cost_sums"].shape, dtype=np.int64),
-        "state.logged": logged,
-        "state.search.facts": np.append(facts, np.zeros(2)) if facts.size else facts,
+        "state.incomplete": np.zeros(len(Incomplete.fields), dtype=np.int64),
+        "state.search.broken": np.zeros(2 if arrays["state.search.facts"].size else 0, dtype=np.int64),
     }
 
 
