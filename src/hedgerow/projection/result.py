@@ -38,8 +38,8 @@ class ProjectionSettings:
     """
 
     tol: float = 1e-10
-    """The largest residual at which a problem counts as solved; 1e-14 to 1e-3. It is the largest |inflow - outflow| of a
-    state, the largest excess of a cost over its threshold, and the largest product of a multiplier and its slack
+    """The largest residual at which a problem counts as solved; 1e-14 to 1e-3. It is the largest |inflow - outflow| of
+    a state, the largest excess of a cost over its threshold, and the largest product of a multiplier and its slack
     divided by 1 + |dual value|. Where rounding leaves no better point, the slow solver accepts eight times as much."""
     tol_infeasible: float = 4e-10
     """A problem whose thresholds are missed by more than this is infeasible. If they are missed by less, or kept with
