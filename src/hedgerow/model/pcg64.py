@@ -65,17 +65,17 @@ class Stream(Bundle):
         """Continue at a place that `state` named.
 
         Raises:
-            InvalidInput: If this is no state of a PCG64 generator.
+            ValueError: If this is no state of a PCG64 generator.
         """
         try:
             numbers = state["state"]["state"], state["state"]["inc"], state["has_uint32"], state["uinteger"]
             right = state["bit_generator"] == "PCG64"
         except (KeyError, TypeError) as error:
-            raise InvalidInput(f"this is no state of a PCG64 generator: {error!r}") from error
+            raise ValueError(f"this is no state of a PCG64 generator: {error!r}") from error
         for number, limit in zip(numbers, (2**128, 2**128, 2, 2**32), strict=True):
             right = right and type(number) is int and 0 <= number < limit
         if not right:
-            raise InvalidInput("this is no state of a PCG64 generator: its name or a number of it is wrong")
+            raise ValueError("this is no state of a PCG64 generator: its name or a number of it is wrong")
         place, inc, has_half, half = numbers
         words = place >> 64, place & MASK, inc >> 64, inc & MASK, has_half, half
         self.words[:] = np.array(words, dtype=np.uint64)

@@ -31,8 +31,10 @@ def judge_sets(observations: Sequence[Observation]) -> Verdict:
 
 
 def judge_bounds(observations: Sequence[Observation]) -> Verdict:
+    certified = sum(one["certified"] for one in observations)
     return together(
         _same("a U that neither sets nor certificate give", observations, "bound"),
+        *([holds(f"the certificate gave {certified:.0f} of them")] if certified else []),
         _same("a sum of the certificate that was counted otherwise", observations, "certificate"),
     )
 

@@ -35,7 +35,14 @@ from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
 from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key
 from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.learners.protocol import Plan, SafePolicy, checked_baseline_costs, checked_view, safe_policy
+from hedgerow.learners.protocol import (
+    Plan,
+    SafePolicy,
+    checked_baseline_costs,
+    checked_view,
+    in_own_terms,
+    safe_policy,
+)
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
 from hedgerow.model.episode import Episode
@@ -240,8 +247,7 @@ class FieldLearner(ABC):
             episode = Episode(self.view, episode, losses, costs)
         elif losses is not None or costs is not None:
             raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
-        if episode.layout != self.layout or episode.costs.shape[1] != self.view.num_constraints:
-            raise InvalidInput("the episode belongs to another world than the learner")
+        episode = in_own_terms(self.view, episode)
         if self.feedback == "full" and (episode.all_losses is None or episode.all_costs is None):
             raise InvalidInput(
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from hedgerow.learners.mirror.plans import MirrorPlan
 from hedgerow.learners.mirror.sops import SOPS
 from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.model.policy import Policy
 from hedgerow.promises.twin.learners import RecomputedSOPS
 
 
@@ -32,6 +35,17 @@ class LateMixing(RecomputedSOPS):
         super().observe(episode, *more, **named)
         reals = self.core.state.reals
         self._late, reals.mixing = reals.mixing, late
+
+
+class PlaysOwn(RecomputedSOPS):
+    """Tosses its coin, and plays its own policy whatever that says: only the actions tell."""
+
+    def plan(self) -> MirrorPlan:
+        return replace(super().plan(), policy=Policy.trusted(self.layout, self.core.state.policy))
+
+    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
+        self.core.state.numbers.branch = 0  # the observed path must be possible under what was played
+        super().observe(episode, *more, **named)
 
 
 class CountsCheap(SOPS):
