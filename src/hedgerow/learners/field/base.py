@@ -143,8 +143,8 @@ class FieldLearner(ABC):
         self.seen = self._statistics()
         if self.told.delta and self._sure() <= 0.0:
             raise InvalidInput(
-                f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises anything; "
-                "choose a smaller delta"
+                f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises "
+                "anything; choose a smaller delta"
             )
         self._key = learner_key(self)
 
