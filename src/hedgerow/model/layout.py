@@ -165,7 +165,7 @@ class Layout:
         """The number L of steps of an episode: one less than there are layers."""
         return len(self.layer_sizes) - 1
 
-    @property
+    @cached_property
     def num_states(self) -> int:
         """The number of states, the start state and the terminal state included."""
         return sum(self.layer_sizes)
@@ -185,7 +185,7 @@ class Layout:
         """The number of triples (state, action, next state) that are possible."""
         return len(self.successor)
 
-    @property
+    @cached_property
     def num_dense_triples(self) -> int:
         """The number of triples if every state of the next layer could follow every row."""
         sizes = self.layer_sizes
