@@ -71,7 +71,7 @@ def comonotone() -> hr.CMDP:
     """Two steps; all costs of an episode are equal, 0 or 1, with the mean of the dear action in both."""
     layout = hr.Layout((1, 1, 1), 2)
     matrices = np.array([[[0.0, 0.0, 0.0, 0.0]], [[0.0, 1.0, 0.0, 1.0]]])
-    return hr.CMDP(layout, np.ones(4), hr.FiniteCosts(matrices, [0.5, 0.5]), [0.5])
+    return hr.CMDP(layout, np.ones(4), hr.EmpiricalCosts(matrices, [0.5, 0.5]), [0.5])
 
 
 def stopped(world: hr.CMDP, way: str, seed: int, episodes: int) -> int:
