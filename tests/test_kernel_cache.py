@@ -312,6 +312,30 @@ def test_a_damaged_file_is_compiled_again_and_repaired(home: Path, ending: str, 
     assert capsys.readouterr().err == ""
 
 
+def test_no_flipped_bit_is_executed(home: Path) -> None:
+    bits, failures = flip(home, 24, seed=3)
+    assert bits > 10_000
+    assert failures == []
+
+
+def test_two_versions_of_python_share_a_cache_without_sharing_code(home: Path, monkeypatch) -> None:
+    """The name of each file says for which version and which ABI of Python it was compiled."""
+    assert [hits(), hits()] == [0, 1]
+    (own,) = files_of(home, ".nbi")
+    version = sys.version_info
+    assert f".py{version.major}{version.minor}{getattr(sys, 'abiflags', '')}." in own.name
+    with monkeypatch.context() as other:
+        other.setattr(sys, "version_info", (version.major, version.minor + 1, 0, "final", 0))
+        assert [hits(), hits()] == [0, 1]  # compiled again, and kept beside the first
+    names = {file.name for file in files_of(home, ".nbi")}
+    assert len(names) == 2
+    assert hits() == 1
+    with monkeypatch.context() as other:
+        other.setattr(sys, "abiflags", "t", raising=False)
+        assert [hits(), hits()] == [0, 1]
+    assert len(files_of(home, ".nbi")) == 3
+
+
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])
 def test_what_nobody_signed_is_not_unpickled(home: Path, ending: str, tmp_path: Path) -> None:
     assert hits() == 0

@@ -308,6 +308,7 @@ def test_both_phases_of_cvops(phase2_stats: str) -> None:
     run = hr.simulate(world, hr.losses.IID(seed=3), learner, seed=4, episodes=4900, progress=False)
     assert learner.phase == 2, (learner.margin, learner.radius)
     assert learner.logged["episodes"] == (2000 if phase2_stats == "keep" else 0)
+    assert len(learner.absorbed) == (phase2_stats == "keep")
     assert run["refuted_safety"] == 0
     copy.copy(learner)
     lam = learner.core.state.reals.mixing
@@ -351,12 +352,16 @@ def test_refusals_change_nothing() -> None:
     one = make_learner("sv-ops", WORLD, preset="sharpest")
     one.view = hr.View(labelled, view.thresholds, view.constraint_names)
     relabelled = hr.View(labelled.labelled([f"t{i}" for i in range(8)], None), view.thresholds, view.constraint_names)
-    with pytest.raises(hr.InvalidInput, match="its state labels are not those of the learner"):
+    with pytest.raises(hr.InvalidInput, match="its states are 't0'"):
         one.absorb(hr.Log.read(relabelled, log.table()))
     before = snapshot(learner)
     for given, how, message in (
-        (uniform_log(other, 3), {}, "of another world: Layout"),
-        (hr.Log.read(renamed, log.table(), columns={"these": "cost 1", "those": "cost 2"}), {}, "constraint names"),
+        (uniform_log(other, 3), {}, "of another world than the learner: its "),
+        (
+            hr.Log.read(renamed, log.table(), columns={"these": "cost 1", "those": "cost 2"}),
+            {},
+            "its constraints are 'these'",
+        ),
         (hr.Log.read(knowing, log.table()), {}, "knows costs to be independent"),
         (log, {"costs": False}, "read already; pass costs to Log.read"),
         (log.table().drop_columns(["cost 1"]), {}, "no column 'cost 1'"),

@@ -11,7 +11,7 @@ from hedgerow.promises.twin.watcher import GAPS
 
 KEPT: dict[str, float] = {
     "steps": 1.0,
-    "log_argument": 100.0,
+    "log_argument": math.log(100.0),
     "rho": 0.4,
     "clean": 1.0,
     "cost_breaches": 0.0,

@@ -20,8 +20,11 @@ from hedgerow.estimates.counts import Counts, make_counts, record, record_costs
 from hedgerow.estimates.frames import Estimates
 from hedgerow.estimates.gaps import make_gaps, record_gaps, set_gaps
 from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii, transition_radius
+from hedgerow.estimates.shares import refuse_empty_promise
 from hedgerow.estimates.unknowns import make_unknowns
+from hedgerow.learners.ledger import CLEAN_EVENT, Budget
 from hedgerow.learners.observed_state import checked_state
+from hedgerow.learners.protocol import in_own_terms
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.counting import UNKNOWN, decide
 from hedgerow.model.episode import Episode
@@ -65,6 +68,10 @@ class Observed:
         self.radii = Radii(radii, confidence_scale)
         if transitions is not None:
             self.view = view.knowing(transitions=checked_transitions(self.layout, transitions))
+        if self.radii.kind != "efroni":  # which have another budget (`field/lp_promises.py`)
+            known = self.view.knowledge.transitions
+            certain = known is not None and not np.isnan(known).any() and self.radii.kind != "kt"
+            refuse_empty_promise(self.delta, Budget(self.delta, certain).spent(CLEAN_EVENT))
         columns = view.num_constraints + 1  # the last one is the loss
         unknowns = make_unknowns(self.layout, view.num_constraints, self.view.knowledge, extra=1)
         rule = self.radii.rule(self.layout, columns, self.delta, self.episodes, unknowns)
@@ -93,8 +100,7 @@ class Observed:
             raise InvalidInput(
                 f"add takes an Episode, such as hr.Episode(view, rows, losses, costs), not {kind_of(episode)}"
             )
-        if episode.layout != self.layout or episode.costs.shape[1] != self.view.num_constraints:
-            raise InvalidInput("the episode belongs to another world: its layout or its number of constraints differs")
+        episode = in_own_terms(self.view, episode)
         if self.episodes is not None and self._added >= self.episodes:
             raise InvalidInput(
                 f"the radii were made for {self.episodes} episodes, and all of them were added; make Statistics "

@@ -19,13 +19,30 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, float_array, frozen, num_episodes, positive_share, seed_number
+from hedgerow.checks import (
+    LARGEST_COUNT,
+    FloatArray,
+    IntArray,
+    float_array,
+    frozen,
+    num_episodes,
+    positive_share,
+    seed_number,
+)
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.field.lp_promises import clean_probability
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
-from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key
+from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key, missing_outcome
 from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.learners.protocol import Plan, SafePolicy, checked_baseline_costs, checked_view, safe_policy
+from hedgerow.learners.protocol import (
+    Plan,
+    SafePolicy,
+    checked_baseline_costs,
+    checked_view,
+    in_own_terms,
+    safe_policy,
+)
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
 from hedgerow.model.episode import Episode
@@ -124,11 +141,20 @@ class FieldLearner(ABC):
         self.progress, self.reals = Progress(), Reals()
         self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
+        if self.told.delta and self._sure() <= 0.0:
+            raise InvalidInput(
+                f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises "
+                "anything; choose a smaller delta"
+            )
         self._key = learner_key(self)
 
     def _statistics(self) -> Statistics | None:
         """Counts and bounds; None for learners that learn nothing."""
         return Statistics(self.view, self.episodes, self.delta, RADII[self.radii])
+
+    def _sure(self) -> float:
+        """How surely the confidence sets hold, for learners that are told delta."""
+        return clean_probability(self)
 
     @abstractmethod
     def _learn(self, episode: Episode) -> None:
@@ -221,17 +247,40 @@ class FieldLearner(ABC):
             episode = Episode(self.view, episode, losses, costs)
         elif losses is not None or costs is not None:
             raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
-        if episode.layout != self.layout or episode.costs.shape[1] != self.view.num_constraints:
-            raise InvalidInput("the episode belongs to another world than the learner")
+        episode = in_own_terms(self.view, episode)
         if self.feedback == "full" and (episode.all_losses is None or episode.all_costs is None):
             raise InvalidInput(
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
             )
+        self._end(episode)
+
+    @exclusive
+    def abandon(self, plan: Plan, reason: str, *, independent: bool = False) -> None:
+        """End a plan whose outcome nobody will tell: an episode that was lost, or never carried out.
+
+        What its policy could have visited is unknown from here on, and confidence sets make room for it, since whoever
+        gave up the episode may have foreseen its costs. Only a reason that has nothing to do with costs or moves leaves
+        nothing unknown; the promises then rest on that.
+
+        Args:
+            plan: The open plan.
+            reason: Why, in words.
+            independent: Whether the reason is declared to have nothing to do with what the episode cost, or would have.
+                "It was never carried out" is not enough.
+
+        Raises:
+            InvalidInput: If the plan is not open, or if the reason has no words.
+        """
+        self._check_open(plan)
+        self._end(missing_outcome(self.view, reason, independent))
+
+    def _end(self, episode: Episode) -> None:
         if self.seen is not None:
             self.seen.add(episode, self._open_plan().policy)
         self.progress.pending = 0
         self.progress.episode += 1
-        self._learn(episode)
+        if self.feedback == "bandit" or episode.all_losses is not None:
+            self._learn(episode)
 
     @property
     def episode(self) -> int:
@@ -310,13 +359,23 @@ class FieldLearner(ABC):
         self.reals.values[:] = float_array("a number of the state", reals, self.reals.values.shape)
         if self.progress.episode > self.episodes or not 0.0 <= self.reals.mixing <= 1.0:
             raise InvalidInput(f"this is no state of {self.title}: it is beyond its last episode, or mixes wrongly")
+        if max(self.progress.pending, self.progress.branch) > 1 or (self.progress.branch and self.baseline is None):
+            raise InvalidInput(f"this is no state of {self.title}: it plays a policy that it does not have")
         self.coin.go_to(json.loads(str(np.asarray(state["coin"]))))
         if self.seen is not None:
             counted = {name.removeprefix("seen."): array for name, array in state.items() if name.startswith("seen.")}
-            self.seen = Statistics.restored(self.view, counted)
+            seen = Statistics.restored(self.view, counted)
+            if (seen.episodes, seen.delta, seen.radii) != (self.seen.episodes, self.seen.delta, self.seen.radii):
+                raise InvalidInput(f"this is no state of {self.title}: its statistics are those of another learner")
+            if seen.num_episodes > self.progress.episode:
+                raise InvalidInput(f"this is no state of {self.title}: it has counted more episodes than it observed")
+            self.seen = seen
         for name in self.changing:
             mine = getattr(self, name)
-            mine[...] = np.asarray(float_array(f"{name} of the state", state[f"own.{name}"], mine.shape))
+            given = float_array(f"{name} of the state", state[f"own.{name}"], mine.shape)
+            if mine.dtype.kind == "i" and np.any((given < 0.0) | (given > LARGEST_COUNT) | (given != np.floor(given))):
+                raise InvalidInput(f"this is no state of {self.title}: {name} is no list of counts")
+            mine[...] = given
         checked_policy(self.layout, self.own_policy)
 
     def __copy__(self) -> Self:

@@ -113,6 +113,8 @@ class FlowLearner(FieldLearner):
         mass = np.add.reduceat(self.flow, self._layer_start)
         if np.any(self.flow < 0.0) or np.any(np.abs(mass - 1.0) > TOL_MASS) or np.any(self.dual < 0.0):
             raise InvalidInput(f"this is no state of {self.title}: a flow is no occupancy, or a multiplier is negative")
+        if np.any(self.dual > self.layout.steps * self.episode):  # an episode adds a cost at most
+            raise InvalidInput(f"this is no state of {self.title}: {self.episode} episodes make no such multiplier")
         self._keep_bounds()
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray, shown
+from hedgerow.checks import LARGEST_COUNT, FloatArray, shown
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.base import FieldLearner
 from hedgerow.learners.field.q_tables import Rule, Tables, end_frame, learn_path, set_policy
@@ -144,6 +144,11 @@ class TripleQ(FieldLearner):
         super()._restore(state)
         if min(self.visits.min(), self.queues.min(initial=0.0)) < 0.0:
             raise InvalidInput(f"this is no state of {self.title}: visits and queues cannot be negative")
+        if np.any(self.visits != np.floor(self.visits)) or self.visits.max() > min(self.episode, self.frame):
+            raise InvalidInput(f"this is no state of {self.title}: visits are no counts of the episodes of a frame")
+        largest = max(float(np.max(np.abs(array), initial=0.0)) for array in (self.q, self.c, self.queues, self.c_sums))
+        if largest > LARGEST_COUNT:
+            raise InvalidInput(f"this is no state of {self.title}: {largest!r} is more than it can learn")
 
     def guarantees(self) -> Ledger:
         """Return what is promised: slow growth of the regret, and no violation in the sum over all episodes."""

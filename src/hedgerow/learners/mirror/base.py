@@ -24,7 +24,6 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import (
-    SMALLEST_SHARE,
     FloatArray,
     IntArray,
     frozen,
@@ -38,7 +37,9 @@ from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate_rule
 from hedgerow.estimates.balls import BallRule, make_balls
 from hedgerow.estimates.boxes import make_box_rule
-from hedgerow.learners.ledger import Budget, Ledger
+from hedgerow.estimates.shares import refuse_empty_promise
+from hedgerow.learners.ledger import CLEAN_EVENT, Budget, Ledger
+from hedgerow.learners.mirror.absorbed import no_logs
 from hedgerow.learners.mirror.absorbing import log_for, take_in
 from hedgerow.learners.mirror.broken import learn_broken
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
@@ -50,13 +51,14 @@ from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_setti
 from hedgerow.learners.mirror.spending import make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
-from hedgerow.learners.numbered_plans import check_open, learner_key
+from hedgerow.learners.numbered_plans import check_open, learner_key, missing_outcome
 from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.learners.protocol import Plan, checked_view
+from hedgerow.learners.protocol import Plan, checked_view, in_own_terms
 from hedgerow.learners.told import Told
 from hedgerow.model.actions import Actions
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.pcg64 import seeded
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
@@ -116,10 +118,13 @@ class MirrorLearner(ABC):
         self.settings = make_settings(preset, {**self.defaults, **switches}, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
+        refuse_empty_promise(self.delta, self._budget.spent(CLEAN_EVENT))
         self.seed = seed_number(seed)
         self.coin = seeded(SeedSequence(self.seed))
         self.declared: dict[str, int] = {}
         """How many episodes were left out, or parts of them, for which declared reason."""
+        self.absorbed = no_logs()
+        """The digests of the logs that it has absorbed (`absorbed.py`)."""
         self.core = self._first_core()
         self._baselines = Baselines(self.view, self.core.baseline, self.seed, learner_key(self))
         self._path = make_path(self.layout, view.num_constraints)
@@ -186,7 +191,7 @@ class MirrorLearner(ABC):
             aggregate=make_aggregate_rule(
                 layout,
                 state.boxes,
-                -log(max(shares.aggregate, SMALLEST_SHARE) * self.delta),
+                -log((shares.aggregate or 1.0) * self.delta),  # without a share there is no certificate either
                 self.view.thresholds,
                 ceilings=self.view.ceilings,
                 watched=self.view.binding,
@@ -291,6 +296,29 @@ class MirrorLearner(ABC):
         self._learn(episode)
         self._complete()
 
+    @exclusive
+    def abandon(self, plan: Plan, reason: str, *, independent: bool = False, actions: Actions | None = None) -> None:
+        """End a plan whose outcome nobody will tell: an episode that was lost, or never carried out.
+
+        What its policy could have visited is unknown from here on, and confidence sets make room for it, since whoever
+        gave up the episode may have foreseen its costs. Only a reason that has nothing to do with costs or moves leaves
+        nothing unknown; the promises then rest on that.
+
+        Args:
+            plan: The open plan.
+            reason: Why, in words. The ledger names it if it is declared to be independent; else nothing rests on it.
+            independent: Whether the reason is declared to have nothing to do with what the episode cost, or would have.
+                "It was never carried out" is not enough.
+            actions: `plan.actions`, if they were followed, or would have been: then only the pairs that were drawn
+                become unknown.
+
+        Raises:
+            InvalidInput: If the plan is not open, or if the reason has no words.
+        """
+        self._check_open(plan)
+        self._learn(missing_outcome(self.view, reason, independent, actions))
+        self._complete()
+
     def _take(self, rows: Any, losses: Any, costs: Any) -> bool:
         """Copy a path of plain numbers into the buffers, without a look at them; False if it is anything else."""
         own, m = self._path, self.view.num_constraints
@@ -300,9 +328,7 @@ class MirrorLearner(ABC):
         return taken(own.rows, rows) and taken(own.losses, losses) and taken(column, costs)
 
     def _learn(self, episode: Episode) -> None:
-        layout, m = self.layout, self.view.num_constraints
-        if episode.layout != layout or episode.costs.shape[1] != m:
-            raise InvalidInput("the episode belongs to another world than the learner")
+        episode = in_own_terms(self.view, episode)
         if episode.irregular is not None:
             learn_broken(self, episode)
             return
@@ -318,19 +344,25 @@ class MirrorLearner(ABC):
         """Learn from episodes that were played before, by any policy.
 
         Call it before the first episode or between two. It needs radii without a horizon: radii="kt" or
-        radii="anytime". A log must be absorbed only once, and must hold none of the learner's own episodes; the
-        promises then rest on that, and on what the text of `hedgerow.importers.logs` says.
+        radii="anytime". A log is absorbed only once: the learner knows the content of each, in whatever file, order or
+        object it comes, and refuses it the second time. A part of a log, or a log that holds some of the same episodes,
+        it does not know: nothing tells an episode that is there twice from two equal ones. Nor may a log hold any of
+        the learner's own episodes. The promises rest on that, and on what the text of `hedgerow.importers.logs` says.
 
         Args:
             log: A `Log`, or what `Log.read` takes.
             **how: Options of `Log.read`.
 
         Returns:
-            The log.
+            The log, in the terms of the learner's view.
+
+        Raises:
+            InvalidInput: If the log was absorbed before, or if it is of another world. One of a view that has the same
+                names in another order is translated by name.
         """
         found = log_for(self, log, how)
         self._complete()
-        take_in(self.layout, self.core, found, self.declared)
+        take_in(self, found)
         return found
 
     @exclusive
@@ -499,7 +531,8 @@ class MirrorLearner(ABC):
         from hedgerow.learners.mirror.files import from_bytes
 
         learner = from_bytes(np.asarray(state["file"], dtype=np.uint8).tobytes())
-        if learner.layout != view.layout or not np.array_equal(learner.view.thresholds, view.thresholds):
+        named = same_layout(learner.layout, view.layout) and learner.view.constraint_names == view.constraint_names
+        if not named or not np.array_equal(learner.view.thresholds, view.thresholds):
             raise InvalidInput("the state is that of a learner in another world")
         return learner
 

@@ -24,6 +24,7 @@ from hedgerow.checks import FloatArray, frozen, real_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.mirror.absorbed import no_logs
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.promised import (
@@ -178,6 +179,8 @@ class CVOPS(MirrorLearner):
             core.state.logged.values[:] = old.logged.values
         self._start(core)
         self.core = core
+        if self.settings.phase2_stats == "discard":
+            self.absorbed = no_logs()  # what is forgotten may be told again
 
     def _second_core(self, search: Search) -> Core:
         """S-OPS with the mixture that was found."""

@@ -18,6 +18,7 @@ from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.estimates.aggregate import no_aggregate
 from hedgerow.estimates.balls import no_balls
 from hedgerow.learners.mirror import settings as switches
+from hedgerow.learners.mirror.absorbed import checked_digests, no_logs
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_numbers import restored_coin
 from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
@@ -30,7 +31,7 @@ FILE_KIND = "learner"
 FILE_VERSION = 6
 OLD_VERSIONS = (3, 4, 5)
 """Still read: before raised thresholds were kept from episode to episode, before costs had counts of their own, and
-before values could be unknown."""
+before values could be unknown and absorbed logs were remembered."""
 NUM_OLD_REALS = 4
 META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", "declared", *META}
 
@@ -74,6 +75,7 @@ def _content(learner: MirrorLearner) -> bytes:
     arrays: dict[str, Any] = {f"view.{name}": array for name, array in view_arrays(learner.view).items()}
     arrays |= {f"argument.{name}": array for name, array in learner.arguments().items()}
     arrays |= {f"state.{name}": array for name, array in learner.state_arrays().items()}
+    arrays["logs.absorbed"] = learner.absorbed
     meta = {
         "learner": learner.kind,
         "settings": switches.to_meta(learner.settings),
@@ -119,7 +121,7 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     if meta["learner"] not in own:
         raise InvalidInput(f"unknown learner {meta['learner']!r}; known: {', '.join(own)}")
     cls: Any = learners.find(meta["learner"])
-    groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "argument": {}, "state": {}}
+    groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "argument": {}, "state": {}, "logs": {}}
     for name, array in arrays.items():
         group, _, rest = name.partition(".")
         if group not in groups:
@@ -142,6 +144,9 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     _check_arguments(learner, groups["argument"])
     learner.declared.update(_checked_reasons(meta.get("declared", {})))
     _restore_state(learner, groups["state"])
+    if set(groups["logs"]) != {"absorbed"}:
+        raise InvalidInput(f"of logs it needs logs.absorbed, not {sorted(groups['logs'])}")
+    learner.absorbed = checked_digests(groups["logs"]["absorbed"], learner.core.state.logged.episodes)
     restored_coin(learner, meta["coin"])
     return learner
 
@@ -185,6 +190,7 @@ def _from_version_5(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
         )
     return {
         **arrays,
+        "logs.absorbed": no_logs(),  # nobody knows which they were
         "state.counts.unknown_moves": np.zeros_like(arrays["state.counts.num_visits"]),
         "state.counts.unknown_costs": np.zeros(arrays["state.counts.cost_sums"].shape, dtype=np.int64),
         "state.incomplete": np.zeros(len(Incomplete.fields), dtype=np.int64),

@@ -39,7 +39,7 @@ def proof_columns(notes: Notes, reached: int) -> dict[str, NDArray[Any]]:
 def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) -> dict[str, float | int | None]:
     """The facts of the run, one number each; `comparator` is q* (num_rows,).
 
-    steps, log_argument          L, and |X||A|m/delta: what stands in the logarithms of the bounds beside T
+    steps, log_argument          L, and ln(|X||A|m/delta): what stands in the logarithms of the bounds beside ln T
     ..._breaches                 episodes that began with a mean cost, a transition row, a row by its ball, the sums of
                                  the aggregate certificate outside their sets
     ..._share                    the probability that this may ever happen, as a multiple of delta; 0 where it cannot
@@ -63,7 +63,7 @@ def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) ->
     unknowns, _, _, shares = make_spending(learner.view, learner.settings, mixes=learner.mixes)
     return {
         "steps": layout.steps,
-        "log_argument": float(pairs * max(1, learner.view.num_constraints)) / learner.delta,
+        "log_argument": log(pairs * max(1, learner.view.num_constraints)) - log(learner.delta),
         **{name: getattr(notes.tallies, name) for name in NoteTallies.fields},
         "cost_share": shares.costs,
         "transition_share": shares.transitions if unknowns.num_triples else 0.0,
@@ -73,7 +73,7 @@ def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) ->
         "first_mixing": watch.sums.first_mixing,
         **{f"coin_{j}": float(notes.coin[j]) for j in range(len(ODDS))},
         "optimism": float(np.max(notes.optimism)) if len(notes.optimism) else nan,
-        "optimism_bound": log(pairs / learner.delta) / (2.0 * learner.gamma),
+        "optimism_bound": (log(pairs) - log(learner.delta)) / (2.0 * learner.gamma),
         **_estimator_facts(watcher, notes),
         "searched": int(searched),
         "margin": stop.margin if stop else nan,
