@@ -113,7 +113,7 @@ class Stress(Trials[StressTrial]):
 
 @dataclass(frozen=True)
 class Extreme(Stress):
-    """Projections with up to 12 nearly parallel constraints and up to 10^5 triples; ends with 1 if an answer is wrong."""
+    """Projections with up to 12 nearly parallel constraints, up to 10^5 triples; ends with 1 if an answer is wrong."""
 
     name, json_file = "extreme", "extreme.json"
     families = FAMILIES

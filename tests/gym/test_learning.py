@@ -142,7 +142,9 @@ def test_our_own_environments_come_back_as_their_own_layers() -> None:
     cmdp, loss = costly_world()
     world = hg.GymWorld(hg.CMDPEnv(cmdp, loss), 3, (-1, 0), cmdp.thresholds)
     assert world.view().layout == cmdp.layout
-    episode = world.play(hr.Policy.uniform(cmdp), np.random.default_rng(0))
+    with pytest.raises(hr.InvalidInput, match="another layout: its states are without labels"):
+        world.play(hr.Policy.uniform(cmdp), np.random.default_rng(0))
+    episode = world.play(hr.Policy.uniform(world.view()), np.random.default_rng(0))
     np.testing.assert_allclose(episode.losses, loss[episode.rows])
     np.testing.assert_array_equal(episode.costs, cmdp.mean_costs[:, episode.rows].T)
 

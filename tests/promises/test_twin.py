@@ -30,7 +30,7 @@ from hedgerow.promises.twin.robust import best_values, most, occupancies, upper_
 from hedgerow.promises.twin.sets import Boxes, Sets
 from hedgerow.promises.twin.watcher import GAPS
 from hedgerow.promises.worlds import two_actions, wide
-from hedgerow.promises.worlds_known import buffer, chorus, partly_known
+from hedgerow.promises.worlds_known import buffer, chorus, partly_known, rooms
 
 SHARP = Switches("tight", clip_costs=True, joint_cost=True, ties=False, aggregate=False, ball_from=0)
 NEW = (
@@ -191,8 +191,9 @@ def test_so_do_learners_that_know_more(world: Any) -> None:
 
 
 @pytest.mark.slow
-def test_so_does_the_certificate_where_it_gives_the_bound() -> None:
-    assert gaps_of(wide, RecomputedSOPS, levels.CERTIFIED, "sharpest")["certified"] > 0
+@pytest.mark.parametrize(("world", "episodes"), [(rooms, 400), (wide, levels.SETTLED)])
+def test_so_does_the_certificate_where_it_gives_the_bound(world: Any, episodes: int) -> None:
+    assert gaps_of(world, RecomputedSOPS, episodes, "sharpest")["certified"] > 0
 
 
 @pytest.mark.slow

@@ -47,16 +47,8 @@ def odd_array(rng: Any, meta: Any, arrays: dict[str, np.ndarray]) -> None:
 
 
 MUTATIONS = [
-    change_entry,
-    change_entry,
-    change_many,
-    change_type,
-    change_shape,
-    exchange,
-    rename,
-    huge_counts,
-    odd_array,
-]
+    change_entry, change_entry, change_many, change_type, change_shape, exchange, rename, huge_counts, odd_array,
+]  # fmt: skip
 WORLD = next(world.cmdp for world in small_worlds() if world.name == "m = 1")
 
 
@@ -95,9 +87,8 @@ def _play(learner: Any, episodes: int) -> str:
         seen = WORLD.play(plan.policy, rng, loss)
         everywhere = np.array(WORLD.mean_costs.T)
         everywhere[seen.rows] = seen.costs
-        learner.observe(
-            hr.Episode(WORLD.view(), seen.rows, seen.losses, seen.costs, all_losses=loss, all_costs=everywhere)
-        )
+        revealed = {"all_losses": loss, "all_costs": everywhere}
+        learner.observe(hr.Episode(WORLD.view(), seen.rows, seen.losses, seen.costs, **revealed))
     return ""
 
 

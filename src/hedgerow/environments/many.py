@@ -15,8 +15,8 @@ from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.environments.play import OTHER, KernelWorld, Path, Streams, make_path, make_streams, make_world, play
 from hedgerow.environments.player import Player
-from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.identity import same_layout
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.policy import Mixture, Policy
 
@@ -39,9 +39,8 @@ def play_many(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Rows (episodes L,), triples (episodes L,) and costs (episodes L, m)."""
     layout, m = cmdp.layout, cmdp.num_constraints
-    parts = list(policy.policies()) if isinstance(policy, Mixture) else [(1.0, _policy_of(cmdp, policy))]
-    if parts[0][1].layout != layout:
-        raise InvalidInput("the policy belongs to another layout")
+    given = policy.policies() if isinstance(policy, Mixture) else [(1.0, policy)]
+    parts = [(weight, _policy_of(cmdp, part)) for weight, part in given]
     weights = np.array([weight for weight, _ in parts])
     mixing = Generator(PCG64(SeedSequence(seed_number(seed)).spawn(4)[3]))
     chosen = (
@@ -64,7 +63,8 @@ def play_many(
 
 
 def _policy_of(cmdp: CMDP, policy: Policy | ArrayLike) -> Policy:
-    return policy if isinstance(policy, Policy) else Policy(cmdp.layout, policy)
+    own = isinstance(policy, Policy) and same_layout(policy.layout, cmdp.layout)
+    return policy if isinstance(policy, Policy) and own else Policy(cmdp.layout, policy)
 
 
 @kernel

@@ -14,6 +14,7 @@ from hedgerow.checks import FloatArray, float_array, within
 from hedgerow.environments.play import OTHER, KernelWorld, Streams, make_path, make_world, play
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.occupancy import checked_loss
 from hedgerow.model.pcg64 import borrowed, lent
@@ -27,6 +28,7 @@ class Player:
         self, cmdp: CMDP, world: KernelWorld, streams: Streams, *, full: bool = False, index: Index | None = None
     ) -> None:
         self._cmdp, self._world, self._streams, self._full = cmdp, world, streams, full
+        self._view = cmdp.view()
         self._index = index_of(cmdp.layout) if index is None else index
         self._path = make_path(cmdp.layout, cmdp.num_constraints)
         self._policy = np.zeros(cmdp.layout.num_rows)
@@ -42,12 +44,11 @@ class Player:
         if world.cost_kind == OTHER:
             all_costs = self._sampled()
             costs = all_costs[rows]
-        layout = self._cmdp.layout
         if not self._full:
-            return Episode.trusted(layout, rows, triples, loss[rows], costs)
+            return Episode.trusted(self._view, rows, triples, loss[rows], costs)
         # Copied: these would be arrays of the adversary and of the world.
         everything = np.array(loss), np.array(all_costs)
-        return Episode.trusted(layout, rows, triples, loss[rows], costs, *everything)
+        return Episode.trusted(self._view, rows, triples, loss[rows], costs, *everything)
 
     def _sampled(self) -> FloatArray:
         """Draw G_t (num_rows, m) and check it: the class that draws it may be a user's."""
@@ -64,6 +65,6 @@ def played(cmdp: CMDP, policy: Policy | ArrayLike, rng: Generator, loss: ArrayLi
     """Play one episode of a policy under a loss (num_rows,), 0 by default, with all chance from one generator."""
     layout = cmdp.layout
     losses = np.zeros(layout.num_rows) if loss is None else checked_loss(layout, loss)
-    chosen = policy if isinstance(policy, Policy) and policy.layout == layout else Policy(layout, policy)
+    chosen = policy if isinstance(policy, Policy) and same_layout(policy.layout, layout) else Policy(layout, policy)
     with borrowed(rng) as stream:
         return Player(cmdp, make_world(cmdp), Streams(stream, stream, stream)).play(chosen, losses)

@@ -17,6 +17,7 @@ from hedgerow.gym.stepped import GymWorld
 from hedgerow.learners.ledger import ABOUT_SETS, Ledger
 from hedgerow.learners.protocol import Learner, Promising
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import between
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +95,10 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
         ((3,), 0)
     """
     count, view = num_episodes(episodes), world.view()
-    if learner.view.layout != view.layout or learner.view.num_constraints != view.num_constraints:
-        raise InvalidInput("the learner was built for another world; build it on world.view()")
+    try:
+        between(view.layout, view.constraint_names, learner.view.layout, learner.view.constraint_names)
+    except InvalidInput as error:
+        raise InvalidInput(f"the learner was built for another world; build it on world.view(): {error}") from error
     rng = Generator(PCG64(SeedSequence(seed_number(seed))))
     losses, costs = np.zeros(count), np.zeros((count, view.num_constraints))
     before = world.clipped_rewards, world.clipped_costs

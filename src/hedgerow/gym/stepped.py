@@ -44,6 +44,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.gym.layers import state_numbers, support_of, time_layers
 from hedgerow.importers.unroll import RewardScale
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
 
@@ -168,20 +169,20 @@ class GymWorld:
         was: `learner.observe(world.unfinished)`.
         """
         self.unfinished = None
-        if policy.layout != self._view.layout:
-            raise InvalidInput("the policy belongs to another layout; build the learner on world.view()")
+        if not same_layout(policy.layout, self._view.layout):
+            policy = Policy(self._view, policy)  # by name, or refused
         m, ended, A = self._view.num_constraints, self.num_states, self.num_actions
         total = self._view.layout.steps
         rows, losses, costs = np.zeros(total, dtype=np.int64), np.zeros(total), np.zeros((total, m))
         observation, _ = self.env.reset(seed=int(rng.integers(2**31)))
         state, place = self._state(observation), 0
         if self.has_root:
-            rows[0], place = policy.draw(0, rng), 1
+            rows[0], place = policy.draw_position(0, rng), 1
         x, seen = 0, 0
         try:
             for k in range(self.steps):
                 x, seen = self._place(k, state), place + k
-                action = policy.draw(x, rng)
+                action = policy.draw_position(x, rng)
                 rows[seen] = x * A + action
                 if state == ended:
                     losses[seen] = self._loss(0.0)
@@ -190,7 +191,8 @@ class GymWorld:
                     observation = state + self._first_state
         except BaseException:
             if seen:
-                self.unfinished = Episode(self._view, rows[:seen], losses[:seen], costs[:seen], ended_in=x)
+                ended_in = self._view.layout.state_axis.entry(x)
+                self.unfinished = Episode(self._view, rows[:seen], losses[:seen], costs[:seen], ended_in=ended_in)
             raise
         return Episode(self._view, rows, losses, costs)
 

@@ -13,14 +13,15 @@ import numpy as np
 
 from hedgerow.checks import BoolArray, IntArray
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.log_columns import MISSING, Columns
+from hedgerow.importers.log_columns import Columns
 from hedgerow.model.counting import COUNTED, INDEPENDENT, UNKNOWN, Counting, decide
 from hedgerow.model.episode import Episode, Irregular
+from hedgerow.model.identity import MISSING
 
 if TYPE_CHECKING:
     from hedgerow.importers.log_paths import Lines, Steps
     from hedgerow.importers.logs import Log
-    from hedgerow.model.layout import Layout
+    from hedgerow.model.view import View
 
 
 class LogGaps(NamedTuple):
@@ -46,17 +47,17 @@ def no_gaps(episodes: int, steps: int, constraints: int) -> LogGaps:
     return LogGaps(True, np.zeros((steps, constraints), dtype=bool), none, none, (), np.zeros(episodes, dtype=bool))
 
 
-def irregular_episodes(layout: Layout, steps: Steps) -> Iterator[tuple[int, Episode]]:
+def irregular_episodes(view: View, steps: Steps) -> Iterator[tuple[int, Episode]]:
     """The episodes that are not whole, by number."""
     gaps, sizes = steps.gaps, np.diff(steps.starts)
-    some = (sizes < layout.steps) | (gaps.overridden != MISSING) | gaps.missing
+    some = (sizes < view.layout.steps) | (gaps.overridden != MISSING) | gaps.missing
     if gaps.unknown.any():
         some |= np.add.reduceat(np.append(gaps.unknown.any(axis=1), False), steps.starts[:-1]) * (sizes > 0) > 0
     for e in np.flatnonzero(some).tolist():
         own = slice(steps.starts[e], steps.starts[e + 1])
         count = int(sizes[e])
         episode = Episode.trusted(
-            layout, steps.rows[own], steps.triples[own], np.zeros(count), np.zeros((count, gaps.unknown.shape[1]))
+            view, steps.rows[own], steps.triples[own], np.zeros(count), np.zeros((count, gaps.unknown.shape[1]))
         )
         first, code = int(gaps.overridden[e]), int(gaps.reason[e])
         unknown = gaps.unknown[own]
@@ -72,7 +73,7 @@ def irregular_episodes(layout: Layout, steps: Steps) -> Iterator[tuple[int, Epis
 def decisions(log: Log, independent_costs: bool) -> dict[int, Counting]:
     """What is counted of the episodes of a log that are not whole, by number."""
     decided = {}
-    for e, episode in irregular_episodes(log.view.layout, log.steps):
+    for e, episode in irregular_episodes(log.view, log.steps):
         counting = decide(episode, independent_costs=independent_costs)
         if not log.gaps.with_costs and counting.word == UNKNOWN:  # then no cost is, but perhaps a move
             counting = counting._replace(gaps=None, layer=counting.layer if counting.moves_lost else -1)

@@ -12,14 +12,17 @@ import numpy as np
 
 from hedgerow.checks import BoolArray, FloatArray, IntArray, shown
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.log_columns import MISSING, Columns
+from hedgerow.importers.log_columns import Columns
 from hedgerow.importers.log_gaps import LogGaps, gaps_of_episodes, gaps_of_table
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import MISSING, find_triples
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
 
 PLAIN = ("episode", "step", "row", "state", "action", "next_state", "overridden", "unknown_costs", "independent")
 """The columns of every log; those of costs are named like the constraints."""
+NAMES = ("episode", "state", "action", "next_state", "independent")
+"""Those that hold names or words: in a file without types they are text."""
 
 
 class Steps(NamedTuple):
@@ -130,7 +133,7 @@ def steps_of_table(
     _check_layers(layout, rows, lines)
     next_state = np.full(columns.num_lines, MISSING, dtype=np.int64)
     if "next_state" in columns:
-        next_state = columns.numbered("next_state", layout.num_states, view.state_labels, lines.where)[lines.order]
+        next_state = columns.placed("next_state", layout.state_axis, lines.where)[lines.order]
     triples = _triples(layout, rows, next_state, lines)
     ends = np.flatnonzero(triples == MISSING)
     if ends.size and not open_ends:
@@ -155,8 +158,8 @@ def _rows(view: View, columns: Columns, lines: Lines) -> IntArray:
         columns.need("state", "which pair of state and action was visited: 'state' and 'action', or 'row'")
     columns.need("state", "it belongs to 'action'")
     columns.need("action", "it belongs to 'state'")
-    state = columns.numbered("state", layout.num_states, view.state_labels, lines.where)
-    action = columns.numbered("action", layout.num_actions, view.action_labels, lines.where)
+    state = columns.placed("state", layout.state_axis, lines.where)
+    action = columns.placed("action", layout.action_axis, lines.where)
     refuse_missing("state", state == MISSING, lines.where)
     ended = state == layout.num_states - 1
     if ended.any():
@@ -211,15 +214,6 @@ def _triples(layout: Layout, rows: IntArray, next_state: IntArray, lines: Lines)
     return triples
 
 
-def find_triples(layout: Layout, rows: IntArray, states: IntArray) -> IntArray:
-    """The triples that lead from `rows` (n,) to `states` (n,), MISSING where there is none."""
-    keys = layout.row_of_triple * layout.num_states + layout.successor  # ascending
-    wanted = rows * layout.num_states + states
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    triples: IntArray = np.where((keys[place] == wanted) & (states != MISSING), place, MISSING).astype(np.int64)
-    return triples
-
-
 def _costs(view: View, columns: Columns, lines: Lines, gaps: LogGaps, unknown_costs: bool) -> FloatArray:
     """(steps, m): the costs, NaN where they are said to be unknown; not read if those of the log do not count."""
     names = cost_columns(view)
@@ -242,16 +236,11 @@ def _costs(view: View, columns: Columns, lines: Lines, gaps: LogGaps, unknown_co
 
 
 def steps_of_episodes(view: View, episodes: Sequence[Any], costs: bool, independent: str | None) -> Steps:
-    """The same from `Episode`s, which have been checked."""
+    """The same from `Episode`s, which have been checked; those of a reordered view are translated by name."""
     if not episodes:
         raise InvalidInput("the log is empty; it needs at least one episode")
-    layout, m = view.layout, view.num_constraints
-    for i, episode in enumerate(episodes):
-        if not isinstance(episode, Episode):
-            raise InvalidInput(f"entry {i} of the log is {shown(episode)}, not a hedgerow Episode")
-        if episode.layout != layout or episode.costs.shape[1] != m:
-            raise InvalidInput(f"entry {i} of the log is an episode of another world than the view")
-    gaps = gaps_of_episodes(episodes, m, costs, independent)
+    episodes = [_in_terms_of(view, i, episode) for i, episode in enumerate(episodes)]
+    gaps = gaps_of_episodes(episodes, view.num_constraints, costs, independent)
     found = np.concatenate([episode.costs for episode in episodes])
     return Steps(
         starts=np.concatenate(([0], np.cumsum([len(episode.rows) for episode in episodes]))).astype(np.int64),
@@ -260,3 +249,12 @@ def steps_of_episodes(view: View, episodes: Sequence[Any], costs: bool, independ
         costs=np.where(gaps.unknown | (not costs), np.nan, found),
         gaps=gaps,
     )
+
+
+def _in_terms_of(view: View, i: int, episode: Any) -> Episode:
+    if not isinstance(episode, Episode):
+        raise InvalidInput(f"entry {i} of the log is {shown(episode)}, not a hedgerow Episode")
+    try:
+        return episode.in_terms_of(view)
+    except InvalidInput as error:
+        raise InvalidInput(f"entry {i} of the log is an episode of another world than the view: {error}") from error

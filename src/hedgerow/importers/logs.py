@@ -4,12 +4,15 @@ A log is a table with one line per step:
 
     episode        any values; equal ones belong together
     step           optional: 0, 1, ..., L - 1; without it the lines of an episode stand in their order
-    state, action  by number or label; or both in one: `row`
-    next_state     optional: by number or label; only needed at the end of an episode that was cut short
+    state, action  by label or number; or both in one: `row`
+    next_state     optional: by label or number; only needed at the end of an episode that was cut short
     <constraint>   the cost in [0, 1], a column per constraint; with a single one, `cost` will do
     overridden     optional: True from the step on in which somebody chose the action who may have seen costs
     unknown_costs  optional: True in lines with costs that nobody knows; these are null
     independent    optional, for a whole episode: why it is not whole, if that had nothing to do with its costs
+
+A number in the columns of states or actions is a label where any label of that axis looks like a number, else a
+position (`model/axis.py`). In a CSV file names are text, as they are written: `0456` is not `456`.
 
 What may be counted (`model/counting.py`). All moves that are recorded, each being a fresh draw, and all costs, as long
 as nobody stopped an episode, or chose an action, because of the costs that it had so far. Who does that makes a
@@ -37,13 +40,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow import disk
+from hedgerow import disk, seal
 from hedgerow.checks import FloatArray, IntArray, frozen, kind_of, num_episodes
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.columnar import open_table
-from hedgerow.importers.log_columns import MISSING, Columns
+from hedgerow.importers.log_columns import Columns
+from hedgerow.importers.log_content import content_hash
 from hedgerow.importers.log_gaps import LogGaps, columns_of, decisions, no_gaps, summary
 from hedgerow.importers.log_paths import (
+    NAMES,
     Steps,
     cost_columns,
     known_columns,
@@ -52,6 +57,7 @@ from hedgerow.importers.log_paths import (
 )
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode, checked_reason
+from hedgerow.model.identity import MISSING, between
 from hedgerow.model.impossible import refuse_impossible
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
@@ -66,6 +72,7 @@ class Log:
     Args:
         view: What is known of the world.
         steps: The steps, known to be sound; `Log.read` checks and makes them.
+        sealed: Whether they come from a file whose checksum was verified.
 
     Examples:
         >>> import hedgerow as hr
@@ -75,15 +82,18 @@ class Log:
         Log(1 episode, 2 steps)
     """
 
-    __slots__ = ("steps", "view")
+    __slots__ = ("sealed", "steps", "view")
     view: View
     """What is known of the world."""
     steps: Steps
     """All of it, as arrays."""
 
-    def __init__(self, view: View, steps: Steps) -> None:
+    sealed: bool
+    """Whether it was read from a file whose checksum was verified as a whole; `write` makes such files."""
+
+    def __init__(self, view: View, steps: Steps, *, sealed: bool = False) -> None:
         gaps = steps.gaps
-        self.view = view
+        self.view, self.sealed = view, sealed
         self.steps = Steps(
             starts=frozen(steps.starts),
             rows=frozen(steps.rows),
@@ -137,16 +147,20 @@ class Log:
         """Read a log and check it against a view.
 
         A log is a table with one line per step: `episode` (equal values belong together), optionally `step` (0, 1, ...,
-        L - 1), `state` and `action` by number or label (or both in one as `row`), optionally `next_state`, and the cost
+        L - 1), `state` and `action` by label or number (or both in one as `row`), optionally `next_state`, and the cost
         in [0, 1] in a column per constraint, named like it (`cost` for a single one). Optional columns say what is not
         known: `overridden` is True from the step on in which somebody chose the action who may have seen costs,
         `unknown_costs` in lines with costs that nobody knows, and `independent` has the reason why an episode is not
         whole, if that had nothing to do with its costs or moves.
 
+        A number is a label where any label of that axis looks like a number, else a position; in a CSV file names are
+        text as they are written. Page checksums of a Parquet file are verified where it has them, and the seal of one
+        that `write` made.
+
         Args:
             view: What is known of the world.
-            source: The path of a Parquet or Arrow file; a table of pyarrow, pandas, polars or anything else that speaks
-                Arrow; a mapping {column: values}; or a sequence of `Episode`s.
+            source: The path of a CSV, Parquet or Arrow file; a table of pyarrow, pandas, polars or anything else that
+                speaks Arrow; a mapping {column: values}; or a sequence of `Episode`s.
             costs: False if no costs of the log count, not even those of complete episodes; then it needs no columns for
                 them. That is always right.
             unknown_costs: True if nobody knows the costs that are missing (null); else a missing one is refused.
@@ -162,6 +176,7 @@ class Log:
         Raises:
             InvalidInput: If a column is missing, if a step is impossible, or if a cost is missing and nobody says that
                 it is unknown; the message names the line.
+            FileFormatError: If a file is damaged.
         """
         if not isinstance(view, View):
             raise InvalidInput(f"a log is read for a view, such as cmdp.view(), not for {kind_of(view)}")
@@ -178,16 +193,17 @@ class Log:
             return cls._possible(view, steps_of_episodes(view, episodes, bool(costs), reason))
         if columns is not None and not isinstance(columns, Mapping):
             raise InvalidInput(f"columns is a mapping such as {{'state': 'soc'}}, not {kind_of(columns)}")
-        table = Columns(open_table(source, "log"), known_columns(view), columns)
+        opened = open_table(source, "log", [str((columns or {}).get(name, name)) for name in NAMES])
+        table = Columns(opened, known_columns(view), columns)
         steps = steps_of_table(view, table, bool(costs), bool(open_ends), bool(unknown_costs), reason)
-        return cls._possible(view, steps)
+        return cls._possible(view, steps, sealed=opened.sealed)
 
     @classmethod
-    def _possible(cls, view: View, steps: Steps) -> Log:
+    def _possible(cls, view: View, steps: Steps, *, sealed: bool = False) -> Log:
         """The log, unless what the view knows rules out a step of it."""
         known = np.where(steps.gaps.unknown, np.nan, steps.costs)
         refuse_impossible(view, steps.rows, steps.triples, known, steps.starts)
-        return cls(view, steps)
+        return cls(view, steps, sealed=sealed)
 
     @classmethod
     def played(cls, cmdp: CMDP, policy: Policy | Mixture | ArrayLike, episodes: int, seed: int = 0) -> Log:
@@ -238,6 +254,39 @@ class Log:
         """The number of episodes of which something is left out for a declared reason."""
         return summary(decisions(self, self.view.knowledge.independent_costs))[1]
 
+    def in_terms_of(self, view: View) -> Log:
+        """Return the log as the world of `view` has it.
+
+        Args:
+            view: A view of the same world; states, actions and constraints may stand in another order.
+
+        Returns:
+            The log itself if nothing differs; else a log in which rows, triples and costs stand where `view` has their
+            names.
+
+        Raises:
+            InvalidInput: If layouts, labels or names of constraints differ in more than their order.
+        """
+        own = self.view
+        how = between(own.layout, own.constraint_names, view.layout, view.constraint_names)
+        if how is None:
+            return self
+        steps = self.steps._replace(
+            rows=how.rows[self.rows],
+            triples=how.of_triples(self.triples),
+            costs=self.costs[:, how.constraints],
+            gaps=self.gaps._replace(unknown=self.gaps.unknown[:, how.constraints]),
+        )
+        return Log(view, steps, sealed=self.sealed)
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of its episodes, as far as they were read: paths and costs, in whatever order they stand.
+
+        Neither the names nor the order of episodes count, nor which costs count, nor where they came from.
+        """
+        return content_hash(self.starts, self.rows, self.triples, self.costs)
+
     def table(self) -> Any:
         """Return the log as a `pyarrow.Table`, with labels where the view has them.
 
@@ -271,6 +320,8 @@ class Log:
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a Parquet file that `read` takes, atomically.
 
+        The file is sealed: it holds a checksum of all of its bytes, which `read` verifies.
+
         Args:
             path: The file.
             overwrite: Whether an existing file may be replaced.
@@ -279,8 +330,11 @@ class Log:
         from pyarrow import parquet
 
         sink = pa.BufferOutputStream()
-        parquet.write_table(self.table(), sink, compression="zstd", write_page_checksum=True)
-        disk.save(path, sink.getvalue().to_pybytes(), overwrite=overwrite)
+        table = self.table()
+        with parquet.ParquetWriter(sink, table.schema, compression="zstd", write_page_checksum=True) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({seal.KEY: seal.BLANK})
+        disk.save(path, seal.seal(sink.getvalue().to_pybytes()), overwrite=overwrite)
 
     def __repr__(self) -> str:
         count = len(self)

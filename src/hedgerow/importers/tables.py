@@ -101,7 +101,8 @@ def from_table(
 
     Args:
         table: The path of a CSV, Parquet or Arrow file, a table of pandas, polars or pyarrow, or a mapping
-            {column: values}. Columns: `state`, `action`, `next_state` (names or numbers); `probability` (1 if the
+            {column: values}. Columns: `state`, `action`, `next_state` (names, or whole numbers, which become the names
+            "0", "1", ...; in a CSV file, names as they are written); `probability` (1 if the
             column is missing); `loss`, if the world has one; and a column of mean costs for each constraint. Losses
             and costs lie in [0, 1], belong to the pair (state, action) and are repeated in all of its lines. Other
             columns are not read. Every state that has lines has all actions.
@@ -151,9 +152,9 @@ def from_table(
 
 
 def _read(table: Any, constraints: Sequence[str], columns: Mapping[str, str] | None) -> _Lines:
-    source = open_table(table, TABLE)
     known = (*KEPT, *constraints)
     own = dict(columns or {})
+    source = open_table(table, TABLE, [str(own.get(name, name)) for name in PLACES])
     for name in own:
         if name not in known:
             raise InvalidInput(
@@ -182,7 +183,7 @@ def _names(column: str, values: list[Any]) -> list[str]:
     for line, value in enumerate(values):
         if value is None or value == "":
             raise InvalidInput(f"line {line} of the {TABLE} does not say its {column!r}")
-        if not isinstance(value, str | int):
+        if not isinstance(value, str | int) or isinstance(value, bool):
             raise InvalidInput(f"the {column!r} of line {line} is {shown(value)}; give names or whole numbers")
     return [str(value) for value in values]
 

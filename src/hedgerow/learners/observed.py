@@ -24,6 +24,7 @@ from hedgerow.estimates.shares import refuse_empty_promise
 from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.ledger import CLEAN_EVENT, Budget
 from hedgerow.learners.observed_state import checked_state
+from hedgerow.learners.protocol import in_own_terms
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.counting import UNKNOWN, decide
 from hedgerow.model.episode import Episode
@@ -99,8 +100,7 @@ class Observed:
             raise InvalidInput(
                 f"add takes an Episode, such as hr.Episode(view, rows, losses, costs), not {kind_of(episode)}"
             )
-        if episode.layout != self.layout or episode.costs.shape[1] != self.view.num_constraints:
-            raise InvalidInput("the episode belongs to another world: its layout or its number of constraints differs")
+        episode = in_own_terms(self.view, episode)
         if self.episodes is not None and self._added >= self.episodes:
             raise InvalidInput(
                 f"the radii were made for {self.episodes} episodes, and all of them were added; make Statistics "
@@ -275,7 +275,8 @@ class Observed:
         arrays: dict[str, NDArray[Any]] = {
             "radii": np.array(self.radii.kind),
             "settings": np.array([self.delta, self.radii.confidence_scale]),
-            "episodes": np.array([self._added, -1 if self.episodes is None else self.episodes, self._unknown]),
+            "episodes": np.array([self._added, -1 if self.episodes is None else self.episodes]),
+            "unknown_episodes": np.array(self._unknown),
             "num_visits": counts.num_visits.copy(),
             "num_moves": counts.num_moves.copy(),
             "num_costs": counts.num_costs.copy(),

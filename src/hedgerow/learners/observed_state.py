@@ -19,8 +19,8 @@ from hedgerow.estimates.counts import Counts
 from hedgerow.model.layout import Layout
 
 ENTRIES = {
-    "radii", "settings", "episodes", "num_visits", "num_moves", "num_costs", "sums", "unknown_moves", "unknown_costs",
-    "visits_then",
+    "radii", "settings", "episodes", "num_visits", "num_moves", "num_costs", "sums", "unknown_episodes",
+    "unknown_moves", "unknown_costs", "visits_then",
 }  # fmt: skip
 TOL_SUM = 1e-9
 """Sums of numbers in [0, 1] may pass the number of their terms by rounding."""
@@ -43,13 +43,15 @@ class ObservedState(NamedTuple):
 def checked_state(layout: Layout, num_columns: int, state: Mapping[str, NDArray[Any]]) -> ObservedState:
     """What `Observed.state()` returned, for counts with so many columns of sums (costs, and the loss)."""
     given = dict(state)
+    for name, array in _of_an_earlier_release(layout, num_columns, given).items():
+        given.setdefault(name, array)
     transitions = given.pop("transitions", None)
     if set(given) != ENTRIES:
         wrong = sorted(set(given) ^ ENTRIES)
         raise InvalidInput(f"this is no state of Statistics: {wrong[0]!r} is missing or unknown")
     settings = float_array("the settings of the state", given["settings"], (2,))
-    episodes = _whole("episodes", given["episodes"], (3,), least=-1)
-    added, limit, unknown = episodes.tolist()
+    added, limit = _whole("episodes", given["episodes"], (2,), least=-1).tolist()
+    unknown = int(_whole("unknown_episodes", given["unknown_episodes"], ()))
     visits = _whole("num_visits", given["num_visits"], (layout.num_rows,))
     moves = _whole("num_moves", given["num_moves"], (layout.num_triples,))
     num_costs = _whole("num_costs", given["num_costs"], (layout.num_rows,))
@@ -80,6 +82,16 @@ def checked_state(layout: Layout, num_columns: int, state: Mapping[str, NDArray[
         visits_then=visits_then,
         transitions=transitions,
     )
+
+
+def _of_an_earlier_release(layout: Layout, num_columns: int, given: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """What states did not hold at first: all costs counted, and nothing was unknown."""
+    return {
+        "num_costs": given.get("num_visits", np.zeros(0, dtype=np.int64)),
+        "unknown_episodes": np.array(0),
+        "unknown_moves": np.zeros(layout.num_rows, dtype=np.int64),
+        "unknown_costs": np.zeros((layout.num_rows, num_columns), dtype=np.int64),
+    }
 
 
 def _check_flow(layout: Layout, added: int, visits: IntArray, moves: IntArray, unknown: int) -> None:

@@ -17,6 +17,7 @@ from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray, frozen
 from hedgerow.errors import InvalidInput
+from hedgerow.model.identity import rows_between
 from hedgerow.model.layout import Layout
 
 
@@ -74,15 +75,34 @@ class Actions:
         """Return the action in a state: its label, or its number where actions have no labels.
 
         Args:
-            state: The number or the label of a decision state.
+            state: A decision state, by label or by a number, which is a label where any label of a state looks like a
+                number, else a position.
         """
-        x = self.layout.state(state)
-        if x >= self.layout.num_decision_states:
-            raise InvalidInput(f"{self.layout.describe_state(x)} is the terminal state; no action is taken there")
+        return self._at(self.layout.decision_state(state))
+
+    def _at(self, x: int) -> int | str:
         action, labels = int(self.numbers[x]), self.layout.action_labels
         return action if labels is None else labels[action]
+
+    def in_terms_of(self, layout: Layout) -> Actions:
+        """Return the same actions for a layout with the same names, perhaps in another order.
+
+        Args:
+            layout: The layout.
+
+        Raises:
+            InvalidInput: If it is the layout of another world.
+        """
+        rows = rows_between(self.layout, layout)
+        if rows is None:
+            return self
+        A = layout.num_actions
+        states, numbers = np.divmod(rows[np.arange(len(self.numbers)) * A + self.numbers], A)
+        result = np.empty_like(self.numbers)
+        result[states] = numbers
+        return Actions(layout, result)
 
     def __repr__(self) -> str:
         from hedgerow import brief
 
-        return brief.line("Actions", brief.listed((str(self[x]) for x in range(len(self.numbers))), 6))
+        return brief.line("Actions", brief.listed((str(self._at(x)) for x in range(len(self.numbers))), 6))

@@ -1,6 +1,7 @@
 """What happened in one episode: the visited pairs, the losses and costs on the way.
 
-An episode is given by its rows, one per layer, or by pairs (state, action), each by number or by label:
+An episode is given by its rows, one per layer, or by pairs (state, action), each by label or by a number. A number is a
+label where any label of that axis looks like a number, else a position (`axis.py`). Rows are always positions.
 
     >>> view = View(Layout((1, 1), 2).labelled(["home", "end"], ["wait", "go"]), [0.5], ["delay"])
     >>> Episode(view, [("home", "go")], losses=[0.25], costs=[1.0])
@@ -15,6 +16,7 @@ holds the loss l_t (num_rows,) and the costs G_t (num_rows, m) of all pairs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +37,7 @@ from hedgerow.checks import (
 )
 from hedgerow.errors import InvalidInput
 from hedgerow.model.actions import Actions
+from hedgerow.model.identity import between
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
 
@@ -69,10 +72,10 @@ class Episode:
     Args:
         view: What the learner knows of the world; `world.view()`.
         path: The visited pairs, one per layer: whole numbers (L,) that are rows, or pairs (state, action), each by
-            number or by label.
+            label or by a number, which is a label where any label of that axis looks like a number, else a position.
         losses: (L,) losses in [0, 1], one per step.
         costs: (L, m) costs in [0, 1], or (L,) for one constraint; None without constraints, or if all are unknown.
-        ended_in: The state, by number or label, in which an aborted episode ended. It then has fewer than L steps,
+        ended_in: The state, given as in a pair, in which an aborted episode ended. It then has fewer than L steps,
             perhaps none. None for a complete episode.
         end_unseen: True if the episode was aborted and nobody recorded where its last step led to.
         overridden_from: The first step, counted from 0, in which somebody else chose the action; 0 if nobody knows
@@ -98,9 +101,13 @@ class Episode:
         Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [0], aborted)
     """
 
-    __slots__ = ("all_costs", "all_losses", "costs", "irregular", "layout", "losses", "rows", "triples")
+    __slots__ = (
+        "all_costs", "all_losses", "constraint_names", "costs", "irregular", "layout", "losses", "rows", "triples",
+    )  # fmt: skip
     layout: Layout
-    """The layout of the world."""
+    """The layout of the world, with the labels of the view."""
+    constraint_names: tuple[str, ...]
+    """(m,): what the constraints are called, in the order of the costs."""
     rows: IntArray
     """(n,): the visited rows, which are pairs (state, action); n = L unless the episode was aborted."""
     triples: IntArray
@@ -140,7 +147,7 @@ class Episode:
         unknown = flagged(unknown_costs, count, m)
         if unknown is not None and costs is None:
             costs = np.zeros((count, m))
-        self.layout, self.rows = layout, frozen(rows)
+        self.layout, self.constraint_names, self.rows = layout, view.constraint_names, frozen(rows)
         self.triples = frozen(_triples(layout, rows, last))
         self.losses = _unit("the loss", losses, (count,))
         self.costs = along(view, costs, count)
@@ -166,16 +173,16 @@ class Episode:
             Episode(no steps; loss 0, costs [0], missing)
         """
         layout, none = view.layout, np.zeros(0, dtype=np.int64)
-        episode = cls.trusted(layout, none, none, np.zeros(0), np.zeros((0, view.num_constraints)))
+        episode = cls.trusted(view, none, none, np.zeros(0), np.zeros((0, view.num_constraints)))
         if actions is not None:
-            _check_actions(layout, actions)
+            actions = _own_actions(layout, actions)
         episode.irregular = Irregular(independent=checked_reason(independent), missing=True, actions=actions)
         return episode
 
     @classmethod
     def trusted(
         cls,
-        layout: Layout,
+        view: View,
         rows: IntArray,
         triples: IntArray,
         losses: FloatArray,
@@ -188,7 +195,7 @@ class Episode:
         Arrays are copied unless they are frozen.
 
         Args:
-            layout: The layout of the world.
+            view: What the learner knows of the world.
             rows: (L,) visited rows.
             triples: (L,) visited triples.
             losses: (L,) losses.
@@ -197,12 +204,51 @@ class Episode:
             all_costs: (num_rows, m) costs of all pairs; None without full feedback.
         """
         episode = cls.__new__(cls)
-        episode.layout, episode.irregular = layout, None
+        episode.layout, episode.constraint_names, episode.irregular = view.layout, view.constraint_names, None
         episode.rows, episode.triples = frozen(rows), frozen(triples)
         episode.losses, episode.costs = frozen(losses), frozen(costs)
         episode.all_losses = None if all_losses is None else frozen(all_losses)
         episode.all_costs = None if all_costs is None else frozen(all_costs)
         return episode
+
+    def in_terms_of(self, view: View) -> Episode:
+        """Return the episode as the world of `view` has it.
+
+        Args:
+            view: A view of the same world; states, actions and constraints may stand in another order.
+
+        Returns:
+            The episode itself if nothing differs; else an episode in which rows, triples and costs stand where `view`
+            has their names.
+
+        Raises:
+            InvalidInput: If layouts, labels or names of constraints differ in more than their order.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> one = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5, "fuel": 0.5})
+            >>> other = hr.View.of([["home"]], ["go", "wait"], thresholds={"fuel": 0.5, "delay": 0.5})
+            >>> hr.Episode(one, [("home", "go")], [0.25], [[1.0, 0.0]]).in_terms_of(other)
+            Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [0, 1])
+        """
+        how = between(self.layout, self.constraint_names, view.layout, view.constraint_names)
+        if how is None:
+            return self
+        other = copy(self)
+        other.layout, other.constraint_names = view.layout, view.constraint_names
+        other.rows, other.triples = frozen(how.rows[self.rows]), frozen(how.of_triples(self.triples))
+        other.costs = frozen(self.costs[:, how.constraints])
+        if self.irregular is not None:
+            unknown, actions = self.irregular.unknown, self.irregular.actions
+            other.irregular = self.irregular._replace(
+                unknown=None if unknown is None else frozen(unknown[:, how.constraints]),
+                actions=None if actions is None else actions.in_terms_of(view.layout),
+            )
+        if self.all_losses is not None:
+            other.all_losses = frozen(how.over_rows(self.all_losses))
+        if self.all_costs is not None:
+            other.all_costs = frozen(how.over_rows(self.all_costs[:, how.constraints]))
+        return other
 
     @property
     def complete(self) -> bool:
@@ -254,7 +300,7 @@ class Episode:
 
 
 def rows_of(layout: Layout, path: Any) -> IntArray:
-    """The rows (n,), 0 <= n <= L, of a path: rows themselves, or pairs (state, action) by number or label."""
+    """The rows (n,), 0 <= n <= L, of a path: rows themselves, or pairs (state, action), see `axis.py`."""
     given = unmasked("the trajectory", path)
     rows: Any
     if not isinstance(given, np.ndarray) and isinstance(given, Sequence) and given and all(map(_is_pair, given)):
@@ -357,11 +403,13 @@ def checked_reason(independent: str | None) -> str | None:
     return independent
 
 
-def _check_actions(layout: Layout, actions: Actions) -> None:
+def _own_actions(layout: Layout, actions: Actions) -> Actions:
     if not isinstance(actions, Actions):
         raise InvalidInput(f"actions are plan.actions, if they were followed, not {kind_of(actions)}")
-    if actions.layout != layout:
-        raise InvalidInput("the actions belong to another layout than the episode")
+    try:
+        return actions.in_terms_of(layout)
+    except InvalidInput as error:
+        raise InvalidInput(f"the actions belong to another layout than the episode: {error}") from error
 
 
 def _irregular(
@@ -384,7 +432,7 @@ def _irregular(
         if first >= count:
             raise InvalidInput(f"overridden_from is {first}, but the episode has the steps 0 to {count - 1}")
     if actions is not None:
-        _check_actions(layout, actions)
+        actions = _own_actions(layout, actions)
         differs = np.flatnonzero(actions.numbers[rows // layout.num_actions] != rows % layout.num_actions)
         if differs.size and (first is None or differs[0] < first):
             first = int(differs[0])

@@ -54,8 +54,9 @@ class Certificate:
     costs: float
     """The largest excess of any cost over its threshold, in the unit max(1, largest |cost|) of the constraint."""
     complementarity: float
-    """The largest multiplier times |cost - threshold|, divided by 1 + the sum of all multipliers times their cost
-    units. The thresholds are those that the result says it used."""
+    """The largest multiplier times |cost - threshold|, divided by 1 + |v(x_0) - theta^T alpha - L| + theta^T |alpha|:
+    what it adds to the gap, in the size of the terms of the dual value. The thresholds are those that the result says
+    it used."""
     stationarity: float
     """The largest difference between the answer and the exponential form of its own multipliers, divided by 1 + max
     |v|."""
@@ -119,13 +120,14 @@ def certify(problem: ProjectionProblem, result: ProjectionResult) -> Certificate
     safe_log_q = np.where(positive, result.log_occupancy, 0.0)
     base_mass = float(np.sum(np.exp(problem.log_base)))
     divergence = float(np.sum(q * np.where(positive, safe_log_q - problem.log_base, 0.0)) - q.sum() + base_mass)
+    terms = 1.0 + abs(result.v[0] - theta @ thresholds - layout.steps) + theta @ np.abs(thresholds)
     dual_value = float(result.v[0] - theta @ thresholds - np.sum(dual_q) + base_mass)
     return Certificate(
         mass=float(np.max(np.abs(layer_mass - 1.0))),
         flow=float(np.max(np.abs(inflow[1:-1] - outflow[1:]), initial=0.0)),
         boxes=float(max(0.0, np.max(problem.lower * w[row] - q), np.max(q - problem.upper * w[row]))),
         costs=float(np.max((slack + raised) / problem.cost_scales, initial=0.0)),
-        complementarity=float(np.max(theta * np.abs(slack), initial=0.0) / (1.0 + theta @ problem.cost_scales)),
+        complementarity=float(np.max(theta * np.abs(slack), initial=0.0) / terms),
         stationarity=float(np.max(np.abs(q - dual_q)) / (1.0 + np.max(np.abs(result.v)))),
         gap=(divergence - dual_value) / (1.0 + abs(divergence) + float(theta @ np.abs(thresholds))),
         absolute_gap=divergence - dual_value,

@@ -175,7 +175,8 @@ class Projector:
         return all(taken(place, array) or not (place.size or np.size(array)) for place, array in pairs)
 
     def _result(self, answer: Answer) -> ProjectionResult:
-        desk = self._desk
+        desk, alpha = self._desk, self._desk.problem.thresholds
+        value = float(desk.v[0] - desk.theta @ alpha) - self.layout.steps
         return ProjectionResult(
             status=ProjectionStatus.SOLVED,
             log_occupancy=desk.log_q.copy(),
@@ -184,7 +185,7 @@ class Projector:
             theta=desk.theta.copy(),
             objective=answer.objective,
             dual_value=answer.dual_value,
-            residuals=make_residuals(answer.flow, answer.cost, answer.complementarity, desk.theta),
+            residuals=make_residuals(answer.flow, answer.cost, answer.complementarity, value, desk.theta, alpha),
             iterations=answer.iterations,
         )
 

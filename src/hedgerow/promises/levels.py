@@ -27,7 +27,7 @@ from hedgerow.promises.logged import Logged
 from hedgerow.promises.runs import Named, runs
 from hedgerow.promises.twin.learners import RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 from hedgerow.promises.worlds import front_loaded, gate, needle, opposed, turncoat, two_actions, wide
-from hedgerow.promises.worlds_known import buffer, chorus, cycle, fan, layered, partly_known
+from hedgerow.promises.worlds_known import buffer, chorus, cycle, fan, layered, partly_known, rooms
 
 SMALL: Part = {"name": "random-layered", "actions": 3, "constraints": 1, "layers": [1, 3, 3, 1]}
 CATALOGUE: tuple[Named, ...] = (
@@ -46,8 +46,8 @@ PRESETS = ("paper", "sharp", "sharpest")
 SHARPEST = ("sharpest",)
 COVERED = (0.04, 0.01)
 """delta of the runs that count how often sets lose the truth; 5 delta is the budget of the clean event"""
-SEARCHED, CERTIFIED = 800, 600
-"""Episodes after which the searches in `wide` have ended, and in which the certificate gives U there"""
+SETTLED = 800
+"""Episodes after which searches in `wide` have ended, and the certificate gives U there"""
 ORACLE_CONSTANT = 1.5
 """C_P for T13 and T14: above the regret constants that are measured on the worlds where it is used."""
 
@@ -156,9 +156,9 @@ def recomputed(episodes: int, seeds: int) -> list[PlannedCell]:
     wanted: list[tuple[Named, Named, int, Sequence[str]]] = [
         (SMALL, RecomputedSOPS, episodes, PRESETS),
         (SMALL, RecomputedSVOPS, episodes, PRESETS),
-        (wide, RecomputedCVOPS, max(episodes, SEARCHED), PRESETS),
-        *((world, RecomputedSOPS, episodes, SHARPEST) for world in (EQUAL, partly_known, buffer, chorus)),
-        (wide, RecomputedSOPS, max(episodes, CERTIFIED), SHARPEST),
+        (wide, RecomputedCVOPS, max(episodes, SETTLED), PRESETS),
+        *((world, RecomputedSOPS, episodes, SHARPEST) for world in (EQUAL, partly_known, buffer, chorus, rooms)),
+        (wide, RecomputedSOPS, max(episodes, SETTLED), SHARPEST),
     ]
     return [
         cell
@@ -274,5 +274,5 @@ def _imprecise() -> dict[str, list[PlannedCell]]:
         "biased-coin": runs(SMALL, {"name": SteppedSOPS, "coin": 0.8}, 300, 4),
         "idle-coin": runs(SMALL, PlaysOwn, 100, 1, twin=True),
         "small-gamma": runs(SMALL, {"name": MutantSVOPS, "gamma": 0.95}, 50, 1, twin=True),
-        "short-search": runs(wide, {"name": MutantCVOPS, "search_radius": 0.95}, SEARCHED, 1, twin=True),
+        "short-search": runs(wide, {"name": MutantCVOPS, "search_radius": 0.95}, SETTLED, 1, twin=True),
     }

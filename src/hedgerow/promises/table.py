@@ -83,8 +83,8 @@ PROMISES = (
             "Jin et al. 2020; Zinkevich 2003", "1 - 9 delta; surely", ("search",),
             "one breach by the dual player; rate above 9 delta for the primal one", lemmas.judge_players),
     Claim("T22", "the confidence sets are those that the formulas give for what was seen",
-            f"{cite('gen_confidence', 'confidenceset')}; `kt`: estimates/kt.py", "surely", ("recomputed",), f"one bound that differs by more than {recomputed.TOL:g}",
-            recomputed.judge_sets),
+            f"{cite('gen_confidence', 'confidenceset')}; `kt`: estimates/kt.py", "surely",
+            ("recomputed",), f"one bound that differs by more than {recomputed.TOL:g}", recomputed.judge_sets),
     Claim("T23", "U is one of the bounds that sets, balls and certificate give, and n, N, SX and VV of the certificate "
             "are the sums over the own episodes", f"{cite('S-OPS')}, line 14; docs/aggregate.md", "surely",
             ("recomputed",),

@@ -43,10 +43,17 @@ from hedgerow.learners.field.lp_promises import clean_probability
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
 from hedgerow.learners.mirror.state import flat_arrays
-from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key
+from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key, missing_outcome
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.learners.premises import announce, as_refuted, checked_response
-from hedgerow.learners.protocol import Plan, SafePolicy, checked_baseline_costs, checked_view, safe_policy
+from hedgerow.learners.protocol import (
+    Plan,
+    SafePolicy,
+    checked_baseline_costs,
+    checked_view,
+    in_own_terms,
+    safe_policy,
+)
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
 from hedgerow.model.counting import decide
@@ -153,8 +160,8 @@ class FieldLearner(ABC):
         self.seen = self._statistics()
         if self.told.delta and self._sure() <= 0.0:
             raise InvalidInput(
-                f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises anything; "
-                "choose a smaller delta"
+                f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises "
+                "anything; choose a smaller delta"
             )
         self._key = learner_key(self)
         self.on_refuted = checked_response(on_refuted)
@@ -268,19 +275,42 @@ class FieldLearner(ABC):
             episode = Episode(self.view, episode, losses, costs)
         elif losses is not None or costs is not None:
             raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
-        if episode.layout != self.layout or episode.costs.shape[1] != self.view.num_constraints:
-            raise InvalidInput("the episode belongs to another world than the learner")
+        episode = in_own_terms(self.view, episode)
         if self.feedback == "full" and (episode.all_losses is None or episode.all_costs is None):
             raise InvalidInput(
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
             )
         refuse_impossible(self.view, episode.rows, episode.triples, known_costs(episode))
+        self._end(episode)
+
+    @exclusive
+    def abandon(self, plan: Plan, reason: str, *, independent: bool = False) -> None:
+        """End a plan whose outcome nobody will tell: an episode that was lost, or never carried out.
+
+        What its policy could have visited is unknown from here on, and confidence sets make room for it, since whoever
+        gave up the episode may have foreseen its costs. Only a reason that has nothing to do with costs or moves leaves
+        nothing unknown; the promises then rest on that.
+
+        Args:
+            plan: The open plan.
+            reason: Why, in words.
+            independent: Whether the reason is declared to have nothing to do with what the episode cost, or would have.
+                "It was never carried out" is not enough.
+
+        Raises:
+            InvalidInput: If the plan is not open, or if the reason has no words.
+        """
+        self._check_open(plan)
+        self._end(missing_outcome(self.view, reason, independent))
+
+    def _end(self, episode: Episode) -> None:
         if self.seen is not None:
             self.seen.add(episode, self._open_plan().policy)
         self.progress.pending = 0
         self.progress.episode += 1
         self._count_premises(episode)
-        self._learn(episode)
+        if self.feedback == "bandit" or episode.all_losses is not None:
+            self._learn(episode)
         self.heed_premises()
         self.announce()
 

@@ -2,7 +2,8 @@
 
 Intervals that hold at all times (`anytime`, `kt`) do not depend on who chose the actions, nor when. Each logged step is
 one more factor of the same supermartingales, provided that its action was chosen without knowledge of that episode's
-costs and of what comes next, that nothing was selected by its outcome, and that no episode is counted twice.
+costs and of what comes next, that nothing was selected by its outcome, and that no episode is counted twice. To that
+end the learner keeps digests of the logs that it absorbed, and refuses the same one again (`absorbed.py`).
 So N, M, K and S grow by the log, all sets are rebuilt, and the present weights are projected onto them. The smaller
 sets still hold the best policy, and a projection brings q_hat no farther from it: no regret is added.
 
@@ -28,6 +29,7 @@ from hedgerow.estimates.premises import LEFT_OUT, PARTLY_UNKNOWN, WHOLE, compare
 from hedgerow.estimates.radii import WITHOUT_HORIZON
 from hedgerow.importers.log_gaps import decisions, summary
 from hedgerow.importers.logs import Log
+from hedgerow.learners.mirror.absorbed import digests_of, refuse_known
 from hedgerow.learners.mirror.broken import declare
 from hedgerow.learners.mirror.core import RELAXED_FLOOR, Core
 from hedgerow.learners.mirror.relaxing import follow_violation
@@ -36,7 +38,6 @@ from hedgerow.learners.mirror.state import PROJECTED, RELAXED
 from hedgerow.learners.mirror.step import copy_floored, follow_boxes, project_all
 from hedgerow.model.counting import INDEPENDENT, Counting
 from hedgerow.model.impossible import refuse_impossible
-from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 from hedgerow.projection.workspace import NO_SYSTEM
@@ -60,45 +61,42 @@ def log_for(learner: MirrorLearner, given: Any, how: Mapping[str, Any]) -> Log:
         return Log.read(learner.view, given, **how)
     if how:
         raise InvalidInput(f"this Log has been read already; pass {', '.join(sorted(how))} to Log.read")
-    _check_views(given.view, learner.view)
-    known = np.where(given.gaps.unknown, np.nan, given.costs)
-    refuse_impossible(learner.view, given.rows, given.triples, known, given.starts)
-    return given
+    found = _in_terms_of(learner.view, given)
+    known = np.where(found.gaps.unknown, np.nan, found.costs)
+    refuse_impossible(learner.view, found.rows, found.triples, known, found.starts)
+    return found
 
 
-def _check_views(of_log: View, own: View) -> None:
-    if of_log.layout != own.layout:
-        raise InvalidInput(f"the log is of another world: {of_log.layout!r}; this learner has {own.layout!r}")
-    for what in ("constraint_names", "state_labels", "action_labels"):
-        theirs, ours = getattr(of_log, what), getattr(own, what)
-        if theirs != ours and (what == "constraint_names" or None not in (theirs, ours)):
-            raise InvalidInput(
-                f"the log is of another world: its {what.replace('_', ' ')} are not those of the learner; read it "
-                "with learner.view"
-            )
-    if of_log.knowledge.independent_costs and not own.knowledge.independent_costs:
+def _in_terms_of(own: View, log: Log) -> Log:
+    try:
+        found = log.in_terms_of(own)
+    except InvalidInput as error:
+        raise InvalidInput(f"the log is of another world than the learner: {error}") from error
+    if log.view.knowledge.independent_costs and not own.knowledge.independent_costs:
         raise InvalidInput(
             "the log was read with a view that knows costs to be independent, which this learner does not; read it "
             "with learner.view"
         )
+    return found
 
 
-def take_in(layout: Layout, core: Core, log: Log, declared: dict[str, int]) -> None:
-    """Add the counts of a log to a learner's core between two episodes, and update all that follows from them.
-
-    `declared` gets the reasons that the log gives for what it leaves out.
-    """
+def take_in(learner: MirrorLearner, log: Log) -> None:
+    """Add the counts of a log to a learner between two episodes, and update all that follows from them."""
+    core, one = learner.core, digests_of(log)
+    refuse_known(learner.absorbed, one)
     decided = decisions(log, bool(core.rule.box.laws.every_visit))
-    count(core, arrays_of(log, decided))
-    logged = core.state.logged
+    arrays = arrays_of(log, decided)
+    learner.absorbed = np.concatenate((learner.absorbed, one))  # first: at worst a log is refused that was not counted
+    count(core, arrays)
+    incomplete = core.state.incomplete
     unknown, independent = summary(decided)
-    logged.unknown += unknown
-    logged.independent += independent
+    incomplete.unknown += unknown
+    incomplete.independent += independent
     for e, counting in decided.items():
         if counting.word == INDEPENDENT:
-            declare(declared, log.gaps.reasons[log.gaps.reason[e]], 1)
+            declare(learner.declared, log.gaps.reasons[log.gaps.reason[e]], 1)
     if project_all(core, RELAXED if core.state.reals.slack > 0.0 else PROJECTED) != SOLVED:
-        rescue(layout, core)
+        rescue(learner.layout, core)
 
 
 def arrays_of(log: Log, decided: Mapping[int, Counting]) -> LogArrays:

@@ -41,6 +41,7 @@ from hedgerow.estimates.premises import make_premise_rule, make_premises
 from hedgerow.estimates.radii import WITHOUT_HORIZON
 from hedgerow.estimates.shares import refuse_empty_promise
 from hedgerow.learners.ledger import CLEAN_EVENT, Budget, Ledger
+from hedgerow.learners.mirror.absorbed import no_logs
 from hedgerow.learners.mirror.absorbing import log_for, take_in
 from hedgerow.learners.mirror.broken import learn_broken
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
@@ -52,14 +53,15 @@ from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_setti
 from hedgerow.learners.mirror.spending import certifies, make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
-from hedgerow.learners.numbered_plans import check_open, learner_key
+from hedgerow.learners.numbered_plans import check_open, learner_key, missing_outcome
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.learners.premises import announce, as_refuted
-from hedgerow.learners.protocol import Plan, checked_view
+from hedgerow.learners.protocol import Plan, checked_view, in_own_terms
 from hedgerow.learners.told import Told
 from hedgerow.model.actions import Actions
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.impossible import known_costs, refuse_impossible
 from hedgerow.model.pcg64 import seeded
 from hedgerow.model.view import View
@@ -125,6 +127,8 @@ class MirrorLearner(ABC):
         self.coin = seeded(SeedSequence(self.seed))
         self.declared: dict[str, int] = {}
         """How many episodes were left out, or parts of them, for which declared reason."""
+        self.absorbed = no_logs()
+        """The digests of the logs that it has absorbed (`absorbed.py`)."""
         self.core = self._first_core()
         self._baselines = Baselines(self.view, self.core.baseline, self.seed, learner_key(self))
         self._path = make_path(self.layout, view.num_constraints)
@@ -239,7 +243,7 @@ class MirrorLearner(ABC):
         core, state = self.core, self.core.state
         toss(core, self.coin)
         if core.search.active:
-            searched = self.episode - int(state.search.facts.skipped)
+            searched = self.episode - state.search.broken.skipped
             keep_policy(core.search, state.search, state.policy, searched + 1, self.coin)
         return self._open_plan()
 
@@ -318,6 +322,29 @@ class MirrorLearner(ABC):
         mixes = len(core.baseline.policies) > 0
         announce(self.view, core.rule.premises, core.state.premises, self.settings.on_refuted, mixes=mixes)
 
+    @exclusive
+    def abandon(self, plan: Plan, reason: str, *, independent: bool = False, actions: Actions | None = None) -> None:
+        """End a plan whose outcome nobody will tell: an episode that was lost, or never carried out.
+
+        What its policy could have visited is unknown from here on, and confidence sets make room for it, since whoever
+        gave up the episode may have foreseen its costs. Only a reason that has nothing to do with costs or moves leaves
+        nothing unknown; the promises then rest on that.
+
+        Args:
+            plan: The open plan.
+            reason: Why, in words. The ledger names it if it is declared to be independent; else nothing rests on it.
+            independent: Whether the reason is declared to have nothing to do with what the episode cost, or would have.
+                "It was never carried out" is not enough.
+            actions: `plan.actions`, if they were followed, or would have been: then only the pairs that were drawn
+                become unknown.
+
+        Raises:
+            InvalidInput: If the plan is not open, or if the reason has no words.
+        """
+        self._check_open(plan)
+        self._learn(missing_outcome(self.view, reason, independent, actions))
+        self._complete()
+
     def _take(self, rows: Any, losses: Any, costs: Any) -> bool:
         """Copy a path of plain numbers into the buffers, without a look at them; False if it is anything else."""
         own, m = self._path, self.view.num_constraints
@@ -327,9 +354,7 @@ class MirrorLearner(ABC):
         return taken(own.rows, rows) and taken(own.losses, losses) and taken(column, costs)
 
     def _learn(self, episode: Episode) -> None:
-        layout, m = self.layout, self.view.num_constraints
-        if episode.layout != layout or episode.costs.shape[1] != m:
-            raise InvalidInput("the episode belongs to another world than the learner")
+        episode = in_own_terms(self.view, episode)
         refuse_impossible(self.view, episode.rows, episode.triples, known_costs(episode))
         if episode.irregular is not None:
             learn_broken(self, episode)
@@ -346,19 +371,25 @@ class MirrorLearner(ABC):
         """Learn from episodes that were played before, by any policy.
 
         Call it before the first episode or between two. It needs radii without a horizon: radii="kt" or
-        radii="anytime". A log must be absorbed only once, and must hold none of the learner's own episodes; the
-        promises then rest on that, and on what the text of `hedgerow.importers.logs` says.
+        radii="anytime". A log is absorbed only once: the learner knows the content of each, in whatever file, order or
+        object it comes, and refuses it the second time. A part of a log, or a log that holds some of the same episodes,
+        it does not know: nothing tells an episode that is there twice from two equal ones. Nor may a log hold any of
+        the learner's own episodes. The promises rest on that, and on what the text of `hedgerow.importers.logs` says.
 
         Args:
             log: A `Log`, or what `Log.read` takes.
             **how: Options of `Log.read`.
 
         Returns:
-            The log.
+            The log, in the terms of the learner's view.
+
+        Raises:
+            InvalidInput: If the log was absorbed before, or if it is of another world. One of a view that has the same
+                names in another order is translated by name.
         """
         found = log_for(self, log, how)
         self._complete()
-        take_in(self.layout, self.core, found, self.declared)
+        take_in(self, found)
         self.announce()
         return found
 
@@ -486,8 +517,8 @@ class MirrorLearner(ABC):
         and the episodes, own ones included, that were cut short (`prefixes`), of which something is `unknown`, or left
         out for a declared reason (`independent`), and own ones that did not follow the plan (`interfered`).
         """
-        record = self.core.state.logged
-        return {name: getattr(record, name) for name in record.fields}
+        records = self.core.state.logged, self.core.state.incomplete
+        return {name: getattr(record, name) for record in records for name in record.fields}
 
     def as_seen(self, ledger: Ledger) -> Ledger:
         """Return the ledger as it stands now: void where it rests on something that was refuted."""
@@ -532,7 +563,8 @@ class MirrorLearner(ABC):
         from hedgerow.learners.mirror.files import from_bytes
 
         learner = from_bytes(np.asarray(state["file"], dtype=np.uint8).tobytes())
-        if learner.layout != view.layout or not np.array_equal(learner.view.thresholds, view.thresholds):
+        named = same_layout(learner.layout, view.layout) and learner.view.constraint_names == view.constraint_names
+        if not named or not np.array_equal(learner.view.thresholds, view.thresholds):
             raise InvalidInput("the state is that of a learner in another world")
         return learner
 

@@ -81,10 +81,10 @@ def cut(filled: FloatArray, observed: BoolArray, ceilings: FloatArray) -> FloatA
 
 def _note(learner: MirrorLearner, episode: Episode, counting: Counting, steps: int) -> None:
     """Keep what the ledger says of it."""
-    logged = learner.core.state.logged
+    logged, incomplete = learner.core.state.logged, learner.core.state.incomplete
+    incomplete.unknown += counting.word == UNKNOWN
+    incomplete.independent += counting.word == INDEPENDENT
     logged.prefixes += counting.moves < steps
-    logged.unknown += counting.word == UNKNOWN
-    logged.independent += counting.word == INDEPENDENT
     logged.interfered += not counting.planned
     if episode.irregular is not None and episode.irregular.independent is not None:
         declare(learner.declared, episode.irregular.independent, 1)

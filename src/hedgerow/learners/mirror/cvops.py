@@ -25,6 +25,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
 from hedgerow.estimates.premises import FALSE_ALARM, carry_over
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.mirror.absorbed import no_logs
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.promised import (
@@ -36,7 +37,7 @@ from hedgerow.learners.mirror.promised import (
     rests_on,
 )
 from hedgerow.learners.mirror.regret_constants import primal_constant
-from hedgerow.learners.mirror.safe_search import LITERAL, PRACTICAL, Facts, Search, SearchRule, make_search
+from hedgerow.learners.mirror.safe_search import LITERAL, PRACTICAL, Broken, Facts, Search, SearchRule, make_search
 from hedgerow.learners.mirror.settings import (
     Preset,
     SearchSwitches,
@@ -58,8 +59,6 @@ from hedgerow.paper import cite
 MEMORY_BUDGET = 256 * 2**20
 CARRIED = ("episode", "branch", "infeasible", "suspect", "failed", "iterations", "epochs")
 """The numbers that go on from phase to phase."""
-DECLARED = ("unknown", "independent", "interfered")
-"""What the ledger says of episodes that were not whole, whether or not their counts are kept"""
 PRIMAL_EVENTS = 9
 """Of the primal player: its regret bound fails with probability 9 delta."""
 
@@ -169,8 +168,8 @@ class CVOPS(MirrorLearner):
         core = self._second_core(old.search.replace(policies=old.search.policies[:kept].copy()))
         for name in CARRIED:
             setattr(core.state.numbers, name, getattr(old.numbers, name))
-        for name in DECLARED:
-            setattr(core.state.logged, name, getattr(old.logged, name))
+        core.state.incomplete.values[:] = old.incomplete.values  # the ledger speaks of both phases
+        core.state.logged.interfered = old.logged.interfered
         if self.settings.phase2_stats == "keep":
             # Copied, because the scores of the last episode still look at the first phase.
             core.state.counts.take(old.counts)
@@ -182,6 +181,8 @@ class CVOPS(MirrorLearner):
         carry_over(old.premises, core.state.premises)
         self._start(core)
         self.core = core
+        if self.settings.phase2_stats == "discard":
+            self.absorbed = no_logs()  # what is forgotten may be told again
 
     def _second_core(self, search: Search) -> Core:
         """S-OPS with the mixture that was found."""
@@ -211,7 +212,7 @@ class CVOPS(MirrorLearner):
     @property
     def t_bar(self) -> int | None:
         """The number of episodes that phase 1 took; None while it lasts."""
-        return int(self._facts.t_bar + self._facts.skipped) if self.phase == 2 else None
+        return int(self._facts.t_bar + self._broken.skipped) if self.phase == 2 else None
 
     @property
     def rho_hat(self) -> float | None:
@@ -227,6 +228,10 @@ class CVOPS(MirrorLearner):
     def radius(self) -> float:
         """How far `margin` may be off, at present or when phase 1 ended."""
         return self._facts.radius
+
+    @property
+    def _broken(self) -> Broken:
+        return self.core.state.search.broken
 
     @property
     def _facts(self) -> Facts:
@@ -245,7 +250,7 @@ class CVOPS(MirrorLearner):
     @property
     def subsampled(self) -> bool:
         """Whether there were more policies than `memory_budget` has room for, so that a sample is kept."""
-        return (self.t_bar or self.episode) - int(self._facts.skipped) > self._capacity()
+        return (self.t_bar or self.episode) - self._broken.skipped > self._capacity()
 
     @property
     def first_mixing(self) -> float:
@@ -265,7 +270,7 @@ class CVOPS(MirrorLearner):
         """Return the arrays of the state by name, without the places for policies that are still empty."""
         arrays = flat_arrays(self.core.state)
         if self.phase == 1:
-            seen = self.episode - int(self._facts.skipped) + self.core.state.numbers.pending
+            seen = self.episode - self._broken.skipped + self.core.state.numbers.pending
             arrays["search.policies"] = arrays["search.policies"][:seen]
         return arrays
 
@@ -276,8 +281,10 @@ class CVOPS(MirrorLearner):
             if name != "policies" and arrays[f"search.{name}"].shape != array.shape:
                 raise InvalidInput(f"state.search.{name} must have the shape {array.shape}")
         sums, squares = arrays["search.cost_sums"], arrays["search.squares"]
-        given = Search(arrays["search.weights"], sums, squares, policies, Facts(arrays["search.facts"]))
-        t_bar, skipped, over = *end_of_search(given.facts, numbers.episode), bool(numbers.phase_over)
+        facts, broken = Facts(arrays["search.facts"]), Broken(arrays["search.broken"])
+        given = Search(arrays["search.weights"], sums, squares, policies, facts, broken)
+        t_bar, over = end_of_search(given, numbers.episode), bool(numbers.phase_over)
+        skipped = broken.skipped
         if over and t_bar + skipped != numbers.episode:
             raise InvalidInput(f"state.numbers: phase_over, but state.search.facts say t_bar = {t_bar}")
         searched = t_bar or numbers.episode - skipped
@@ -301,7 +308,7 @@ class CVOPS(MirrorLearner):
         return f"primal_constant = {self.given_constant:g} was given: the theory's is {self._theory_constant():.3g}"
 
     def _filled_void(self) -> str:
-        filled = int(self._facts.filled)
+        filled = self._broken.filled
         if not filled:
             return ""
         return f"in {filled} episodes of phase 1 the costs that nobody observed counted as 1"

@@ -18,10 +18,11 @@ from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.estimates.aggregate import no_aggregate
 from hedgerow.estimates.balls import no_balls
 from hedgerow.learners.mirror import settings as switches
+from hedgerow.learners.mirror.absorbed import checked_digests, no_logs
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_numbers import restored_coin
 from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
-from hedgerow.learners.mirror.state import Logged, Patience, Reals, flat_arrays
+from hedgerow.learners.mirror.state import Incomplete, Logged, Patience, Reals, flat_arrays
 from hedgerow.learners.ownership import in_turn
 from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
@@ -30,7 +31,7 @@ FILE_KIND = "learner"
 FILE_VERSION = 6
 OLD_VERSIONS = (3, 4, 5)
 """Still read: before raised thresholds were kept from episode to episode, before costs had counts of their own, and
-before values could be unknown and what a learner was told was tested."""
+before values could be unknown, absorbed logs were remembered, and what a learner was told was tested."""
 TESTED_SINCE = 6
 NUM_OLD_REALS = 4
 META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", "declared", *META}
@@ -75,6 +76,7 @@ def _content(learner: MirrorLearner) -> bytes:
     arrays: dict[str, Any] = {f"view.{name}": array for name, array in view_arrays(learner.view).items()}
     arrays |= {f"argument.{name}": array for name, array in learner.arguments().items()}
     arrays |= {f"state.{name}": array for name, array in learner.state_arrays().items()}
+    arrays["logs.absorbed"] = learner.absorbed
     meta = {
         "learner": learner.kind,
         "settings": switches.to_meta(learner.settings),
@@ -120,7 +122,7 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], version: 
     if meta["learner"] not in own:
         raise InvalidInput(f"unknown learner {meta['learner']!r}; known: {', '.join(own)}")
     cls: Any = learners.find(meta["learner"])
-    groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "argument": {}, "state": {}}
+    groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "argument": {}, "state": {}, "logs": {}}
     for name, array in arrays.items():
         group, _, rest = name.partition(".")
         if group not in groups:
@@ -146,6 +148,9 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], version: 
         groups["state"] |= {name: array.copy() for name, array in fresh if name.startswith("premises.")}
     learner.declared.update(_checked_reasons(meta.get("declared", {})))
     _restore_state(learner, groups["state"])
+    if set(groups["logs"]) != {"absorbed"}:
+        raise InvalidInput(f"of logs it needs logs.absorbed, not {sorted(groups['logs'])}")
+    learner.absorbed = checked_digests(groups["logs"]["absorbed"], learner.core.state.logged.episodes)
     restored_coin(learner, meta["coin"])
     return learner
 
@@ -174,27 +179,26 @@ def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
         **{f"state.balls.{name}": array for name, array in flat_arrays(no_balls()).items()},
         "state.search.squares": np.zeros_like(arrays["state.search.cost_sums"]),
         "state.patience": np.zeros(len(Patience.fields), dtype=np.int64),
-        "state.logged": np.zeros(5, dtype=np.int64),
+        "state.logged": np.zeros(len(Logged.fields), dtype=np.int64),
     }
 
 
 def _from_version_5(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Upgrade version 5, in which no value was unknown: episodes that were not whole were counted otherwise."""
-    episodes, steps, prefixes, uncounted, interfered = arrays["state.logged"].tolist()
+    prefixes, uncounted, interfered = arrays["state.logged"][2:].tolist()
     if prefixes or uncounted or interfered:
         raise InvalidInput(
             f"an earlier release has counted {max(prefixes, uncounted, interfered)} episodes that were cut "
             "short, overridden or without costs by rules that did not always hold; build the learner anew, from a log "
             "of its episodes"
         )
-    logged, facts = np.zeros(len(Logged.fields), dtype=np.int64), arrays["state.search.facts"]
-    logged[:2] = episodes, steps
     return {
         **arrays,
+        "logs.absorbed": no_logs(),  # nobody knows which they were
         "state.counts.unknown_moves": np.zeros_like(arrays["state.counts.num_visits"]),
         "state.counts.unknown_costs": np.zeros(arrays["state.counts.cost_sums"].shape, dtype=np.int64),
-        "state.logged": logged,
-        "state.search.facts": np.append(facts, np.zeros(2)) if facts.size else facts,
+        "state.incomplete": np.zeros(len(Incomplete.fields), dtype=np.int64),
+        "state.search.broken": np.zeros(2 if arrays["state.search.facts"].size else 0, dtype=np.int64),
     }
 
 

@@ -57,7 +57,7 @@ def run_block(
             pursue(index.num_actions, given)
         toss(core, chance.coin)
         if core.search.active:
-            searched = numbers.episode - int(core.state.search.facts.skipped)
+            searched = numbers.episode - core.state.search.broken.skipped
             keep_policy(core.search, core.state.search, policy, searched + 1, chance.coin)
         occupy(core, world, scores, watch)
         add_scores(world, loss, scores)

@@ -71,12 +71,12 @@ def _about_costs(learner: MirrorLearner) -> list[str]:
 
 def incomplete(learner: MirrorLearner) -> list[str]:
     """What the promises rest on where episodes were not whole."""
-    logged, told = learner.core.state.logged, []
+    logged, unknown, told = learner.core.state.logged, learner.core.state.incomplete.unknown, []
     if logged.costless:
         told.append(f"the costs of {logged.costless} logged episodes were left out, those of whole logs at a time")
-    if logged.unknown:
+    if unknown:
         told.append(
-            f"{logged.unknown} episodes with unknown values, for which the confidence sets have room: who stopped an "
+            f"{unknown} episodes with unknown values, for which the confidence sets have room: who stopped an "
             "episode, or took over, had not foreseen where the next step would lead"
         )
     for reason, count in learner.declared.items():
@@ -93,7 +93,7 @@ def incomplete(learner: MirrorLearner) -> list[str]:
 
 def unknown_void(learner: MirrorLearner) -> str:
     """Why bounds on regret and summed violation do not hold, or the empty string."""
-    unknown = learner.core.state.logged.unknown
+    unknown = learner.core.state.incomplete.unknown
     if unknown:
         return f"{unknown} episodes with unknown values: the confidence sets keep room for these and need not shrink"
     return ""

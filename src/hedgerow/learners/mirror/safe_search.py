@@ -63,10 +63,15 @@ class Facts(Record):
     """rho_hat once the search is over, else 0"""
     t_bar: float
     """The number of episodes whose policies it mixes, once it is over, else 0"""
-    filled: float
-    """Episodes so far with 1 in the place of costs that nobody observed"""
-    skipped: float
-    """Episodes so far that are not part of it, neither in t nor in the mixture"""
+
+
+class Broken(Record):
+    """Episodes of a search that were not whole."""
+
+    filled: int
+    """Those with 1 in the place of costs that nobody observed"""
+    skipped: int
+    """Those that are not part of it, neither in t nor in the mixture"""
 
 
 class Search(Bundle):
@@ -81,6 +86,7 @@ class Search(Bundle):
     policies: FloatArray
     """(K, num_rows): the places for policies; the first min(t, K) are taken"""
     facts: Facts
+    broken: Broken
 
 
 class SearchRule(Bundle):
@@ -125,6 +131,7 @@ def make_search(layout: Layout, num_binding: int, capacity: int) -> Search:
         squares=np.zeros(num_binding),
         policies=np.zeros((capacity, layout.num_rows)),
         facts=Facts(),
+        broken=Broken(),
     )
 
 

@@ -66,16 +66,20 @@ def _check_costs(layout: Layout, state: State, laws: Laws, tied: bool, counted: 
         beyond = np.maximum(num - unseen, 0)
         most = num if beyond.sum() <= state.logged.prefixes else unseen
     _refuse_rows(layout, num > most, "counts.num_costs", "exceed visits")
-    logged = state.logged
-    if not tied and not (logged.costless or logged.unknown or logged.independent):
+    if not tied and not left_out(state):
         _refuse_rows(layout, num < counts.num_visits, "counts.num_costs", "are not those of the visits")
     known = num[:, np.newaxis] - counts.unknown_costs
     _refuse_rows(layout, np.any(counts.cost_sums > known, axis=1), "counts.cost_sums", "exceed visits")
 
 
+def left_out(state: State) -> bool:
+    """Whether costs of some visits were not counted."""
+    return bool(state.logged.costless or state.incomplete.unknown or state.incomplete.independent)
+
+
 def _check_unknown(layout: Layout, state: State, laws: Laws, tied: bool) -> None:
     """Check the unknown visits: one per row, or class, and episode with unknown values; of every layer, if tied."""
-    counts, episodes = state.counts, state.logged.unknown
+    counts, episodes = state.counts, state.incomplete.unknown
     moves, costs = counts.unknown_moves, counts.unknown_costs
     most = episodes * (layout.steps if tied else 1)
     _refuse_rows(layout, moves > most, "counts.unknown_moves", f"are more than {episodes} episodes can have left")

@@ -59,18 +59,18 @@ def check_numbers(learner: MirrorLearner) -> None:
 
 def check_declared(learner: MirrorLearner) -> None:
     """Check that the ledger's numbers of episodes that are not whole belong together."""
-    logged, total = learner.core.state.logged, sum(learner.declared.values())
-    demand(
-        logged.independent == total,
-        f"state.logged: {logged.independent} episodes were left out for declared reasons, which name {total}",
-    )
+    logged, incomplete = learner.core.state.logged, learner.core.state.incomplete
+    total, found = sum(learner.declared.values()), incomplete.independent
+    demand(found == total, f"state.incomplete: something of {found} episodes is left out; the reasons name {total}")
     demand(len(learner.declared) <= MOST_REASONS + 1, f"declared: there are more than {MOST_REASONS} reasons")
     most = learner.episode + logged.episodes
-    for name, limit in (
-        ("interfered", learner.episode), ("costless", logged.episodes), ("unknown", most), ("independent", most),
-    ):  # fmt: skip
-        value = getattr(logged, name)
-        demand(value <= limit, f"state.logged: {name} is {value}; there are {limit} episodes")
+    for name, value, limit in (
+        ("logged: interfered", logged.interfered, learner.episode),
+        ("logged: costless", logged.costless, logged.episodes),
+        ("incomplete: unknown", incomplete.unknown, most),
+        ("incomplete: independent", incomplete.independent, most),
+    ):
+        demand(value <= limit, f"state.{name} is {value}; there are {limit} episodes")
 
 
 def check_rates(learner: MirrorLearner) -> None:

@@ -26,7 +26,6 @@ TOLERANCE = 1e-9
 def check_search(rule: SearchRule, search: Search, capacity: int, episode: int, over: bool) -> None:
     """Check sums, weights and facts after `episode` episodes of the search; `over`: it ended with the last one."""
     t, facts, expected = episode, search.facts, Facts()
-    expected.filled, expected.skipped = facts.filled, facts.skipped
     if np.any(search.cost_sums < 0.0) or np.any(search.cost_sums > t * rule.steps):
         raise InvalidInput(f"state.search.cost_sums must lie in [0, L] per episode; there were {t} episodes")
     if np.any(search.squares > (t if rule.variance else 0) * (1.0 + TOLERANCE)):
@@ -64,12 +63,11 @@ def check_summed_costs(search: Search, seen: FloatArray, searching: bool) -> Non
         raise InvalidInput("state.search.cost_sums are not the sums of state.counts.cost_sums")
 
 
-def end_of_search(facts: Facts, episode: int) -> tuple[int, int]:
-    """t_bar, and the episodes that were skipped, as whole numbers; `episode` have been played so far."""
-    for name in ("t_bar", "filled", "skipped"):
-        value = getattr(facts, name)
-        if value != np.floor(value) or not 0.0 <= value <= episode:
-            raise InvalidInput(f"state.search.facts: {name} is {value!r}; there were {episode} episodes")
-    if facts.filled + facts.skipped > episode or facts.t_bar + facts.skipped > episode:
-        raise InvalidInput(f"state.search.facts: more than {episode} episodes were filled, skipped or searched")
-    return int(facts.t_bar), int(facts.skipped)
+def end_of_search(search: Search, episode: int) -> int:
+    """t_bar, as a whole number, of a search in which `episode` episodes have been played so far."""
+    t_bar, broken = search.facts.t_bar, search.broken
+    if t_bar != np.floor(t_bar) or not 0.0 <= t_bar + broken.skipped <= episode:
+        raise InvalidInput(f"state.search.facts: t_bar is {t_bar!r}, not a number of episodes; there were {episode}")
+    if broken.filled > (t_bar or episode - broken.skipped):
+        raise InvalidInput(f"state.search.broken: filled is {broken.filled}, more than the episodes of the search")
+    return int(t_bar)

@@ -78,6 +78,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "search.squares": (0.0, HUGE),
     "search.policies": (0.0, 1.0 + TOLERANCE),
     "search.facts": (-HUGE, HUGE),
+    "search.broken": (0, LARGEST),
     "aggregate.p_hat": (0.0, 1.0 + TOLERANCE),
     "aggregate.g_hat": (0.0, 1.0),
     "aggregate.values": (0.0, HUGE),
@@ -106,6 +107,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "premises.figures": (0.0, HUGE),
     "patience": (0, MOST_SKIPPED),
     "logged": (0, LARGEST),
+    "incomplete": (0, LARGEST),
     "numbers": (0, LARGEST),
     "reals": (0.0, HUGE),
 }
@@ -184,7 +186,7 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
     tied, logged = bool(core.rule.tied), state.logged
     check_counts(layout, state, core.rule.box.laws, tied, episode - discarded + logged.episodes)
     check_epochs(layout, state, core.rule.epochs, tied, begun - discarded)
-    complete = not tied and not logged.episodes and not logged.unknown and not logged.independent
+    complete = not tied and not logged.episodes and not state.incomplete.unknown and not state.incomplete.independent
     if complete and (core.search.active or (begun and not discarded)):
         seen = state.counts.cost_sums[:, learner.view.binding].sum(axis=0)
         check_summed_costs(state.search, seen, bool(core.search.active))

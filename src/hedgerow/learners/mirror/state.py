@@ -76,15 +76,20 @@ class Logged(Record):
     steps: int
     """Their steps"""
     prefixes: int
-    """Episodes, own ones included, in which fewer than L moves are known"""
+    """Episodes, own ones included, of which fewer than L moves are known"""
     costless: int
     """Logged episodes of logs whose costs were left out altogether"""
-    unknown: int
-    """Episodes, own ones included, with unknown values"""
-    independent: int
-    """Episodes, own ones included, of which something was left out for a declared reason"""
     interfered: int
     """Own episodes that were cut short, or in which somebody else chose an action"""
+
+
+class Incomplete(Record):
+    """Episodes, own and logged ones, that are not whole."""
+
+    unknown: int
+    """Those with unknown values"""
+    independent: int
+    """Those of which something was left out for a declared reason"""
 
 
 class Patience(Record):
@@ -162,6 +167,7 @@ class State(Bundle):
     """What tests the things that the learner was told"""
     patience: Patience
     logged: Logged
+    incomplete: Incomplete
     numbers: Numbers
     reals: Reals
 
@@ -202,6 +208,7 @@ def make_state(
         premises=premises,
         patience=Patience(),
         logged=Logged(),
+        incomplete=Incomplete(),
         numbers=Numbers(),
         reals=Reals(),
     )
@@ -216,5 +223,5 @@ def flat_arrays(bundle: Bundle) -> dict[str, NDArray[Any]]:
         else:
             arrays[name] = value.values if isinstance(value, Record) else value
     if isinstance(bundle, Search) and not len(bundle.weights):
-        arrays["facts"] = arrays["facts"][:0]  # files have no facts where there is no search
+        arrays["facts"], arrays["broken"] = arrays["facts"][:0], arrays["broken"][:0]  # of no search
     return arrays

@@ -133,14 +133,14 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
 @kernel
 def _search_on(core: Core, costs: FloatArray) -> bool:
     """The step of the search of CV-OPS after an episode; whether it ends here."""
-    search, marks, facts = core.state.search, core.buffers.marks, core.state.search.facts
-    if marks.skipped and core.state.numbers.episode - facts.skipped <= len(search.policies):
-        facts.skipped += 1.0  # the next policy takes the place of this one
-        return False
-    t = core.state.numbers.episode - int(facts.skipped)
+    search, marks, broken = core.state.search, core.buffers.marks, core.state.search.broken
+    t = core.state.numbers.episode - broken.skipped
     if marks.broken == 0:
         return search_step(core.search, search, t, costs)
-    facts.filled += 1.0
+    if marks.skipped and t <= len(search.policies):
+        broken.skipped += 1  # the next policy takes the place of this one
+        return False
+    broken.filled += 1
     return search_step(core.search, search, t, core.buffers.filled)
 
 

@@ -77,7 +77,7 @@ class SkipsFirstLayer(CVOPS):
             return
         seen, row = episode.costs.copy(), int(episode.rows[0])
         seen[0] = 0.0
-        super().observe(Episode.trusted(episode.layout, episode.rows, episode.triples, episode.losses, seen), **named)
+        super().observe(Episode.trusted(self.view, episode.rows, episode.triples, episode.losses, seen), **named)
         core = self.core
         core.state.counts.cost_sums[row] += episode.costs[0]
         refresh_costs(core.state.counts, core.rule.box, row, core.state.boxes)

@@ -30,8 +30,8 @@ from hedgerow.promises.twin.robust import occupancies, upper_occupancies, worst_
 from hedgerow.promises.twin.search import Search
 from hedgerow.promises.twin.sets import Boxes, Sets
 
-SAMPLES = 12
-"""Episodes of a run that are compared, more of the early ones"""
+EARLY, EVEN = 10, 8
+"""Episodes of a run that are compared: so many at growing distances, and so many at equal ones"""
 BALL_ACCURACY = 1e-5
 """Error that a learner may leave in the maximum over a ball, as a part of the span of V; upwards only"""
 HUGE = 1e9
@@ -66,7 +66,8 @@ class TwinWatcher(MirrorWatcher):
         self.compared = self.certified = 0
         self.evidence = np.zeros(len(ODDS))
         last = int(learner.episodes or 0)
-        self._samples = {round(t) - 1 for t in np.geomspace(1.0, last, SAMPLES)} | {last - 1}
+        spaced = *np.geomspace(1.0, last, EARLY), *np.linspace(1.0, last, EVEN)
+        self._samples = {round(t) - 1 for t in spaced}
         self._begun_with = learner.core
         self._baseline_q: FloatArray | None = None
         self._upper: FloatArray | None = None
@@ -243,9 +244,9 @@ class TwinWatcher(MirrorWatcher):
     # What was found --------------------------------------------------------------------------------------------------
 
     def facts(self, comparator: FloatArray) -> dict[str, float | int | None]:
-        """The facts of every run, and `recomputed`, the episodes that were compared; `certified`, how often U was nearer
-        to the certificate than to sets; `..._gap`, the largest distances; `actions_0`, ..., the evidence of the actions
-        against the announced mixture.
+        """The facts of every run, and `recomputed`, the episodes that were compared; `certified`, how often the
+        certificate gave U; `..._gap`, the largest distances; `actions_0`, ..., the evidence of the actions against the
+        announced mixture.
         """
         own: Mapping[str, Any] = {f"{name}_gap": gap for name, gap in self.gaps.items()}
         actions = {f"actions_{j}": float(value) for j, value in enumerate(self.evidence)}
