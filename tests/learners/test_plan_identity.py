@@ -117,3 +117,39 @@ def test_no_plan_is_open_before_the_first_and_after_the_last() -> None:
     learner.observe(played(plan), plan)
     with pytest.raises(hr.InvalidInput, match="has ended"):
         learner.observe(played(plan), plan)
+
+
+def test_a_plan_can_be_abandoned(kind: str) -> None:
+    learner = LEARNERS[kind](0)
+    plan = learner.plan()
+    before = content(learner)
+    for reason in ("", "  ", None, 3):
+        with pytest.raises(hr.InvalidInput, match="needs the reason in words"):
+            learner.abandon(plan, reason)
+    with pytest.raises(hr.InvalidInput, match="made by another learner"):
+        learner.abandon(LEARNERS[kind](1).plan(), "charger off")
+    assert content(learner) == before
+    learner.abandon(plan, "charger off")
+    assert learner.open_plans == ()
+    assert learner.episode == 1
+    with pytest.raises(hr.InvalidInput, match="has ended"):
+        learner.observe(played(plan), plan)
+    with pytest.raises(hr.InvalidInput, match="has ended"):
+        learner.abandon(plan, "charger off")
+    following = learner.plan()
+    learner.observe(played(following), following)
+    assert learner.episode == 2
+
+
+def test_what_an_abandoned_plan_could_have_done_is_unknown_unless_the_reason_is_declared() -> None:
+    def after(*, independent: bool) -> Any:
+        learner = LEARNERS["s-ops"](0)
+        for _ in range(10):
+            learner.abandon(learner.plan(), "closed for a holiday", independent=independent)
+        return learner
+
+    unknown, declared = after(independent=False), after(independent=True)
+    assert "closed for a holiday" in " ".join(declared.guarantees().rests_on)
+    assert declared.core.state.counts.unknown_costs.max() == 0
+    # Every plan could have visited the first state: one unknown visit each, of the pairs that were possible.
+    assert unknown.core.state.counts.unknown_costs.max() == 10

@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.checks import kind_of
+from hedgerow.checks import kind_of, shown
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.protocol import Plan
+from hedgerow.model.actions import Actions
+from hedgerow.model.episode import Episode
 from hedgerow.model.view import View, view_arrays, view_meta
 
 OWN, BASELINE = "own", "baseline"
@@ -81,6 +83,13 @@ def check_open(given: Any, current: NumberedPlan | None, key: str, episode: int)
             f"the plan of episode {given.episode} is not the one that is open here: it was made by a copy of this "
             "learner that has seen other episodes"
         )
+
+
+def missing_outcome(view: View, reason: Any, independent: bool, actions: Actions | None = None) -> Episode:
+    """The outcome of a plan that was given up for a reason, which is declared to be independent of it or is not."""
+    if not isinstance(reason, str) or not reason.strip():
+        raise InvalidInput(f"abandon(plan, reason) needs the reason in words, not {shown(reason)}")
+    return Episode.missing(view, independent=reason if independent else None, actions=actions)
 
 
 def _same_content(given: NumberedPlan, current: NumberedPlan) -> bool:

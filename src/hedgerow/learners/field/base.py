@@ -33,7 +33,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.lp_promises import clean_probability
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
-from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key
+from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key, missing_outcome
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.learners.protocol import (
     Plan,
@@ -252,11 +252,35 @@ class FieldLearner(ABC):
             raise InvalidInput(
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
             )
+        self._end(episode)
+
+    @exclusive
+    def abandon(self, plan: Plan, reason: str, *, independent: bool = False) -> None:
+        """End a plan whose outcome nobody will tell: an episode that was lost, or never carried out.
+
+        What its policy could have visited is unknown from here on, and confidence sets make room for it, since whoever
+        gave up the episode may have foreseen its costs. Only a reason that has nothing to do with costs or moves leaves
+        nothing unknown; the promises then rest on that.
+
+        Args:
+            plan: The open plan.
+            reason: Why, in words.
+            independent: Whether the reason is declared to have nothing to do with what the episode cost, or would have.
+                "It was never carried out" is not enough.
+
+        Raises:
+            InvalidInput: If the plan is not open, or if the reason has no words.
+        """
+        self._check_open(plan)
+        self._end(missing_outcome(self.view, reason, independent))
+
+    def _end(self, episode: Episode) -> None:
         if self.seen is not None:
             self.seen.add(episode, self._open_plan().policy)
         self.progress.pending = 0
         self.progress.episode += 1
-        self._learn(episode)
+        if self.feedback == "bandit" or episode.all_losses is not None:
+            self._learn(episode)
 
     @property
     def episode(self) -> int:

@@ -51,7 +51,7 @@ from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_setti
 from hedgerow.learners.mirror.spending import make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
-from hedgerow.learners.numbered_plans import check_open, learner_key
+from hedgerow.learners.numbered_plans import check_open, learner_key, missing_outcome
 from hedgerow.learners.ownership import Turn, exclusive
 from hedgerow.learners.protocol import Plan, checked_view, in_own_terms
 from hedgerow.learners.told import Told
@@ -294,6 +294,29 @@ class MirrorLearner(ABC):
         elif losses is not None or costs is not None:
             raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
         self._learn(episode)
+        self._complete()
+
+    @exclusive
+    def abandon(self, plan: Plan, reason: str, *, independent: bool = False, actions: Actions | None = None) -> None:
+        """End a plan whose outcome nobody will tell: an episode that was lost, or never carried out.
+
+        What its policy could have visited is unknown from here on, and confidence sets make room for it, since whoever
+        gave up the episode may have foreseen its costs. Only a reason that has nothing to do with costs or moves leaves
+        nothing unknown; the promises then rest on that.
+
+        Args:
+            plan: The open plan.
+            reason: Why, in words. The ledger names it if it is declared to be independent; else nothing rests on it.
+            independent: Whether the reason is declared to have nothing to do with what the episode cost, or would have.
+                "It was never carried out" is not enough.
+            actions: `plan.actions`, if they were followed, or would have been: then only the pairs that were drawn
+                become unknown.
+
+        Raises:
+            InvalidInput: If the plan is not open, or if the reason has no words.
+        """
+        self._check_open(plan)
+        self._learn(missing_outcome(self.view, reason, independent, actions))
         self._complete()
 
     def _take(self, rows: Any, losses: Any, costs: Any) -> bool:
