@@ -43,6 +43,10 @@ Scheduler = Annotated[str, typer.Option("--scheduler", help="tcp://... of a Dask
 FailFast = Annotated[
     bool, typer.Option("--fail-fast/--keep-going", help="Stop at the first cell that fails, or go on.")
 ]
+Limit = Annotated[
+    float | None,
+    typer.Option("--limit", help="Seconds that an episode of a learner of others may take; inf for no limit."),
+]
 Only = Annotated[list[str] | None, typer.Option("--only", help="Run only the cell with this id; may be repeated.")]
 
 
@@ -56,6 +60,7 @@ def run(
     backend: Backend = "loky",
     scheduler: Scheduler = "",
     fail_fast: FailFast = False,
+    limit: Limit = None,
     only: Only = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -77,7 +82,8 @@ def run(
         _print_cells(loaded, as_json)
         return
     target = out or FOLDER / loaded.name
-    _execute(loaded, target, make_workers(backend, processes, scheduler, fail_fast), resume, only or [], as_json, quiet)
+    workers = make_workers(backend, processes, scheduler, fail_fast, limit)
+    _execute(loaded, target, workers, resume, only or [], as_json, quiet)
 
 
 def resume(
@@ -86,6 +92,7 @@ def resume(
     backend: Backend = "loky",
     scheduler: Scheduler = "",
     fail_fast: FailFast = False,
+    limit: Limit = None,
     only: Only = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -95,9 +102,8 @@ def resume(
     from hedgerow.experiments.sweep import stored_experiment
 
     loaded = stored_experiment(directory)
-    _execute(
-        loaded, directory, make_workers(backend, processes, scheduler, fail_fast), True, only or [], as_json, quiet
-    )
+    workers = make_workers(backend, processes, scheduler, fail_fast, limit)
+    _execute(loaded, directory, workers, True, only or [], as_json, quiet)
 
 
 def demo(
@@ -160,10 +166,12 @@ def report(
 # Running --------------------------------------------------------------------------------------------------------------
 
 
-def make_workers(backend: str, processes: int | None, scheduler: str, fail_fast: bool) -> Workers:
+def make_workers(
+    backend: str, processes: int | None, scheduler: str, fail_fast: bool, limit: float | None = None
+) -> Workers:
     from hedgerow.experiments.sweep import Workers
 
-    return Workers("dask" if scheduler and backend == "loky" else backend, processes, scheduler, fail_fast)
+    return Workers("dask" if scheduler and backend == "loky" else backend, processes, scheduler, fail_fast, limit)
 
 
 def _execute(
