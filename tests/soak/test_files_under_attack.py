@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import flip_cells
+import kill_compare
 import kill_save
 import kill_sweep
 
@@ -27,3 +28,7 @@ def test_kill_during_sweeps() -> None:
 
 def test_flipped_bits_of_cells() -> None:
     assert "30 flips, all found" in flip_cells.soak(30, random.Random(1))
+
+
+def test_kill_during_comparisons() -> None:
+    assert "no cell lost (2 kills" in kill_compare.soak(2, random.Random(1), seeds=2)

@@ -226,7 +226,10 @@ def end(tally: Tally) -> None:
         left = tally.total - tally.skipped - tally.done
         say(f"hedgerow: interrupted with {left} of {tally.total} cells to do: hedgerow resume {target}", error=True)
         raise typer.Exit(INTERRUPTED)
-    if tally.failed:
+    if not tally.complete:
+        missing = tally.total - tally.skipped - tally.done - len(tally.failed)
+        if missing:
+            say(f"hedgerow: {missing} of {tally.total} cells were not run: hedgerow resume {target}", error=True)
         raise typer.Exit(FAILED)
 
 

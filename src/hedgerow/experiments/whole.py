@@ -66,4 +66,7 @@ def sweep(
             f"{len(tally.failed)} of {tally.total} cells failed; the first is {cell}: {reason}. The others are in "
             f"{directory}; resume=True runs the failed ones again"
         )
+    if not tally.complete:
+        left = tally.total - tally.skipped - tally.done
+        raise HedgerowError(f"{left} of {tally.total} cells are missing in {directory}; resume=True runs them")
     return open_results(directory)

@@ -63,7 +63,13 @@ class Task:
     @property
     def is_foreign(self) -> bool:
         """Whether the cell has code that is not ours."""
-        return any(PLUG_IN in part for part in self.spec.values() if isinstance(part, dict))
+        return any(map(_is_foreign, (part for part in self.spec.values() if isinstance(part, dict))))
+
+
+def _is_foreign(part: dict[str, Any]) -> bool:
+    where, colon, _ = str(part.get("name", "")).rpartition(":")
+    ours = colon and where.startswith("hedgerow.") and not where.endswith(".py")  # a module of this package
+    return PLUG_IN in part and not ours
 
 
 @dataclass(frozen=True)
@@ -108,8 +114,8 @@ def perform(task: Task, beat: Beat = lambda _: None) -> CellOutcome:
 def perform_apart(task: Task) -> CellOutcome:
     """Run the cell of `task`, with code of others, in a process that is ended if an episode takes too long.
 
-    The process serves the next cell as well. A process that is killed from outside, or for want
-    of memory, costs time only: its cell runs again, MOST_DEATHS times at most.
+    The process serves the next cell as well. A process that is killed from outside, or for want of memory, costs time
+    only: its cell runs again, and fails after MOST_DEATHS deaths.
     """
     begun, place = time.perf_counter(), _place()
     there = replace(task, parent=os.getpid())
