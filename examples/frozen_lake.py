@@ -22,7 +22,8 @@ def fell_into_a_hole(state, action, next_state, reward, info):
 
 
 env = gymnasium.make("FrozenLake-v1", is_slippery=True)
-world = hedgerow.gym.GymWorld(env, steps=12, rewards=(0, 1), thresholds={"hole": 0.5}, costs=fell_into_a_hole)
+hole = {"thresholds": {"hole": 0.5}, "costs": fell_into_a_hole, "costs_drawn": "step"}  # the cost is of the next state
+world = hedgerow.gym.GymWorld(env, steps=12, rewards=(0, 1), **hole)
 learner = hr.SVOPS(world.view(), EPISODES, delta=0.05, preset="sharp", confidence_scale=0.1)
 record = hedgerow.gym.learn(world, learner, EPISODES, seed=0)
 

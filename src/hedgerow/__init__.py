@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hedgerow.learners.mirror.sops import SOPS
     from hedgerow.learners.mirror.svops import SVOPS
     from hedgerow.learners.mirror.uobreps import UOBREPS
+    from hedgerow.learners.premises import PremiseError, PremiseWarning
     from hedgerow.learners.protocol import Learner, Plan, SafePolicy
     from hedgerow.learners.saving import save
     from hedgerow.learners.statistics import Statistics
@@ -94,6 +95,8 @@ __all__ = [
     "Mixture",
     "Plan",
     "Policy",
+    "PremiseError",
+    "PremiseWarning",
     "ProjectionProblem",
     "ProjectionResult",
     "ProjectionSettings",
@@ -175,6 +178,7 @@ _HOME = {
     "hedgerow.environments.protocol": ("Environment",),
     "hedgerow.estimates.frames": ("Estimates",),
     "hedgerow.learners.ledger": ("Ledger",),
+    "hedgerow.learners.premises": ("PremiseError", "PremiseWarning"),
     "hedgerow.learners.saving": ("save",),
     "hedgerow.learners.protocol": ("Learner", "Plan", "SafePolicy"),
     "hedgerow.learners.statistics": ("Statistics",),

@@ -152,16 +152,23 @@ def test_our_own_environments_come_back_as_their_own_layers() -> None:
 @pytest.mark.parametrize("reward", [-1.0, 9.0])
 def test_rewards_outside_the_range_are_clipped_and_counted(reward: float) -> None:
     world = ring(reward=reward, starts=[5, 6, 7, 8])
-    episode = world.play(hr.Policy.uniform(world.view()), np.random.default_rng(1))
+    assert world.void_because == ""
+    with pytest.warns(hg.ClippedWarning, match=f"a reward of {reward:g} was clipped") as said:
+        episode = world.play(hr.Policy.uniform(world.view()), np.random.default_rng(1))
+    assert len(said) == 1
     taken = sum("ended" not in world.view().layout.state_name(int(row) // 2) for row in episode.rows[1:])
     assert world.clipped_rewards == taken
+    assert world.void_because == f"{taken} rewards were clipped: what was learnt is another problem"
     assert (episode.losses[1 : 1 + taken] == (1.0 if reward < 0 else 0.0)).all()
 
 
 def test_costs_outside_the_range_are_clipped_and_counted() -> None:
     world = ring(thresholds={"high": 1.0, "low": 1.0, "fine": 1.0}, cost=[1.5, -0.5, 0.25])
     assert world.view().constraint_names == ("high", "low", "fine")
-    record = hg.learn(world, Greedy(world.view(), 5, 0.1), 5)
+    with pytest.warns(hg.ClippedWarning, match=r"a cost of 1\.5 was clipped: costs lie in") as said:
+        record = hg.learn(world, Greedy(world.view(), 5, 0.1), 5)
+    assert len(said) == 1
+    assert record.ledger is None
     assert record.clipped_costs == world.clipped_costs > 0
     assert record.clipped_costs % 2 == 0
     np.testing.assert_allclose(record.costs[:, 0], 4.0 * record.costs[:, 2])
@@ -173,6 +180,7 @@ def test_the_range_includes_the_zero_of_ended_steps() -> None:
     assert (world.scale.best, world.scale.width) == (0.0, 100.0)
 
 
+@pytest.mark.filterwarnings("ignore::hedgerow.learners.premises.PremiseWarning")  # it is told too little
 @pytest.mark.parametrize("kind", ["greedy", "sv-ops", "s-ops"])
 def test_equal_seeds_give_equal_records(kind: str) -> None:
     records = []
@@ -211,7 +219,11 @@ def test_cliff_walking_is_learnt_within_the_constraint() -> None:
 
     world = hg.GymWorld(gymnasium.make("CliffWalking-v1"), 15, (-1, 0), {"fallen": 0.2}, off_the_cliff)
     learner = hr.SVOPS(world.view(), 1500, 0.05, "sharp", confidence_scale=0.05)
-    record = hg.learn(world, learner, 1500)
+    with pytest.warns(hg.ClippedWarning, match="a reward of -100 was clipped"):
+        record = hg.learn(world, learner, 1500)
+    assert record.ledger is not None
+    assert "rewards were clipped" in record.ledger["violation"].void_because
+    assert record.ledger["confidence"].void_because == learner.guarantees()["confidence"].void_because
     assert record.costs[:100].mean() > 0.4
     assert record.costs[-500:].mean() < 0.3
     assert record.clipped_rewards == record.costs.sum()  # a fall earns -100

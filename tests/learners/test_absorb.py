@@ -433,7 +433,8 @@ def test_a_log_within_a_simulation(step_wise: bool) -> None:
     run.advance(20)
     false = CMDP(WORLD.layout, WORLD.transitions, hr.BernoulliCosts(1.0 - WORLD.mean_costs), WORLD.thresholds)
     with warnings.catch_warnings(category=hr.InfeasibleWarning, action="ignore"):
-        learner.absorb(uniform_log(false, 5000))
+        with pytest.warns(hr.PremiseWarning, match="logged visits show; the own episodes say"):
+            learner.absorb(uniform_log(false, 5000))
         result = run.run()
     assert result["unclean"][-1] == 80
 

@@ -87,7 +87,7 @@ def test_a_plan_waits_in_the_file(world: Any, tmp_path: Path) -> None:
 
 def test_calls_out_of_turn_change_nothing(world: Any) -> None:
     learner = learner_of(world, episodes=2)
-    episode = world.cmdp.play(hr.Policy.uniform(world), np.random.default_rng(0), world.loss)
+    episode = world.cmdp.play(learner.baseline, np.random.default_rng(0), world.loss)
     with pytest.raises(hr.InvalidInput, match="no episode is planned"):
         learner.observe(episode)
     assert learner.open_plans == ()

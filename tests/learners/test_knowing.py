@@ -108,7 +108,7 @@ def test_files_of_learners_whose_episodes_were_not_all_as_planned(kind: str, wha
             end: dict[str, Any] = {"end_unseen": True} if t % 7 == 0 else {"ended_in": ended}
             episode = hr.Episode(view, rows[:count], losses[:count], costs[:count], **end, **reason)
             if t % 4 == 3:
-                other, _, _ = episode_of(world, hr.Policy.uniform(world), rng)
+                other, _, costs = episode_of(world, hr.Policy.uniform(world), rng)
                 episode = hr.Episode(view, other, losses, costs, overridden_from=0, **reason)
             elif t % 11 == 0:
                 episode = hr.Episode.missing(view, **reason)

@@ -30,6 +30,7 @@ KEPT: dict[str, float] = {
     "honest_baseline": 1.0,
     "first_mixing": 0.8,
     "mixing_over": -0.1,
+    "refuted_premises": 0.0,
     "mixing_slack": 0.5,
     "mixing_total": 10.0,
     "mirror_left": 1.0,

@@ -62,7 +62,24 @@ def searches(count: int, bad: int, **broken: float) -> list[Observation]:
 KEPT: dict[str, list[Observation]] = {
     **{
         key: [*many(40, 0), *sharpest(40, 1, cost_breaches=1.0)]
-        for key in ("T1", "T2", "T3", "T4", "T7", "T8", "T9", "T18", "T19", "T22", "T23", "T24", "T25", "T26", "T29")
+        for key in (
+            "T1",
+            "T2",
+            "T3",
+            "T4",
+            "T7",
+            "T8",
+            "T9",
+            "T18",
+            "T19",
+            "T22",
+            "T23",
+            "T24",
+            "T25",
+            "T26",
+            "T29",
+            "T32",
+        )
     },
     **{key: searches(40, 0) for key in ("T12", "T13", "T14", "T15", "T20", "T27")},
     "T5": curve("violation", 0.5, width=100.0),
@@ -111,6 +128,7 @@ BROKEN: dict[str, list[list[Observation]]] = {
         [seen(None, mixing_total=0.0), seen(None, mixing_total=0.0, bias=10.1)],
         [seen(None, mixing_total=0.0, bias_seen=13.0)] * 8,
     ],
+    "T32": [many(40, 4, refuted_premises=1.0)],
 }
 
 

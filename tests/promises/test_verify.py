@@ -55,7 +55,7 @@ def test_broken_learners_are_refuted(name: str, tmp_path: Path) -> None:
     assert caught.caught, caught.verdict.sentence
 
 
-@pytest.mark.parametrize("name", ["hundred-delta", "false-ties", "selected-log", "counts-all"])
+@pytest.mark.parametrize("name", ["hundred-delta", "false-ties", "false-baseline", "selected-log", "counts-all"])
 def test_learners_that_are_too_sure_are_refuted(name: str, tmp_path: Path) -> None:
     control = next(control for control in CONTROLS if control.name == name)
     sound = runs(two_actions, "s-ops", 50, [0], presets=("sharpest",))

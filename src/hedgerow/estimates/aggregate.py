@@ -15,9 +15,11 @@ with centres g_hat, p_hat from before the episode. With y(r) = g(r) + P(r) . V o
 except with probability delta_A (`aggregate_radius.py`). docs/aggregate.md has the statement, its assumptions and the
 proof. `aggregate_bounds.py` derives a bound for the present policy.
 
-R bounds D and d from above. Where a cost or a row is known, its mean replaces what was drawn, without any error. V is
-the nominal value of the policy at the start of the generation: new generations fit the present policy better, old ones
-have more episodes. The last NUM_SLOTS are kept.
+R bounds D and d from above. Where cost and next state of a step are one draw (`Knowledge.costs_drawn`), VV is the sum
+of (c - g_hat(r) + d)^2 / R^2 over the steps instead, and R = 1 + the largest difference of V within a layer. Where a
+cost or a row is known, its mean replaces what was drawn, without any error. V is the nominal value of the policy at the
+start of the generation: new generations fit the present policy better, old ones have more episodes. The last NUM_SLOTS
+are kept.
 """
 
 from __future__ import annotations
@@ -101,6 +103,8 @@ class AggregateRule(Bundle):
     """(num_rows,): 1 where p_hat is the truth"""
     known_costs: NDArray[np.int8]
     """(num_rows, m): 1 where g_hat is the truth"""
+    per_step: bool
+    """Whether cost and next state of a step are one draw: then each step has one factor, and R >= 1 + range of V"""
 
 
 def make_aggregate(layout: Layout, boxes: Boxes) -> Aggregate:
@@ -150,6 +154,7 @@ def make_aggregate_rule(
     *,
     ceilings: FloatArray | None = None,
     watched: IntArray | None = None,
+    per_step: bool = False,
 ) -> AggregateRule:
     """The rule for thresholds `levels` (m,). Boxes that are points before the first episode stay known for ever."""
     m = len(levels)
@@ -160,6 +165,7 @@ def make_aggregate_rule(
         watched=np.arange(m, dtype=np.int64) if watched is None else np.array(watched, dtype=np.int64),
         known_rows=known_rows_of(layout, boxes).astype(np.int8),
         known_costs=(boxes.cost_lower == boxes.cost_upper).astype(np.int8),
+        per_step=per_step,
     )
 
 
@@ -223,8 +229,11 @@ def count_own_episode(
                 g_hat = aggregate.g_hat[row, i]
                 cost = g_hat if rule.known_costs[row, i] == 1 else costs[k, i]
                 total += cost + value
-                miss += cost - g_hat
-                squares += (value - mean) * (value - mean)
+                if rule.per_step:
+                    squares += (cost - g_hat + value - mean) * (cost - g_hat + value - mean)
+                else:
+                    miss += cost - g_hat
+                    squares += (value - mean) * (value - mean)
             scale = aggregate.ranges[slot, i]
             aggregate.sums[slot, i] += total
             aggregate.squares[slot, i] += (miss * miss + squares) / (scale * scale)
@@ -255,7 +264,7 @@ def start_generation(index: Index, policy: FloatArray, rule: AggregateRule, aggr
     for i in range(len(rule.ceilings)):
         aggregate.sums[slot, i] = aggregate.squares[slot, i] = 0.0
         span = _nominal_values(index, policy, aggregate, i, aggregate.values[slot, i])
-        aggregate.ranges[slot, i] = max(span, rule.ceilings[i], LEAST_RANGE)
+        aggregate.ranges[slot, i] = span + 1.0 if rule.per_step else max(span, rule.ceilings[i], LEAST_RANGE)
     numbers.started += 1
     numbers.next_start = numbers.own + max(numbers.own // 2, 1)
 

@@ -38,6 +38,8 @@ class LogArrays(Bundle):
     """(broken episodes,): the state in which the branch was last seen, or ANY_SUCCESSOR"""
     unknown: NDArray[np.int8]
     """(steps, m): 1 for unknown costs"""
+    whole: NDArray[np.int8]
+    """(episodes,): WHOLE, PARTLY_UNKNOWN or LEFT_OUT, as the tests of premises take them"""
 
 
 @kernel

@@ -10,7 +10,8 @@ Importing this module registers every world of the catalogue:
 `CMDPEnv(world, loss)` makes an environment of any CMDP; `VectorCosts` reads the costs of vector environments. In the
 other direction, a `GymWorld` is what a learner sees of an environment that has no model, and `learn` plays it:
 
-    world = GymWorld(env, steps=20, rewards=(0, 1), thresholds={"hole": 0.25}, costs=fell_into_a_hole)
+    hole = {"thresholds": {"hole": 0.25}, "costs": fell_into_a_hole, "costs_drawn": "step"}
+    world = GymWorld(env, steps=20, rewards=(0, 1), **hole)
     record = learn(world, hr.SVOPS(world.view(), 2_000, 0.05), 2_000)
 
 Gymnasium is optional: pip install 'hedgerow[gym]'.
@@ -26,11 +27,12 @@ except ModuleNotFoundError as error:
 from hedgerow.gym.cmdp_env import CMDPEnv
 from hedgerow.gym.learning import Samples, learn
 from hedgerow.gym.registration import env_id, make_world_env, register_world
-from hedgerow.gym.stepped import GymWorld
+from hedgerow.gym.stepped import ClippedWarning, GymWorld
 from hedgerow.gym.vector_costs import StepCosts, VectorCosts
 
 __all__ = [
     "CMDPEnv",
+    "ClippedWarning",
     "GymWorld",
     "Samples",
     "StepCosts",

@@ -14,7 +14,8 @@ from numpy.random import PCG64, Generator, SeedSequence
 from hedgerow.checks import FloatArray, frozen, num_episodes, seed_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.gym.stepped import GymWorld
-from hedgerow.learners.protocol import Learner, Plan
+from hedgerow.learners.ledger import ABOUT_SETS, Ledger
+from hedgerow.learners.protocol import Learner, Plan, Promising
 from hedgerow.model.episode import Episode
 from hedgerow.model.identity import between
 
@@ -49,6 +50,8 @@ class Samples:
     """The number of costs outside [0, 1]."""
     scored: str = "sampled"
     """Always "sampled": the truth is not known."""
+    ledger: Ledger | None = None
+    """What the learner promised at the end, void where something was clipped; None for a learner without a ledger."""
 
     def __repr__(self) -> str:
         costs = ", ".join(
@@ -85,7 +88,8 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
         >>> def fell_into_a_hole(state, action, next_state, reward, info):
         ...     return float(next_state in (5, 7, 11, 12))
         >>> lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
-        >>> world = GymWorld(lake, steps=10, rewards=(0, 1), thresholds={"hole": 0.25}, costs=fell_into_a_hole)
+        >>> hole = {"thresholds": {"hole": 0.25}, "costs": fell_into_a_hole, "costs_drawn": "step"}
+        >>> world = GymWorld(lake, steps=10, rewards=(0, 1), **hole)
         >>> record = learn(world, hr.SVOPS(world.view(), 3, 0.05), 3)
         >>> record.rewards.shape, record.clipped_rewards
         ((3,), 0)
@@ -115,7 +119,14 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
         constraint_names=view.constraint_names,
         clipped_rewards=world.clipped_rewards - before[0],
         clipped_costs=world.clipped_costs - before[1],
+        ledger=_ledger(learner, world.void_because),
     )
+
+
+def _ledger(learner: Learner, void_because: str) -> Ledger | None:
+    """The promises of a learner that has some, as they stand in a world that clipped something."""
+    ledger = learner.guarantees() if isinstance(learner, Promising) else None
+    return ledger.voided(void_because, but=ABOUT_SETS) if isinstance(ledger, Ledger) else None
 
 
 def _close(learner: Learner, plan: Plan, seen: Episode | None, error: BaseException) -> None:

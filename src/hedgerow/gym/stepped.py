@@ -6,7 +6,12 @@ step k. What ends early, terminated or truncated, spends the remaining steps in 
 
 Rewards r become losses (best - r) / (best - worst), where the range (worst, best) is stated, and widened to include the
 0 of ended steps. What lies outside is clipped and counted, as are costs outside [0, 1]: a learner that sees clipped
-numbers learns another problem than the one that was meant.
+numbers learns another problem than the one that was meant. The first one is said (`ClippedWarning`), and the ledger of
+a run is void from then on.
+
+Costs are computed from what a step shows, its next state included, so nobody may take them as drawn apart from the
+moves. `costs_drawn="step"` declares that cost and next state are one fresh draw given state and action: right for an
+environment whose steps depend on nothing but its state, and a cost function without a memory.
 
 The *support* says which transitions are possible. With P(s'|s,a) > 0 only there, a learner has far less to find out;
 with 17 states in a layer and nothing known, thousands of episodes teach it next to nothing.
@@ -14,6 +19,7 @@ with 17 states in a layer and nothing known, thousands of episodes teach it next
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -48,14 +54,19 @@ LARGEST_REWARD = 1e300
 TOL_START = 1e-6
 
 
+class ClippedWarning(UserWarning):
+    """A reward or a cost of an environment lies outside its range and is clipped; the promises of a run are void."""
+
+
 class GymWorld:
     """A Gymnasium environment without a model, as a world that learners can play.
 
     The environment has Discrete spaces and is played for a fixed number of steps. A state of the world means: the
     environment is in s before step k. An episode that ends early spends the remaining steps in a state "ended", at
     reward 0 and cost 0. Rewards become losses (best - reward) / (best - worst). Rewards outside the stated range, which
-    is widened to include 0, and costs outside [0, 1] are clipped and counted: a learner that sees clipped numbers
-    learns another problem than you meant.
+    is widened to include 0, and costs outside [0, 1] are clipped and counted, and the first one is said
+    (`ClippedWarning`): a learner that sees clipped numbers learns another problem than you meant, and a run in which
+    something was clipped promises nothing.
 
     Args:
         env: The environment; wrappers stay where they are.
@@ -70,6 +81,9 @@ class GymWorld:
         starts: The states in which an episode may start; None takes `env.unwrapped.initial_state_distrib` if there is
             one, else all states.
         action_names: Names of the actions; None for none.
+        costs_drawn: How costs go together with moves: "step" if cost and next state of a step are one fresh draw given
+            state and action, as in an environment without memory; "apart" if the costs have nothing to do with the
+            moves; "unknown" if neither is known, which turns off the aggregate certificate (`View.knowing`).
 
     Raises:
         InvalidInput: If a space is not Discrete, or if an argument is wrong.
@@ -80,7 +94,8 @@ class GymWorld:
         >>> def fell_into_a_hole(state, action, next_state, reward, info):
         ...     return float(next_state in (5, 7, 11, 12))
         >>> lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
-        >>> world = GymWorld(lake, steps=10, rewards=(0, 1), thresholds={"hole": 0.25}, costs=fell_into_a_hole)
+        >>> hole = {"thresholds": {"hole": 0.25}, "costs": fell_into_a_hole, "costs_drawn": "step"}
+        >>> world = GymWorld(lake, steps=10, rewards=(0, 1), **hole)
         >>> world.view().layout.steps, world.view().constraint_names
         (10, ('hole',))
     """
@@ -96,6 +111,7 @@ class GymWorld:
         support: str | ArrayLike = "auto",
         starts: Sequence[int] | None = None,
         action_names: Sequence[str] | None = None,
+        costs_drawn: str = "unknown",
     ) -> None:
         self.env, self._cost_of = env, costs
         self._first_state, self.num_states = _discrete("observation", getattr(env, "observation_space", None))
@@ -109,7 +125,8 @@ class GymWorld:
         successors = support_of(env, support, self.num_states, self.num_actions, self._first_state)
         self._unrolled = time_layers(successors, self._starts(starts), self.num_actions, self.steps, action_names)
         layout = self._unrolled.cmdp.layout
-        self._view = View(layout, alpha, names or [f"cost {i + 1}" for i in range(np.size(alpha))])  # type: ignore[arg-type]
+        view = View(layout, alpha, names or [f"cost {i + 1}" for i in range(np.size(alpha))])  # type: ignore[arg-type]
+        self._view = view.knowing(costs_drawn=costs_drawn) if view.num_constraints else view
         self._number = state_numbers(self._unrolled, self.num_states)
         self.unfinished: Episode | None = None
         """What was seen of the episode that the last call of `play` could not finish, aborted where it failed; None if
@@ -118,6 +135,23 @@ class GymWorld:
         """Rewards outside the stated range, so far"""
         self.clipped_costs = 0
         """Costs outside [0, 1], so far"""
+
+    @property
+    def void_because(self) -> str:
+        """Why a run in this world promises nothing: something was clipped; the empty string if nothing was."""
+        parts = ((self.clipped_rewards, "rewards"), (self.clipped_costs, "costs"))
+        counted = " and ".join(f"{number} {what}" for number, what in parts if number)
+        return f"{counted} were clipped: what was learnt is another problem" if counted else ""
+
+    def _clip(self, what: str, value: float, allowed: str) -> None:
+        """Say that something was clipped, if it is the first time."""
+        if not self.clipped_rewards and not self.clipped_costs:
+            warnings.warn(
+                f"{what} of {value:g} was clipped: {allowed}. A learner that sees clipped numbers learns another "
+                "problem, and a run promises nothing from here on; this is said once, and all are counted",
+                ClippedWarning,
+                stacklevel=4,
+            )
 
     def view(self) -> View:
         """Return what a learner may know: layers, possible transitions, thresholds."""
@@ -174,7 +208,10 @@ class GymWorld:
     def _loss(self, reward: float) -> float:
         loss = (self.scale.best - reward) / self.scale.width
         clipped = min(max(loss, 0.0), 1.0)
-        self.clipped_rewards += clipped != loss
+        if clipped != loss:
+            worst, best = self.scale.best - self.scale.width, self.scale.best
+            self._clip("a reward", reward, f"rewards=({worst:g}, {best:g}) was stated as their range")
+            self.clipped_rewards += 1
         return clipped
 
     def _costs(self, state: int, action: int, following: int, reward: float, info: dict[str, Any]) -> FloatArray:
@@ -191,7 +228,9 @@ class GymWorld:
         if array.shape != (m,) or not np.isfinite(array).all():
             raise InvalidInput(f"the cost of a step is {shown(given)}; there are {m} thresholds, so give {m} numbers")
         clipped = np.clip(array, 0.0, 1.0)
-        self.clipped_costs += int(np.sum(clipped != array))
+        if np.any(clipped != array):
+            self._clip("a cost", float(array[clipped != array][0]), "costs lie in [0, 1]; divide them by their largest")
+            self.clipped_costs += int(np.sum(clipped != array))
         return clipped
 
     def _starts(self, given: Sequence[int] | None) -> IntArray:

@@ -58,6 +58,7 @@ from hedgerow.importers.log_paths import (
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode, checked_reason
 from hedgerow.model.identity import MISSING, between
+from hedgerow.model.impossible import refuse_impossible
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
 
@@ -189,13 +190,20 @@ class Log:
         if episodes is not None:
             if columns:
                 raise InvalidInput("columns are those of a table; episodes have none")
-            return cls(view, steps_of_episodes(view, episodes, bool(costs), reason))
+            return cls._possible(view, steps_of_episodes(view, episodes, bool(costs), reason))
         if columns is not None and not isinstance(columns, Mapping):
             raise InvalidInput(f"columns is a mapping such as {{'state': 'soc'}}, not {kind_of(columns)}")
         opened = open_table(source, "log", [str((columns or {}).get(name, name)) for name in NAMES])
         table = Columns(opened, known_columns(view), columns)
         steps = steps_of_table(view, table, bool(costs), bool(open_ends), bool(unknown_costs), reason)
-        return cls(view, steps, sealed=opened.sealed)
+        return cls._possible(view, steps, sealed=opened.sealed)
+
+    @classmethod
+    def _possible(cls, view: View, steps: Steps, *, sealed: bool = False) -> Log:
+        """The log, unless what the view knows rules out a step of it."""
+        known = np.where(steps.gaps.unknown, np.nan, steps.costs)
+        refuse_impossible(view, steps.rows, steps.triples, known, steps.starts)
+        return cls(view, steps, sealed=sealed)
 
     @classmethod
     def played(cls, cmdp: CMDP, policy: Policy | Mixture | ArrayLike, episodes: int, seed: int = 0) -> Log:

@@ -21,6 +21,9 @@ NOTHING_LEFT = "delta is too large: nothing is left of the probability of this p
 INDEPENDENT_LOSSES = "independent losses"
 """What the regret promises of stochastic learners need: losses that are independent draws around a mean."""
 
+ABOUT_SETS = ("confidence", "feasibility", "mixing")
+"""The promises that speak of the confidence sets alone, whatever the numbers mean that were seen."""
+
 
 @dataclass(frozen=True, repr=False)
 class Promise:
@@ -92,7 +95,8 @@ class Ledger:
     promises: tuple[Promise, ...]
     """The promises."""
     rests_on: tuple[str, ...] = ()
-    """What the learner was told and takes as true. Where it is false nothing is promised, and no error will say so."""
+    """What the learner was told and takes as true. Where it is false nothing is promised. What can be tested is tested;
+    what was refuted voids the promises above."""
 
     def in_run(self, stochastic: bool, adversary: str) -> Ledger:
         """Return the ledger as it stands in a run: an adversary voids what assumes independent losses.
@@ -114,6 +118,25 @@ class Ledger:
             return self
         reason = f"the losses of this run are adversarial ({adversary})"
         return replace(self, promises=tuple(_without_independence(promise, reason) for promise in self.promises))
+
+    def voided(self, reason: str, but: tuple[str, ...] = ()) -> Ledger:
+        """Return the ledger with one more reason why its promises do not hold.
+
+        Args:
+            reason: Why; the empty string changes nothing.
+            but: The names of promises that it does not concern.
+
+        Returns:
+            The same promises, void.
+
+        Examples:
+            >>> from hedgerow.learners.ledger import Ledger, Promise
+            >>> safety = Promise("safety", "no violation", 0.95, "a theorem")
+            >>> Ledger("mine", (safety,)).voided("3 costs were clipped")["safety"].status
+            'void: 3 costs were clipped'
+        """
+        promises = (p if p.name in but else replace(p, void_because=first_reason(p.void_because, reason)) for p in self)
+        return replace(self, promises=tuple(promises))
 
     def __getitem__(self, name: str) -> Promise:
         for promise in self.promises:

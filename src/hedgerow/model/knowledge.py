@@ -5,13 +5,14 @@ same_transitions    rows that share one transition law: what one of them shows c
 same_costs          rows that share the law of their costs. Of the rows of a class that an episode visits only the first
                     counts, because costs of one episode may depend on each other, unless they are
 independent_costs   declared independent: then every visit counts
+costs_drawn         how costs go together with moves, see `COSTS_DRAWN`
 transitions         P of the rows in which it is known exactly
 costs               mean costs that are known exactly, often 0 because a row cannot cost anything
 most_costs          the most that an episode can cost, constraint by constraint, where that is less than L
 
 Nothing of this is estimated and no failure probability is spent on it. Learners take it as true: where it is not, their
-promises are void, and no error will say so. `View.knowing` declares it in convenient terms, this class holds and checks
-its normal form; a CMDP that carries knowledge refuses what is not true of it.
+promises are void. They test what they can (`estimates/premises.py`). `View.knowing` declares it in convenient terms,
+this class holds and checks its normal form; a CMDP that carries knowledge refuses what is not true of it.
 """
 
 from __future__ import annotations
@@ -47,10 +48,19 @@ ARRAYS = {
     "same_transitions": "int64",
     "same_costs": "int64",
     "independent_costs": "bool",
+    "costs_drawn": "int64",
     "transitions": "float64",
     "costs": "float64",
     "most_costs": "float64",
 }
+
+COSTS_DRAWN = ("apart", "step", "unknown")
+"""How costs go together with moves.
+
+apart      costs and moves of an episode are drawn without regard to each other (A2 of docs/aggregate.md)
+step       cost and next state of a step are one fresh draw, given its pair; then costs of an episode are independent
+unknown    neither is known: a cost may have to do with the next state
+"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +68,7 @@ class Knowledge:
     """What is known of a world before the first episode, beyond its layout.
 
     Every piece saves episodes, because learners need not estimate it and spend no failure probability on it. They take
-    it as true: where it is false, their promises are void, and no error will say so. Declare knowledge with
+    it as true, and test what can be tested: where it is false, their promises are void. Declare knowledge with
     `View.knowing`, which takes more convenient forms and checks them; this class holds the normal form. None means that
     nothing is known.
 
@@ -80,6 +90,10 @@ class Knowledge:
     visits only the first counts, unless `independent_costs` is True."""
     independent_costs: bool = False
     """Whether costs of one episode are independent of each other; then every visit counts."""
+    costs_drawn: str = "apart"
+    """How costs go together with moves: "apart" if the costs of an episode are drawn without regard to its moves,
+    "step" if cost and next state of a step are one fresh draw given its pair, which implies `independent_costs`, and
+    "unknown" if neither is known. The aggregate certificate needs to know it."""
     transitions: FloatArray | None = None
     """(num_triples,): known probabilities of next states, NaN in all triples of a row that is not known."""
     costs: FloatArray | None = None
@@ -89,12 +103,15 @@ class Knowledge:
 
     def __bool__(self) -> bool:
         """Whether anything is known at all."""
-        return self.independent_costs or any(getattr(self, name) is not None for name in ARRAYS if name != _FLAG)
+        flagged = self.independent_costs or self.costs_drawn != COSTS_DRAWN[0]
+        return flagged or any(getattr(self, name) is not None for name in ARRAYS if name not in _FLAGS)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what is known, by name, as arrays: the content of files."""
-        found = {name: getattr(self, name) for name in ARRAYS if name != _FLAG}
+        found = {name: getattr(self, name) for name in ARRAYS if name not in _FLAGS}
         arrays: dict[str, NDArray[Any]] = {name: array for name, array in found.items() if array is not None}
+        drawn = COSTS_DRAWN.index(self.costs_drawn)
+        arrays |= {_DRAWN: np.array([drawn], dtype=np.int64)} if drawn else {}
         return arrays | ({_FLAG: np.array([True])} if self.independent_costs else {})
 
     def __repr__(self) -> str:
@@ -108,6 +125,7 @@ class Knowledge:
                 laws = brief.counted(int(np.sum(size > 1)), "law")
                 parts.append(f"{name}: {laws} of {int(size[size > 1].sum()):,} rows")
         parts += ["independent_costs"] * self.independent_costs
+        parts += [f"costs_drawn={self.costs_drawn!r}"] * (self.costs_drawn != COSTS_DRAWN[0])
         for name in ("transitions", "costs"):
             given = getattr(self, name)
             if given is not None:
@@ -132,7 +150,9 @@ class Knowledge:
             if same is not None:
                 size = np.bincount(same)
                 lines.append(f"{int(size[size > 1].sum())} rows share {int(np.sum(size > 1))} {what} laws")
-        if self.independent_costs:
+        if self.costs_drawn == "step":
+            lines.append("cost and next state of a step are one fresh draw, given its state and action")
+        elif self.independent_costs:
             lines.append("costs of one episode are independent of each other")
         if self.transitions is not None:
             known = ~np.isnan(self.transitions[layout.row_start[:-1]])
@@ -149,7 +169,8 @@ class Knowledge:
         return lines
 
 
-_FLAG = "independent_costs"
+_FLAG, _DRAWN = "independent_costs", "costs_drawn"
+_FLAGS = (_FLAG, _DRAWN)
 NOTHING = Knowledge()
 
 
@@ -162,10 +183,12 @@ def checked_knowledge(layout: Layout, names: tuple[str, ...], given: Knowledge |
     if unknown:
         raise InvalidInput(f"knowledge has no part {unknown[0]!r}; it has {', '.join(ARRAYS)}")
     same = _classes(layout, "same_transitions", parts.get("same_transitions"))
+    drawn = _drawn(parts.get(_DRAWN))
     found = Knowledge(
         same_transitions=_equally_long(layout, same),
         same_costs=_classes(layout, "same_costs", parts.get("same_costs")),
-        independent_costs=_flag(parts.get(_FLAG)),
+        independent_costs=_flag(parts.get(_FLAG)) or drawn == "step",
+        costs_drawn=drawn,
         transitions=_known_transitions(layout, parts.get("transitions")),
         costs=_known_costs(layout, names, parts.get("costs")),
         most_costs=_ceilings(layout, names, parts.get("most_costs")),
@@ -211,6 +234,18 @@ def _flag(value: Any) -> bool:
     if np.size(value) != 1 or np.asarray(value).dtype != bool:
         raise InvalidInput(f"independent_costs must be True or False, not {value!r}")
     return bool(np.asarray(value).ravel()[0])
+
+
+def _drawn(value: Any) -> str:
+    """One of `COSTS_DRAWN`, by name, or by its number in an array of a file."""
+    if value is None:
+        return COSTS_DRAWN[0]
+    if isinstance(value, str) and value in COSTS_DRAWN:
+        return value
+    array = np.asarray(value)
+    if array.dtype == np.int64 and array.shape == (1,) and 0 <= array[0] < len(COSTS_DRAWN):
+        return COSTS_DRAWN[int(array[0])]
+    raise InvalidInput(f"costs_drawn is {value!r}; choose one of {', '.join(COSTS_DRAWN)}")
 
 
 def _known_transitions(layout: Layout, given: Any) -> FloatArray | None:

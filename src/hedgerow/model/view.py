@@ -119,6 +119,7 @@ class View:
         same_transitions: ArrayLike | None = None,
         same_costs: ArrayLike | None = None,
         independent_costs: bool | None = None,
+        costs_drawn: str | None = None,
         transitions: ArrayLike | None = None,
         costs: ArrayLike | Mapping[str, Mapping[Pair, float]] | None = None,
         zero_costs: ArrayLike | Sequence[Pair] | Mapping[str, Sequence[Pair]] | None = None,
@@ -126,8 +127,8 @@ class View:
     ) -> View:
         """Declare knowledge: return the same view with more of it.
 
-        What is given replaces what was known so far, piece by piece; None keeps it. Learners believe all of it: their
-        promises are void where it is false, and no error will say so. Rows *share a law* if they have the same
+        What is given replaces what was known so far, piece by piece; None keeps it. Learners believe all of it and test
+        what they can: where it is false, their promises are void. Rows *share a law* if they have the same
         transition probabilities, or the same distribution of costs.
 
         Args:
@@ -135,6 +136,9 @@ class View:
                 shares with none.
             same_costs: (num_rows,) whole numbers, equal for rows that share the law of their costs, -1 as above.
             independent_costs: Whether costs of one episode are independent of each other.
+            costs_drawn: "apart" if the costs of an episode are drawn without regard to its moves; "step" if cost and
+                next state of a step are one fresh draw given its state and action, as when a cost is computed from the
+                next state (this implies `independent_costs`); "unknown" if neither is known.
             transitions: (num_triples,) probabilities of next states, with NaN in all triples of a row that is not
                 known.
             costs: (m, num_rows) mean costs, or (num_rows,) for one constraint; NaN where not known. Or by name:
@@ -165,6 +169,7 @@ class View:
             "same_transitions": same_transitions,
             "same_costs": same_costs,
             "independent_costs": independent_costs,
+            "costs_drawn": costs_drawn,
             "transitions": transitions,
             "costs": costs,
             "most_costs": most_costs,

@@ -18,6 +18,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.experiments.cells import PlannedCell
 from hedgerow.experiments.parts import Part
 from hedgerow.promises.controls.imprecise import CountsCheap, DullEstimator, LateMixing, PlaysOwn, SquaresPerStep
+from hedgerow.promises.controls.misinformed import ToldTooLittle
 from hedgerow.promises.controls.mislearning import Commits, MovesWrongly, SkipsFirstLayer, TimidEstimator, WrongCounts
 from hedgerow.promises.controls.misplaying import IndexOnce, PerStep, WrongBox
 from hedgerow.promises.controls.mutants import MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
@@ -254,6 +255,7 @@ def controls() -> dict[str, list[PlannedCell]]:
         "backward-steps": runs(two_actions, MovesWrongly, 1000, 1, adversaries=noisy),
         "hundred-delta": runs(SMALL, HundredDelta, 300, 24, adversaries=drifting, presets=SHARPEST, delta=0.004),
         "false-ties": runs(SMALL, FalseTies, 300, 4, presets=SHARPEST),
+        "false-baseline": runs(SMALL, ToldTooLittle, 300, 4, presets=PRESETS),
         "selected-log": runs(EQUAL, KeepsCheap, 100, 3, presets=SHARPEST),
         "counts-all": runs(chorus, CountsAll, 300, 12, presets=SHARPEST),
         "timid-estimator": runs(two_actions, TimidEstimator, 400, 4, adversaries=noisy, estimator=True),

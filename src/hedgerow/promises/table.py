@@ -6,8 +6,9 @@ what would refute it, and the judge.
 
 from __future__ import annotations
 
+from hedgerow.estimates.premises import FALSE_ALARM
 from hedgerow.paper import cite
-from hedgerow.promises import constant, interrupted, lemmas, lower, recomputed, safe, soft
+from hedgerow.promises import constant, interrupted, lemmas, lower, premises, recomputed, safe, soft
 from hedgerow.promises.promise import Claim
 
 PROMISES = (
@@ -117,5 +118,8 @@ PROMISES = (
     Claim("T31", "S-OPS: safe in every episode, and mean costs in their intervals, if a person aborts episodes because "
             "of their costs", "docs/counting.md", "1 - 5 delta; costs as T1", ("interrupted",),
             "as T1 and T7", interrupted.judge_interrupted),
+    Claim("T32", "nothing that a learner was told is refuted by what it sees, if it is true", "docs/knowledge.md",
+            f"1 - {FALSE_ALARM:g} delta", ("confidence", "coverage"), "lower 99 % bound of the rate above that",
+            premises.judge_premises),
 )  # fmt: skip
 BY_KEY = {promise.key: promise for promise in PROMISES}

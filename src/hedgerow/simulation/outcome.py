@@ -19,7 +19,7 @@ from hedgerow.adversaries.loss_blocks import is_stochastic, known_as
 from hedgerow.checks import FloatArray, IntArray, did_you_mean, frozen
 from hedgerow.environments.protocol import Environment
 from hedgerow.errors import InfeasibleError, InvalidInput
-from hedgerow.learners.ledger import Ledger
+from hedgerow.learners.ledger import ABOUT_SETS, Ledger
 from hedgerow.learners.protocol import Learner, Promising
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import row_occupancy
@@ -144,7 +144,8 @@ class Run:
     def guarantees(self) -> Ledger | None:
         """Return what the learner promises in this run.
 
-        Where the losses are chosen by an adversary, promises that assume independent losses are void, and say so. In
+        Where the losses are chosen by an adversary, promises that assume independent losses are void, and say so. An
+        environment may void promises too, by a text `void_because`: `GymWorld` does where it clipped something. In
         an environment of your own it is not known who chooses them: the ledger is that of the learner.
 
         Returns:
@@ -163,6 +164,7 @@ class Run:
         ledger = self.learner.guarantees()
         if not isinstance(ledger, Ledger):  # a learner of one's own may simply list its promises
             ledger = Ledger(type(self.learner).__name__, tuple(ledger))
+        ledger = ledger.voided(str(getattr(self.world, "void_because", "")), but=ABOUT_SETS)
         return ledger if self.stochastic is None else ledger.in_run(self.stochastic, self.adversary)
 
     @property

@@ -25,6 +25,7 @@ from hedgerow.learners.mirror.core import Baseline
 from hedgerow.learners.mirror.mixing import safe_weight
 from hedgerow.learners.mirror.settings import Preset, make_settings
 from hedgerow.learners.mirror.sops import SOPS
+from hedgerow.learners.mirror.spending import certifies
 from hedgerow.model.index import index_of
 from hedgerow.model.view import View
 
@@ -79,7 +80,7 @@ class Forecaster:
         self.unknowns = make_unknowns(layout, m, view.knowledge, ties=settings.ties)
         self.wide = wide_rows(self.unknowns, settings.ball_from)
         num_balls = int(self.wide[self.unknowns.counted_rows].sum())
-        shares = make_shares(self.unknowns, aggregate=settings.aggregate, num_balls=num_balls)
+        shares = make_shares(self.unknowns, aggregate=certifies(view, settings), num_balls=num_balls)
         self.radii = settings.confidence.rule(layout, m, delta, episodes, self.unknowns, shares)
         self.box_rule = make_box_rule(self.radii, self.unknowns, settings.clip_costs)
         log_balls = log(max(1, num_balls)) - log(max(shares.balls, 1.0) * delta)

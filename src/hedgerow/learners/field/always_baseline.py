@@ -28,6 +28,8 @@ class AlwaysBaseline(FieldLearner):
             that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
         baseline_costs: (m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound};
             None takes `baseline.costs`.
+        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
+            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Examples:
         >>> import hedgerow as hr
@@ -49,8 +51,9 @@ class AlwaysBaseline(FieldLearner):
         *,
         baseline: ArrayLike | SafePolicy | Any,
         baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        on_refuted: str = "stay",
     ) -> None:
-        super().__init__(view, episodes, baseline=baseline, baseline_costs=baseline_costs)
+        super().__init__(view, episodes, baseline=baseline, baseline_costs=baseline_costs, on_refuted=on_refuted)
         self.reals.mixing = 1.0
 
     def _statistics(self) -> Statistics | None:
@@ -62,4 +65,4 @@ class AlwaysBaseline(FieldLearner):
     def guarantees(self) -> Ledger:
         """Return what is promised: safety, as surely as the baseline is safe."""
         safe = Promise("safety", "in every episode the expected costs are those of the baseline", 1.0, "its costs")
-        return Ledger(self.title, (safe,))
+        return self.as_seen(Ledger(self.title, (safe,)))

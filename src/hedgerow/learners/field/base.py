@@ -30,11 +30,22 @@ from hedgerow.checks import (
     seed_number,
 )
 from hedgerow.errors import InvalidInput
+from hedgerow.estimates.premises import (
+    NOTHING,
+    PremiseRule,
+    Premises,
+    count_episode,
+    make_premise_rule,
+    make_premises,
+)
+from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.field.lp_promises import clean_probability
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
+from hedgerow.learners.mirror.state import flat_arrays
 from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key, missing_outcome
 from hedgerow.learners.ownership import Turn, exclusive
+from hedgerow.learners.premises import announce, as_refuted, checked_response
 from hedgerow.learners.protocol import (
     Plan,
     SafePolicy,
@@ -45,7 +56,10 @@ from hedgerow.learners.protocol import (
 )
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
+from hedgerow.model.counting import decide
 from hedgerow.model.episode import Episode
+from hedgerow.model.impossible import known_costs, refuse_impossible
+from hedgerow.model.index import index_of
 from hedgerow.model.occupancy import checked_policy
 from hedgerow.model.pcg64 import seeded
 from hedgerow.model.policy import Mixture, Policy
@@ -56,6 +70,8 @@ if TYPE_CHECKING:
 
 RADII = {"source": "efroni", "hedgerow": "tight"}
 """The two choices of every learner here: what its source takes, or what S-OPS takes with preset="sharp"."""
+DELTA_OF_TESTS = 0.01
+"""How unsure the tests of what it was told may be, where the learner is told no delta"""
 Feedback = Literal["bandit", "full"]
 
 
@@ -120,6 +136,7 @@ class FieldLearner(ABC):
         radii: str = "source",
         baseline: Any = None,
         baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        on_refuted: str = "stay",
         **own: float | str | None,
     ) -> None:
         self.turn: Turn = {}
@@ -147,10 +164,21 @@ class FieldLearner(ABC):
                 "anything; choose a smaller delta"
             )
         self._key = learner_key(self)
+        self.on_refuted = checked_response(on_refuted)
+        self.premise_rule, self.premises = self._make_premises()
 
     def _statistics(self) -> Statistics | None:
         """Counts and bounds; None for learners that learn nothing."""
         return Statistics(self.view, self.episodes, self.delta, RADII[self.radii])
+
+    def _make_premises(self) -> tuple[PremiseRule, Premises]:
+        """What tests the things that the learner was told: known parts, and what its baseline costs."""
+        unknowns = make_unknowns(self.layout, self.view.num_constraints, self.view.knowledge)
+        beta = self.baseline_costs if self.baseline is not None else None
+        stays = self.on_refuted != "warn"
+        delta = self.delta if self.told.delta else DELTA_OF_TESTS
+        rule = make_premise_rule(self.view, unknowns, delta, beta=beta, absorbs=False, stays=stays)
+        return rule, make_premises(rule, self.layout.num_triples, absorbs=False)
 
     def _sure(self) -> float:
         """How surely the confidence sets hold, for learners that are told delta."""
@@ -255,6 +283,7 @@ class FieldLearner(ABC):
             raise InvalidInput(
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
             )
+        refuse_impossible(self.view, episode.rows, episode.triples, known_costs(episode))
         self._end(episode)
 
     @exclusive
@@ -282,8 +311,33 @@ class FieldLearner(ABC):
             self.seen.add(episode, self._open_plan().policy)
         self.progress.pending = 0
         self.progress.episode += 1
+        self._count_premises(episode)
         if self.feedback == "bandit" or episode.all_losses is not None:
             self._learn(episode)
+        self.heed_premises()
+        self.announce()
+
+    def _count_premises(self, episode: Episode) -> None:
+        """Test what the learner was told by an episode, unless that is left out for a declared reason."""
+        if not decide(episode).skipped:
+            count_episode(
+                index_of(self.layout), self.premise_rule, self.premises, episode.rows.copy(), episode.triples.copy(),
+                episode.costs.copy(), self.progress.branch, episode.irregular is None, self.episode,
+            )  # fmt: skip
+
+    def heed_premises(self) -> None:
+        """Leave the next episode to the baseline if something that the learner was told has been refuted."""
+        if self.baseline is not None and self.premise_rule.stays and self.premises.numbers.what != NOTHING:
+            self.reals.mixing = 1.0
+
+    def announce(self) -> None:
+        """Say, once, that something that the learner was told has been refuted; `observe` calls it."""
+        mixes = self.baseline is not None
+        announce(self.view, self.premise_rule, self.premises, self.on_refuted, mixes=mixes)
+
+    def as_seen(self, ledger: Ledger) -> Ledger:
+        """Return the ledger as it stands now: void where it rests on something that was refuted."""
+        return as_refuted(ledger, self.view, self.premise_rule, self.premises)
 
     @property
     def episode(self) -> int:
@@ -315,6 +369,7 @@ class FieldLearner(ABC):
 
     def _state(self) -> dict[str, NDArray[Any]]:
         common = {"episodes": self.episodes, "delta": self.delta, "seed": self.seed, "radii": self.radii}
+        common |= {"on_refuted": self.on_refuted}
         known = inspect.signature(type(self)).parameters
         arguments = {name: value for name, value in {**common, **self._own}.items() if name in known}
         arrays: dict[str, NDArray[Any]] = {
@@ -323,6 +378,7 @@ class FieldLearner(ABC):
             "progress": self.progress.values.copy(),
             "reals": self.reals.values.copy(),
             **{f"own.{name}": getattr(self, name).copy() for name in self.changing},
+            **{f"premises.{name}": array.copy() for name, array in flat_arrays(self.premises).items()},
         }
         if self.seen is not None:
             arrays |= {f"seen.{name}": array for name, array in self.seen.state().items()}
@@ -380,6 +436,11 @@ class FieldLearner(ABC):
                 raise InvalidInput(f"this is no state of {self.title}: {name} is no list of counts")
             mine[...] = given
         checked_policy(self.layout, self.own_policy)
+        for name, mine in flat_arrays(self.premises).items():
+            given = np.asarray(state[f"premises.{name}"])
+            if given.shape != mine.shape or given.dtype != mine.dtype or not np.all(np.isfinite(given) & (given >= 0)):
+                raise InvalidInput(f"this is no state of {self.title}: premises.{name} cannot be right")
+            mine[...] = given
 
     def __copy__(self) -> Self:
         """An equal learner of its own; a learner shares nothing."""

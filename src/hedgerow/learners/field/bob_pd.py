@@ -117,10 +117,12 @@ class BoBPD(FlowLearner):
         source = "Stradi et al. 2024; arXiv:2410.02269 (both recalled)"
         regret = "the regret is O(sqrt(T)) up to logarithms, whatever the losses, if costs are independent draws and "
         cancelling = "the violation with cancellation, max(0, sum_t (cost_t - alpha)), is O(sqrt(T)) up to logarithms"
-        return Ledger(
-            self.title,
-            (
-                Promise("regret", f"{regret}the largest margin is not below T^(-1/8)", 0.0, source, void),
-                Promise("cancelling violation", f"{cancelling}; {CANCELLING}", 0.0, source, void),
-            ),
+        return self.as_seen(
+            Ledger(
+                self.title,
+                (
+                    Promise("regret", f"{regret}the largest margin is not below T^(-1/8)", 0.0, source, void),
+                    Promise("cancelling violation", f"{cancelling}; {CANCELLING}", 0.0, source, void),
+                ),
+            )
         )

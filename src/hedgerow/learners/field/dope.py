@@ -52,6 +52,8 @@ class DOPE(LPLearner):
         sharp: Whether to use the sharper pessimism.
         replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
         radii: "source" takes the radii of the source, "hedgerow" those of S-OPS with preset="sharp".
+        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
+            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the baseline is not safe.
@@ -83,13 +85,15 @@ class DOPE(LPLearner):
         sharp: bool = False,
         replan: str = "episode",
         radii: str = "source",
+        on_refuted: str = "stay",
     ) -> None:
         self.warmup = warmup if warmup == "source" else whole_number("warmup, unless it is 'source',", warmup, 0)
         if not isinstance(sharp, bool):
             raise InvalidInput(f"sharp is {sharp!r}; choose True or False")
         self.sharp = sharp
         super().__init__(
-            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline, baseline_costs=baseline_costs,
+            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline,
+            baseline_costs=baseline_costs, on_refuted=on_refuted,
             warmup=self.warmup, sharp=self.sharp,
         )  # fmt: skip
 
@@ -114,4 +118,4 @@ class DOPE(LPLearner):
         """Return what is promised: safety whatever the losses, and a regret if these are draws."""
         safe = safety(self, f"{SOURCE}{', with the sharper pessimism of this package' if self.sharp else ''}")
         regret = stochastic_regret(self, "L^3 S sqrt(|A| T) / Delta", f"{SOURCE}; the form is recalled")
-        return Ledger(self.title, (confidence(self), safe, regret), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))
+        return self.as_seen(Ledger(self.title, (confidence(self), safe, regret), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE)))

@@ -57,6 +57,7 @@ class LPLearner(FieldLearner):
         radii: "source" or "hedgerow".
         baseline: A policy that is known to be safe, for learners that need one.
         baseline_costs: (m,) upper bounds of its expected costs; None takes `baseline.costs`.
+        on_refuted: "stay", "warn" or "raise".
         **own: Further arguments of the constructor.
     """
 
@@ -73,11 +74,12 @@ class LPLearner(FieldLearner):
         radii: str,
         baseline: Any = None,
         baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        on_refuted: str = "stay",
         **own: float | str | None,
     ) -> None:
         super().__init__(
             view, episodes, delta, seed, radii=radii, baseline=baseline, baseline_costs=baseline_costs, replan=replan,
-            **own,
+            on_refuted=on_refuted, **own,
         )  # fmt: skip
         if replan not in REPLAN:
             raise InvalidInput(f"replan is {replan!r}; choose 'episode' or 'epoch'")
@@ -142,7 +144,7 @@ class LPLearner(FieldLearner):
         baseline = Baseline(policies, costs, view.thresholds.copy(), view.ceilings.copy(), view.binding.copy())
         return make_lp_core(
             self.statistics, self._lp_rule(), self.progress, self.reals, self._numbers, self._figures, self.own_policy,
-            self.planned_visits, baseline,
+            self.planned_visits, baseline, self.premise_rule, self.premises,
         )  # fmt: skip
 
     def _learn(self, episode: Episode) -> None:
@@ -154,6 +156,7 @@ class LPLearner(FieldLearner):
         while self._numbers.open:
             self._numbers.unsolved += 1
             conclude(self.core, self._solve_slowly())
+        self.heed_premises()
 
     def _solve_slowly(self) -> int:
         """Solve the program by HiGHS, and put its masses into the workspace."""

@@ -17,6 +17,7 @@ from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.estimates.boxes import Boxes, BoxRule
 from hedgerow.estimates.columns import Columns, make_columns
 from hedgerow.estimates.counts import Counts
+from hedgerow.estimates.premises import PremiseRule, Premises
 from hedgerow.learners.field.lp_tables import Tables
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.mirror.core import Baseline
@@ -107,6 +108,9 @@ class LPCore(Bundle):
     """(num_states,)"""
     all_rows: IntArray
     """(num_rows,)"""
+    premise_rule: PremiseRule
+    premises: Premises
+    """What tests the things that the learner was told"""
 
 
 def make_lp_core(
@@ -119,6 +123,8 @@ def make_lp_core(
     policy: FloatArray,
     planned_visits: IntArray,
     baseline: Baseline,
+    premise_rule: PremiseRule,
+    premises: Premises,
 ) -> LPCore:
     """The core on the counts and bounds of `seen`; its tables are still empty."""
     layout, boxes, binding = seen.layout, seen.boxes, baseline.binding
@@ -150,4 +156,6 @@ def make_lp_core(
         bounds=np.zeros(len(baseline.thresholds)),
         values=np.zeros(layout.num_states),
         all_rows=np.arange(layout.num_rows, dtype=np.int64),
+        premise_rule=premise_rule,
+        premises=premises,
     )

@@ -17,6 +17,7 @@ from hedgerow.environments.play import KernelWorld, Path, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, forward, keep_mark
 from hedgerow.estimates.boxes import refresh_rows
 from hedgerow.estimates.counts import record, record_costs
+from hedgerow.estimates.premises import NOTHING, count_episode, is_fresh, is_impossible
 from hedgerow.learners.blocks import Chance, Losses, pursue, remember
 from hedgerow.learners.field.lp_core import LPCore, LPFigures, LPNumbers
 from hedgerow.learners.field.lp_step import next_plan
@@ -71,7 +72,8 @@ def run_block(
     """Run the episodes first, ... of a block of losses.
 
     Returns how many of the block are done, and whether the last of them is closed: if its plan needs the slow solver,
-    the learner has to `complete` it first.
+    the learner has to `complete` it first. Also returns when something that it was told has been refuted, and when it
+    was told that an episode is impossible, which then stays pending.
     """
     index, progress, rows, seen = core.index, core.progress, path.rows, watch.seen
     m = seen.shape[1] - 1
@@ -92,16 +94,26 @@ def run_block(
             for j in range(m):
                 seen[k, j] = path.costs[k, j]
             seen[k, m] = loss[rows[k]]
+        if is_impossible(core.premise_rule, rows, path.triples, path.costs):
+            return i, True
         record(index, core.box.laws, core.counts, rows, path.triples)
         record_costs(core.box.laws, core.counts, rows, seen)
         refresh_rows(index, core.counts, core.box, rows, core.boxes)
         progress.pending = 0
         progress.episode += 1
+        count_episode(
+            index, core.premise_rule, core.premises, rows, path.triples, path.costs, progress.branch, True,
+            progress.episode,
+        )  # fmt: skip
         code = next_plan(core, rows)
+        if len(core.baseline.policies) > 0 and core.premise_rule.stays and core.premises.numbers.what != NOTHING:
+            core.reals.mixing = 1.0
         watch_lp_learning(core, world, rows, watch)
         if code != SOLVED:
             return i + 1, False
         close_lp(keep_mark(scores, curves), watch)
+        if is_fresh(core.premises):
+            return i + 1, True
     return len(given.pattern), True
 
 

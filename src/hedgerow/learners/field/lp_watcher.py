@@ -26,6 +26,7 @@ from hedgerow.learners.field.lp_loop import (
 from hedgerow.learners.field.watch import look_at_rows
 from hedgerow.learners.field.watcher import FieldWatcher
 from hedgerow.learners.watching import Stage
+from hedgerow.model.impossible import refuse_impossible
 from hedgerow.model.index import index_of
 
 if TYPE_CHECKING:
@@ -96,7 +97,10 @@ class LPWatcher(FieldWatcher):
                 )
             finally:
                 learner.statistics.counted(learner.episode)
+            if learner.progress.pending:  # what it was told rules the episode out
+                refuse_impossible(learner.view, self._path.rows, self._path.triples, self._path.costs)
             self._close()
+            learner.announce()
 
     def _close(self) -> None:
         """Finish the last episode, if its plan waits for the slow solver."""

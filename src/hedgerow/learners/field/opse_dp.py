@@ -58,6 +58,8 @@ class OPSEDP(FieldLearner):
             None takes `baseline.costs`.
         radii: "source" or "hedgerow".
         constants: "theory" or "experiment".
+        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
+            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Raises:
         InvalidInput: If an argument is wrong, or if there is not exactly one constraint.
@@ -89,6 +91,7 @@ class OPSEDP(FieldLearner):
         baseline_costs: ArrayLike | Mapping[str, float] | None = None,
         radii: str = "source",
         constants: str = "theory",
+        on_refuted: str = "stay",
     ) -> None:
         if isinstance(view, View) and view.num_constraints != 1:
             raise InvalidInput(
@@ -99,7 +102,7 @@ class OPSEDP(FieldLearner):
             raise InvalidInput(f"the constants are {shown(constants)}; choose 'theory' or 'experiment'")
         super().__init__(
             view, episodes, delta, seed,
-            radii=radii, baseline=baseline, baseline_costs=baseline_costs, constants=constants,
+            radii=radii, baseline=baseline, baseline_costs=baseline_costs, on_refuted=on_refuted, constants=constants,
         )  # fmt: skip
         self.constants = constants
         self.theta: FloatArray = np.zeros(1)
@@ -165,11 +168,13 @@ class OPSEDP(FieldLearner):
         safety = "in every episode the expected cost is at most its threshold, whatever the losses"
         regret = "regret grows as sqrt(T), up to logarithms"
         other = void or "it is proved for the published constants, and ours are others"
-        return Ledger(
-            self.title,
-            (
-                Promise("safety", safety, sure, "utilities from below on the confidence sets, derived here", void),
-                Promise("regret", regret, 0.0, "Kitamura et al. 2025, as recalled", other, INDEPENDENT_LOSSES),
-            ),
-            ("the baseline costs no more than baseline_costs",),
+        return self.as_seen(
+            Ledger(
+                self.title,
+                (
+                    Promise("safety", safety, sure, "utilities from below on the confidence sets, derived here", void),
+                    Promise("regret", regret, 0.0, "Kitamura et al. 2025, as recalled", other, INDEPENDENT_LOSSES),
+                ),
+                ("the baseline costs no more than baseline_costs",),
+            )
         )

@@ -88,4 +88,4 @@ class OptCMDP(LPLearner):
             f"{SOURCE}; the form is recalled",
         )
         regret = stochastic_regret(self, rate, f"{SOURCE}; the form is recalled")
-        return Ledger(self.title, (confidence(self), violation, regret), (COSTS_ARE_DRAWS,))
+        return self.as_seen(Ledger(self.title, (confidence(self), violation, regret), (COSTS_ARE_DRAWS,)))

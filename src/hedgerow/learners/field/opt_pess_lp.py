@@ -46,6 +46,8 @@ class OptPessLP(LPLearner):
             None takes `baseline.costs`.
         replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
         radii: "source" takes b of the source, "hedgerow" the boxes of S-OPS with preset="sharp", layer by layer.
+        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
+            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the baseline is not safe.
@@ -75,9 +77,11 @@ class OptPessLP(LPLearner):
         baseline_costs: ArrayLike | Mapping[str, float] | None = None,
         replan: str = "episode",
         radii: str = "source",
+        on_refuted: str = "stay",
     ) -> None:
         super().__init__(
-            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline, baseline_costs=baseline_costs
+            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline,
+            baseline_costs=baseline_costs, on_refuted=on_refuted
         )  # fmt: skip
 
     @property
@@ -106,7 +110,7 @@ class OptPessLP(LPLearner):
         sure = self._sure_of_root() if self.radii == "source" else None
         regret = stochastic_regret(self, "L^3 sqrt(S^3 |A| T) / Delta", f"{SOURCE}; the form is recalled")
         promises = (confidence(self), safety(self, SOURCE, sure), regret)
-        return Ledger(self.title, promises, (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))
+        return self.as_seen(Ledger(self.title, promises, (COSTS_ARE_DRAWS, BASELINE_IS_SAFE)))
 
     def _sure_of_root(self) -> float:
         """Our union bound for b: each mean and each transition probability is off by more than b, at some number of

@@ -86,8 +86,9 @@ class OptPrimalDual(FieldLearner):
         scale = real_number("bonus_scale", bonus_scale, 0.0, 1.0)
         bounded = isinstance(view, View) and view.num_constraints > 0 and not regularised
         rho = _margin(slater, view.layout.steps) if bounded else None
-        own: dict[str, float | None] = {"slater": rho, "regularised": bool(regularised), "bonus_scale": scale}
-        super().__init__(view, episodes, delta, seed, radii=radii, **own)
+        super().__init__(
+            view, episodes, delta, seed, radii=radii, slater=rho, regularised=bool(regularised), bonus_scale=scale
+        )
         self.regularised, L, m = bool(regularised), self.layout.steps, self.view.num_constraints
         dual_bound = 0.0 if rho is None else L / rho
         assert self.seen is not None
@@ -146,13 +147,15 @@ class OptPrimalDual(FieldLearner):
             "the sum of all excess costs grows as sqrt(T), up to logarithms; cheap episodes make up for unsafe ones"
         )
         title = f"{self.title}, regularised" if self.regularised else self.title
-        return Ledger(
-            title,
-            (
-                Promise("violation", violation, sure, theorem, void, INDEPENDENT_LOSSES),
-                Promise("regret", regret, sure, theorem, void, INDEPENDENT_LOSSES),
-            ),
-            () if self.view.num_constraints == 0 or self.regularised else ("slater is at most the largest margin",),
+        return self.as_seen(
+            Ledger(
+                title,
+                (
+                    Promise("violation", violation, sure, theorem, void, INDEPENDENT_LOSSES),
+                    Promise("regret", regret, sure, theorem, void, INDEPENDENT_LOSSES),
+                ),
+                () if self.view.num_constraints == 0 or self.regularised else ("slater is at most the largest margin",),
+            )
         )
 
 

@@ -81,12 +81,14 @@ class Oracle(FieldLearner):
     def guarantees(self) -> Ledger:
         """Return what is promised: no regret and no violation, by what it is told."""
         told = "it is told the world and all losses"
-        return Ledger(
-            self.title,
-            (
-                Promise("safety", "in every episode the expected costs respect the thresholds", 1.0, told),
-                Promise("regret", "the regret of the whole run is 0", 1.0, told),
-            ),
+        return self.as_seen(
+            Ledger(
+                self.title,
+                (
+                    Promise("safety", "in every episode the expected costs respect the thresholds", 1.0, told),
+                    Promise("regret", "the regret of the whole run is 0", 1.0, told),
+                ),
+            )
         )
 
 

@@ -36,6 +36,8 @@ class SLP(LPLearner):
             None takes `baseline.costs`.
         replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
         radii: "source" takes the radii of Efroni et al. (2020), "hedgerow" those of S-OPS with preset="sharp".
+        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
+            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the baseline is not safe.
@@ -64,9 +66,11 @@ class SLP(LPLearner):
         baseline_costs: ArrayLike | Mapping[str, float] | None = None,
         replan: str = "episode",
         radii: str = "source",
+        on_refuted: str = "stay",
     ) -> None:
         super().__init__(
-            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline, baseline_costs=baseline_costs
+            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline,
+            baseline_costs=baseline_costs, on_refuted=on_refuted
         )  # fmt: skip
 
     def _lp_rule(self) -> LPRule:
@@ -79,4 +83,4 @@ class SLP(LPLearner):
     def guarantees(self) -> Ledger:
         """Return what is promised: safety whatever the losses; of the regret nothing is claimed."""
         safe = safety(self, f"{cite('violation_hard')}, whose proof holds for any policy that is mixed so")
-        return Ledger(self.title, (confidence(self), safe), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))
+        return self.as_seen(Ledger(self.title, (confidence(self), safe), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE)))

@@ -44,6 +44,8 @@ class SafeETC(LPLearner):
             None takes `baseline.costs`.
         radii: "source" takes the radii of Efroni et al. (2020) and the pessimism of DOPE as printed, "hedgerow" the
             radii of S-OPS with preset="sharp" and the sharper pessimism.
+        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
+            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the baseline is not safe.
@@ -71,9 +73,11 @@ class SafeETC(LPLearner):
         baseline: ArrayLike | SafePolicy | Any,
         baseline_costs: ArrayLike | Mapping[str, float] | None = None,
         radii: str = "source",
+        on_refuted: str = "stay",
     ) -> None:
         super().__init__(
-            view, episodes, delta, seed, replan="episode", radii=radii, baseline=baseline, baseline_costs=baseline_costs
+            view, episodes, delta, seed, replan="episode", radii=radii, baseline=baseline,
+            baseline_costs=baseline_costs, on_refuted=on_refuted
         )  # fmt: skip
 
     @property
@@ -93,4 +97,6 @@ class SafeETC(LPLearner):
         """Return what is promised: safety whatever the losses, and a regret if these are draws."""
         source = "pessimism of Bura et al. 2022, and a mixture that is safe whatever an episode costs"
         regret = stochastic_regret(self, "T^(2/3) / Delta^(2/3), other factors left out", "folklore, recalled")
-        return Ledger(self.title, (confidence(self), safety(self, source), regret), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))
+        return self.as_seen(
+            Ledger(self.title, (confidence(self), safety(self, source), regret), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))
+        )

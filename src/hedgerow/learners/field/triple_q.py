@@ -159,11 +159,13 @@ class TripleQ(FieldLearner):
         sure, theorem = 0.0 if void else 1.0, "Wei, Liu and Ying 2022, as recalled"
         regret = "the expected regret grows as T^(4/5), up to logarithms, for T large enough"
         violation = "the sum of all excess costs is 0 or less for large T; cheap episodes make up for unsafe ones"
-        return Ledger(
-            self.title,
-            (
-                Promise("violation", violation, sure, theorem, void, INDEPENDENT_LOSSES),
-                Promise("regret", regret, sure, theorem, void, INDEPENDENT_LOSSES),
-            ),
-            ("some policy has a margin for its constraint",),
+        return self.as_seen(
+            Ledger(
+                self.title,
+                (
+                    Promise("violation", violation, sure, theorem, void, INDEPENDENT_LOSSES),
+                    Promise("regret", regret, sure, theorem, void, INDEPENDENT_LOSSES),
+                ),
+                ("some policy has a margin for its constraint",),
+            )
         )

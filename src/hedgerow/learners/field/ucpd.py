@@ -84,7 +84,7 @@ class UCPD(FlowLearner):
 
     def guarantees(self) -> Ledger:
         """Return what is promised: the growth of the regret, and of the violation with cancellation."""
-        return Ledger(self.title, self._promises(""))
+        return self.as_seen(Ledger(self.title, self._promises("")))
 
     def _promises(self, void_because: str) -> tuple[Promise, ...]:
         rate, sure = "L |X| sqrt(|A| T) up to logarithms", 0.0 if void_because else self._sure()
@@ -129,4 +129,6 @@ class UCPDIX(UCPD):
 
     def guarantees(self) -> Ledger:
         """Return the promises of UCPD, which are void here."""
-        return Ledger(self.title, self._promises("UCPD with bandit feedback is ours: no published guarantee covers it"))
+        return self.as_seen(
+            Ledger(self.title, self._promises("UCPD with bandit feedback is ours: no published guarantee covers it"))
+        )

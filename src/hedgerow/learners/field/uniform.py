@@ -42,4 +42,4 @@ class Uniform(FieldLearner):
 
     def guarantees(self) -> Ledger:
         """Return what is promised: nothing."""
-        return Ledger(self.title, ())
+        return self.as_seen(Ledger(self.title, ()))

@@ -18,12 +18,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
 from hedgerow.estimates.gaps import Extent
 from hedgerow.estimates.log_counts import ANY_SUCCESSOR, LogArrays, record_log
+from hedgerow.estimates.premises import LEFT_OUT, PARTLY_UNKNOWN, WHOLE, compare_all, count_logged
 from hedgerow.estimates.radii import WITHOUT_HORIZON
 from hedgerow.importers.log_gaps import decisions, summary
 from hedgerow.importers.logs import Log
@@ -35,6 +37,7 @@ from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.state import PROJECTED, RELAXED
 from hedgerow.learners.mirror.step import copy_floored, follow_boxes, project_all
 from hedgerow.model.counting import INDEPENDENT, Counting
+from hedgerow.model.impossible import refuse_impossible
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 from hedgerow.projection.workspace import NO_SYSTEM
@@ -58,7 +61,10 @@ def log_for(learner: MirrorLearner, given: Any, how: Mapping[str, Any]) -> Log:
         return Log.read(learner.view, given, **how)
     if how:
         raise InvalidInput(f"this Log has been read already; pass {', '.join(sorted(how))} to Log.read")
-    return _in_terms_of(learner.view, given)
+    found = _in_terms_of(learner.view, given)
+    known = np.where(found.gaps.unknown, np.nan, found.costs)
+    refuse_impossible(learner.view, found.rows, found.triples, known, found.starts)
+    return found
 
 
 def _in_terms_of(own: View, log: Log) -> Log:
@@ -111,7 +117,16 @@ def arrays_of(log: Log, decided: Mapping[int, Counting]) -> LogArrays:
         extents=np.array(extents, dtype=np.int64).reshape(-1, len(Extent.fields)),
         places=np.array([ANY_SUCCESSOR if x is None or len(x) > 1 else x[0] for x in states], dtype=np.int64),
         unknown=log.gaps.unknown.astype(np.int8),
+        whole=_whole(log, decided),
     )
+
+
+def _whole(log: Log, decided: Mapping[int, Counting]) -> NDArray[np.int8]:
+    """(episodes,): what of each may be compared with own ones; nothing of a log whose costs are left out."""
+    found = np.full(len(log), WHOLE if log.gaps.with_costs else LEFT_OUT, dtype=np.int8)
+    for e, counting in decided.items():
+        found[e] = LEFT_OUT if counting.skipped or not log.gaps.with_costs else PARTLY_UNKNOWN
+    return found
 
 
 @kernel
@@ -119,6 +134,8 @@ def count(core: Core, log: LogArrays) -> None:
     """Update counts, sets and all that follows from them; the projection is still to be done."""
     state, numbers, logged = core.state, core.state.numbers, core.state.logged
     record_log(core.index, core.rule.box.laws, state.counts, log, core.buffers.gaps)
+    count_logged(state.premises, log.starts, log.rows, log.triples, log.costs, log.whole)
+    compare_all(core.index, core.rule.premises, state.premises, numbers.episode)
     num = len(log.starts) - 1
     logged.steps += len(log.rows)
     logged.episodes += num

@@ -37,6 +37,8 @@ from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate_rule
 from hedgerow.estimates.balls import BallRule, make_balls
 from hedgerow.estimates.boxes import make_box_rule
+from hedgerow.estimates.premises import make_premise_rule, make_premises
+from hedgerow.estimates.radii import WITHOUT_HORIZON
 from hedgerow.estimates.shares import refuse_empty_promise
 from hedgerow.learners.ledger import CLEAN_EVENT, Budget, Ledger
 from hedgerow.learners.mirror.absorbed import no_logs
@@ -48,17 +50,19 @@ from hedgerow.learners.mirror.plans import Baselines, MirrorPlan, drawn_actions
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy
 from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_settings, names_of
-from hedgerow.learners.mirror.spending import make_spending
+from hedgerow.learners.mirror.spending import certifies, make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
 from hedgerow.learners.numbered_plans import check_open, learner_key, missing_outcome
 from hedgerow.learners.ownership import Turn, exclusive
+from hedgerow.learners.premises import announce, as_refuted
 from hedgerow.learners.protocol import Plan, checked_view, in_own_terms
 from hedgerow.learners.told import Told
 from hedgerow.model.actions import Actions
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
 from hedgerow.model.identity import same_layout
+from hedgerow.model.impossible import known_costs, refuse_impossible
 from hedgerow.model.pcg64 import seeded
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
@@ -168,13 +172,19 @@ class MirrorLearner(ABC):
         kind = settings.mixture_bound
         if kind == "auto":
             kind = "mixture" if num_baselines <= MOST_CACHED else "realised"
+        absorbs = settings.radii in WITHOUT_HORIZON
+        premise_rule = make_premise_rule(
+            self.view, unknowns, self.delta, beta=baseline.costs if self.told.baseline else None, absorbs=absorbs,
+            stays=settings.on_refuted != "warn",
+        )  # fmt: skip
         state = make_state(
             unknowns,
             len(baseline.binding),
             settings.clip_costs,
+            make_premises(premise_rule, layout.num_triples, absorbs=absorbs),
             num_baselines=num_baselines,
             search=search,
-            aggregate=settings.aggregate and num_baselines > 0,
+            aggregate=certifies(self.view, settings) and num_baselines > 0,
             balls=make_balls(wide, layout.num_triples) if num_baselines else None,
         )
         rule = Rule(
@@ -195,8 +205,10 @@ class MirrorLearner(ABC):
                 self.view.thresholds,
                 ceilings=self.view.ceilings,
                 watched=self.view.binding,
+                per_step=self.view.knowledge.costs_drawn == "step",
             ),
             ball=BallRule(wide.astype(np.int8), log(max(1, num_balls)) - log(max(shares.balls, 1.0) * self.delta)),
+            premises=premise_rule,
         )
         state.numbers.stale = 1  # nothing is cached yet
         return make_core(layout, rule, state, baseline, search_rule)
@@ -227,6 +239,7 @@ class MirrorLearner(ABC):
             raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
         self.check_horizon(1)
         self._complete()
+        self.announce()
         core, state = self.core, self.core.state
         toss(core, self.coin)
         if core.search.active:
@@ -279,7 +292,12 @@ class MirrorLearner(ABC):
 
         Raises:
             InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible or has
-                probability 0 under the plan, or if a number is wrong.
+                probability 0 under the plan, if what the view knows rules it out, or if a number is wrong.
+            PremiseError: If the episode, which has been learnt, refutes something that the learner was told, and
+                on_refuted="raise".
+
+        Warns:
+            PremiseWarning: If the episode refutes something that the learner was told.
         """
         if isinstance(losses, Plan):
             losses, plan = None, losses
@@ -292,12 +310,20 @@ class MirrorLearner(ABC):
                 raise InvalidInput("the losses along the trajectory are missing: observe(path, losses, costs)")
             if self._take(episode, losses, costs) and learn_path(self.core, self._path) != REFUSED:
                 self._complete()
+                self.announce()
                 return
             episode = Episode(self.view, episode, losses, costs)  # says what is wrong, or reads what is put otherwise
         elif losses is not None or costs is not None:
             raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
         self._learn(episode)
         self._complete()
+        self.announce()
+
+    def announce(self) -> None:
+        """Say, once, that something that the learner was told has been refuted; `observe` and `absorb` call it."""
+        core = self.core
+        mixes = len(core.baseline.policies) > 0
+        announce(self.view, core.rule.premises, core.state.premises, self.settings.on_refuted, mixes=mixes)
 
     @exclusive
     def abandon(self, plan: Plan, reason: str, *, independent: bool = False, actions: Actions | None = None) -> None:
@@ -332,6 +358,7 @@ class MirrorLearner(ABC):
 
     def _learn(self, episode: Episode) -> None:
         episode = in_own_terms(self.view, episode)
+        refuse_impossible(self.view, episode.rows, episode.triples, known_costs(episode))
         if episode.irregular is not None:
             learn_broken(self, episode)
             return
@@ -366,6 +393,7 @@ class MirrorLearner(ABC):
         found = log_for(self, log, how)
         self._complete()
         take_in(self, found)
+        self.announce()
         return found
 
     @exclusive
@@ -494,6 +522,10 @@ class MirrorLearner(ABC):
         """
         records = self.core.state.logged, self.core.state.incomplete
         return {name: getattr(record, name) for record in records for name in record.fields}
+
+    def as_seen(self, ledger: Ledger) -> Ledger:
+        """Return the ledger as it stands now: void where it rests on something that was refuted."""
+        return as_refuted(ledger, self.view, self.core.rule.premises, self.core.state.premises)
 
     @abstractmethod
     def guarantees(self) -> Ledger:

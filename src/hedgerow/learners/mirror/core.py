@@ -12,6 +12,7 @@ from hedgerow.estimates.balls import BallRule
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.columns import Columns, make_columns
 from hedgerow.estimates.gaps import Gaps, make_gaps
+from hedgerow.estimates.premises import PremiseRule
 from hedgerow.learners.mirror.safe_search import SearchRule, no_search
 from hedgerow.learners.mirror.state import State
 from hedgerow.model.index import Index, index_of
@@ -56,6 +57,8 @@ class Rule(Bundle):
     """The rule of the aggregate certificate, where the state has one"""
     ball: BallRule
     """The rule of the balls, where the state has some"""
+    premises: PremiseRule
+    """What was told, and how it is tested"""
 
 
 class Baseline(Bundle):

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import FloatArray, frozen, real_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
+from hedgerow.estimates.premises import FALSE_ALARM, carry_over
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.absorbed import no_logs
 from hedgerow.learners.mirror.base import MirrorLearner
@@ -46,7 +47,7 @@ from hedgerow.learners.mirror.settings import (
     stopping_void,
 )
 from hedgerow.learners.mirror.simplex_ogd import regret_constant, step_constant
-from hedgerow.learners.mirror.sops import largest_mixing
+from hedgerow.learners.mirror.sops import REGRET_EVENTS, largest_mixing
 from hedgerow.learners.mirror.sound_search import check_policies, check_search, end_of_search
 from hedgerow.learners.mirror.state import Numbers, flat_arrays
 from hedgerow.learners.mirror.step import follow_boxes
@@ -177,6 +178,7 @@ class CVOPS(MirrorLearner):
             follow_boxes(core, core.buffers.all_rows)
             core.state.epoch_visits[:] = core.state.counts.num_visits
             core.state.logged.values[:] = old.logged.values
+        carry_over(old.premises, core.state.premises)
         self._start(core)
         self.core = core
         if self.settings.phase2_stats == "discard":
@@ -355,9 +357,11 @@ class CVOPS(MirrorLearner):
         regret = Promise(
             "regret",
             f"the regret is O({rate}) beyond the L t_bar of phase 1",
-            self._budget.sure(13 + 1 + sample),
+            self._budget.sure(
+                REGRET_EVENTS + 1 + sample + (FALSE_ALARM if len(self.core.state.premises.visits) else 0.0)
+            ),
             f"{cite('const_reg')}, in terms of rho_hat",
             first_reason(confidence, literal, mixing_void(settings), accuracy, searching),
         )
         shared = (clean_event(self), feasible_projection(self))
-        return Ledger("CV-OPS", (*shared, margin, half, safety, violation, regret), rests_on(self))
+        return self.as_seen(Ledger("CV-OPS", (*shared, margin, half, safety, violation, regret), rests_on(self)))

@@ -31,7 +31,8 @@ FILE_KIND = "learner"
 FILE_VERSION = 6
 OLD_VERSIONS = (3, 4, 5)
 """Still read: before raised thresholds were kept from episode to episode, before costs had counts of their own, and
-before values could be unknown and absorbed logs were remembered."""
+before values could be unknown, absorbed logs were remembered, and what a learner was told was tested."""
+TESTED_SINCE = 6
 NUM_OLD_REALS = 4
 META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", "declared", *META}
 
@@ -104,7 +105,7 @@ def from_file(file: files.DataFile, source: str = "data") -> MirrorLearner:
         arrays = file.arrays
         for version in range(file.version, FILE_VERSION):
             arrays = UPGRADES[version](arrays)
-        return _from_parts(file.meta, dict(arrays))
+        return _from_parts(file.meta, dict(arrays), file.version)
     except KeyError as error:
         raise FileFormatError(f"{source} lacks the entry {error}") from error
     except UNFIT as error:
@@ -112,7 +113,7 @@ def from_file(file: files.DataFile, source: str = "data") -> MirrorLearner:
         raise FileFormatError(f"{source} does not describe a learner: {problem}") from error
 
 
-def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> MirrorLearner:
+def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], version: int) -> MirrorLearner:
     unexpected = sorted(set(meta) - META_ENTRIES)
     if unexpected:
         raise InvalidInput(f"unexpected metadata {unexpected}")
@@ -142,6 +143,9 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     if learner.settings != chosen:
         raise InvalidInput(f"settings hold a switch that {cls.__name__} does not have")
     _check_arguments(learner, groups["argument"])
+    if version < TESTED_SINCE:  # the tests begin here: what was seen before says nothing against anything
+        fresh = flat_arrays(learner.core.state).items()
+        groups["state"] |= {name: array.copy() for name, array in fresh if name.startswith("premises.")}
     learner.declared.update(_checked_reasons(meta.get("declared", {})))
     _restore_state(learner, groups["state"])
     if set(groups["logs"]) != {"absorbed"}:

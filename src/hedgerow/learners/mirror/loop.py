@@ -11,6 +11,7 @@ from __future__ import annotations
 from hedgerow.compiling.kernels import kernel
 from hedgerow.environments.play import KernelWorld, Path, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, keep_mark
+from hedgerow.estimates.premises import is_fresh, is_impossible
 from hedgerow.learners.blocks import Chance, Losses, pursue, remember
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.mixing import toss
@@ -44,7 +45,8 @@ def run_block(
     """Run the episodes first, ... of a block of losses; without `notes`, code for notes is not compiled.
 
     Returns how many of the block are done, and whether the last of them is closed: if its projection needs the slow
-    solver, the learner has to `complete` it first. Also returns when a phase of the learner is over.
+    solver, the learner has to `complete` it first. Also returns when a phase of the learner is over, when something
+    that it was told has been refuted, and when it was told that an episode is impossible, which then stays pending.
     """
     index, numbers, policy, baselines = core.index, core.state.numbers, core.state.policy, core.baseline.policies
     rows, triples, losses, costs = path.rows, path.triples, path.losses, path.costs
@@ -72,6 +74,8 @@ def run_block(
             note_episode(core, costs, notes)
         for k in range(len(rows)):
             losses[k] = loss[rows[k]]
+        if is_impossible(core.rule.premises, rows, triples, costs):
+            return i, True
         code = learn(core, rows, triples, losses, costs)
         if notes is not None and len(notes.optimism) > 0:
             note_learning(core, rows, notes)
@@ -82,6 +86,6 @@ def run_block(
         watch_close(core, mark, watch)
         if notes is not None:
             note_close(core, mark, notes)
-        if numbers.phase_over:
+        if numbers.phase_over or is_fresh(core.state.premises):
             return i + 1, True
     return len(given.pattern), True

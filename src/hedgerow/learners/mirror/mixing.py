@@ -20,6 +20,7 @@ from hedgerow.estimates.aggregate_bounds import aggregate_bounds
 from hedgerow.estimates.balls import joint_cost_with_balls
 from hedgerow.estimates.columns import keep_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
+from hedgerow.estimates.premises import NOTHING
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import DISCARD, REALISED, Baseline, Core
 from hedgerow.learners.mirror.state import PROJECTED
@@ -219,8 +220,10 @@ def cost_bounds(core: Core, bounds: FloatArray) -> None:
 
 @kernel
 def mixing_weight(core: Core, status: int) -> float:
-    """lambda for the next episode, rounded up; 1 after a projection without a solution."""
-    if status != PROJECTED:
+    """lambda for the next episode, rounded up; 1 after a projection without a solution, and after something that the
+    learner was told has been refuted, unless it is to go on.
+    """
+    if status != PROJECTED or (core.rule.premises.stays and core.state.premises.numbers.what != NOTHING):
         return 1.0
     if core.rule.literal_sigma:
         return literal_weight(core.baseline, core.state.bounds)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from hedgerow.checks import shown
+from hedgerow.estimates.premises import FALSE_ALARM
 from hedgerow.learners.ledger import Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.settings import accuracy_void, confidence_void, forgetting_void
+from hedgerow.learners.mirror.spending import certifies
 from hedgerow.paper import cite
+
+COSTS_ARE_DRAWS = "costs are drawn from the same law in every episode, independently of all that happened before it"
+COSTS_ARE_APART = (
+    "the costs of an episode have nothing to do with its moves (A2 of docs/aggregate.md); where a cost is computed "
+    "from the next state, say costs_drawn='step' (View.knowing)"
+)
+STEPS_ARE_FRESH = (
+    "the cost of a step may have to do with the next state, but given its state and action not with what came before it"
+)
+CERTIFICATE_IS_OFF = "; the aggregate certificate is off until costs_drawn says more (View.knowing)"
 
 
 def limits(learner: MirrorLearner) -> str:
@@ -22,6 +34,13 @@ def rests_on(learner: MirrorLearner) -> tuple[str, ...]:
     if not learner.settings.ties:
         used = used.without_ties()
     told = [f"it is known that {line}" for line in used.described(view.layout, view.constraint_names)]
+    if view.num_constraints:
+        told = [*_about_costs(learner), *told]
+    if len(learner.core.rule.premises.beta) or learner.view.knowledge or logged.episodes:
+        told.append(
+            f"what it was told is tested by what it sees; something true is refuted with probability {FALSE_ALARM:g} "
+            f"delta = {FALSE_ALARM * learner.delta:g} at most"
+        )
     if learner.settings.forget > 0.0:
         told.append(
             f"costs are independent draws around means that do not change: forget = {learner.settings.forget:g} can "
@@ -34,6 +53,20 @@ def rests_on(learner: MirrorLearner) -> tuple[str, ...]:
         )
     told.extend(incomplete(learner))
     return tuple(told)
+
+
+def _about_costs(learner: MirrorLearner) -> list[str]:
+    """What is assumed of costs, and what the baseline is told to cost."""
+    view, beta = learner.view, getattr(learner, "baseline_costs", None)
+    told = [COSTS_ARE_DRAWS]
+    if learner.told.baseline and beta is not None:
+        named = zip(view.constraint_names, beta.tolist(), strict=True)
+        told.insert(0, f"the baseline costs at most: {', '.join(f'{name} {value:g}' for name, value in named)}")
+    if view.knowledge.costs_drawn == "unknown":
+        told.append(STEPS_ARE_FRESH + (CERTIFICATE_IS_OFF if learner.settings.aggregate and learner.mixes else ""))
+    elif view.knowledge.costs_drawn == "apart" and certifies(view, learner.settings) and learner.mixes:
+        told.append(COSTS_ARE_APART)
+    return told
 
 
 def incomplete(learner: MirrorLearner) -> list[str]:
@@ -67,10 +100,12 @@ def unknown_void(learner: MirrorLearner) -> str:
 
 
 def clean_event(learner: MirrorLearner) -> Promise:
+    """All confidence sets hold the truth; `phase2_stats="discard"` makes them anew, at the same price once more."""
+    phases = 2 if "phase2_stats" in learner.switches and learner.settings.phase2_stats == "discard" else 1
     return Promise(
         "confidence",
         "in every episode all transitions and mean costs lie within their confidence sets",
-        learner._budget.sure(5),
+        max(0.0, 1.0 - phases * (1.0 - learner._budget.sure(5))),
         cite("gen_confidence", "confidenceset") + (", Hoeffding 1963 for weights" if learner.settings.forget else ""),
         confidence_void(learner.settings),
     )

@@ -25,6 +25,7 @@ stop_scale         0, up to 1                       the same below 1: the part o
 phase2_stats       keep, discard                    nothing: what the first phase saw, in the second one
 search_radius      range, variance                  nothing: what costs may vary by, or what they do vary by
 baseline_bound     margin, each                     nothing: costs of the found mixture, by rho_hat or one by one
+on_refuted         stay, warn, raise                nothing: what to do when something that it was told proves false
 horizon            fixed, doubling                  a factor 3.41 of the regret; radii must be anytime or kt
 tol                1e-10, up to 1e-3                regret and violation if above eta / (L sqrt(T)), never safety
 """
@@ -57,6 +58,7 @@ class CommonSwitches(TypedDict, total=False):
     horizon: Literal["fixed", "doubling"]
     forget: float
     boxes: Literal["episode", "epoch"]
+    on_refuted: Literal["stay", "warn", "raise"]
 
 
 class MixingSwitches(CommonSwitches, total=False):
@@ -149,6 +151,10 @@ class Settings:
     horizon: str = "fixed"
     """Either "fixed" for a known number of episodes, or "doubling" to restart after 1, 2, 4, ... episodes, which
     costs a factor 3.41 of the regret and needs radii "anytime" or "kt"."""
+    on_refuted: str = "stay"
+    """What to do when the learner's own observations refute something that it was told, such as what its baseline
+    costs: "stay" warns and leaves every further episode to the baseline, if there is one; "warn" warns and goes on;
+    "raise" raises a `PremiseError` and then stays. The ledger is void in any case."""
     tol: float = 1e-10
     """Tolerance of the projection, 1e-14 to 1e-3. A large one voids regret and violation, never safety."""
 

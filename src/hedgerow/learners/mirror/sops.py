@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray
+from hedgerow.estimates.premises import FALSE_ALARM
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
@@ -33,6 +34,14 @@ from hedgerow.learners.told import Told
 from hedgerow.model.occupancy import checked_policy
 from hedgerow.model.view import View
 from hedgerow.paper import cite
+
+REGRET_EVENTS = 13
+"""Events of probability delta that the bound of the regret needs. The clean event has 5, and the proof of Theorem 4
+adds 2 for the transitions of the played policies (Lemma transition_jin, in its terms 1 and 4), 1 for the squared
+estimates (term 2), 2 for the transitions of the own policies (Lemma transition_gamma) and 1 for the radii (both in its
+term 3), 1 for the estimates under the own policies (term 4) and 1 for those under the best one (term 5). The paper has
+11: it counts both lemmas on transitions as one event, for which it gives no reason.
+"""
 
 
 class SOPS(MirrorLearner):
@@ -137,11 +146,13 @@ class SOPS(MirrorLearner):
         regret = Promise(
             "regret",
             f"the regret is O({rate}), Psi = max_i 1 / min(alpha_i - beta_i, (alpha_i - beta_i)^2)",
-            self._budget.sure(13),
+            self._budget.sure(REGRET_EVENTS + FALSE_ALARM),
             cite("reg_hard"),
             first_reason(confidence, sigma, no_margin, accuracy),
         )
-        return Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))
+        return self.as_seen(
+            Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))
+        )
 
 
 def largest_mixing(view: View, beta: FloatArray) -> float:

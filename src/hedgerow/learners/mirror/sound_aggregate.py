@@ -45,7 +45,7 @@ def check_aggregate(layout: Layout, core: Core, own: int) -> None:
     demand(
         bool(np.all(aggregate.sums <= allowed * (1.0 + TOLERANCE) + TOLERANCE)), "state.aggregate.sums are too large"
     )
-    wide = aggregate.ranges[used] >= rule.ceilings - TOLERANCE
+    wide = aggregate.ranges[used] >= (1.0 if rule.per_step else rule.ceilings) - TOLERANCE
     demand(bool(np.all(wide)), "state.aggregate.ranges are below what an episode can cost")
 
 

@@ -32,6 +32,7 @@ from hedgerow.learners.mirror.sound_iterate import (
     check_open,
 )
 from hedgerow.learners.mirror.sound_numbers import TOLERANCE, check_declared, check_numbers, check_rates
+from hedgerow.learners.mirror.sound_premises import check_premises
 from hedgerow.learners.mirror.sound_search import check_policies, check_summed_costs
 from hedgerow.learners.mirror.state import PROJECTED, RELAXED, UNSOLVED, Numbers, Reals
 from hedgerow.learners.mirror.step import SMALLEST_CONDITIONAL, prepare
@@ -93,6 +94,17 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "balls.moves": (0, LARGEST),
     "balls.visits": (0, LARGEST),
     "balls.radius": (0.0, UNSEEN),
+    "premises.visits": (0, LARGEST),
+    "premises.moves": (0, LARGEST),
+    "premises.sums": (0.0, LARGEST),
+    "premises.due": (0, LARGEST),
+    "premises.low_moves": (0.0, 1.0),
+    "premises.high_moves": (0.0, 1.0),
+    "premises.low_costs": (0.0, 1.0),
+    "premises.high_costs": (0.0, 1.0),
+    "premises.baseline_sums": (0.0, LARGEST),
+    "premises.numbers": (0, LARGEST),
+    "premises.figures": (0.0, HUGE),
     "patience": (0, MOST_SKIPPED),
     "logged": (0, LARGEST),
     "incomplete": (0, LARGEST),
@@ -180,6 +192,7 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
         check_summed_costs(state.search, seen, bool(core.search.active))
     check_boxes(learner)
     check_balls(layout, core)
+    check_premises(layout, core, episode, forgotten=discarded > 0)
     check_aggregate(layout, core, episode - begun)
     check_policies(layout, "policy", state.policy)
     check_rates(learner)

@@ -18,6 +18,11 @@ from hedgerow.model.view import View
 PAPER = Shares(costs=1.0, transitions=4.0, aggregate=0.0, balls=0.0)
 
 
+def certifies(view: View, settings: Settings) -> bool:
+    """Whether the aggregate certificate can be used: not where a cost may have to do with the next state."""
+    return settings.aggregate and view.knowledge.costs_drawn != "unknown"
+
+
 class Spending(NamedTuple):
     """See the module's text."""
 
@@ -37,5 +42,5 @@ def make_spending(view: View, settings: Settings, *, mixes: bool) -> Spending:
     num_balls = int(wide[unknowns.counted_rows].sum())
     shares = PAPER
     if settings.radii == "kt":
-        shares = make_shares(unknowns, aggregate=settings.aggregate and mixes, num_balls=num_balls)
+        shares = make_shares(unknowns, aggregate=certifies(view, settings) and mixes, num_balls=num_balls)
     return Spending(unknowns, wide, num_balls, shares)

@@ -21,6 +21,7 @@ from hedgerow.estimates.aggregate import Aggregate, make_aggregate, no_aggregate
 from hedgerow.estimates.balls import Balls, no_balls
 from hedgerow.estimates.boxes import Boxes, make_boxes
 from hedgerow.estimates.counts import Counts, make_counts
+from hedgerow.estimates.premises import Premises
 from hedgerow.estimates.unknowns import Unknowns
 from hedgerow.learners.mirror.safe_search import Search, make_search
 from hedgerow.projection.workspace import make_workspace
@@ -162,6 +163,8 @@ class State(Bundle):
     """The aggregate certificate; empty for learners that have none"""
     balls: Balls
     """The balls of wide rows; empty for learners that have none"""
+    premises: Premises
+    """What tests the things that the learner was told"""
     patience: Patience
     logged: Logged
     incomplete: Incomplete
@@ -173,6 +176,7 @@ def make_state(
     unknowns: Unknowns,
     num_active: int,
     clip_costs: bool,
+    premises: Premises,
     *,
     num_baselines: int = 0,
     search: Search | None = None,
@@ -201,6 +205,7 @@ def make_state(
         search=search if search is not None else make_search(layout, 0, 0),
         aggregate=make_aggregate(layout, boxes) if aggregate else no_aggregate(),
         balls=no_balls() if balls is None else balls,
+        premises=premises,
         patience=Patience(),
         logged=Logged(),
         incomplete=Incomplete(),

@@ -31,6 +31,7 @@ from hedgerow.estimates.boxes import refresh_all, refresh_grown, refresh_rows
 from hedgerow.estimates.columns import keep_columns, load_columns, update_columns
 from hedgerow.estimates.counts import find_path, record, record_costs
 from hedgerow.estimates.gaps import record_gaps
+from hedgerow.estimates.premises import count_episode, is_impossible
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import (
     DISCARD,
@@ -95,6 +96,11 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
     else:
         record(core.index, core.rule.box.laws, core.state.counts, rows, triples)
         record_costs(core.rule.box.laws, core.state.counts, rows, costs)
+    if core.buffers.marks.skipped == 0:
+        count_episode(
+            core.index, core.rule.premises, core.state.premises, rows, triples, costs, numbers.branch, not broken,
+            numbers.episode + 1,
+        )  # fmt: skip
     if len(core.state.baseline_u) > 0:
         watch_cached_bounds(core, rows)
     touched = _update_boxes(core, core.buffers.all_rows if broken else rows)
@@ -158,7 +164,9 @@ def _is_possible(core: Core, path: Path) -> bool:
         sound &= plays[path.rows[k]] > 0.0 and 0.0 <= path.losses[k] <= 1.0
         for i in range(path.costs.shape[1]):
             sound &= 0.0 <= path.costs[k, i] <= 1.0  # not so for NaN
-    return sound and find_path(index, path.rows, path.triples) < 0
+    if not sound or find_path(index, path.rows, path.triples) >= 0:
+        return False
+    return not is_impossible(core.rule.premises, path.rows, path.triples, path.costs)
 
 
 @kernel

@@ -89,4 +89,6 @@ class SVOPS(MirrorLearner):
             cite("regret_soft_unknown"),
             first_reason(confidence, accuracy),
         )
-        return Ledger("SV-OPS", (clean_event(self), feasible_projection(self), violation, regret), rests_on(self))
+        return self.as_seen(
+            Ledger("SV-OPS", (clean_event(self), feasible_projection(self), violation, regret), rests_on(self))
+        )

@@ -69,4 +69,4 @@ class UOBREPS(MirrorLearner):
             "Jin et al. 2020, Theorem 3",
             first_reason(*regret_reasons(self)),
         )
-        return Ledger("UOB-REPS", (clean_event(self), regret), rests_on(self))
+        return self.as_seen(Ledger("UOB-REPS", (clean_event(self), regret), rests_on(self)))

@@ -16,6 +16,7 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.environments.play import KernelWorld, make_path
 from hedgerow.environments.scores import Curves, Scores, keep_mark
 from hedgerow.errors import InvalidInput
+from hedgerow.estimates.premises import NOTHING
 from hedgerow.learners.blocks import Chance, Losses, losses_of, no_losses
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.loop import run_block
@@ -41,6 +42,7 @@ from hedgerow.learners.mirror.watch import (
 )
 from hedgerow.learners.mirror.watch_sets import look_at_rows
 from hedgerow.learners.watching import Stage
+from hedgerow.model.impossible import refuse_impossible
 
 if TYPE_CHECKING:
     from hedgerow.learners.mirror.base import MirrorLearner
@@ -145,8 +147,12 @@ class MirrorWatcher:
         while done < len(given.pattern):
             core = self._core = self.learner.core
             done, self._closed = self._run(given, done)
+            if core.state.numbers.pending:  # what the learner was told rules the episode out
+                path = self._path
+                refuse_impossible(self.learner.view, path.rows, path.triples, path.costs)
             if not self._closed or core.state.numbers.phase_over:
                 self._close(core)
+            self.learner.announce()
 
     def compile(self) -> None:
         """Compile the loop by running a block of no episodes."""
@@ -222,6 +228,7 @@ class MirrorWatcher:
         mixing_over           max of lambda - lambda_0 while projections are feasible: <= 0 up to rounding (T8)
         mixing_slack          min of (bound of lambda by the widths of the sets) - lambda: >= 0 (T9); needs an audit
         mirror_left, _right   the two sides of the mirror-descent inequality (T18)
+        refuted_premises      1 if something that the learner was told was refuted
         t_bar, rho_hat        of CV-OPS: how long its search took, and the margin that it found
 
         With notes also those of `proof_facts`.
@@ -236,6 +243,7 @@ class MirrorWatcher:
             "mixing_slack": sums.mixing_slack,
             "mirror_left": float(sums.mirror_linear - self.watch.estimates @ comparator),
             "mirror_right": entropy * sums.mirror_restarts + sums.mirror_square,
+            "refuted_premises": int(self.learner.core.state.premises.numbers.what != NOTHING),
             "t_bar": getattr(self.learner, "t_bar", None),
             "rho_hat": getattr(self.learner, "rho_hat", None),
             **(proof_facts(self, self.notes, comparator) if self.notes is not None else {}),

@@ -44,6 +44,10 @@ class FalseTies(SVOPS):
         self.view = self.view.knowing(same_transitions=np.diff(self.layout.row_start), same_costs=rows)
         return super()._first_core()
 
+    def announce(self) -> None:
+        """Say nothing: the verification sees it."""
+        self.core.state.premises.numbers.said = 1
+
 
 class CountsAll(SVOPS):
     """Believes that costs of one episode are independent, and counts all visits of a class where one is enough."""
@@ -55,6 +59,10 @@ class CountsAll(SVOPS):
 
 class KeepsCheap(Logged):
     """Its log has lost the dearer half of its episodes."""
+
+    def announce(self) -> None:
+        """Say nothing: the verification sees it."""
+        self.core.state.premises.numbers.said = 1
 
     def kept(self, log: list[Episode]) -> list[Episode]:
         sums = [float(episode.costs.sum()) for episode in log]
