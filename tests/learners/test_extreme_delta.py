@@ -94,7 +94,9 @@ def test_the_constants_of_the_search_stay_numbers() -> None:
 @pytest.mark.parametrize("delta", [0.2, 0.25, 0.5, 0.999])
 @pytest.mark.parametrize(("kind", "options"), OURS)
 def test_our_learners_refuse_a_delta_of_which_nothing_is_left(kind: str, options: dict[str, Any], delta: float) -> None:
-    with pytest.raises(hr.InvalidInput, match=r"hold with probability 1 - 5 delta, of which nothing is left.*below 0\.2"):
+    with pytest.raises(
+        hr.InvalidInput, match=r"hold with probability 1 - 5 delta, of which nothing is left.*below 0\.2"
+    ):
         make_learner(kind, WORLD, 30, delta, **options)
 
 

@@ -62,7 +62,24 @@ def searches(count: int, bad: int, **broken: float) -> list[Observation]:
 KEPT: dict[str, list[Observation]] = {
     **{
         key: [*many(40, 0), *sharpest(40, 1, cost_breaches=1.0)]
-        for key in ("T1", "T2", "T3", "T4", "T7", "T8", "T9", "T18", "T19", "T22", "T23", "T24", "T25", "T26", "T29")
+        for key in (
+            "T1",
+            "T2",
+            "T3",
+            "T4",
+            "T7",
+            "T8",
+            "T9",
+            "T18",
+            "T19",
+            "T22",
+            "T23",
+            "T24",
+            "T25",
+            "T26",
+            "T29",
+            "T31",
+        )
     },
     **{key: searches(40, 0) for key in ("T12", "T13", "T14", "T15", "T20", "T27")},
     "T5": curve("violation", 0.5, width=100.0),
@@ -107,6 +124,7 @@ BROKEN: dict[str, list[list[Observation]]] = {
     "T27": [searches(40, 1, search_gap=1e-8)],
     "T28": [curve("weighted_upper", 0.9), curve("weighted_upper", 0.5, upper_bound=5.0)],
     "T29": [many(40, 12, **{f"weighted_optimism_{name}": 4.0}) for name in ("all", "iterate", "chosen")],
+    "T31": [many(40, 12, cost_breaches=3.0), many(40, 1, refuted_safety=1.0, unsafe=1.0)],
     "T30": [
         [seen(None, mixing_total=0.0), seen(None, mixing_total=0.0, bias=10.1)],
         [seen(None, mixing_total=0.0, bias_seen=13.0)] * 8,
