@@ -26,8 +26,8 @@ PAGES = (
         "Where states and actions are, how the world moves, what it costs, what a learner may see of it.",
         (
             "Layout", "CMDP", "TableWorld", "View", "Knowledge", "Log", "Episode", "Actions", "Policy", "Mixture",
-            "Environment", "CostDistribution", "BernoulliCosts", "BetaCosts", "DeterministicCosts", "EmpiricalCosts", "costs",
-            "from_table", "unroll", "unroll_gymnasium",
+            "Environment", "CostDistribution", "BernoulliCosts", "BetaCosts", "DeterministicCosts", "EmpiricalCosts",
+            "costs", "from_table", "unroll", "unroll_gymnasium",
         ),
         ("occupancy",),
     ),
