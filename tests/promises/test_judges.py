@@ -78,6 +78,7 @@ KEPT: dict[str, list[Observation]] = {
             "T25",
             "T26",
             "T29",
+            "T31",
             "T32",
         )
     },
@@ -124,6 +125,7 @@ BROKEN: dict[str, list[list[Observation]]] = {
     "T27": [searches(40, 1, search_gap=1e-8)],
     "T28": [curve("weighted_upper", 0.9), curve("weighted_upper", 0.5, upper_bound=5.0)],
     "T29": [many(40, 12, **{f"weighted_optimism_{name}": 4.0}) for name in ("all", "iterate", "chosen")],
+    "T31": [many(40, 12, cost_breaches=3.0), many(40, 1, refuted_safety=1.0, unsafe=1.0)],
     "T30": [
         [seen(None, mixing_total=0.0), seen(None, mixing_total=0.0, bias=10.1)],
         [seen(None, mixing_total=0.0, bias_seen=13.0)] * 8,
