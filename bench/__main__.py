@@ -29,6 +29,7 @@ BENCHMARKS = {
     "projection": ("bench.projection", "ProjectionSpeed"),
     "scale": ("bench.scale", "Scale"),
     "stress": ("bench.stress", "Stress"),
+    "extreme": ("bench.stress", "Extreme"),
     "agree": ("bench.agreement", "Agreement"),
     "episode": ("bench.episode", "EpisodeSpeed"),
     "calls": ("bench.calls", "Calls"),

@@ -201,7 +201,7 @@ def one_run(task: Task) -> Score:
     if task.cars:
         return _on_cars(task, learner)
     losses = EVDays(task.world)
-    run = simulate(world.cmdp, losses, learner, task.seed, progress=False)
+    run = simulate(world.cmdp, losses, learner, seed=task.seed, progress=False)
     baseline = run.losses[-1] @ _occupancy(task.world, task.alpha)
     saved = 1.0 - float(run.loss[-1]) / float(baseline)
     last = {MIXING: float(run[MIXING][-1])}

@@ -30,6 +30,8 @@ class HardProblem:
     family: str
     slack: float
     """inf without constraints, 0 for exactly tight ones"""
+    known_to: float = 1e-8
+    """How exactly the slack is known"""
 
 
 def hard_problem(seed: int) -> HardProblem:

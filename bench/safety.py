@@ -83,7 +83,7 @@ class Safety(Benchmark[list[SafetyRow]]):
         for number in range(self.runs):
             world = world_of(number, one_constraint=name == "opse-dp")
             learner = build(name, world, self.episodes, number)
-            run = simulate(world, losses_of(number), learner, number, progress=False)
+            run = simulate(world, losses_of(number), learner, seed=number, progress=False)
             unclean += int(run["unclean"][-1])
             unsafe += int(run.unsafe[-1])
             refuted += int(run.facts["refuted_safety"] or 0)

@@ -2,9 +2,11 @@
 
 The generator knows the slack of each problem: the least violation of its constraints is -slack, by a linear program.
 
-    slack < 0    must end INFEASIBLE, with theta in the simplex such that |F(theta) + slack| <= 1e-8, where
+    slack < 0    must end INFEASIBLE, with theta in the simplex such that |F(theta) + slack| <= 1e-8 (1e-7), where
                  F(theta) = min { theta^T (C q - alpha) : q within the boxes } > 0 is the proof
     slack >= 0   must end SOLVED, with an independent certificate of at most 1e-9
+
+`python -m bench extreme` does the same with nearly parallel constraints and large worlds.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from time import perf_counter
 import numpy as np
 
 from bench.benchmark import option
+from bench.extreme_problems import FAMILIES, extreme_problem
 from bench.hard_problems import BOXES, HardProblem, hard_problem
 from bench.timing import duration
 from bench.trials import TOL_CERTIFICATE, Trial, Trials, worst_certificate
@@ -24,7 +27,8 @@ from hedgerow.projection.certificate import certify, proves_infeasible
 from hedgerow.projection.result import ProjectionResult, ProjectionStatus
 from hedgerow.projection.solve import project
 
-TOL_PROOF = 1e-8
+TOL_SUM = 1e-8
+"""By how much the weights of a proof may miss the sum 1"""
 
 
 @dataclass(frozen=True)
@@ -107,10 +111,35 @@ class Stress(Trials[StressTrial]):
         return shown
 
 
+@dataclass(frozen=True)
+class Extreme(Stress):
+    """Projections with up to 12 nearly parallel constraints, up to 10^5 triples; ends with 1 if an answer is wrong."""
+
+    name, json_file = "extreme", "extreme.json"
+    families = FAMILIES
+    few = 100
+
+    count: int = option(20_000, "how many problems")
+
+    @property
+    def judge(self) -> Callable[[int], StressTrial]:
+        return try_extreme_seed
+
+
 def try_seed(seed: int) -> StressTrial:
+    """A hard problem, made, solved and judged."""
+    return tried(seed, hard_problem)
+
+
+def try_extreme_seed(seed: int) -> StressTrial:
+    """An extreme problem, made, solved and judged."""
+    return tried(seed, extreme_problem)
+
+
+def tried(seed: int, make: Callable[[int], HardProblem]) -> StressTrial:
     """Make, solve and judge one instance. An exception is an answer too, and a wrong one."""
     try:
-        hard = hard_problem(seed)
+        hard = make(seed)
     except Exception as error:  # one bad instance must not end a run of thousands
         return _raised(seed, "not generated", error, 0.0)
     start = perf_counter()
@@ -136,7 +165,7 @@ def judged(seed: int, hard: HardProblem, result: ProjectionResult, seconds: floa
         complaint = f"ended {result.status.name}, but its slack is {hard.slack:.3g}"
     else:
         certificate = _residual(hard, result)
-        limit = TOL_CERTIFICATE if is_feasible else TOL_PROOF
+        limit = TOL_CERTIFICATE if is_feasible else hard.known_to
         if not certificate <= limit:  # also if it is NaN
             what = "certificate" if is_feasible else "proof, which is off by"
             complaint = f"{what} {certificate:.2e} above {limit:.0e}"
@@ -155,6 +184,6 @@ _OPPOSITE = {
 def _residual(hard: HardProblem, result: ProjectionResult) -> float:
     if hard.slack >= 0.0:
         return certify(hard.problem, result).worst
-    if abs(float(np.sum(result.theta)) - 1.0) > TOL_PROOF:
+    if abs(float(np.sum(result.theta)) - 1.0) > TOL_SUM:
         return np.inf  # any positive value could be had by scaling
     return abs(proves_infeasible(hard.problem, result.theta) + hard.slack)

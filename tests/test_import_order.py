@@ -15,7 +15,7 @@ MOST_LINES = 450
 # One group per place in the flow of the data; a module imports from groups further up or from its own folder.
 ORDER = (
     ("errors", "paper"),
-    ("disk", "output"),
+    ("disk", "output", "seal"),
     ("brief", "html_parts"),
     ("checks", "compiling", "files", "streams"),
     ("registry",),

@@ -1,6 +1,7 @@
 """Where compiled kernels are kept: no home, folders of others, damaged files, a full disk, and what nobody uses."""
 
 import errno
+import hashlib
 import os
 import pickle
 import stat
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from hedgerow import compiling
 from hedgerow.compiling import cache as kernel_cache
 from hedgerow.compiling.kernels import kernel
+from tests.soak.flip_kernels import flip
 
 pytestmark = [
     pytest.mark.slow,
@@ -144,6 +147,128 @@ def test_a_link_of_somebody_else_to_a_folder_of_ours_is_refused(home: Path, tmp_
     assert "belongs to somebody else" in capsys.readouterr().err
 
 
+SOMEBODY = 12345
+as_root = pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root can give a file away")
+
+
+def planted(home: Path, tmp_path: Path) -> Path:
+    """Replace the cached kernel by code that leaves a trace, signed as ours would be; the folder that it is in."""
+    hits()
+    assert hits() == 1
+    (file,) = files_of(home, ".nbi")
+    body = pickle.dumps(("", Trap(tmp_path / "sprung")))
+    file.write_bytes(pickle.dumps(numba.__version__, protocol=-1) + body + hashlib.sha256(body).digest())
+    kernel_cache.root.cache_clear()
+    return file.parent
+
+
+def fresh_again(home: Path, tmp_path: Path) -> bool:
+    """Whether a kernel is compiled anew, kept in a folder of ours, and nothing planted has run."""
+    compiled, found = hits(), hits()
+    (folder,) = [entry for entry in home.iterdir() if not entry.name.startswith("unused-")]
+    modes = {stat.S_IMODE(folder.stat().st_mode), *(stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir())}
+    owners = {folder.lstat().st_uid, *(file.lstat().st_uid for file in folder.iterdir())}
+    ours = modes <= {0o700, 0o600} and owners == {os.geteuid()} and not folder.is_symlink()
+    return (compiled, found) == (0, 1) and ours and not (tmp_path / "sprung").exists()
+
+
+def test_the_trap_of_these_tests_works(home: Path, tmp_path: Path) -> None:
+    """Who can write to what is ours can have code executed: the tests below rest on that."""
+    planted(home, tmp_path)
+    hits()
+    assert (tmp_path / "sprung").exists()
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o720, 0o702])
+def test_code_in_a_subfolder_that_others_may_write_to_is_not_executed(home: Path, tmp_path: Path, mode: int) -> None:
+    planted(home, tmp_path).chmod(mode)
+    assert fresh_again(home, tmp_path)
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
+def test_code_in_a_file_that_others_may_write_to_is_not_executed(home: Path, tmp_path: Path, mode: int) -> None:
+    planted(home, tmp_path)
+    for file in files_of(home, ".nbi"):
+        file.chmod(mode)
+    assert fresh_again(home, tmp_path)
+
+
+@as_root
+@posix
+def test_code_in_files_and_subfolders_of_somebody_else_is_not_executed(home: Path, tmp_path: Path) -> None:
+    folder = planted(home, tmp_path)
+    os.chown(folder, SOMEBODY, SOMEBODY)
+    assert fresh_again(home, tmp_path)
+    planted(home, tmp_path)
+    for file in files_of(home, ".nbi"):
+        os.chown(file, SOMEBODY, SOMEBODY)
+    assert fresh_again(home, tmp_path)
+
+
+@posix
+def test_a_link_or_a_pipe_in_the_place_of_a_file_is_not_read(home: Path, tmp_path: Path) -> None:
+    planted(home, tmp_path)
+    (file,) = files_of(home, ".nbi")
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    assert fresh_again(home, tmp_path)
+    (file,) = files_of(home, ".nbi")
+    file.unlink()
+    os.mkfifo(file)
+    assert fresh_again(home, tmp_path)
+
+
+@posix
+def test_a_link_in_the_place_of_a_subfolder_is_replaced(home: Path, tmp_path: Path) -> None:
+    folder = planted(home, tmp_path)
+    folder.rename(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").chmod(0o777)
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert fresh_again(home, tmp_path)
+
+
+@posix
+@pytest.mark.parametrize(("mode", "trusted"), [(0o777, False), (0o1777, True), (0o755, True), (0o757, False)])
+def test_a_parent_in_which_others_could_exchange_the_folder_is_refused(
+    home: Path, tmp_path: Path, mode: int, trusted: bool, capsys
+) -> None:
+    assert hits() == 0
+    tmp_path.chmod(mode)
+    kernel_cache.root.cache_clear()
+    assert hits() == int(trusted)
+    reason = f"({tmp_path} can be written by others, who could exchange what is in it)"
+    assert (reason in capsys.readouterr().err) == (not trusted)
+
+
+@as_root
+@posix
+def test_a_parent_of_somebody_else_is_refused_also_behind_a_link(home: Path, tmp_path: Path, capsys) -> None:
+    assert hits() == 0
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    home.rename(theirs / "hedgerow")
+    home.symlink_to(Path("theirs", "..", "theirs", "hedgerow"))
+    kernel_cache.root.cache_clear()
+    assert hits() == 1  # all of it is ours
+    os.chown(theirs, SOMEBODY, SOMEBODY)
+    kernel_cache.root.cache_clear()
+    assert hits() == 0
+    assert f"({theirs} belongs to somebody else)" in capsys.readouterr().err
+
+
+@posix
+def test_a_group_of_ones_own_may_write_to_parents(home: Path, tmp_path: Path, monkeypatch) -> None:
+    """Many systems make a group for each user, and folders that it may write to."""
+    assert hits() == 0
+    tmp_path.chmod(0o770)
+    for own, expected in ((True, 1), (False, 0)):
+        monkeypatch.setattr(kernel_cache.trust, "_is_own_group", lambda number, own=own: own)
+        kernel_cache.root.cache_clear()
+        assert hits() == expected
+
+
 def test_a_folder_on_a_read_only_disk_is_refused(home: Path, monkeypatch, capsys) -> None:
     def fail(*args: object, **options: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
@@ -187,6 +312,31 @@ def test_a_damaged_file_is_compiled_again_and_repaired(home: Path, ending: str, 
     file.write_bytes(damage(file.read_bytes()))
     assert [hits(), hits()] == [0, 1]
     assert capsys.readouterr().err == ""
+
+
+def test_no_flipped_bit_is_executed(home: Path) -> None:
+    bits, failures = flip(home, 24, seed=3)
+    assert bits > 10_000
+    assert failures == []
+
+
+def test_two_versions_of_python_share_a_cache_without_sharing_code(home: Path, monkeypatch) -> None:
+    """The name of each file says for which version and which ABI of Python it was compiled."""
+    assert [hits(), hits()] == [0, 1]
+    (own,) = files_of(home, ".nbi")
+    version = sys.version_info
+    assert f".py{version.major}{version.minor}{getattr(sys, 'abiflags', '')}." in own.name
+    later = SimpleNamespace(version_info=(version.major, version.minor + 1))
+    with monkeypatch.context() as other:
+        other.setattr(numba.core.caching, "sys", later)
+        assert [hits(), hits()] == [0, 1]  # compiled again, and kept beside the first
+    names = {file.name for file in files_of(home, ".nbi")}
+    assert len(names) == 2
+    assert hits() == 1
+    with monkeypatch.context() as other:
+        other.setattr(sys, "abiflags", "t", raising=False)  # without the lock
+        assert [hits(), hits()] == [0, 1]
+    assert len(files_of(home, ".nbi")) == 3
 
 
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])

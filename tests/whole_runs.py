@@ -24,7 +24,7 @@ def runs() -> dict[str, np.ndarray]:
     found = {}
     for preset in ("paper", "sharp"):
         for name, learner in _learners(world, preset).items():
-            run = hr.simulate(world, losses, learner, 3, progress=False, marks="all", audit=True)
+            run = hr.simulate(world, losses, learner, seed=3, progress=False, marks="all", audit=True)
             found |= {f"{name} {preset}: {key}": value for key, value in _arrays(run).items()}
             found[f"{name} {preset}: policy"] = np.array(learner.policy)
     return found

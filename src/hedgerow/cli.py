@@ -11,7 +11,7 @@
     hedgerow compile             compile everything now
 
 Exit code 0: done. 1: some cells or checks failed, or the problem is infeasible. 2: the request cannot be met; one line
-on stderr says why. 130: interrupted.
+on stderr says why. 130: interrupted by Ctrl-C. 143: asked to end by SIGTERM.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Annotated
 import typer
 
 from hedgerow.commands import check, check_learner, compare, kernels, lists, run
-from hedgerow.commands.terminal import FAILED, INTERRUPTED, REFUSED
+from hedgerow.commands.signals import INTERRUPTED, ending_in_order
+from hedgerow.commands.terminal import FAILED, REFUSED
 from hedgerow.errors import HedgerowError
 from hedgerow.output import say
 from hedgerow.streams import OutputLost, safe_streams
@@ -74,8 +75,8 @@ def main() -> None:
     """Entry point: errors that hedgerow raises on purpose, and those of the system, become one line."""
     code: int | str | None = REFUSED
     try:
-        with safe_streams():
-            code = _outcome()
+        with safe_streams(), ending_in_order() as code_of:
+            code = code_of(_outcome())
     except OutputLost as error:  # the last of it, when buffers were emptied
         code = _refuse(error)
     raise SystemExit(code)

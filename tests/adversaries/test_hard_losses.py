@@ -212,7 +212,7 @@ def test_cycle_costs_an_index_rule_everything_but_the_mean(actions: int, T: int,
 def regret(losses: ls.ObliviousLosses, T: int, seed: int) -> float:
     world = bandit((0.0, 0.0), 1.0)
     learner = hr.UOBREPS(world.view(), T, 0.05, "sharp", seed=seed, transitions=world.transitions)
-    return float(hr.simulate(world, losses, learner, seed, progress=False).regret[-1])
+    return float(hr.simulate(world, losses, learner, seed=seed, progress=False).regret[-1])
 
 
 def test_a_learner_that_draws_its_actions_hardly_feels_them() -> None:

@@ -12,8 +12,9 @@ from bench_runs import invoke
 
 from bench import agreement, stress
 from bench.agreement import Agreement
+from bench.extreme_problems import extreme_problem
 from bench.hard_problems import BOXES, HardProblem, hard_problem
-from bench.stress import Stress
+from bench.stress import Extreme, Stress
 from bench.trials import offenders
 from hedgerow.projection.certificate import certify
 from hedgerow.projection.reference import ReferenceSolution
@@ -37,6 +38,21 @@ def test_a_thousand_hard_problems_get_the_right_answer() -> None:
     assert sum(row.instances for row in rows) == SLICE.count
     expected = {row.family: (0, row.instances) if row.family == "infeasible" else (row.instances, 0) for row in rows}
     assert {row.family: (row.solved, row.infeasible) for row in rows} == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [74, 171, 267, 403, 557, 567, 574, 600, 690, 731, 752, 814, 12260, 12557, 18039])
+def test_nearly_parallel_constraints_get_the_right_answer(seed: int) -> None:
+    assert stress.try_extreme_seed(seed).complaint == ""
+
+
+def test_extreme_problems_are_what_they_are_meant_to_be() -> None:
+    made = [extreme_problem(seed) for seed in range(40)]
+    assert {hard.problem.num_constraints for hard in made} >= {1, 12}
+    assert {hard.slack > 0.0 for hard in made} == {True, False}
+    assert {hard.family for hard in made} <= set(Extreme.families)
+    closest = [np.abs(hard.problem.costs[1:] - hard.problem.costs[0]).max(axis=1).min(initial=1.0) for hard in made]
+    assert min(closest) < 1e-6
 
 
 @pytest.mark.slow

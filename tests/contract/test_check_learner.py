@@ -120,8 +120,8 @@ def test_factories_and_options() -> None:
         made.append((episodes, delta, radii))
         return Greedy(view, episodes, delta)
 
-    assert hr.check_learner(factory, episodes=3, delta=0.2, options={"radii": "paper"}).ok
-    assert set(made) == {(3, 0.2, "paper")}
+    assert hr.check_learner(factory, episodes=3, delta=0.1, options={"radii": "paper"}).ok
+    assert set(made) == {(3, 0.1, "paper")}
     assert hr.check_learner(lambda view, T, delta: hr.SVOPS(view, T, delta, "sharp"), episodes=3).ok
     with pytest.raises(hr.InvalidInput, match="takes a class, or a function"):
         hr.check_learner("greedy")  # type: ignore[arg-type]

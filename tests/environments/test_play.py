@@ -26,7 +26,7 @@ def played(world: CMDP, policy: np.ndarray, episodes: int, seed: int = 0) -> tup
     episode = make_path(world.layout, world.num_constraints)
     rows, triples, costs = [], [], []
     for _ in range(episodes):
-        play(index, bundle, policy.copy(), *streams, episode)
+        play(index, bundle, policy.copy(), streams, episode)
         rows.append(episode.rows.copy())
         triples.append(episode.triples.copy())
         costs.append(episode.costs.copy())

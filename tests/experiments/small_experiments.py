@@ -46,6 +46,8 @@ def own_loss(*learners: str, seeds: int, episodes: int) -> str:
 
 
 NUM_CELLS = 8
+HUNG = 1200.0
+"""Seconds after which a process counts as one that hangs: no machine is so busy that an honest one takes as long."""
 
 
 def source(text: str, folder: Path | None = None) -> Source:

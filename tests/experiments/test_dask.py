@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_experiments import SMALL, cell_files, small, start
+from small_experiments import HUNG, SMALL, cell_files, small, start
 
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import backends
@@ -47,7 +47,10 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[Any]]]]
         local = ["--local-directory", str(tmp_path / f"worker{number}")]
         command = [*dask, "worker", address, "--nthreads", "1", "--no-nanny", *options, *local]
         processes.append(subprocess.Popen(command, **quiet))
+    ready = f"from distributed import Client\nClient({address!r}, timeout={HUNG}).wait_for_workers(2, timeout={HUNG})"
     try:
+        # On a busy machine they take longer to start than `hedgerow run` waits for a cluster that is said to be there.
+        subprocess.run([sys.executable, "-c", ready], check=True, **quiet)
         yield address, processes[1:]
     finally:
         for process in processes:
@@ -61,13 +64,13 @@ def test_a_worker_that_dies_costs_time_only(cluster: tuple[str, list[subprocess.
     file, directory = tmp_path / "longer.toml", tmp_path / "out"
     file.write_text(LONGER)
     process = start("run", str(file), "--out", str(directory), "--backend", "dask", "--scheduler", address)
-    limit = time.monotonic() + 120.0
+    limit = time.monotonic() + HUNG
     while len(list(directory.glob("cells/*.parquet"))) < 3:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < limit
         time.sleep(0.01)
     os.kill(workers[0].pid, signal.SIGKILL)
-    output, errors = process.communicate(timeout=180)
+    output, errors = process.communicate(timeout=HUNG)
     assert process.returncode == 0, errors
     assert "8 cells run" in output
     assert sweep(small(LONGER), tmp_path / "calm", workers=Workers("serial")).complete

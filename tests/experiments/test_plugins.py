@@ -234,7 +234,9 @@ def test_a_cell_with_plug_ins_is_what_one_would_write_by_hand(folder: Path) -> N
     module = loading.load_text(PLUGIN, "elsewhere.py").module
     cmdp, _ = module.meadow(3)
     foe = hr.losses.checked(module.Foe(5, seeds.adversary))
-    run = hr.simulate(cmdp, foe, hr.SVOPS(cmdp.view(), 40, 0.01, seed=seeds.learner), seeds.simulation, progress=False)
+    run = hr.simulate(
+        cmdp, foe, hr.SVOPS(cmdp.view(), 40, 0.01, seed=seeds.learner), seed=seeds.simulation, progress=False
+    )
     assert np.array_equal(done.run.regret, run.regret)
     assert np.array_equal(done.run.violation, run.violation)
 

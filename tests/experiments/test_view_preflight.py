@@ -475,7 +475,7 @@ def logged(world: hr.CMDP, policy: np.ndarray) -> StandInLog:
     rng = np.random.default_rng(0)
     plays = [world.play(policy, rng) for _ in range(EPISODES_IN_LOG)]
     return StandInLog(
-        [hr.Episode(world.view(), e.rows, e.losses, e.costs, overridden=True) for e in plays]
+        [hr.Episode(world.view(), e.rows, e.losses, e.costs, overridden_from=0, independent="a log") for e in plays]
     )  # fmt: skip
 
 

@@ -142,7 +142,9 @@ def test_our_own_environments_come_back_as_their_own_layers() -> None:
     cmdp, loss = costly_world()
     world = hg.GymWorld(hg.CMDPEnv(cmdp, loss), 3, (-1, 0), cmdp.thresholds)
     assert world.view().layout == cmdp.layout
-    episode = world.play(hr.Policy.uniform(cmdp), np.random.default_rng(0))
+    with pytest.raises(hr.InvalidInput, match="another layout: its states are without labels"):
+        world.play(hr.Policy.uniform(cmdp), np.random.default_rng(0))
+    episode = world.play(hr.Policy.uniform(world.view()), np.random.default_rng(0))
     np.testing.assert_allclose(episode.losses, loss[episode.rows])
     np.testing.assert_array_equal(episode.costs, cmdp.mean_costs[:, episode.rows].T)
 
@@ -288,3 +290,107 @@ def test_the_examples_run(path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert shorter != text
     exec(compile(shorter, str(path), "exec"), {"__name__": "__main__"})
     assert len(capsys.readouterr().out.splitlines()) >= 3
+
+
+# Environments that fail ----------------------------------------------------------------------------------------------
+
+
+class Failing(Ring):
+    """Raises in the steps with these numbers, counted over its whole life."""
+
+    def __init__(self, *steps: int, error: type[BaseException] = RuntimeError) -> None:
+        super().__init__()
+        self.fails, self.error, self.count = set(steps), error, 0
+
+    def step(self, action: int) -> Any:
+        self.count += 1
+        if self.count in self.fails:
+            raise self.error("the motor is stuck")
+        return super().step(action)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_after_an_error_of_the_environment_the_learner_goes_on(error: type[BaseException]) -> None:
+    """The plan stayed open, and the learner refused every further call."""
+    world = hg.GymWorld(Failing(3, 9, error=error), 4, (0, 8), [2.0])
+    learner = hr.SVOPS(world.view(), 50, 0.1, preset="sharp")
+    for _ in range(2):
+        with pytest.raises(error, match="the motor is stuck"):
+            hg.learn(world, learner, 10)
+        assert world.unfinished is not None
+        assert learner.open_plans == ()
+    before = learner.episode
+    hg.learn(world, learner, 10)
+    assert learner.episode == before + 10
+    assert world.unfinished is None
+
+
+def test_what_was_seen_of_an_episode_is_told() -> None:
+    world = hg.GymWorld(Failing(3), 4, (0, 8), [2.0])
+    seen: list[hr.Episode] = []
+
+    class Watching(Greedy):
+        def observe(self, episode: hr.Episode) -> None:
+            seen.append(episode)
+
+    env = Recording(world.env)
+    world.env = env
+    with pytest.raises(RuntimeError, match="stuck"):
+        hg.learn(world, Watching(world.view(), 10, 0.1), 1)
+    (episode,) = seen
+    assert not episode.complete
+    assert len(episode.rows) == 3  # the root and two steps; the third failed
+    layout = world.view().layout
+    assert layout.successor[episode.triples[-1]] == layout.state(f"(2, {env.log[2][1] - 5})")
+    np.testing.assert_allclose(episode.costs[1:, 0], [entry[5]["cost"][0] for entry in env.log[1:]])
+
+
+def test_a_plan_whose_episode_did_not_begin_is_abandoned() -> None:
+    class NoReset(Ring):
+        broken = True
+
+        def reset(self, **options: Any) -> Any:
+            if self.broken:
+                raise OSError("no connection")
+            return super().reset(**options)
+
+    world = hg.GymWorld(NoReset(), 4, (0, 8), [2.0])
+    learner = hr.SOPS(world.view(), 20, 0.1, baseline=hr.Policy.uniform(world.view()), baseline_costs=[1.0])
+    with pytest.raises(OSError, match="no connection"):
+        hg.learn(world, learner, 3)
+    assert learner.open_plans == ()
+    NoReset.broken = False
+    hg.learn(world, learner, 3)
+    assert learner.episode == 4  # the first one is unknown
+
+
+def test_a_learner_that_refuses_an_aborted_episode_is_named_in_the_error() -> None:
+    class Strict(Greedy):
+        def observe(self, episode: hr.Episode) -> None:
+            if not episode.complete:
+                raise hr.InvalidInput("only whole episodes")
+
+    world = hg.GymWorld(Failing(3), 4, (0, 8), [2.0])
+    with pytest.raises(RuntimeError, match="stuck") as caught:
+        hg.learn(world, Strict(world.view(), 10, 0.1), 1)
+    assert caught.value.__notes__ == ["and the learner refuses what was seen of the episode: only whole episodes"]
+
+
+@pytest.mark.parametrize(
+    ("distribution", "words"),
+    [
+        (np.zeros(16), "sums to 0.0, not 1"),
+        (np.full(16, np.nan), "must be a finite number"),
+        (np.full(16, 0.5), "sums to 8.0, not 1"),
+        (np.r_[2.0, -1.0, np.zeros(14)], r"must lie in \[0, 1\]"),
+        (np.full(5, 0.2), r"has shape \(5,\), expected \(16,\)"),
+        ("nowhere", "initial_state_distrib of the environment"),
+    ],
+)
+def test_a_wrong_distribution_of_starts_is_refused(distribution: Any, words: str) -> None:
+    """A division by zero, or silently all states."""
+    lake: Any = gymnasium.make("FrozenLake-v1")
+    lake.unwrapped.initial_state_distrib = distribution
+    with pytest.raises(hr.InvalidInput, match=rf"{words}.*; name the states in which an episode may start: starts="):
+        hg.GymWorld(lake, 4, (0, 1))
+    assert hg.GymWorld(lake, 4, (0, 1), starts=[0]).view().layout.layer_sizes[0] == 1

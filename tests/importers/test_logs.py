@@ -39,14 +39,13 @@ def changed(**columns: Any) -> dict[str, Any]:
 
 
 def read(source: Any, view: hr.View = VIEW, **options: Any) -> hr.Log:
-    """GOOD needs a word on its cuts."""
-    return hr.Log.read(view, source, **{"costs_count": True, "open_ends": True, **options})
+    """GOOD needs a word on its open end."""
+    return hr.Log.read(view, source, **{"open_ends": True, **options})
 
 
 def content(log: hr.Log) -> list[Any]:
-    return [
-        np.nan_to_num(getattr(log, name), nan=-1.0).tolist()
-        for name in ("starts", "rows", "triples", "costs", "counted")
+    return [np.nan_to_num(getattr(log, name), nan=-1.0).tolist() for name in ("starts", "rows", "triples", "costs")] + [
+        part if isinstance(part, bool | tuple) else part.tolist() for part in log.gaps
     ]
 
 
@@ -154,8 +153,8 @@ def test_every_source_says_the_same(kind: str, tmp_path: Path) -> None:
     assert [layout.state_labels[layout.successor[j]] for j in log.triples[:-1]] == led_to  # type: ignore[index]
     assert log.triples[-1] == -1
     np.testing.assert_array_equal(log.costs, np.column_stack((GOOD["delay"], GOOD["noise"])))
-    assert log.counted.all()
-    assert (len(log), log.num_steps, log.num_prefixes, log.num_open, log.num_uncounted) == (3, 6, 2, 1, 0)
+    assert (len(log), log.num_steps, log.num_prefixes, log.num_open, log.num_unknown) == (3, 6, 2, 1, 2)
+    assert log.gaps.with_costs
     assert log.view is VIEW
 
 
@@ -171,16 +170,19 @@ def test_episodes_are_a_log() -> None:
     assert content(read([whole, cut])) == content(read(table))
     assert content(read(iter((whole, cut)))) == content(read(table))
     assert content(hr.Log.read(VIEW, whole)) == content(hr.Log.read(VIEW, table.slice(0, 3)))
-    overridden = hr.Episode(VIEW, whole.rows, whole.losses, whole.costs, overridden=True)
-    distrusted = hr.Episode(VIEW, whole.rows, whole.losses, whole.costs, overridden=True, costs_count=False)
-    assert hr.Log.read(VIEW, [whole, distrusted]).counted.tolist() == [True, False]
-    assert read([whole, cut, overridden]).counted.all()
-    assert not read([whole, cut], costs_count=False).counted.any()
-    assert hr.Log.read(VIEW.knowing(independent_costs=True), [whole, cut, overridden]).counted.all()
-    with pytest.raises(
-        hr.InvalidInput, match="entry 1 of the log was cut short or overridden, and 1 more: if nobody stopped"
-    ):
-        hr.Log.read(VIEW, [whole, cut, overridden])
+    overridden = hr.Episode(VIEW, whole.rows, whole.losses, whole.costs, overridden_from=1)
+    silent = hr.Episode(VIEW, whole.rows, whole.losses, unknown_costs=True, independent="power cut")
+    log = read([whole, overridden, silent, hr.Episode.missing(VIEW)])
+    assert log.gaps.overridden.tolist() == [-1, 1, -1, -1]
+    assert log.gaps.reason.tolist() == [-1, -1, 0, -1]
+    assert (log.num_unknown, log.num_independent) == (2, 1)
+    assert np.isnan(log.costs[6:]).all()
+    assert np.isnan(read([whole, cut], costs=False).costs).all()
+    known = read([whole, cut, overridden], VIEW.knowing(independent_costs=True))
+    assert (known.num_unknown, known.num_independent) == (0, 0)
+    assert read([whole, cut, overridden], independent="a drill").num_independent == 2
+    with pytest.raises(hr.InvalidInput, match="episode 3 of the log has no steps: a table"):
+        log.table()
     for wrong, message in (
         ([], "at least one episode"),
         ([whole, 3], "entry 1 of the log is 3, not a hedgerow Episode"),
@@ -193,44 +195,32 @@ def test_episodes_are_a_log() -> None:
         hr.Log.read(VIEW, [whole], columns={"state": "soc"})
 
 
-@pytest.mark.parametrize(
-    ("column", "option", "expected"),
-    [
-        (None, True, [True, True, True]),
-        (None, False, [False, False, False]),
-        ([True, True, True], None, [True, True, True]),
-        ([None, True, False], None, [True, True, False]),
-        ([False, None, None], True, [False, True, True]),
-        ([True, True, True], False, [False, False, False]),
-    ],
-)
-def test_which_costs_count(column: list[Any] | None, option: bool | None, expected: list[bool]) -> None:
-    flags = None if column is None else pa.array([column[0]] * 3 + [column[1]] * 2 + [column[2]], pa.bool_())
-    assert read(changed(costs_count=flags), costs_count=option).counted.tolist() == expected
-
-
-def test_nothing_is_left_out_without_a_word() -> None:
-    with pytest.raises(
-        hr.InvalidInput, match=r"episode 'b' was cut short, and 1 more: if nobody .* costs_count=True; .*"
-    ):
-        read(GOOD, costs_count=None)
-    with pytest.raises(hr.InvalidInput, match="episode 'c' was cut short: if nobody"):
-        read(changed(costs_count=pa.array([None] * 3 + [True] * 2 + [None])), costs_count=None)
+def test_what_is_not_known_is_said_by_columns_and_options() -> None:
+    log = read(changed(overridden=[False, True, True, None, None, None]))
+    assert log.gaps.overridden.tolist() == [1, -1, -1]
+    assert log.num_unknown == 3
+    some = read(changed(independent=pa.array([None] * 3 + ["power cut"] * 2 + ["a drill"])))
+    assert (some.gaps.reason.tolist(), some.gaps.reasons) == ([-1, 0, 1], ("power cut", "a drill"))
+    assert (some.num_unknown, some.num_independent) == (0, 2)
+    assert read(GOOD, independent="power cut").num_independent == 2
+    known = VIEW.knowing(independent_costs=True)
+    assert read(GOOD, known).num_unknown == 1  # a move
+    assert len(read(GOOD, hr.View(VIEW.layout, [], ()))) == 3
     with pytest.raises(hr.InvalidInput, match=r"episode 'c', step 0 \(line 5\) is the last .* open_ends=True"):
         read(GOOD, open_ends=False)
-    known = VIEW.knowing(independent_costs=True)
-    assert read(GOOD, known, costs_count=None).counted.all()
-    assert not read(GOOD, known, costs_count=False).counted.any()
-    bare = hr.View(VIEW.layout, [], ())
-    assert len(read(GOOD, bare, costs_count=None)) == 3
 
 
-def test_costs_that_do_not_count_may_be_missing() -> None:
-    assert np.isnan(read(changed(delay=None, noise=None), costs_count=False).costs).all()
-    lines = changed(noise=[1.0, 0.0, 0.0, None, float("nan"), 0.0], costs_count=[True] * 3 + [False] * 2 + [True])
-    assert np.isnan(read(lines, costs_count=None).costs[3:5, 1]).all()
+def test_costs_may_be_missing_if_that_is_said() -> None:
+    silent = read(changed(delay=None, noise=None), costs=False)
+    assert np.isnan(silent.costs).all()
+    assert (silent.num_unknown, silent.gaps.with_costs) == (1, False)  # one move
+    lines = changed(noise=[1.0, 0.0, 0.0, None, float("nan"), 0.0], unknown_costs=[False] * 3 + [True] * 2 + [False])
+    log = read(lines)
+    assert np.isnan(log.costs[3:5, 1]).all()
+    assert log.gaps.unknown.tolist() == [[False, False]] * 3 + [[False, True]] * 2 + [[False, False]]
+    assert content(read({**lines, "unknown_costs": [False] * 6}, unknown_costs=True)) == content(log)
     with pytest.raises(hr.InvalidInput, match=r"the cost 'noise' at episode 'b', step 0 \(line 3\) is missing"):
-        read({**lines, "costs_count": [True] * 6})
+        read({**lines, "unknown_costs": [False] * 6})
 
 
 def test_names_of_columns() -> None:
@@ -256,7 +246,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (changed(state=None, stat=GOOD["state"]), "no column 'state' .*did you mean 'stat'"),
     (changed(action=None), "no column 'action' .it belongs to 'state'."),
     (changed(state=None, action=None), "no column 'state' .*or 'row'"),
-    (changed(noise=None), "no column 'noise' .*costs_count=False"),
+    (changed(noise=None), "no column 'noise' .*costs=False"),
     (changed(episode=["a", "a", "a", "b", None, "c"]), "line 4 of the log has no 'episode'"),
     (changed(step=[0, 1, 2, 0, 2, 0]), r"step 1 of episode 'b' is missing: after step 0 comes step 2 \(line 4\)"),
     (changed(step=[0, 1, 1, 0, 1, 0]), "step 1 of episode 'a' is there twice, in the lines 1 and 2"),
@@ -267,7 +257,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (changed(step=["0", "1", "2", "0", "1", "0"]), "the column 'step' must hold whole numbers; its type is string"),
     (changed(step=None, episode=["a"] * 6), "episode 'a' has more than 3 lines"),
     (changed(state=["home", "ful", "right", "home", "empty", "home"]), "'ful' at episode 'a', step 1 .*mean 'full'"),
-    (changed(action=["go", "wait", "og", "wait", "wait", "go"]), "'og' at episode 'a', step 2 .*no such action; known: wait, go"),
+    (changed(action=["go", "wait", "og", "wait", "wait", "go"]), "'og' at episode 'a', step 2 .*no action 'og'; known: wait, go"),
     (changed(state=[0, 2, 9, 0, 1, 0]), r"the column 'state' is 9 at episode 'a', step 2 \(line 2\); .* in 0..5"),
     (changed(state=[0, -1, 4, 0, 1, 0]), "the column 'state' is -1 at episode 'a', step 1"),
     (changed(state=["home", None, "right", "home", "empty", "home"]), "no state at episode 'a', step 1"),
@@ -279,14 +269,15 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (changed(next_state=[None, None, None, None, "right", None]), "episode 'b', step 1 .* impossible"),
     (changed(next_state=["empty", None, None, None, "left", None]), "step 0 .* next_state layer 1, state 'empty', but the episode goes on in layer 1, state 'full'"),
     (changed(next_state=[None, None, "left", None, "left", None]), "step 2 .* next_state layer 2, state 'left', but"),
-    (changed(next_state=[None, None, None, None, "letf", None]), "'letf' at episode 'b', step 1 .*no such state; did you mean 'left'"),
+    (changed(next_state=[None, None, None, None, "letf", None]), "'letf' at episode 'b', step 1 .*no state 'letf'; did you mean 'left'"),
     (changed(delay=[0.0, NAN, 0.5, 0.25, 0.0, 1.0]), r"the cost 'delay' at episode 'a', step 1 \(line 1\) is missing"),
     (changed(delay=[0.0, INF, 0.5, 0.25, 0.0, 1.0]), "'delay' is inf at episode 'a', step 1 .*divide by the largest"),
     (changed(delay=[0.0, 1.0, 0.5, 25.0, 0.0, 1.0]), r"'delay' is 25.0 at episode 'b', step 0 \(line 3\); costs lie in \[0, 1\]"),
     (changed(noise=[0.0, -0.5, 0.5, 0.25, 0.0, 1.0]), "'noise' is -0.5 at episode 'a', step 1"),
     (changed(noise=["high"] * 6), "the column 'noise' must hold numbers; its type is string"),
-    (changed(costs_count=[1] * 6), "'costs_count' must be True or False; its type is int64"),
-    (changed(costs_count=[True, False, True, True, True, True]), "costs_count at episode 'a', step 1 .* differs from that of step 0"),
+    (changed(overridden=[1] * 6), "'overridden' must be True or False; its type is int64"),
+    (changed(independent=[True] * 6), "'independent' must hold texts; its type is bool"),
+    (changed(independent=["x", "y", "x", "x", "x", "x"]), "independent at episode 'a', step 1 .* differs from that of step 0"),
     (changed(row=[0, 0, 0, 0, 0, 0]), "'row' is 0 at episode 'a', step 0 .*, but its state and action are row 1"),
     (changed(state=None, action=None, row=[1, 4, 99, 0, 2, 1]), "'row' is 99 at episode 'a', step 2"),
     (changed(step=[0, 1]), "the log is no table"),
@@ -312,7 +303,9 @@ def test_wrong_arguments() -> None:
         (VIEW.layout, GOOD, {}, "read for a view, .* not for an object of the class Layout"),
         (VIEW, read(GOOD), {}, "a Log already"),
         (VIEW, GOOD, {"open_ends": None}, "open_ends is True or False, not None"),
-        (VIEW, GOOD, {"costs_count": "yes"}, "costs_count is True, False or None, not 'yes'"),
+        (VIEW, GOOD, {"costs": "yes"}, "costs is True or False, not 'yes'"),
+        (VIEW, GOOD, {"unknown_costs": 1}, "unknown_costs is True or False, not 1"),
+        (VIEW, GOOD, {"independent": ""}, "the reason, in words"),
         (VIEW, GOOD, {"columns": ["state"]}, "columns is a mapping"),
         (VIEW, GOOD, {"columns": {"stat": "state"}}, "renames 'stat', which no log has; did you mean 'state'"),
         (VIEW, GOOD, {"columns": {"state": "stat"}}, "'state' is called 'stat', .* did you mean 'state'"),
@@ -343,17 +336,21 @@ def test_files_that_are_no_logs(tmp_path: Path) -> None:
 
 
 def test_written_logs_are_read_back(tmp_path: Path) -> None:
-    log = read(changed(costs_count=[False] * 3 + [True] * 3))
+    noise, why = [1.0, None, 0.0, 0.0, 0.125, 0.0], [None] * 3 + ["power cut"] * 2 + [None]
+    log = read(changed(noise=noise, independent=why, overridden=[False, False, True] * 2), unknown_costs=True)
     log.write(tmp_path / "log.parquet")
-    assert content(read(tmp_path / "log.parquet", costs_count=None)) == content(log)
+    assert content(read(tmp_path / "log.parquet")) == content(log)
     assert parquet.read_table(tmp_path / "log.parquet")["state"].to_pylist() == GOOD["state"]
     with pytest.raises(hr.InvalidInput, match="exists already"):
         log.write(tmp_path / "log.parquet")
-    silent = read(GOOD, costs_count=False)
+    silent = read(GOOD, costs=False)
     silent.write(tmp_path / "log.parquet", overwrite=True)
-    assert content(read(tmp_path / "log.parquet", costs_count=None)) == content(silent)
+    assert content(read(tmp_path / "log.parquet", costs=False)) == content(silent)
+    with pytest.raises(hr.InvalidInput, match="without them pass costs=False"):
+        read(tmp_path / "log.parquet")
     assert repr(silent) == (
-        "Log(3 episodes, 6 steps, 2 cut short, 1 without their last transition, 3 whose costs do not count)"
+        "Log(3 episodes, 6 steps, 2 cut short, 1 without their last transition, 1 with unknown values, "
+        "3 whose costs do not count)"
     )
     with pytest.raises(ValueError, match="read-only"):
         log.rows[0] = 1
@@ -363,7 +360,7 @@ def test_logs_that_were_played() -> None:
     world = hr.catalogue.make("random-layered", layers=(1, 3, 3, 1), actions=2, constraints=2).cmdp
     uniform, slater = hr.Policy.uniform(world), hr.Policy(world, hr.offline.slater(world).policy)
     log = hr.Log.played(world, uniform, 4000, seed=3)
-    assert (len(log), log.num_steps, log.num_uncounted) == (4000, 12_000, 0)
+    assert (len(log), log.num_steps, log.num_unknown) == (4000, 12_000, 0)
     assert content(hr.Log.read(world.view(), log.table())) == content(log)
     assert content(hr.Log.played(world, uniform.probabilities, 4000, seed=3)) == content(log)
     q = hr.occupancy.occupancy(world.layout, world.transitions, uniform.probabilities)

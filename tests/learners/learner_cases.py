@@ -86,7 +86,7 @@ def draw_path(world: CMDP, policy: np.ndarray, rng: Generator) -> np.ndarray:
 def snapshot(learner: Learner) -> dict[str, np.ndarray]:
     """A copy of all that the learner's state holds, and the place of its coin."""
     arrays = {name: array.copy() for name, array in flat_arrays(learner.core.state).items()}
-    coin = learner.coin.bit_generator.state["state"]
+    coin = learner.coin.state["state"]
     return {**arrays, "coin": np.array([str(coin)])}
 
 

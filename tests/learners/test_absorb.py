@@ -37,8 +37,8 @@ def uniform_log(world: CMDP, episodes: int, seed: int = 0) -> hr.Log:
     return hr.Log.played(world, hr.Policy.uniform(world), episodes, seed)
 
 
-def ragged_log(world: CMDP, view: hr.View, episodes: int, seed: int = 0, costs_count: bool | None = None) -> hr.Log:
-    """Every third episode is cut short, half of these without their last transition; all say whether costs count."""
+def ragged_log(world: CMDP, view: hr.View, episodes: int, seed: int = 0, costs: bool = True) -> hr.Log:
+    """Every third episode is cut short, half of these without their last transition; some say why."""
     table = uniform_log(world, episodes, seed).table().to_pydict()
     rng = np.random.default_rng(seed)
     length = np.where(rng.random(episodes) < 1 / 3, rng.integers(1, world.layout.steps, episodes), world.layout.steps)
@@ -49,8 +49,23 @@ def ragged_log(world: CMDP, view: hr.View, episodes: int, seed: int = 0, costs_c
     columns["next_state"] = [
         None if silent[e] else x for e, x in zip(columns["episode"], columns["next_state"], strict=True)
     ]
-    columns["costs_count"] = [said[e] for e in columns["episode"]]
-    return hr.Log.read(view, columns, costs_count=costs_count, open_ends=True)
+    columns["independent"] = ["power cut" if said[e] else None for e in columns["episode"]]
+    columns["overridden"] = [e % 7 == 3 and k > 0 for e, k in zip(columns["episode"], columns["step"], strict=True)]
+    columns["unknown_costs"] = [e % 5 == 2 for e in columns["episode"]]
+    for e in range(len(columns["episode"])):
+        if columns["unknown_costs"][e]:
+            columns["cost 1"][e] = None
+    return hr.Log.read(view, columns, costs=costs, open_ends=True)
+
+
+def could_reach(layout: hr.Layout, states: set[int]) -> list[set[int]]:
+    """The rows of each later layer that some policy visits from one of these states of a layer."""
+    found = []
+    while states != {layout.num_states - 1}:
+        rows = {x * layout.num_actions + a for x in states for a in range(layout.num_actions)}
+        found.append(rows)
+        states = {int(y) for r in rows for y in layout.successor[layout.row_start[r] : layout.row_start[r + 1]]}
+    return found
 
 
 def recounted(learner: MirrorLearner, log: hr.Log) -> dict[str, np.ndarray]:
@@ -65,30 +80,53 @@ def recounted(learner: MirrorLearner, log: hr.Log) -> dict[str, np.ndarray]:
         "num_moves": np.zeros(layout.num_triples, dtype=np.int64),
         "num_costs": np.zeros(layout.num_rows, dtype=np.int64),
         "cost_sums": np.zeros((layout.num_rows, m)),
+        "unknown_moves": np.zeros(layout.num_rows, dtype=np.int64),
+        "unknown_costs": np.zeros((layout.num_rows, m), dtype=np.int64),
     }
     for e in range(len(log)):
         seen: set[int] = set()
-        for j in range(log.starts[e], log.starts[e + 1]):
+        first, last, declared = log.starts[e], log.starts[e + 1], log.gaps.reason[e] >= 0
+        chosen = int(log.gaps.overridden[e])
+        own = last - first if chosen < 0 else chosen
+        paid = last - first if declared or known.independent_costs else own
+        for j in range(first, last):
             row, triple = int(log.rows[j]), int(log.triples[j])
+            place = int(moves_at[row])
             if triple >= 0:
-                place = int(moves_at[row])
                 counts["num_visits"][place] += 1
                 counts["num_moves"][layout.row_start[place] + triple - layout.row_start[row]] += 1
-            place = int(costs_at[row])
-            if log.counted[e] and (place not in seen or known.independent_costs):
-                counts["num_costs"][place] += 1
-                counts["cost_sums"][place] += log.costs[j]
-            seen.add(place)
+            elif not declared:
+                counts["unknown_moves"][place] += 1
+            place, gone = int(costs_at[row]), log.gaps.unknown[j]
+            if not log.gaps.with_costs or j - first >= paid:
+                continue
+            if place not in seen or known.independent_costs:
+                seen.add(place)
+                if not (declared and gone.any()):
+                    counts["num_costs"][place] += 1
+                    counts["cost_sums"][place] += np.where(gone, 0.0, log.costs[j])
+                    counts["unknown_costs"][place] += gone
+        if own == layout.steps or declared or known.independent_costs or not log.gaps.with_costs:
+            continue
+        if own < last - first:
+            states = {int(log.rows[first + own]) // layout.num_actions}
+        else:
+            row, triple = int(log.rows[last - 1]), int(log.triples[last - 1])
+            reached = layout.successor[layout.row_start[row] : layout.row_start[row + 1]]
+            states = {int(layout.successor[triple])} if triple >= 0 else set(reached.tolist())
+        for place in {int(costs_at[r]) for rows_of in could_reach(layout, states) for r in rows_of} - seen:
+            counts["num_costs"][place] += 1
+            counts["unknown_costs"][place] += 1
     return counts
 
 
 @pytest.mark.parametrize("independent", [False, True])
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("costs_count", [None, True, False])
-def test_counts_are_those_of_a_recount(ties: bool, independent: bool, costs_count: bool | None) -> None:
+@pytest.mark.parametrize("costs", [True, False])
+def test_counts_are_those_of_a_recount(ties: bool, independent: bool, costs: bool) -> None:
     view = TIED.view().knowing(independent_costs=independent)
     learner = hr.SVOPS(view, 100, 0.1, "sharpest", ties=ties)
-    log = ragged_log(TIED, view, 60, costs_count=costs_count)
+    log = ragged_log(TIED, view, 60, costs=costs)
     assert learner.absorb(log) is log
     for name, expected in recounted(learner, log).items():
         np.testing.assert_array_equal(getattr(learner.core.state.counts, name), expected, err_msg=name)
@@ -96,9 +134,13 @@ def test_counts_are_those_of_a_recount(ties: bool, independent: bool, costs_coun
         "episodes": 60,
         "steps": log.num_steps,
         "prefixes": log.num_prefixes,
-        "uncounted": log.num_uncounted,
+        "costless": 0 if costs else 60,
         "interfered": 0,
+        "unknown": log.num_unknown,
+        "independent": log.num_independent,
     }
+    assert learner.declared == {"power cut": log.num_independent}
+    assert log.num_unknown > 0
     assert log.num_open > 0
     assert learner.episode == 0
     copy.copy(learner)  # its file is sound
@@ -115,7 +157,7 @@ def test_boxes_are_those_of_the_counts(radii: str) -> None:
         own = slice(log.starts[e], log.starts[e + 1])
         observed.plan()
         observed.observe(
-            hr.Episode(WORLD.view(), log.rows[own], [0.0] * 3, log.costs[own], overridden=True, costs_count=True)
+            hr.Episode(WORLD.view(), log.rows[own], [0.0] * 3, log.costs[own], overridden_from=0, independent="a drill")
         )
     one, other = absorbed.core.state, observed.core.state
     for name in one.counts.fields:
@@ -266,6 +308,7 @@ def test_both_phases_of_cvops(phase2_stats: str) -> None:
     run = hr.simulate(world, hr.losses.IID(seed=3), learner, seed=4, episodes=4900, progress=False)
     assert learner.phase == 2, (learner.margin, learner.radius)
     assert learner.logged["episodes"] == (2000 if phase2_stats == "keep" else 0)
+    assert len(learner.absorbed) == (phase2_stats == "keep")
     assert run["refuted_safety"] == 0
     copy.copy(learner)
     lam = learner.core.state.reals.mixing
@@ -309,14 +352,18 @@ def test_refusals_change_nothing() -> None:
     one = make_learner("sv-ops", WORLD, preset="sharpest")
     one.view = hr.View(labelled, view.thresholds, view.constraint_names)
     relabelled = hr.View(labelled.labelled([f"t{i}" for i in range(8)], None), view.thresholds, view.constraint_names)
-    with pytest.raises(hr.InvalidInput, match="its state labels are not those of the learner"):
+    with pytest.raises(hr.InvalidInput, match="its states are 't0'"):
         one.absorb(hr.Log.read(relabelled, log.table()))
     before = snapshot(learner)
     for given, how, message in (
-        (uniform_log(other, 3), {}, "of another world: Layout"),
-        (hr.Log.read(renamed, log.table(), columns={"these": "cost 1", "those": "cost 2"}), {}, "constraint names"),
+        (uniform_log(other, 3), {}, "of another world than the learner: its "),
+        (
+            hr.Log.read(renamed, log.table(), columns={"these": "cost 1", "those": "cost 2"}),
+            {},
+            "its constraints are 'these'",
+        ),
         (hr.Log.read(knowing, log.table()), {}, "knows costs to be independent"),
-        (log, {"costs_count": True}, "read already; pass costs_count to Log.read"),
+        (log, {"costs": False}, "read already; pass costs to Log.read"),
         (log.table().drop_columns(["cost 1"]), {}, "no column 'cost 1'"),
         ({}, {}, "the log is empty"),
         (17, {}, "not an object of the class int"),
@@ -401,11 +448,14 @@ def test_why_nothing_may_be_left_out_without_a_word() -> None:
         for k, delay in steps:
             for name, value in zip(lines, (e, k, 0, k + 1, delay, cost == 0.0), strict=True):
                 lines[name].append(value)
-    with pytest.raises(hr.InvalidInput, match="was cut short"):
-        hr.SVOPS(view, 100, 0.01, "sharpest").absorb(lines)
-    for how, holds in (({"columns": {"costs_count": "said"}}, False), ({"costs_count": True}, True)):
+    cheap = {name: [value for value, said in zip(lines[name], lines["said"], strict=True) if said] for name in lines}
+    for given, how, holds in (
+        (lines, {}, True),
+        (lines, {"costs": False}, True),
+        (cheap, {}, False),  # nobody can tell that the others were left out
+    ):
         learner = hr.SVOPS(view, 100, 0.01, "sharpest")
-        learner.absorb(lines, **how)  # what it says of itself is not true in either case
+        learner.absorb(given, **how)
         boxes = learner.core.state.boxes
         assert (boxes.cost_lower[0, 0] <= 0.5 <= boxes.cost_upper[0, 0]) == holds
 

@@ -124,7 +124,7 @@ def test_files_at_any_point_of_either_phase(stop_at: int, options: dict[str, Any
     learner: Learner
     for learner in (original, copy):
         rng = np.random.default_rng(1)
-        plan = learner.current_plan()
+        plan = learner.open_plans[0]
         learner.observe(draw_path(world, plan.policy, rng), rng.random(3), rng.random((3, 2)))
         simulate(world, losses.IID(seed=3), learner, seed=7, episodes=150)
     assert_same(snapshot(original), snapshot(copy))

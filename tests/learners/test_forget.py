@@ -92,12 +92,12 @@ def test_0_and_rates_below_1_over_the_visits_change_no_bit(kind: str, preset: st
     world, found = random_world(3), []
     for options in ({}, {"forget": 0.0}, {"forget": 1e-3}):
         learner = make_learner(kind, world, 200, preset=preset, confidence_scale=0.1, **options)
-        hr.simulate(world, hr.losses.IID(seed=1), learner, 5, progress=False)
+        hr.simulate(world, hr.losses.IID(seed=1), learner, seed=5, progress=False)
         found.append(snapshot(learner))
     assert_same(found[0], found[1])
     assert_same(found[0], found[2])
     learner = make_learner(kind, world, 200, preset=preset, confidence_scale=0.1, forget=0.2)
-    hr.simulate(world, hr.losses.IID(seed=1), learner, 5, progress=False)
+    hr.simulate(world, hr.losses.IID(seed=1), learner, seed=5, progress=False)
     assert not np.array_equal(found[0]["counts.cost_sums"], snapshot(learner)["counts.cost_sums"])
 
 
@@ -106,7 +106,7 @@ def test_the_compiled_loop_forgets_as_the_steps_do() -> None:
     world, found = random_world(3), []
     for step_wise in (False, True):
         learner = make_learner("s-ops", world, 200, preset="sharp", confidence_scale=0.1, forget=0.1)
-        run = hr.simulate(world, hr.losses.IID(seed=1), learner, 5, progress=False, step_wise=step_wise)
+        run = hr.simulate(world, hr.losses.IID(seed=1), learner, seed=5, progress=False, step_wise=step_wise)
         assert run.way == ("step-wise" if step_wise else "compiled")
         found.append(snapshot(learner))
     assert_same(*found)

@@ -39,7 +39,7 @@ def test_compiled_blocks_and_single_steps_give_the_same_bits(kind: str, what: st
     for step_wise in (False, True):
         learner = learner_for(kind, world, 150, preset="sharpest", **extras)
         losses = hr.losses.Switching(period=20, seed=1)
-        runs.append(hr.simulate(world, losses, learner, 3, False, step_wise=step_wise))
+        runs.append(hr.simulate(world, losses, learner, seed=3, progress=False, step_wise=step_wise))
         learners.append(learner)
     assert_same(snapshot(learners[0]), snapshot(learners[1]))
     assert_same(scores(runs[0]), scores(runs[1]))
@@ -99,14 +99,19 @@ def test_files_of_learners_whose_episodes_were_not_all_as_planned(kind: str, wha
     for t in range(60):
         rows, losses, costs = episode_of(world, learner.plan().policy, rng)
         episode = hr.Episode(view, rows, losses, costs)
-        if getattr(learner, "phase", 2) == 2 and t % 4:
+        if t % 5 == 4:
+            episode = hr.Episode(view, rows, losses, costs, unknown_costs=rng.random(costs.shape) < 0.5)
+        elif t % 4:
             count = [layout.steps, 1, 2, 3][t % 4]
             ended = int(rows[count]) // layout.num_actions
-            counts = t % 3 > 0
-            episode = hr.Episode(view, rows[:count], losses[:count], costs[:count], ended_in=ended, costs_count=counts)
+            reason: dict[str, Any] = {} if t % 3 else {"independent": f"reason {t}"}
+            end: dict[str, Any] = {"end_unseen": True} if t % 7 == 0 else {"ended_in": ended}
+            episode = hr.Episode(view, rows[:count], losses[:count], costs[:count], **end, **reason)
             if t % 4 == 3:
                 other, _, _ = episode_of(world, hr.Policy.uniform(world), rng)
-                episode = hr.Episode(view, other, losses, costs, overridden=True, costs_count=counts)
+                episode = hr.Episode(view, other, losses, costs, overridden_from=0, **reason)
+            elif t % 11 == 0:
+                episode = hr.Episode.missing(view, **reason)
         twin = from_bytes(to_bytes(learner)) if t % 5 == 0 else None
         learner.observe(episode)
         if twin is not None:
@@ -115,7 +120,8 @@ def test_files_of_learners_whose_episodes_were_not_all_as_planned(kind: str, wha
         assert_same(snapshot(learner), snapshot(from_bytes(to_bytes(learner))))
     logged = learner.core.state.logged
     assert logged.prefixes > 0
-    assert logged.uncounted > 0
+    assert learner.logged["unknown"] > 0
+    assert learner.logged["independent"] == sum(learner.declared.values()) > 0
     assert logged.interfered > logged.prefixes
 
 
@@ -353,37 +359,43 @@ def test_a_ceiling_shortens_the_search() -> None:
 # Costs that count -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("independent", [False, True])
-@pytest.mark.parametrize("said", [{}, {"costs_count": True}, {"costs_count": False}], ids=str)
+@pytest.mark.parametrize("known", [False, True], ids=["", "independent costs"])
+@pytest.mark.parametrize("reason", [None, "power cut"])
 @pytest.mark.parametrize("how", ["aborted", "overridden", "planned"])
-def test_costs_count_unless_it_is_said_that_they_do_not(how: str, said: dict[str, bool], independent: bool) -> None:
-    """However the episode ended; the ledger says on what condition that is right, unless costs are independent."""
-    world = random_world(0).with_knowledge({"independent_costs": True} if independent else None)
+def test_costs_of_steps_count_and_others_are_unknown(how: str, reason: str | None, known: bool) -> None:
+    """Learners and `Statistics` read the same decision; the ledger says what it rests on."""
+    world = random_world(0).with_knowledge({"independent_costs": True} if known else None)
     learner, view = learner_for("sv-ops", world), world.view()
-    rows, losses, costs = episode_of(world, learner.plan().policy, np.random.default_rng(0))
+    policy = learner.plan().policy
+    rows, losses, costs = episode_of(world, policy, np.random.default_rng(0))
     costs = np.full_like(costs, 0.25)
     n = 2 if how == "aborted" else 3
-    ended: dict[str, Any] = {"ended_in": int(rows[2]) // 2} if how == "aborted" else {}
-    episode = hr.Episode(view, rows[:n], losses[:n], costs[:n], overridden=how == "overridden", **said, **ended)
-    counted = said.get("costs_count", True)
-    assert episode.costs_count == counted
+    end: dict[str, Any] = {"ended_in": int(rows[2]) // 2} if how == "aborted" else {}
+    end |= {"overridden_from": 1} if how == "overridden" else {}
+    end |= {"independent": reason} if reason and how != "planned" else {}
+    episode = hr.Episode(view, rows[:n], losses[:n], costs[:n], **end)
     seen = hr.Statistics(view, 10, 0.05)
-    seen.add(episode)
+    seen.add(episode, policy)
     learner.observe(episode)
     counts = learner.core.state.counts
-    expected = np.zeros(world.layout.num_rows)
-    expected[rows[:n]] = 1
-    np.testing.assert_array_equal(counts.num_visits, expected)
-    np.testing.assert_array_equal(counts.num_costs, expected * counted)
-    np.testing.assert_array_equal(counts.cost_sums, 0.25 * np.outer(expected * counted, [1, 1]))
+    moves, paid = np.zeros(world.layout.num_rows), np.zeros(world.layout.num_rows)
+    unknown = how != "planned" and not known and not reason
+    moves[rows[:n]] = 1
+    paid[rows[: 1 if unknown and how == "overridden" else n]] = 1
+    np.testing.assert_array_equal(counts.num_visits, moves)
+    np.testing.assert_array_equal(counts.num_costs - counts.unknown_costs[:, 0], paid)
+    np.testing.assert_array_equal(counts.cost_sums, 0.25 * np.outer(paid, [1, 1]))
+    assert counts.unknown_costs.any() == unknown
     np.testing.assert_array_equal(seen.cost_sums, counts.cost_sums)
-    np.testing.assert_array_equal(seen.visits, expected)
-    logged = learner.core.state.logged
-    interfered = how != "planned"
-    assert (logged.uncounted, logged.prefixes, logged.interfered) == (not counted, how == "aborted", interfered)
-    told = " ".join(learner.guarantees().rests_on)
-    assert ("1 own episodes were cut short or overridden" in told) == (interfered and not independent)
-    assert ("the costs of 1 episodes were left out" in told) == (not counted)
+    np.testing.assert_array_equal(seen.counts.unknown_costs[:, :2], counts.unknown_costs)
+    np.testing.assert_array_equal(seen.visits, moves)
+    logged, told = learner.logged, " ".join(learner.guarantees().rests_on)
+    declared = reason is not None and how != "planned"
+    expected = (unknown, how == "aborted", how != "planned")
+    assert (logged["unknown"], logged["prefixes"], logged["interfered"]) == expected
+    assert ("1 episodes with unknown values" in told) == unknown == (seen.num_unknown == 1)
+    assert ("'power cut'" in told) == declared == (logged["independent"] == 1)
+    assert learner.guarantees()["regret"].holds != unknown
 
 
 # Statistics -----------------------------------------------------------------------------------------------------------

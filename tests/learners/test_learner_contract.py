@@ -95,15 +95,14 @@ def test_out_of_turn(kind: str) -> None:
     learner = make_learner(kind, world, 2)
     with pytest.raises(InvalidInput, match="no episode is planned; call plan"):
         learner.observe([0, 2, 8], np.zeros(3), np.zeros((3, 2)))
-    with pytest.raises(InvalidInput, match="no episode is planned"):
-        learner.current_plan()
+    assert learner.open_plans == ()
     learner.plan()
     before = snapshot(learner)
     with pytest.raises(InvalidInput, match="episode 0 is planned already; call observe"):
         learner.plan()
     assert_same(before, snapshot(learner))
     learner.observe(
-        draw_path(world, learner.current_plan().policy, np.random.default_rng(0)), np.zeros(3), np.zeros((3, 2))
+        draw_path(world, learner.open_plans[0].policy, np.random.default_rng(0)), np.zeros(3), np.zeros((3, 2))
     )
     play(learner, world, 1, np.random.default_rng(0))
     with pytest.raises(InvalidInput, match="built for 2 episodes and has played 2"):
@@ -210,7 +209,7 @@ def test_a_loaded_learner_goes_on_bit_by_bit(kind: str, options: dict[str, Any],
     assert_same(snapshot(original), snapshot(copy))
     for learner in (original, copy):
         rng = np.random.default_rng(1)
-        plan = learner.current_plan()
+        plan = learner.open_plans[0]
         learner.observe(draw_path(world, plan.policy, rng), rng.random(3), rng.random((3, 2)))
         play(learner, world, 42, rng)
     assert_same(snapshot(original), snapshot(copy))
@@ -282,12 +281,12 @@ def test_no_constraints_at_all() -> None:
 
 def test_a_plan_that_waits_is_seen_after_a_restart(tmp_path: Path) -> None:
     learner = hr.SVOPS(hr.View(hr.Layout((1, 2, 1), 2), [1.0], ["c"]), 10, 0.1)
-    assert not learner.pending
+    assert not learner.open_plans
     plan = learner.plan()
     learner.save(tmp_path / "learner.npz")
     loaded = hr.load(tmp_path / "learner.npz")
     assert isinstance(loaded, hr.SVOPS)
-    assert loaded.pending
-    np.testing.assert_array_equal(loaded.current_plan().policy.probabilities, plan.policy.probabilities)
+    assert loaded.open_plans
+    np.testing.assert_array_equal(loaded.open_plans[0].policy.probabilities, plan.policy.probabilities)
     loaded.observe([0, 2], [0.5, 0.5], [0.0, 0.0])
-    assert not loaded.pending
+    assert not loaded.open_plans

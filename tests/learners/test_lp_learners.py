@@ -43,7 +43,7 @@ def test_compiled_and_step_wise_runs_have_the_same_bits(name: str, m: int) -> No
     for kind, losses in adversaries(world).items():
         learners = [make_lp(name, world, 120, seed=3) for _ in range(2)]
         runs = [
-            hr.simulate(world, losses, each, 7, progress=False, step_wise=step_wise, marks="all")
+            hr.simulate(world, losses, each, seed=7, progress=False, step_wise=step_wise, marks="all")
             for each, step_wise in zip(learners, (False, True), strict=True)
         ]
         assert [run.way for run in runs] == ["compiled", "step-wise"], kind
@@ -56,17 +56,17 @@ def test_compiled_and_step_wise_runs_have_the_same_bits(name: str, m: int) -> No
 def test_a_file_in_the_middle_of_a_run_changes_nothing(name: str, tmp_path: Path) -> None:
     world, loss = random_world(4, m=3), hr.losses.Switching(period=3)
     straight, broken = make_lp(name, world, 90), make_lp(name, world, 90)
-    hr.simulate(world, loss, straight, 1, progress=False, episodes=45)
-    hr.simulate(world, loss, broken, 1, progress=False, episodes=45)
+    hr.simulate(world, loss, straight, seed=1, progress=False, episodes=45)
+    hr.simulate(world, loss, broken, seed=1, progress=False, episodes=45)
     hr.save(broken, tmp_path / "learner")
     reread = hr.load(tmp_path / "learner")
     planned = copy.copy(broken)
     planned.plan()
-    first, second = planned.current_plan(), copy.copy(planned).current_plan()
+    first, second = planned.open_plans[0], copy.copy(planned).open_plans[0]
     assert first.policy.probabilities.tolist() == second.policy.probabilities.tolist()
     for each in (reread, copy.deepcopy(broken)):
         first, second = (
-            hr.simulate(world, loss, learner, 2, progress=False) for learner in (copy.copy(straight), each)
+            hr.simulate(world, loss, learner, seed=2, progress=False) for learner in (copy.copy(straight), each)
         )
         assert_same(scores(first), scores(second))
 
@@ -80,7 +80,7 @@ def test_no_unsafe_episode_on_the_clean_event(name: str) -> None:
         world, T = (roomy_world(seed, m), 2500) if seed < 4 else (random_world(seed, (1, 2, 2, 1), 2, m), 300)
         for losses in adversaries(world).values():
             learner = make_lp(name, world, T, 0.5, seed=seed)
-            run = hr.simulate(world, losses, learner, seed, progress=False, marks="all")
+            run = hr.simulate(world, losses, learner, seed=seed, progress=False, marks="all")
             assert run.facts["refuted_safety"] == 0
             assert not np.any((run["clean_now"]) & (np.diff(run.unsafe, prepend=0) > 0))
             left += np.sum(run["mixing_weight"] < 1.0)

@@ -208,7 +208,7 @@ def test_opt_cmdp_is_optimistic() -> None:
         loss = np.random.default_rng(seed).random(world.layout.num_rows)
         for name in ("opt-cmdp", "opt-cmdp bonus", "opt-cmdp epoch"):
             learner = make_lp(name, world, 300)
-            run = hr.simulate(world, loss, learner, seed, progress=False, marks="all")
+            run = hr.simulate(world, loss, learner, seed=seed, progress=False, marks="all")
             clean = run["clean_now"]
             assert clean.mean() > 0.9
             assert np.all(run["plan_value"][clean] <= hr.offline.optimum(world, loss).value + 1e-9)

@@ -60,9 +60,9 @@ def test_a_file_keeps_its_policy(tmp_path: Path) -> None:
     hr.save(learner, tmp_path / "oracle.npz")
     for other in (hr.load(tmp_path / "oracle.npz"), copy.copy(learner)):
         assert isinstance(other, hr.field.Oracle)
-        assert other.pending
+        assert other.open_plans
         np.testing.assert_array_equal(other.policy, learner.policy)
-        np.testing.assert_array_equal(other.current_plan().policy.probabilities, learner.policy)
+        np.testing.assert_array_equal(other.open_plans[0].policy.probabilities, learner.policy)
     state = learner.state()
     with pytest.raises(hr.InvalidInput):
         hr.field.Oracle.restored(world.view(), {**state, "own.own_policy": 2.0 * state["own.own_policy"]})

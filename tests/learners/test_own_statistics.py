@@ -99,9 +99,9 @@ def test_counts_are_those_of_the_steps_that_were_taken() -> None:
     seen, loss = hr.Statistics(world.view(), 60, 0.1), np.full(world.layout.num_rows, 0.5)
     episodes = [drawn_episode(world, hr.Policy.uniform(world), loss, rng, 1 + t % 3) for t in range(60)]
     assert not all(episode.complete for episode in episodes)
-    assert all(episode.costs_count for episode in episodes)
-    untrusted = drawn_episode(world, hr.Policy.uniform(world), loss, rng)
-    episodes[-1] = hr.Episode(world.view(), untrusted.rows, untrusted.losses, untrusted.costs, costs_count=False)
+    unseen = drawn_episode(world, hr.Policy.uniform(world), loss, rng)
+    unknown = np.ones((3, 2), dtype=bool)
+    episodes[-1] = hr.Episode(world.view(), unseen.rows, unseen.losses, unknown_costs=unknown)
     for episode in episodes:
         seen.add(episode)
     visits, moves = np.zeros(world.layout.num_rows), np.zeros(world.layout.num_triples)
@@ -110,13 +110,13 @@ def test_counts_are_those_of_the_steps_that_were_taken() -> None:
         for k, row in enumerate(episode.rows):
             visits[row] += 1
             moves[episode.triples[k]] += 1
-            if episode.costs_count:
-                sums[row] += [*episode.costs[k], episode.losses[k]]
-                counted[row] += 1
+            sums[row] += [*episode.costs[k], episode.losses[k]]
+            counted[row] += 1
     assert (seen.visits == visits).all()
     assert (seen.moves == moves).all()
     np.testing.assert_array_equal(np.column_stack((seen.cost_sums, seen.loss_sums)), sums)
-    np.testing.assert_allclose(seen.mean_costs, sums[:, :2] / np.maximum(counted, 1)[:, None])
+    known = counted[:, None] - np.isin(np.arange(len(counted)), unseen.rows)[:, None]
+    np.testing.assert_allclose(seen.mean_costs, sums[:, :2] / np.maximum(known, 1))
     np.testing.assert_allclose(seen.mean_loss, sums[:, 2] / np.maximum(counted, 1))
     assert seen.num_episodes == 60
 
@@ -436,6 +436,9 @@ def test_a_state_goes_on_bit_for_bit(known: bool, tmp_path: Path) -> None:
         ("sums", lambda a: a * np.nan),
         ("sums", lambda a: a[:, :1]),
         ("episodes", lambda a: a + 5),
+        ("unknown_episodes", lambda a: a + 31),
+        ("unknown_moves", lambda a: a + 1),
+        ("unknown_costs", lambda a: a + 1),
         ("settings", lambda a: a * 0.0),
         ("radii", lambda a: np.array("loose")),
         ("visits_then", lambda a: a + 1000),

@@ -49,7 +49,7 @@ def calls(learner: Learner, folder: Path) -> dict[str, Callable[[], Any]]:
     return {
         "plan": learner.plan,
         "observe": lambda: learner.observe([0, 2, 8], *ZEROS),
-        "current_plan": learner.current_plan,
+        "open_plans": lambda: learner.open_plans,
         "complete": learner.complete,
         "policy": lambda: learner.policy,
         "estimates": lambda: learner.estimates,
@@ -72,7 +72,7 @@ def test_a_second_thread_is_refused_and_changes_nothing(kind: str, tmp_path: Pat
         assert go_on.wait(30)
 
     with ThreadPoolExecutor(1, thread_name_prefix="worker") as pool:
-        run = pool.submit(simulate, WORLD, Waiting(wait), learner, 0, False, episodes=3)
+        run = pool.submit(simulate, WORLD, Waiting(wait), learner, seed=0, progress=False, episodes=3)
         assert inside.wait(30)
         before = snapshot(learner)
         for name, call in calls(learner, tmp_path).items():
@@ -110,7 +110,7 @@ def test_files_beside_a_compiled_simulation_are_whole_or_refused(tmp_path: Path)
 def test_two_learners_in_two_threads_are_free() -> None:
     def run(seed: int) -> bytes:
         learner = make_learner("s-ops", WORLD, 3_000, seed=seed)
-        simulate(WORLD, losses.IID(seed=seed), learner, seed, False)
+        simulate(WORLD, losses.IID(seed=seed), learner, seed=seed, progress=False)
         return to_bytes(learner)
 
     one_after_the_other = [run(seed) for seed in range(4)]
@@ -127,7 +127,7 @@ def test_an_adversary_may_save_and_copy_but_not_play(tmp_path: Path) -> None:
         kept.append(copy.deepcopy(learner))
         assert np.array_equal(learner.policy, kept[0].policy)
 
-    simulate(WORLD, Waiting(keep), learner, 0, False, episodes=3)
+    simulate(WORLD, Waiting(keep), learner, seed=0, progress=False, episodes=3)
     assert load(tmp_path / "between.hedge").episode == kept[0].episode == 1
     assert kept[0].plan().episode == 1  # a copy has a turn of its own
 
@@ -136,7 +136,7 @@ def test_an_adversary_may_save_and_copy_but_not_play(tmp_path: Path) -> None:
         learner.observe(path, *ZEROS)
 
     with pytest.raises(InvalidInput, match="is at episode 5, this simulation left it at 4: it has played elsewhere"):
-        simulate(WORLD, Waiting(play), learner, 0, False, episodes=3)
+        simulate(WORLD, Waiting(play), learner, seed=0, progress=False, episodes=3)
 
 
 def test_nobody_comes_into_an_operation_not_even_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,14 +201,14 @@ def test_a_turn_ends_whenever_it_is_interrupted() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_copies_and_pickles_are_learners_of_their_own(kind: str, twin_of: Callable[[Learner], Learner]) -> None:
     learner = make_learner(kind, WORLD, confidence_scale=0.05)
-    simulate(WORLD, losses.IID(), learner, 0, False, episodes=30)
+    simulate(WORLD, losses.IID(), learner, seed=0, progress=False, episodes=30)
     before, twin = snapshot(learner), twin_of(learner)
     assert_same(before, snapshot(twin))
     for one, other in zip(snapshot(learner), snapshot(twin), strict=True):
         assert one == other
     arrays, others = learner.state_arrays(), twin.state_arrays()
     assert not any(np.shares_memory(arrays[name], others[name]) for name in arrays)
-    simulate(WORLD, losses.IID(), twin, 0, False, episodes=5)
+    simulate(WORLD, losses.IID(), twin, seed=0, progress=False, episodes=5)
     assert_same(before, snapshot(learner))
     assert twin.turn is not learner.turn
 

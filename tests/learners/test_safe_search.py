@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.random import SeedSequence
 from scipy import stats
 
 from hedgerow.learners.mirror.regret_constants import primal_constant, segment_bounds
@@ -28,6 +29,7 @@ from hedgerow.learners.mirror.simplex_ogd import (
     step_constant,
 )
 from hedgerow.model.layout import Layout
+from hedgerow.model.pcg64 import seeded
 
 LAYOUT = Layout((1, 2, 2, 1), 2)
 
@@ -287,7 +289,7 @@ def test_the_theory_constant_of_the_specification() -> None:
 
 
 def test_all_policies_are_kept_while_there_is_room() -> None:
-    rule, search, coin = make_rule([1.5]), make_search(LAYOUT, 1, 5), np.random.default_rng(6)
+    rule, search, coin = make_rule([1.5]), make_search(LAYOUT, 1, 5), seeded(SeedSequence(6))
     for t in range(1, 6):
         keep_policy(rule, search, np.full(LAYOUT.num_rows, float(t)), t, coin)
     np.testing.assert_array_equal(search.policies[:, 0], [1, 2, 3, 4, 5])
@@ -295,7 +297,7 @@ def test_all_policies_are_kept_while_there_is_room() -> None:
 
 def test_beyond_the_room_places_are_independent_uniform_draws() -> None:
     """5 places, 12 policies, 4000 times: every policy is as likely in every place, and places are independent."""
-    coin, room, last, times = np.random.default_rng(7), 5, 12, 4_000
+    coin, room, last, times = seeded(SeedSequence(7)), 5, 12, 4_000
     rule, search = make_rule([1.5]).replace(draws=np.zeros(room, dtype=np.int64)), make_search(LAYOUT, 1, room)
     seen = np.zeros((times, room), dtype=int)
     for i in range(times):

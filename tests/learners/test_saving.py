@@ -62,3 +62,15 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path: Path) -> None:
         (tmp_path / "bad.hedge").write_bytes(blob)
         with pytest.raises(hr.FileFormatError, match=message):
             hr.load(tmp_path / "bad.hedge")
+
+
+@pytest.mark.parametrize("name", ["sv-ops", "s-ops", "cv-ops", "uob-reps", "dope", "safe-etc"])
+def test_a_file_that_names_a_shipped_learner_and_holds_another_state_is_refused(name: str, tmp_path: Path) -> None:
+    """It ended in a KeyError: what a file says of itself is never to be believed."""
+    hr.save(FollowTheLeader(random_world(0).view(), 10), tmp_path / "own.hedge")
+    file = files.load(tmp_path / "own.hedge")
+    for state in ({}, {"state.file": np.zeros(3)}, {"state.file": np.array("x")}, {"state.arguments": np.array("5")}):
+        arrays = {key: array for key, array in file.arrays.items() if key.startswith("view.")} | state
+        (tmp_path / "bad.hedge").write_bytes(files.pack("own-learner", 1, {**file.meta, "learner": name}, arrays))
+        with pytest.raises(hr.FileFormatError, match=f"names the learner '{name}', but does not hold its state"):
+            hr.load(tmp_path / "bad.hedge")

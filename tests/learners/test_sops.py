@@ -64,7 +64,7 @@ def test_first_weight_of_the_spec() -> None:
         learner = SOPS(world.view(), 100, 0.1, baseline=np.full(6, 0.5), baseline_costs=[1.0], joint_cost=joint)
         assert learner.first_mixing == 0.75
         assert learner.plan().mixing_weight == pytest.approx(0.75, abs=1e-11)
-        assert learner.current_plan().cost_bounds[0] <= 1.5
+        assert learner.open_plans[0].cost_bounds[0] <= 1.5
 
 
 def test_the_first_upper_bounds_are_those_of_the_mixture() -> None:

@@ -20,10 +20,10 @@ from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.learners.mirror.cvops import CVOPS
 from hedgerow.learners.mirror.files import FILE_KIND, FILE_VERSION, from_bytes, to_bytes
-from hedgerow.learners.mirror.safe_search import Facts
+from hedgerow.learners.mirror.safe_search import Broken, Facts
 from hedgerow.learners.mirror.sound_boxes import _older_bounds
 from hedgerow.learners.mirror.soundness import RANGES
-from hedgerow.learners.mirror.state import Logged, Numbers, Reals, flat_arrays
+from hedgerow.learners.mirror.state import Incomplete, Logged, Numbers, Reals, flat_arrays
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
@@ -33,12 +33,19 @@ pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarni
 PLAIN = random_world(3)
 SPARSE = random_world(7, (1, 3, 3, 1), 2, sparse=True)
 TIED = knowing("ties")
-RECORDS = {"numbers": Numbers, "reals": Reals, "search.facts": Facts, "logged": Logged}
+RECORDS = {
+    "numbers": Numbers,
+    "reals": Reals,
+    "search.facts": Facts,
+    "search.broken": Broken,
+    "logged": Logged,
+    "incomplete": Incomplete,
+}
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
 
 
 def observe(learner: Learner, world: CMDP, rng: np.random.Generator) -> None:
-    rows = draw_path(world, learner.current_plan().policy, rng)
+    rows = draw_path(world, learner.open_plans[0].policy, rng)
     costs = (rng.random((len(rows), world.num_constraints)) < world.mean_costs[:, rows].T).astype(float)
     learner.observe(rows, rng.random(len(rows)), costs)
 
@@ -149,7 +156,15 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("sv-ops", entry("boxes.visits", 0, 1), "state.boxes.visits is 1.0 at"),
     ("sv-ops", entry("boxes.cost_visits", 0, 1), "state.boxes.cost_visits is 1.0 at"),
     ("sv-ops", entry("logged", "episodes", 3), "state.counts.num_visits of layer 0 sum to 40; there are 43"),
-    ("sv-ops", entry("logged", "uncounted", -1), "state.logged is -1"),
+    ("sv-ops", entry("logged", "costless", -1), "state.logged is -1"),
+    ("sv-ops", entry("logged", "costless", 1), "state.logged: costless is 1; there are 0 episodes"),
+    ("sv-ops", entry("logged", "interfered", 999), "state.logged: interfered is 999"),
+    ("sv-ops", entry("incomplete", "unknown", 999), "state.incomplete: unknown is 999"),
+    ("sv-ops", entry("incomplete", "independent", 1), "something of 1 episodes is left out; the reasons name 0"),
+    ("sv-ops", entry("counts.unknown_moves", 0, 1), "counts.unknown_moves .* more than 0 episodes can have left"),
+    ("sv-ops", entry("counts.unknown_costs", (0, 0), 1), "counts.unknown_costs .* more than 0 episodes can have left"),
+    ("cv-ops", entry("search.broken", "filled", 999), "state.search.broken: filled is 999"),
+    ("cv-ops", entry("search.broken", "skipped", 1), "state.search"),
     ("sv-ops", entry("counts.num_moves", 2, 30), "state.counts.num_moves of layer 0, state 0, action 0 do not add up"),
     ("sv-ops", entry("counts.cost_sums", (0, 0), 1e3), "state.counts.cost_sums of layer 0, state 0, action 0 exceed"),
     ("sv-ops", entry("counts.cost_sums", (0, 0), -1.0), "state.counts.cost_sums is -1.0"),
@@ -199,7 +214,7 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("cv-ops", entry("search.policies", (3, 0), 0.9), "state.search.policies: policy 3 .* does not sum to 1"),
     ("found", entry("search.facts", "rho_hat", 1e9), "state.search.facts are .* the summed costs make them"),
     ("found", entry("search.cost_sums", slice(None), 0.0), "state.search"),
-    ("found", entry("numbers", "episode", 1), "the search took"),
+    ("found", entry("numbers", "episode", 1), "t_bar is .*; there were 1"),
     ("sv-ops", meta_entry("delta", 0.5), "state.boxes|reals: eta"),
     ("sv-ops", meta_entry("seed", 6), "coin"),
     ("sv-ops", meta_entry("episodes", 20), "built for 20 episodes and has played 40|state.boxes"),
@@ -254,12 +269,13 @@ def test_boxes_of_an_older_epoch_are_bounded_by_all_that_it_can_have_counted(rad
         moves = np.concatenate((rng.multinomial(now, [0.6, 0.3, 0.1]), np.zeros(3, dtype=np.int64)))
         visits, before = np.array([now, 0, 0, 0]), np.array([then, 0, 0, 0])
         lower_most, upper_least = np.ones(6), np.zeros(6)
-        present = Counts(visits, moves, visits.copy(), nothing)
+        none = np.zeros(4, dtype=np.int64), np.zeros((4, 0), dtype=np.int64)
+        present = Counts(visits, moves, visits.copy(), nothing, *none)
         _older_bounds(index, rule.radii, present, before, lower_most, upper_least)
         most, least = np.zeros(3), np.ones(3)
         for older in product(range(then + 1), repeat=3):
             if sum(older) == then and all(m - (now - then) <= o <= m for o, m in zip(older, moves, strict=False)):
-                counts = Counts(before, np.array([*older, 0, 0, 0]), before.copy(), nothing)
+                counts = Counts(before, np.array([*older, 0, 0, 0]), before.copy(), nothing, *none)
                 boxes = make_boxes(unknowns)
                 refresh_all(index, counts, rule, boxes)
                 most, least = np.maximum(most, boxes.lower[:3]), np.minimum(least, boxes.upper[:3])
@@ -480,8 +496,8 @@ def test_files_of_earlier_releases_are_read(kind: str, options: dict[str, Any], 
     assert_same(snapshot(learner), snapshot(old))
 
 
-@pytest.mark.parametrize("version", [2, 6])
+@pytest.mark.parametrize("version", [2, FILE_VERSION + 1])
 def test_files_of_other_releases_are_refused(version: int) -> None:
     data = files.unpack(to_bytes(after(3, "sv-ops")))
-    with pytest.raises(FileFormatError, match=f"schema version {version}; this release reads versions 3 to 5"):
+    with pytest.raises(FileFormatError, match=f"version {version}; this release reads versions 3 to {FILE_VERSION}"):
         from_bytes(files.pack(FILE_KIND, version, data.meta, data.arrays))

@@ -291,7 +291,7 @@ def test_losses_of_an_overridden_episode_are_left_out(form: str) -> None:
     one, other = made(form, world, 20), made(form, world, 20)
     for learner, losses, costs in ((one, [1.0, 1.0], [1.0, 1.0]), (other, [0.0, 0.0], [1.0, 1.0])):
         learner.plan()
-        learner.observe(hr.Episode(world.view(), [0, 2], losses, costs, overridden=True))
+        learner.observe(hr.Episode(world.view(), [0, 2], losses, costs, overridden_from=0))
     np.testing.assert_array_equal(one.policy, other.policy)
     np.testing.assert_array_equal(one.dual, other.dual)
     np.testing.assert_allclose(one.policy, 0.5, atol=1e-9)

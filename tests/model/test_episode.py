@@ -37,11 +37,30 @@ def test_aborted_and_overridden() -> None:
     assert not aborted.complete
     assert VIEW.layout.successor[aborted.triples].tolist() == [2]
     assert "aborted" in repr(aborted)
-    assert hr.Episode(VIEW, [1, 4], [0.5, 0.0], [0.0, 1.0], overridden=True).overridden
+    assert hr.Episode(VIEW, [1, 4], [0.5, 0.0], [0.0, 1.0], overridden_from=1).overridden
 
 
 BAD: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "too short": (([1], [0.5], [0.0]), {}, "1 of 2 steps; if it was aborted, say where"),
+    "no steps": (([], [], []), {}, "0 of 2 steps; if it was aborted, say where"),
+    "no steps, yet far": (([], [], []), {"ended_in": "full"}, "without steps cannot have ended in layer 1"),
+    "an end twice": (([1], [0], [0]), {"ended_in": "full", "end_unseen": True}, "no ended_in"),
+    "overridden by a word": (
+        ([1, 4], [0, 0], [0, 0]),
+        {"overridden_from": True},
+        "the first step in which",
+    ),
+    "overridden later": (([1, 4], [0, 0], [0, 0]), {"overridden_from": 2}, "the episode has the steps 0 to 1"),
+    "flags that are numbers": (([1, 4], [0, 0], [0, 0]), {"unknown_costs": [0, 1]}, "unknown_costs is True, or flags"),
+    "too few flags": (([1, 4], [0, 0], [0, 0]), {"unknown_costs": [True]}, r"flags of the shape \(2, 1\)"),
+    "a reason without words": (([1], [0], [0]), {"ended_in": "full", "independent": " "}, "the reason, in words"),
+    "a reason for nothing": (
+        ([1, 4], [0, 0], [0, 0]),
+        {"independent": "power cut"},
+        "nothing of this episode is",
+    ),
+    "actions that are none": (([1, 4], [0, 0], [0, 0]), {"actions": [0, 1]}, "actions are plan.actions"),
+    "an unknown cost that is NaN": (([1, 4], [0, 0], [0, np.nan]), {"unknown_costs": [False, True]}, "the cost is nan"),
     "complete, yet ended": (([1, 4], [0, 0], [0, 0]), {"ended_in": "full"}, "leave out ended_in"),
     "another layer": (([1, 1], [0, 0], [0, 0]), {}, "step 1 of the trajectory is row 1"),
     "no row": (([1, 99], [0, 0], [0, 0]), {}, "row 99; layer 1 has the rows 2 to 5"),
@@ -80,17 +99,16 @@ def test_overridden_episodes_teach_the_confidence_sets_alone(kind: str) -> None:
     world = random_world(0)
     learner = make_learner(kind, world, 100)
     plan = learner.plan()
-    view, rows = world.view(), [0, 2, 8]
-    episode = hr.Episode(view, rows, np.ones(3), np.ones((3, 2)), overridden=True)
-    if kind == "cv-ops":
-        with pytest.raises(hr.InvalidInput, match="still looking for a safe policy"):
-            learner.observe(episode)
-        assert learner.current_plan().episode == plan.episode
-        return
-    learner.observe(episode)
-    assert learner.core.state.counts.num_visits[rows].tolist() == [1, 1, 1]
-    assert learner.core.state.counts.num_costs[rows].tolist() == [1, 1, 1]
-    assert learner.logged["interfered"] == 1
-    assert any("1 own episodes were cut short or overridden" in line for line in learner.guarantees().rests_on)
+    view, rows = world.view(), [int(np.argmax(plan.policy.probabilities[:2])), 2, 8]
+    assert plan.episode == 0
+    learner.observe(hr.Episode(view, rows, np.ones(3), np.ones((3, 2)), overridden_from=1))
+    counts = learner.core.state.counts
+    assert counts.num_visits[rows].tolist() == [1, 1, 1]
+    assert counts.cost_sums[rows].tolist() == [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
+    assert counts.unknown_costs[rows[0]].tolist() == [0, 0]
+    possible = plan.policy.probabilities[2:4] > 0.0  # in the state in which somebody took over
+    assert counts.unknown_costs[2:4].tolist() == [[int(p)] * 2 for p in possible]
+    assert (learner.logged["interfered"], learner.logged["unknown"]) == (1, 1)
+    assert any("1 own episodes did not follow their plans" in line for line in learner.guarantees().rests_on)
     np.testing.assert_array_equal(learner.core.buffers.trace.estimate, np.zeros(3))
     assert learner.plan().episode == 1

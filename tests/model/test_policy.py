@@ -136,7 +136,7 @@ def test_a_policy_from_names() -> None:
     [
         ("wak", "did you mean 'walk'"),
         ({"home": "walk"}, "no action for layer 1, state 'shop'"),
-        ({"home": "walk", "shop": "walk", "end": "walk"}, "no action is taken in it"),
+        ({"home": "walk", "shop": "walk", "end": "walk"}, "no action is taken there"),
         ({"home": "walk", "shp": "walk"}, "did you mean 'shop'"),
         ({"home": "walk", "shop": {"walk": 0.5}}, "sum"),
         ({"home": "walk", "shop": {"walk": float("nan")}}, "probability of an action"),

@@ -130,7 +130,7 @@ class Bell:
 
 
 def test_where_nobody_knows_the_truth_an_overview_has_what_was_observed() -> None:
-    sampled = hr.simulate(Bell(), None, hr.SVOPS(Bell().view(), episodes=40, delta=0.1), 0, False)
+    sampled = hr.simulate(Bell(), None, hr.SVOPS(Bell().view(), episodes=40, delta=0.1), seed=0, progress=False)
     labels = {sampled.plot().layout[name].title.text for name in ("yaxis", "yaxis2")}
     assert labels == {"observed_loss", "observed_cost_0"}
     assert sampled.plot("observed_loss").layout.title.text == "Note: observed_loss"

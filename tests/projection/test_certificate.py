@@ -8,10 +8,12 @@ from projection_cases import feasible_occupancy, random_dual_point, random_polic
 from scipy.optimize import linprog
 
 from hedgerow.model import occupancy
+from hedgerow.model.layout import Layout
 from hedgerow.projection.certificate import Certificate, certify, proves_infeasible
 from hedgerow.projection.problem import ProjectionProblem
+from hedgerow.projection.projector import Projector
 from hedgerow.projection.reference import constraint_matrices
-from hedgerow.projection.result import ProjectionResiduals, ProjectionResult, ProjectionStatus
+from hedgerow.projection.result import ProjectionResiduals, ProjectionResult, ProjectionSettings, ProjectionStatus
 from hedgerow.projection.solve import project
 
 TOL = 1e-9
@@ -104,7 +106,9 @@ def test_a_cost_above_its_threshold_is_seen(seed: int) -> None:
         tighter = certify(ProjectionProblem(*arrays, problem.thresholds - change), result)
         assert tighter.costs == pytest.approx(0.01, abs=1e-8)
         looser = certify(ProjectionProblem(*arrays, problem.thresholds + change), result)
-        assert worsened(looser) >= {"complementarity"}
+        theta, alpha = result.theta, problem.thresholds + change
+        terms = 1.0 + abs(result.v[0] - theta @ alpha - problem.layout.steps) + theta @ np.abs(alpha)
+        assert looser.complementarity == pytest.approx(0.01 * theta[i] / terms, rel=1e-4)
         # A multiplier of a constraint that is not active costs the dual exactly theta times the slack.
         assert looser.absolute_gap == pytest.approx(0.01 * result.theta[i], abs=1e-7)
 
@@ -255,3 +259,39 @@ def test_large_costs_that_are_just_possible_are_not_called_infeasible() -> None:
         result = project(just)
         assert result.solved
         assert certify(just, result).worst <= TOL
+
+
+# Units ---------------------------------------------------------------------------------------------------------------
+
+
+def parallel(scale: float, slack: float) -> ProjectionProblem:
+    """One step, three actions, four constraints that are nearly the same, in the unit `scale`."""
+    layout, rng = Layout((1, 1), 3), np.random.default_rng(2)
+    costs = np.array([1.0, 0.4, 0.1]) + 1e-7 * rng.standard_normal((4, 3))
+    thresholds = costs.min(axis=1).max() + slack + 1e-7 * rng.random(4)
+    return ProjectionProblem(
+        layout, np.array([0.0, -3.0, -400.0]), np.ones(3), np.ones(3), scale * costs, scale * thresholds
+    )
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+@pytest.mark.parametrize("slack", [0.1, 1e-3, 1e-6, 0.0])
+def test_residuals_and_certificate_speak_the_same_unit(scale: float, slack: float) -> None:
+    problem = parallel(scale, slack)
+    result = project(problem)
+    assert result.solved
+    found, own = certify(problem, result), result.residuals
+    assert own.complementarity == pytest.approx(found.complementarity, rel=1e-2, abs=1e-15)
+    assert own.cost == pytest.approx(found.costs, rel=1e-2, abs=1e-15)
+    assert own.complementarity <= 8.0 * ProjectionSettings().tol
+    assert own.cost <= result.relaxation + 8.0 * ProjectionSettings().tol
+
+
+def test_the_projector_measures_as_project_does() -> None:
+    problem = parallel(1.0, 0.01)
+    projector = Projector(problem.layout, 4)
+    arrays = problem.log_base, problem.lower, problem.upper, problem.costs, problem.thresholds
+    found = projector.project(*(np.array(array) for array in arrays))
+    assert found.residuals.complementarity == pytest.approx(
+        certify(problem, found).complementarity, rel=1e-2, abs=1e-15
+    )

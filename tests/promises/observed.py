@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from hedgerow.learners.mirror.notes import ODDS
 from hedgerow.promises.observation import Observation
+from hedgerow.promises.twin.watcher import GAPS
 
 KEPT: dict[str, float] = {
     "steps": 1.0,
-    "log_argument": 100.0,
+    "log_argument": math.log(100.0),
     "rho": 0.4,
     "clean": 1.0,
     "cost_breaches": 0.0,
@@ -43,6 +45,20 @@ KEPT: dict[str, float] = {
     "residuals": 0.0,
     "optimism": 1.0,
     "optimism_bound": 2.0,
+    "weighted_optimism_all": -5.0,
+    "weighted_optimism_iterate": -1.0,
+    "weighted_optimism_chosen": 1.0,
+    "weighted_optimism_bound": 3.0,
+    "upper_bound": 1e6,
+    "bias": 5.0,
+    "bias_bound": 10.0,
+    "bias_seen": 6.0,
+    "bias_seen_bound": 12.0,
+    "baseline_played": 11.0,
+    "recomputed": 12.0,
+    "certified": 0.0,
+    **{f"{name}_gap": 1e-13 for name in GAPS},
+    **{f"{name}_{j}": -0.1 for name in ("coin", "actions") for j in range(len(ODDS))},
     "searched": 0.0,
     "t_bar": math.nan,
     "rho_hat": math.nan,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pytest
 from observed import found, seen
 
+from hedgerow.learners.mirror.notes import ODDS
 from hedgerow.promises.observation import Observation
 from hedgerow.promises.promise import Status, Verdict, any_of, holds, never, rate, refuted, together, untested
+from hedgerow.promises.recomputed import log_evidence
 from hedgerow.promises.table import BY_KEY, PROMISES
 
 HORIZONS = (256, 1024, 4096)
@@ -59,9 +62,9 @@ def searches(count: int, bad: int, **broken: float) -> list[Observation]:
 KEPT: dict[str, list[Observation]] = {
     **{
         key: [*many(40, 0), *sharpest(40, 1, cost_breaches=1.0)]
-        for key in ("T1", "T2", "T3", "T4", "T7", "T8", "T9", "T18", "T19")
+        for key in ("T1", "T2", "T3", "T4", "T7", "T8", "T9", "T18", "T19", "T22", "T23", "T24", "T25", "T26", "T29")
     },
-    **{key: searches(40, 0) for key in ("T12", "T13", "T14", "T15", "T20")},
+    **{key: searches(40, 0) for key in ("T12", "T13", "T14", "T15", "T20", "T27")},
     "T5": curve("violation", 0.5, width=100.0),
     "T6": curve("regret", 0.5),
     "T10": [
@@ -72,6 +75,8 @@ KEPT: dict[str, list[Observation]] = {
     "T11": curve("weighted_width", 0.5),
     "T16": curve("regret_after", 0.5, mixing_total=1.0),
     "T17": pair(20.0),
+    "T28": curve("weighted_upper", 0.5),
+    "T30": [seen(None, mixing_total=0.0)] * 40,
 }
 BROKEN: dict[str, list[list[Observation]]] = {
     "T1": [many(40, 12, cost_breaches=3.0), sharpest(40, 14, aggregate_breaches=1.0)],
@@ -94,6 +99,18 @@ BROKEN: dict[str, list[list[Observation]]] = {
     "T18": [many(40, 1, mirror_left=2.1)],
     "T19": [many(40, 12, optimism=3.0)],
     "T20": [searches(40, 1, dual_ratio=2.1), searches(40, 35, primal_ratio=1e6)],
+    "T22": [many(40, 1, interval_gap=1e-8), many(40, 1, interval_gap=math.nan)],
+    "T23": [many(40, 1, bound_gap=1e-8), many(40, 1, certificate_gap=1e-8)],
+    "T24": [many(40, 1, mixing_gap=1e-8), many(40, 1, mixture_gap=1e-8)],
+    "T25": [many(40, 40, coin_3=9.0), many(40, 40, actions_8=9.0)],  # 9 - ln 12 > ln 100
+    "T26": [many(40, 1, rate_gap=1e-8), many(40, 1, estimate_gap=1e-8)],
+    "T27": [searches(40, 1, search_gap=1e-8)],
+    "T28": [curve("weighted_upper", 0.9), curve("weighted_upper", 0.5, upper_bound=5.0)],
+    "T29": [many(40, 12, **{f"weighted_optimism_{name}": 4.0}) for name in ("all", "iterate", "chosen")],
+    "T30": [
+        [seen(None, mixing_total=0.0), seen(None, mixing_total=0.0, bias=10.1)],
+        [seen(None, mixing_total=0.0, bias_seen=13.0)] * 8,
+    ],
 }
 
 
@@ -101,8 +118,9 @@ def judged(key: str, observations: Sequence[Observation]) -> Verdict:
     return BY_KEY[key].judge(observations)
 
 
-def test_the_promises_are_t1_to_t20() -> None:
-    assert [promise.key for promise in PROMISES] == [f"T{n}" for n in range(1, 21)]
+def test_the_promises_are_numbered_in_their_order() -> None:
+    numbers = [int(promise.key.removeprefix("T")) for promise in PROMISES]
+    assert numbers == sorted(set(numbers))
     for promise in PROMISES:
         assert promise.statement
         assert promise.reference
@@ -208,3 +226,19 @@ def test_joining_verdicts() -> None:
     assert "not tested: open" in any_of([good, open_]).sentence
     assert "not tested: open. " in together(together(good, open_), good).sentence
     assert never("x", []).status is rate("x", [], 0.5).status is any_of([]).status is Status.UNTESTED
+
+
+def test_likelihood_ratios_of_runs_with_one_seed_are_averaged_and_of_several_multiplied() -> None:
+    """Runs with one seed share their random numbers: forty of them say no more than one."""
+    ratio = 9.0
+    same = [seen({"seed": 0}, coin_3=math.log(ratio)) for _ in range(40)]
+    several = [seen({"seed": k}, coin_3=math.log(ratio)) for k in range(3)]
+    others = (len(ODDS) - 1) * math.exp(-0.1)
+    assert math.exp(log_evidence(same, "coin")) == pytest.approx((ratio + others) / len(ODDS))
+    tripled = (len(ODDS) - 1) * math.exp(-0.3)
+    assert math.exp(log_evidence(several, "coin")) == pytest.approx((ratio**3 + tripled) / len(ODDS))
+    assert judged("T25", same).status is Status.HOLDS
+
+
+def test_learners_that_mix_nothing_in_have_no_coin() -> None:
+    assert judged("T25", [seen(None, mixing_total=0.0)]).status is Status.UNTESTED

@@ -13,12 +13,12 @@ from hedgerow.promises.levels import EQUAL, SHARPEST, SMALL
 from hedgerow.promises.logged import EPISODES, Logged
 from hedgerow.promises.runs import Named, runs
 from hedgerow.promises.worlds import two_actions
-from hedgerow.promises.worlds_known import buffer, chorus, cycle, dependent_costs, fan, layered, partly_known
+from hedgerow.promises.worlds_known import buffer, chorus, cycle, dependent_costs, fan, layered, partly_known, rooms
 
 SHARES = ("cost_share", "aggregate_share", "transition_share", "ball_share")
 
 
-@pytest.mark.parametrize("build", [layered, partly_known, cycle, buffer, chorus, fan])
+@pytest.mark.parametrize("build", [layered, partly_known, cycle, buffer, chorus, fan, rooms])
 def test_their_constraints_bind_and_can_be_met(build: object) -> None:
     cmdp, loss = build()  # type: ignore[operator]
     assert offline.slater(cmdp).margin > 0.1

@@ -20,9 +20,16 @@ from hedgerow.planning.induction import backward_induction
 from hedgerow.promises.evidence import Evidence
 from hedgerow.promises.levels import Level, controls
 from hedgerow.promises.runs import PURSUIT_RATE, runs
+from hedgerow.promises.twin.robust import occupancies, upper_occupancies
+from hedgerow.promises.twin.sets import Boxes
+from hedgerow.promises.twin.watcher import given_of
 from hedgerow.promises.worlds import gate, needle, two_actions, wide
 from hedgerow.simulation.run import Simulation, simulate
 
+ESTIMATOR = (
+    "weighted_optimism_all", "weighted_optimism_iterate", "weighted_optimism_chosen", "upper_bound", "bias",
+    "bias_bound", "bias_seen",
+)  # fmt: skip
 (SAFE,) = runs(gate, "s-ops", 400, [0], adversaries=["drifting"], audit=True, estimator=True)
 (PURSUED,) = runs(gate, "s-ops", 400, [0], adversaries=["pursuit"])
 (WIDE,) = runs(wide, "cv-ops", 900, [0])
@@ -45,7 +52,7 @@ def stepped(cell: PlannedCell, *, marks: Any = "all", seed: int = 0) -> Simulati
 
 
 def test_the_watched_run_is_the_plain_one() -> None:
-    plain, watched = simulate(*ingredients(SAFE), 0, False, audit=True), run_cell(SAFE.spec).run
+    plain, watched = simulate(*ingredients(SAFE), seed=0, progress=False, audit=True), run_cell(SAFE.spec).run
     assert watched.loss[-1] == plain.loss[-1]
     assert watched["least_excess"] == plain["least_excess"]
     assert watched["mixing_slack"] == plain["mixing_slack"]
@@ -56,7 +63,10 @@ def test_the_watched_run_is_the_plain_one() -> None:
 
 def test_the_adversary_written_out_is_pursuit() -> None:
     cmdp, _, learner = ingredients(PURSUED)
-    plain, watched = simulate(cmdp, hr.losses.Pursuit(PURSUIT_RATE), learner, 0, False), run_cell(PURSUED.spec).run
+    plain, watched = (
+        simulate(cmdp, hr.losses.Pursuit(PURSUIT_RATE), learner, seed=0, progress=False),
+        run_cell(PURSUED.spec).run,
+    )
     assert watched.loss[-1] == plain.loss[-1]
     np.testing.assert_array_equal(watched.losses[-1], plain.losses[-1])
 
@@ -97,6 +107,52 @@ def test_columns_are_the_sums_that_they_claim_to_be() -> None:
         assert {name: simulation.columns(t + 1)[name][t] for name in sums} == pytest.approx(sums, rel=1e-12)
 
 
+@pytest.mark.parametrize("learner", ["s-ops", "sv-ops"])
+def test_the_inequalities_of_the_estimator_have_the_sides_that_they_claim(learner: str) -> None:
+    """Both sides of Lemmas 10 to 12, episode by episode, with upper bounds that share no code with the learner's."""
+    (cell,) = runs(gate, learner, 60, [0], adversaries=["noisy"], estimator=True)
+    simulation = stepped(cell)
+    cmdp, own = simulation.world, simulation.learner
+    assert isinstance(own, MirrorLearner)
+    given, layout, sums = given_of(own), cmdp.layout, dict.fromkeys(ESTIMATOR, 0.0)
+    beyond = (
+        np.array([3, 3, 1, 1, 1, 1])[: layout.num_rows] - 1.0
+    )  # the states after that of each row: 2 rooms, or none
+    optimism, gamma = np.zeros(layout.num_rows), own.gamma
+    for _ in range(cell.spec["episodes"]):
+        state = own.core.state
+        boxes = Boxes(*(getattr(state.boxes, name).copy() for name in ("lower", "upper", "cost_lower", "cost_upper")))
+        lam, q_hat = state.reals.mixing, np.exp(state.log_weight)
+        u_hat, q = upper_occupancies(given, state.policy, boxes), own_occupancy(cmdp, own)
+        u, q_t = (1 - lam) * u_hat, (1 - lam) * q
+        for policy in own.core.baseline.policies:
+            u = u + lam * upper_occupancies(given, policy, boxes)
+            q_t = q_t + lam * occupancies(given, policy, cmdp.transitions)
+        widths = np.maximum(boxes.upper - cmdp.transitions, cmdp.transitions - boxes.lower)
+        chosen = optimism > 0.0
+        simulation.advance(1)
+        loss, rows = simulation.watcher._losses, own.core.buffers.trace.visited  # type: ignore[attr-defined]
+        visited = simulation.watcher._path.rows  # type: ignore[attr-defined]
+        assert (visited // layout.num_actions == rows).all()
+        l_hat = np.zeros(layout.num_rows)
+        l_hat[visited] = loss[visited] / (u[visited] + gamma)
+        step = l_hat - np.divide(q_t, u, out=np.zeros_like(u), where=u > 0.0) * loss
+        optimism += step
+        sums["weighted_optimism_all"] += 2 * gamma * step.sum()
+        sums["weighted_optimism_iterate"] += 2 * gamma * step @ q_hat
+        sums["weighted_optimism_chosen"] += 2 * gamma * step @ chosen
+        sums["upper_bound"] += (1 - lam) * float(q * beyond @ np.add.reduceat(widths, layout.row_start[:-1]))
+        sums["bias"] += float(q_hat @ (loss - q_t * loss / (u + gamma)))
+        sums["bias_bound"] += (1 - lam) * float(np.abs(u_hat - q).sum()) + gamma * layout.num_rows
+        sums["bias_seen"] += float(q_hat @ (loss - l_hat))
+    facts = simulation.result().facts
+    assert {name: facts[name] for name in ESTIMATOR} == pytest.approx(sums, rel=1e-9)
+    spread = layout.steps * np.sqrt(0.5 * 60 * np.log(1 / 0.05))
+    assert facts["bias_seen_bound"] == pytest.approx(sums["bias_bound"] + spread)
+    assert facts["weighted_optimism_bound"] == pytest.approx(layout.steps * np.log(layout.steps / 0.05))
+    assert facts["optimism"] == pytest.approx(optimism.max())
+
+
 def test_players_of_the_search() -> None:
     """Their regrets, from the weights and costs of every episode."""
     (cell,) = runs(wide, "cv-ops", 300, [0])
@@ -133,7 +189,7 @@ def test_what_a_search_found_is_exact(world: Any, violates: bool, tmp_path: Path
     evidence.gather(cells, 1, False, None)
     (seen,) = evidence.seen("search", cells)
     cmdp, adversary, learner = ingredients(cells[0])
-    run = simulate(cmdp, adversary, learner, 0, False, marks="all")
+    run = simulate(cmdp, adversary, learner, seed=0, progress=False, marks="all")
     costs = [hr.occupancy.evaluate(cmdp, policy).costs for policy in learner.baseline_policies]
     assert seen["margin"] == pytest.approx(float(np.min(cmdp.thresholds - np.mean(costs, axis=0))), abs=1e-12)
     assert seen["t_bar"] == len(costs)

@@ -34,7 +34,7 @@ def made(kind: str, preset: str, seed: int) -> Any:
 def played(learner: Any, episodes: int, seed: int, step_wise: bool) -> Any:
     losses = hr.losses.Switching(period=3, seed=1)
     options: dict[str, Any] = {"episodes": episodes, "step_wise": step_wise, "marks": "all", "progress": False}
-    return hr.simulate(world(), losses, learner, seed, **options)
+    return hr.simulate(world(), losses, learner, seed=seed, **options)
 
 
 def content(learner: Any, folder: Path) -> bytes:

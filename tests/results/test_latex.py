@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,9 @@ from run_cases import EPISODES, made_directory, made_learner, made_run, made_spe
 from hedgerow import results
 from hedgerow.errors import InvalidInput
 from hedgerow.results import store
-from hedgerow.results.latex import escaped, number
+from hedgerow.results.groups import Group, Setting
+from hedgerow.results.latex import latex_table, number
+from hedgerow.results.latex_text import escaped
 from hedgerow.results.metrics import interquartile_interval, interquartile_mean
 from hedgerow.results.record import heading
 
@@ -82,6 +87,85 @@ def test_without_constraints_there_is_no_margin_and_without_truth_a_dash(tmp_pat
     assert cells == ["s-ops sharp", "--", "$0$", "$0$", "--"]
 
 
+# Names that would stop LaTeX, or that it would change -----------------------------------------------------------------
+
+HOSTILE = (
+    "[sharp] x",
+    "[3cm] far",
+    "*ours*",
+    "* [",
+    r"\\ \x \end{tabular} \input{/etc/passwd}",
+    "a & b % c # d _ e ^ f ~ g",
+    "{ } }{ $x$ $$",
+    "a < b > c | d",
+    "\"q\" 'q' ''q'' ``q``",
+    "a -- b --- c",
+    "?`que? !`no! ,,x,, <<y>>",
+    "^^M ^^41 %%",
+    "na\u00efve Erd\u0151s \u0141\u00f3d\u017a e\u0301 i\u0308 o\u0304\u0323",
+    "\u1ebf \u20dd q\u0307 1\u0301 \u0301",
+    "λ ≤ α·Ω → ∞ ο",  # noqa: RUF001 - the last one is an omicron
+    "木の葉 한국어 עברית 🌿 \ufe0f",
+    "a\nb\tc\rd\x00\x1b[31m\u202e\u200d\udc80",
+    "\u00a0nbsp\u2003wide  two",
+    "",
+    "-",
+    "x" * 500,
+    "word " * 200,
+    "\u00ab\u00bb \u20ac \u00a3 \u00f0\u00fe \u00bd \u2122",
+)
+
+
+def hostile_groups(labels: tuple[str, ...], tmp_path: Path) -> list[Group]:
+    """A group under each of the labels, in a setting that has the same name."""
+    group = results.open(made_directory(tmp_path / "out", seeds=3)).groups[0]
+    return [replace(group, learner=label, setting=Setting(label, label, 10)) for label in labels]
+
+
+def compiled(engine: str, table: str, folder: Path, preamble: str = "") -> str:
+    """The log of a document that holds a table; LaTeX stops at the first error."""
+    preamble = rf"\documentclass{{article}}\usepackage{{booktabs}}{preamble}"
+    body = preamble + "\n\\begin{document}\n" + table + "\n\\end{document}\n"
+    (folder / "t.tex").write_text(body, encoding="utf-8")
+    command = [engine, "-no-shell-escape", "-halt-on-error", "-interaction=nonstopmode", "t.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
+    log = (folder / "t.log").read_text(encoding="utf-8", errors="replace")
+    assert done.returncode == 0, log[-3000:]
+    return log
+
+
+def printed(pdf: Path) -> str:
+    """The words of a PDF whose streams are not compressed, by the codes of the usual text font; kerns are spaces."""
+    shown = []
+    for line in re.findall(rb"\[((?:\((?:\\.|[^\\)])*\)|[-0-9. ])*)\]TJ", pdf.read_bytes()):
+        for text, kern in re.findall(rb"\(((?:\\.|[^\\)])*)\)|(-?[0-9.]+)", line):
+            shown.append(re.sub(rb"\\([()\\])", rb"\1", text) if text else b" " * (float(kern) < -200.0))
+    return b"".join(shown).decode("latin-1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["pdflatex", "lualatex", "xelatex"])
+def test_hostile_names_compile(engine: str, tmp_path: Path) -> None:
+    if shutil.which(engine) is None:
+        pytest.skip(f"{engine} is not installed")
+    table = latex_table(hostile_groups(HOSTILE, tmp_path), caption="x")
+    compiled(engine, table, tmp_path)
+    if engine == "pdflatex":
+        compiled(engine, table, tmp_path, r"\usepackage[T1]{fontenc}\usepackage{lmodern}")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_names_are_printed_as_they_are(tmp_path: Path) -> None:
+    """Whatever stands at the beginning of a row is not taken for an option of the row before."""
+    labels = ("[sharp] x", "[3cm] far", "*ours*", "a--b", "a''b", "?`x", "{b}", "c", "木")
+    table = latex_table(hostile_groups(labels, tmp_path))
+    compiled("pdflatex", table, tmp_path, r"\pdfcompresslevel=0 \pdfobjcompresslevel=0")
+    shown = printed(tmp_path / "t.pdf")
+    for words in ("[sharp] x", "[3cm] far", "*ours*", "a--b", "a''b", "?`x", "U+6728"):
+        assert words in shown, shown
+
+
 def test_directories_without_a_result_are_refused(tmp_path: Path) -> None:
     store.create(tmp_path / "out", {**heading("empty"), "experiment": {}})
     with pytest.raises(InvalidInput, match="no finished cell"):
@@ -94,7 +178,18 @@ def test_directories_without_a_result_are_refused(tmp_path: Path) -> None:
         (r"a\b", r"a\textbackslash{}b"),
         ("50% {x} #1 $y", r"50\% \{x\} \#1 \$y"),
         ("a^b~c", r"a\textasciicircum{}b\textasciitilde{}c"),
-        ("λ=0.5", "λ=0.5"),
+        ("λ=0.5", r"$\lambda$=0.5"),
+        ("[3cm] far", "{[}3cm{]} far"),
+        ("*ours*", "{*}ours{*}"),
+        ("a---b", r"a-\kern0pt-\kern0pt-b"),
+        ("?`!`''", r"?\kern0pt`!\kern0pt`'\kern0pt'"),
+        ("a  b", r"a \ b"),
+        ("e\u0301 \u00e9", r"\'{e} \'{e}"),
+        ("\u012b \u1ecb", r"\={\i} \d{i}"),
+        ("木", r"\hedgerowsign{6728}{木}"),
+        ("\u20dd", "\\hedgerowsign{20DD}{\u20dd}"),
+        ("a\nb\x00", r"a\textbackslash{}nb\textbackslash{}x00"),
+        ("", ""),
     ],
 )
 def test_names_are_escaped(given: str, shown: str) -> None:

@@ -27,7 +27,7 @@ def simulated(**options: object) -> hr.Run:
     slater = hr.offline.slater(world.cmdp)
     learner = hr.SOPS(world.cmdp.view(), 300, 0.05, "sharp", 4, baseline=slater)
     losses = hr.losses.Switching(period=50, seed=1)
-    return hr.simulate(world.cmdp, losses, learner, 4, progress=False, **options)
+    return hr.simulate(world.cmdp, losses, learner, seed=4, progress=False, **options)
 
 
 def test_a_run_and_its_trace_come_back(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def world() -> hr.CMDP:
 
 def played(kind: type, episodes: int = 8, losses: Any = LOSS) -> hr.Run:
     place = world()
-    return hr.simulate(place, losses, kind(place.view(), episodes, 0.05), 1, False, marks="all")
+    return hr.simulate(place, losses, kind(place.view(), episodes, 0.05), seed=1, progress=False, marks="all")
 
 
 @pytest.mark.parametrize("kind", REFUSED, ids=lambda kind: kind.__name__)
@@ -145,7 +145,7 @@ def test_our_own_plans_would_be_accepted(kind: str) -> None:
     """What is not asked of our learners holds for them all the same."""
     place = world()
     learner = make_learner(kind, place, 60, preset="sharp", seed=3)
-    run = hr.simulate(place, LOSS, Wrapped(learner), 5, False, episodes=60)
+    run = hr.simulate(place, LOSS, Wrapped(learner), seed=5, progress=False, episodes=60)
     assert run.episodes[-1] == 60
 
 

@@ -279,7 +279,9 @@ def test_comparators_of_all_checkpoints_cost_hardly_more_than_one(monkeypatch: p
     """The optimum of every prefix is exact, but HiGHS is only asked for the whole run and for the Slater point."""
     world = random_world(5, m=2)
     expected: list[float] = []
-    run = simulate(world, losses.Switching(period=20, seed=1), make_learner("sv-ops", world, 400), 0, progress=False)
+    run = simulate(
+        world, losses.Switching(period=20, seed=1), make_learner("sv-ops", world, 400), seed=0, progress=False
+    )
     for sums, t in zip(run.losses, run.episodes, strict=True):
         expected.append(float(t) * offline.optimum(world, np.clip(sums / t, 0.0, 1.0)).value)
     asked: list[int] = []
@@ -294,7 +296,7 @@ def test_comparators_of_all_checkpoints_cost_hardly_more_than_one(monkeypatch: p
 def test_regret_against_nobody_is_not_a_number() -> None:
     world = random_world(5, m=1)
     nobody = world.with_thresholds([0.0])
-    run = simulate(nobody, losses.IID(seed=1), make_learner("sv-ops", nobody, 20), 0, progress=False)
+    run = simulate(nobody, losses.IID(seed=1), make_learner("sv-ops", nobody, 20), seed=0, progress=False)
     assert np.isnan(run.optimum)
     assert np.all(np.isnan(run.regret_so_far))
 
@@ -345,3 +347,10 @@ def test_a_learner_says_what_it_was_built_on(given: Any) -> None:
     for build in (lambda: SVOPS(given, 10, 0.1), lambda: SOPS(given, 10, 0.1, baseline=[], baseline_costs=[])):
         with pytest.raises(InvalidInput, match=rf"a learner is built on cmdp.view\(\), not on {what}"):
             build()
+
+
+def test_whatever_follows_the_learner_is_named() -> None:
+    """`simulate(world, losses, learner, 1000)` took the 1000 for a seed and not for the number of episodes."""
+    world = random_world(0)
+    with pytest.raises(TypeError, match="positional arguments"):
+        simulate(world, losses.IID(), make_learner("sv-ops", world, 20), 10)  # type: ignore[misc]

@@ -2,8 +2,9 @@
 
     python -m tests.soak.kill_save --count 1000
 
-A process saves without pause, replacing one file and making another one anew each time, until it is killed. Both must
-then be whole (the second may be missing), never older than before; the next save of each leaves no temporary file.
+A process saves without pause, replacing one file and making another one anew each time, until it is killed. It says of
+each save that it is done. Both files must then be whole (the second may be missing), and the first no older than what
+it has said; in most rounds it is only killed after some saves. The next save of each leaves no temporary file.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def save_for_ever(folder: Path, first: int, seed: int) -> None:
     while True:
         number += 1
         disk.save(folder / REPLACED, content(number, rng), overwrite=True)
+        print(number, flush=True)
         (folder / NEW).unlink(missing_ok=True)
         disk.save(folder / NEW, content(number, rng))
 
@@ -57,34 +59,43 @@ def soak(count: int, rng: random.Random) -> str:
         folder, number = Path(name), 0
         disk.save(folder / REPLACED, content(number, rng))
         for _ in rounds(count):
-            _kill_one(folder, number, rng)
+            said = _kill_one(folder, number, rng)
             left = {path.name for path in folder.iterdir()} - {REPLACED, NEW}
             found["left a temporary file"] += bool(left)
             found["left no new file"] += not (folder / NEW).exists()
             now = number_in(folder / REPLACED)
+            if now < said:
+                raise Broken(f"a save that was done is lost: {now} after {said}")
             if now < number or ((folder / NEW).exists() and not number <= number_in(folder / NEW) <= now):
                 raise Broken(f"an older file came back: {now} after {number}")
             found["files replaced"] += now - number
+            found["saves waited for"] += said > number
             number = now + 1
             disk.save(folder / REPLACED, content(number, rng), overwrite=True)
             disk.save(folder / NEW, content(number, rng), overwrite=True)
             left = {path.name for path in folder.iterdir()} - {REPLACED, NEW}
             if left:
                 raise Broken(f"temporary files stayed: {left}")
+    if not found["files replaced"] >= found["saves waited for"] > 0:
+        raise Broken("nothing was saved before the kills")
     told = ", ".join(f"{value} {key}" for key, value in found.items())
     return f"{count} kills, 0 torn, 0 lost, 0 temporary files after the next save ({told})"
 
 
-def _kill_one(folder: Path, number: int, rng: random.Random) -> None:
+def _kill_one(folder: Path, number: int, rng: random.Random) -> int:
+    """Kill a process that saves; the last number that it has said to be saved, `number` if none."""
     command = [sys.executable, __file__, "--save", str(folder), str(number), str(rng.getrandbits(32))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as saver:
         assert saver.stdout is not None
         if saver.stdout.readline() != "ready\n":
             raise Broken("the saver did not begin")
+        said = [number, *(int(saver.stdout.readline()) for _ in range(rng.choice((0, 1, 1, 3))))]
         time.sleep(rng.uniform(0.0, LONGEST_LIFE))
         if saver.poll() is not None:
             raise Broken(f"the saver ended by itself with {saver.returncode}")
         saver.kill()
+        said += [int(line) for line in saver.stdout if line.endswith("\n")]
+    return max(said)
 
 
 if __name__ == "__main__":

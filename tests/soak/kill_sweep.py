@@ -3,7 +3,9 @@
     python -m tests.soak.kill_sweep --count 200
 
 Half of the sweeps are killed a second time, while they are resumed; some run in two processes, some lose all their
-processes at once. In the end all bytes of all cells are compared, and no temporary file may be left.
+processes at once. What was finished before a kill is there after it, and is not made again; most kills come after a
+certain number of cells, so that there is something to lose. In the end all bytes of all cells are compared, and no
+temporary file may be left.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ from rounds import Broken, main, rounds  # noqa: E402 - found by the line above
 from small_experiments import BODY  # noqa: E402 - likewise
 
 EXPERIMENT = "seeds = 3\nepisodes = [10, 20]\n" + BODY
-PATIENCE = 120.0
+PATIENCE = 1200.0
+"""Seconds after which a process counts as one that hangs."""
+TARGETS = (2, 0, 7, 1, -1, 4, 10)
+"""Cells to wait for before a kill, round by round; -1: not even for the manifest"""
 
 
 def soak(count: int, rng: random.Random) -> str:
@@ -42,19 +47,26 @@ def soak(count: int, rng: random.Random) -> str:
             out = folder / f"out{number}"
             processes = "2" if rng.random() < 0.25 else "1"
             command = ("run", str(file), "--out", str(out), "-j", processes, "-q")
-            while not _kill(killed := _start(*command, pipe=subprocess.DEVNULL), out, rng):
+            target = TARGETS[number % len(TARGETS)]
+            while not _kill(killed := _start(*command, pipe=subprocess.DEVNULL), out, target, rng):
                 shutil.rmtree(out)  # it was faster
             victims = [killed]
-            found["cells finished before"] += len(_cells(out))
+            finished = _written(out)
+            found["cells finished before"] += len(finished)
             if any((out / "cells").glob("*.parquet")) and rng.random() < 0.5:
                 killed = _start("resume", str(out), "-j", processes, "-q", pipe=subprocess.DEVNULL)
-                if _kill(killed, out, rng):
+                if _kill(killed, out, rng.choice(TARGETS), rng):
                     victims.append(killed)
+                before, finished = finished, _written(out)
+                if not before.items() <= finished.items():
+                    raise Broken(f"round {number}: cells that were finished are gone, or were made again")
             found["kills"] += len(victims)
             found["temporary files left"] += len(list(out.rglob("*.tmp")))
             begun = (out / "manifest.json").exists()
             again = ("resume", str(out)) if begun else ("run", str(file), "--out", str(out))
             _finish(_start(*again, "-j", processes, "-q"))
+            if not finished.items() <= _written(out).items():
+                raise Broken(f"round {number}: cells that were finished are gone, or were made again")
             for killed in victims:
                 _end_group(killed)
             if _cells(out) != calm:
@@ -77,26 +89,36 @@ def _finish(process: subprocess.Popen[str]) -> None:
         raise Broken(f"{process.args} ended with {process.returncode}: {output}{errors}")
 
 
-def _kill(process: subprocess.Popen[str], out: Path, rng: random.Random) -> bool:
+def _kill(process: subprocess.Popen[str], out: Path, target: int, rng: random.Random) -> bool:
     """Kill it, mostly while cells are written; whether it did not end by itself before."""
     limit = time.monotonic() + PATIENCE
     seen = len(_cells(out))
-    target = rng.choice((-1, 0, 1, 2, 4, 7, 10))  # cells to wait for; -1: not even for the manifest
-    while process.poll() is None and time.monotonic() < limit:
+    while process.poll() is None:
         if target < 0 or ((out / "manifest.json").exists() and len(list(out.glob("cells/*.parquet"))) >= seen + target):
             break
+        if time.monotonic() > limit:
+            process.kill()
+            raise Broken(f"{process.args} does not get to {target} more cells")
         time.sleep(0.001)
     time.sleep(rng.uniform(0.0, 0.03 if target >= 0 else 2.0))
     if rng.random() < 0.5:
         process.kill()  # its workers live on for a while
     else:  # a machine that is switched off
         _end_group(process)
-    return process.wait(PATIENCE) == -signal.SIGKILL
+    killed = process.wait(PATIENCE) == -signal.SIGKILL
+    if killed and len(_cells(out)) < seen + target:
+        raise Broken(f"{seen + target} cells were there before the kill, {len(_cells(out))} are after it")
+    return killed
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _written(directory: Path) -> dict[str, int]:
+    """When each finished cell was written, in nanoseconds."""
+    return {path.name: path.stat().st_mtime_ns for path in directory.glob("cells/*.parquet")}
 
 
 def _cells(directory: Path) -> dict[str, bytes]:

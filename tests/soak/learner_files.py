@@ -42,7 +42,7 @@ class Situation:
 
 def observe(learner: Learner, world: CMDP, rng: Generator) -> None:
     """Play what is planned."""
-    rows = draw_path(world, learner.current_plan().policy, rng)
+    rows = draw_path(world, learner.open_plans[0].policy, rng)
     costs = (rng.random((len(rows), world.num_constraints)) < world.mean_costs[:, rows].T).astype(float)
     learner.observe(rows, rng.random(len(rows)), costs)
 

@@ -79,7 +79,8 @@ def change_entry(rng: Generator, meta: dict[str, Any], arrays: dict[str, np.ndar
 
 def change_number(rng: Generator, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """A flag, a counter or a real number: few entries, much meaning."""
-    name = str(rng.choice(["state.numbers", "state.reals", "state.search.facts", "view.thresholds"]))
+    names = ["numbers", "reals", "search.facts", "search.broken", "logged", "incomplete", "counts.unknown_costs"]
+    name = str(rng.choice([*(f"state.{name}" for name in names), "view.thresholds"]))
     if name in arrays and arrays[name].size:
         changed = {name: arrays[name]}
         change_entry(rng, meta, changed)

@@ -51,6 +51,10 @@ def _counts(learner: Learner) -> list[str]:
             found.append(f"moves of row {r}")
         if np.any(counts.cost_sums[r] < 0.0) or np.any(counts.cost_sums[r] > counts.num_visits[r]):
             found.append(f"costs of row {r}")
+        if max(counts.unknown_moves[r], *counts.unknown_costs[r], 0) > learner.logged["unknown"]:
+            found.append(f"unknown visits of row {r}")
+    if learner.logged["independent"] != sum(learner.declared.values()):
+        found.append("declared reasons")
     return found
 
 

@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import flip_cells
+import flip_logs
 import kill_compare
 import kill_save
 import kill_sweep
@@ -28,6 +29,10 @@ def test_kill_during_sweeps() -> None:
 
 def test_flipped_bits_of_cells() -> None:
     assert "30 flips, all found" in flip_cells.soak(30, random.Random(1))
+
+
+def test_flipped_bits_of_logs() -> None:
+    assert "300 flips, 0 read as other values (300 refused)" in flip_logs.soak(300, random.Random(1))
 
 
 def test_kill_during_comparisons() -> None:

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from field_mutations import judge as judge_field
+from field_mutations import played_learners
 from learner_files import situations
 from signed_mutations import judge
 from sound_learner import problems
+
+import hedgerow as hr
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")]
 
@@ -24,6 +28,25 @@ def test_signed_mutations_are_refused_or_sound() -> None:
     assert [words for words in verdicts if words not in ("refused", "sound")] == []
     assert verdicts.count("refused") > 75
     assert verdicts.count("sound") > 10, "some must get through, or the mutations are too coarse to test the checks"
+
+
+def test_changed_states_of_the_learners_of_the_field_are_refused_or_sound() -> None:
+    with np.errstate(all="ignore"):
+        verdicts = judge_field(first=50_000, count=150)
+    assert [words for words in verdicts if words not in ("refused", "sound")] == []
+    assert verdicts.count("refused") > 75
+    assert verdicts.count("sound") > 10
+
+
+def test_counters_that_no_run_has_are_refused() -> None:
+    for learner in played_learners():
+        state = learner.state()
+        if "own.tallies" in state:
+            for place in range(len(state["own.tallies"])):
+                changed = {**state, "own.tallies": state["own.tallies"].copy()}
+                changed["own.tallies"][place] = 2**31 - 1
+                with pytest.raises(hr.InvalidInput, match="its plans are not those of 15 episodes"):
+                    type(learner).restored(learner.view, changed)
 
 
 def test_the_twin_of_the_checks_sees_what_is_wrong() -> None:

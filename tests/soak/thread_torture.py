@@ -81,11 +81,25 @@ def finish(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
 
 
 def run(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
-    simulate(world, losses.IID(seed=1), learner, int(rng.integers(10**6)), False, episodes=int(rng.integers(1, 400)))
+    simulate(
+        world,
+        losses.IID(seed=1),
+        learner,
+        seed=int(rng.integers(10**6)),
+        progress=False,
+        episodes=int(rng.integers(1, 400)),
+    )
 
 
 def run_step_wise(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
-    simulate(world, losses.Pursuit(), learner, int(rng.integers(10**6)), False, episodes=int(rng.integers(1, 40)))
+    simulate(
+        world,
+        losses.Pursuit(),
+        learner,
+        seed=int(rng.integers(10**6)),
+        progress=False,
+        episodes=int(rng.integers(1, 40)),
+    )
 
 
 def save(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
@@ -115,7 +129,8 @@ def read(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
     seen = learner.estimates
     if not np.array_equal(np.add.reduceat(seen.counts, world.layout.row_start[:-1]), seen.visits):
         raise AssertionError("torn estimates")
-    learner.current_plan()
+    if len(learner.open_plans) > 1:
+        raise AssertionError("two open plans")
 
 
 OPERATIONS = (step, step, finish, run, run_step_wise, save, duplicate, read)

@@ -120,7 +120,7 @@ class RealCars:
         for k in range(layout.steps):
             need = arrives[k] or need
             state = int(layout.state_start[k]) + (need if k else 0)
-            action = policy.draw(state, rng)
+            action = policy.draw_position(state, rng)
             left = max(0, need - action)
             missed = left if leaves[k] else 0
             rows.append(state * layout.num_actions + action)

@@ -9,15 +9,14 @@ hedgerow report results                      the page
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.commands.signals import INTERRUPTED
 from hedgerow.commands.terminal import (
     FAILED,
-    INTERRUPTED,
     AsJson,
     Quiet,
     number,
@@ -212,7 +211,6 @@ def run_sweep(
     from hedgerow.experiments.progress import watcher
     from hedgerow.experiments.sweep import sweep
 
-    _end_like_an_interrupt(signal.SIGTERM)
     return sweep(experiment, target, workers=workers, resume=resume, only=only, watch=watcher(quiet, patience))
 
 
@@ -231,15 +229,6 @@ def end(tally: Tally) -> None:
         if missing:
             say(f"hedgerow: {missing} of {tally.total} cells were not run: hedgerow resume {target}", error=True)
         raise typer.Exit(FAILED)
-
-
-def _end_like_an_interrupt(number: signal.Signals) -> None:
-    """A polite request to end leaves the books in order, as Ctrl-C does."""
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(number, interrupt)
 
 
 def open_tally(tally: Tally) -> Results | None:
@@ -288,10 +277,9 @@ def _groups(found: Results | None) -> list[dict[str, Any]]:
 
 def _mixing(group: Group) -> dict[str, float | None]:
     """How much was left to a baseline, on average, at first and at last; None for learners that do not note it."""
-    total = group.summary().mixing_total
-    if total is None or not group.has("mixing_weight"):
+    total, weights = group.summary().mixing_total, group.noted("mixing_weight")
+    if total is None or weights is None:
         return {"mean_mixing": None, "first_mixing": None, "last_mixing": None}
-    weights = group.curve("mixing_weight")
     first, last = float(weights[:, 0].mean()), float(weights[:, -1].mean())
     return {"mean_mixing": total / group.setting.episodes, "first_mixing": first, "last_mixing": last}
 

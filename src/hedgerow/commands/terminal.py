@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-FAILED, REFUSED, INTERRUPTED = 1, 2, 130
-"""Exit codes besides 0: some cells failed; the request cannot be met; Ctrl-C."""
+FAILED, REFUSED = 1, 2
+"""Exit codes besides 0: some cells failed; the request cannot be met. Those of signals are in `signals.py`."""
 
 CONTROL = "control: the constraint costs nothing here, and every learner that is good without it is safe"
 """What people are told about a world whose constraint has the price 0."""

@@ -1,11 +1,13 @@
 """The cache of compiled kernels: a folder of the user's own, or a temporary one, that holds complete files only.
 
 Code that is read from a cache is executed. A folder (`hedgerow` in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache) is
-therefore refused if it belongs to another user or if others may write to it. In that case, and without a home or
-without permission to write, kernels go to a private temporary folder that is removed when the process ends; child
-processes find it through HEDGEROW_PRIVATE_CACHE. Each process decides this once, when it first calls a kernel.
+therefore refused if it belongs to another user, if others may write to it, or if they could exchange it (`trust.py`).
+In that case, and without a home or without permission to write, kernels go to a private temporary folder that is
+removed when the process ends; child processes find it through HEDGEROW_PRIVATE_CACHE. Each process decides this once,
+when it first calls a kernel. Folders in it are looked at in the same way, and removed if they are not ours alone.
 
-Files are numba's, each followed by a checksum: a truncated, damaged or foreign file is compiled and written again.
+Files are numba's, each followed by a checksum: one that is truncated, damaged, or that somebody else owns or may write
+to, is compiled and written again.
 Code that is missing here may have come with the package (`shipped.py`).
 When something new is compiled, folders that nothing has used for KEPT_DAYS are removed.
 """
@@ -23,14 +25,14 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
-from hedgerow.compiling import shipped
+from hedgerow.compiling import shipped, trust
 
 KEPT_DAYS = 30
 INHERITED = "HEDGEROW_PRIVATE_CACHE"
@@ -73,12 +75,8 @@ def _objection(folder: Path) -> str:
     """Why a folder cannot be trusted or used; empty if it can. A missing folder is created."""
     try:
         _make(folder)
-        if os.name == "posix":
-            link, own = folder.lstat(), folder.stat()
-            if {link.st_uid, own.st_uid} != {os.geteuid()}:
-                return f"{folder} belongs to somebody else"
-            if own.st_mode & 0o022:
-                return f"{folder} can be written by others"
+        if objection := trust.objection_to(folder) or trust.objection_to_the_way(folder):
+            return objection
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         return f"{error.filename or folder}: {error.strerror}"
@@ -138,8 +136,16 @@ def remove_unused(parent: Path) -> None:
     for folder in parent.iterdir():
         with contextlib.suppress(OSError):
             if _OURS.fullmatch(folder.name) and folder.lstat().st_mtime < limit:
-                leaving = folder.rename(parent / f"unused-{uuid.uuid4().hex[:16]}")
-                shutil.rmtree(leaving, ignore_errors=True)
+                _set_aside(folder)
+
+
+def _set_aside(folder: Path) -> None:
+    """Remove a folder, or a link or a file in its place, from its name at once and then from the disk."""
+    leaving = folder.rename(folder.parent / f"unused-{uuid.uuid4().hex[:16]}")
+    if leaving.is_symlink() or not leaving.is_dir():
+        leaving.unlink()
+    else:
+        shutil.rmtree(leaving, ignore_errors=True)
 
 
 def remove_all() -> None:
@@ -170,13 +176,15 @@ class KernelCache(FunctionCache):
         """Find the folder of the files; False if nothing can be kept."""
         if self.cache_path is None:
             return False
-        self._cache_file = _CheckedFiles(self.cache_path, self._impl.filename_base, source_stamp="")
+        self._cache_file = _OwnFiles(self.cache_path, self._impl.filename_base, source_stamp="")
         return True
 
     def ensure_cache_path(self) -> None:
         folder = Path(str(self.cache_path))
         if objection := _objection(folder.parent):
             raise OSError(objection)
+        if os.path.lexists(folder) and (folder.is_symlink() or trust.objection_to(folder)):
+            _set_aside(folder)
         _make(folder)
         remove_unused(folder.parent)
 
@@ -195,7 +203,9 @@ class KernelCache(FunctionCache):
         found = None
         if self._open():
             _note_use(Path(str(self.cache_path)))
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception):  # without a folder, too
+                if objection := trust.objection_to(Path(str(self.cache_path))):
+                    raise PermissionError(objection)
                 found = super().load_overload(sig, target_context)
         if found is None and shipped.is_usable():
             with contextlib.suppress(Exception):
@@ -245,23 +255,40 @@ class _CheckedFiles(IndexDataCacheFile):
 
     def _load_index(self) -> dict[Any, str]:
         try:
-            _verify(self._index_path, pickle.dumps(self._version, protocol=-1))
-            found: dict[Any, str] = super()._load_index()
+            stamp, found = pickle.loads(self._checked(self._index_path, pickle.dumps(self._version, protocol=-1)))
         except Exception:
             return {}
-        return found
+        return dict(found) if stamp == self._source_stamp else {}
 
     def _load_data(self, name: str) -> Any:
-        _verify(self._data_path(name))
-        return super()._load_data(name)
+        return pickle.loads(self._checked(self._data_path(name)))
 
     def _data_name(self, number: int) -> str:
         """A name that no other process uses: two could pick the same number, and an index would name wrong code."""
         return self._data_name_pattern.format(number=uuid.uuid4().int)
 
+    def _checked(self, path: str, start: bytes = b"") -> bytes:
+        """What follows `start` in a file, without its checksum."""
+        content = self._content(path)
+        body, digest = content[len(start) : -_DIGEST_LENGTH], content[-_DIGEST_LENGTH:]
+        if not content.startswith(start) or hashlib.sha256(body).digest() != digest:
+            raise ValueError(f"{path} is damaged or foreign")
+        return body
 
-def _verify(path: str, start: bytes = b"") -> None:
-    content = Path(path).read_bytes()
-    body, digest = content[len(start) : -_DIGEST_LENGTH], content[-_DIGEST_LENGTH:]
-    if not content.startswith(start) or hashlib.sha256(body).digest() != digest:
-        raise ValueError(f"{path} is damaged or foreign")
+    def _content(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+
+class _OwnFiles(_CheckedFiles):
+    """Files that we have written, and nobody else."""
+
+    def _content(self, path: str) -> bytes:
+        return trust.content_of(path)
+
+    @contextlib.contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[Any]:
+        """Open a file for its owner alone; whatever stands in its place stays until all is written."""
+        with super()._open_for_write(filepath) as file:
+            if trust.POSIX:
+                os.fchmod(file.fileno(), 0o600)
+            yield file

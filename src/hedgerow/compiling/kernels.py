@@ -100,13 +100,6 @@ def _compiled(function: F, example: Any) -> F:
     return cast(F, compiled)
 
 
-def as_python(function: F) -> F:
-    """A kernel as a plain Python function: for a few lines that take a generator, because passing a generator to
-    compiled code costs five microseconds.
-    """
-    return cast(F, getattr(function, "py_func", function))
-
-
 def _plainly(function: F) -> Any:
     """Compile with plain numba, each function by itself, if its version does not fit `parts.py`."""
     return numba.jit(**{name: value for name, value in parts.OPTIONS.items() if name != "no_cfunc_wrapper"})(function)

@@ -208,7 +208,7 @@ def demand_same(
 def _path(cmdp: CMDP, policy: Policy, rng: np.random.Generator) -> Any:
     layout, state, rows = cmdp.layout, 0, []
     for _ in range(layout.steps):
-        row = state * layout.num_actions + policy.draw(state, rng)
+        row = state * layout.num_actions + policy.draw_position(state, rng)
         triples = slice(int(layout.row_start[row]), int(layout.row_start[row + 1]))
         state = int(rng.choice(layout.successor[triples], p=cmdp.transitions[triples]))
         rows.append(row)

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from hedgerow.checks import FloatArray, IntArray, seed_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import copy_into, kernel
-from hedgerow.environments.play import OTHER, KernelWorld, Path, make_path, make_streams, make_world, play
+from hedgerow.environments.play import OTHER, KernelWorld, Path, Streams, make_path, make_streams, make_world, play
 from hedgerow.environments.player import Player
-from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.identity import same_layout
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.policy import Mixture, Policy
 
@@ -39,11 +39,9 @@ def play_many(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Rows (episodes L,), triples (episodes L,) and costs (episodes L, m)."""
     layout, m = cmdp.layout, cmdp.num_constraints
-    parts = list(policy.policies()) if isinstance(policy, Mixture) else [(1.0, _policy_of(cmdp, policy))]
-    if parts[0][1].layout != layout:
-        raise InvalidInput("the policy belongs to another layout")
+    given = policy.policies() if isinstance(policy, Mixture) else [(1.0, policy)]
+    parts = [(weight, _policy_of(cmdp, part)) for weight, part in given]
     weights = np.array([weight for weight, _ in parts])
-    streams = make_streams(seed)
     mixing = Generator(PCG64(SeedSequence(seed_number(seed)).spawn(4)[3]))
     chosen = (
         mixing.choice(len(parts), size=episodes, p=weights / weights.sum()) if len(parts) > 1 else np.zeros(episodes)
@@ -60,23 +58,23 @@ def play_many(
         _play_slowly(cmdp, world, [part for _, part in parts], seed, target)
     else:
         policies = np.array([part.probabilities for _, part in parts])
-        play_block(index_of(layout), world, policies, *streams, make_path(layout, m), target)
+        play_block(index_of(layout), world, policies, make_streams(seed), make_path(layout, m), target)
     return target.rows, target.triples, target.costs
 
 
 def _policy_of(cmdp: CMDP, policy: Policy | ArrayLike) -> Policy:
-    return policy if isinstance(policy, Policy) else Policy(cmdp.layout, policy)
+    own = isinstance(policy, Policy) and same_layout(policy.layout, cmdp.layout)
+    return policy if isinstance(policy, Policy) and own else Policy(cmdp.layout, policy)
 
 
 @kernel
 def play_block(
-    index: Index, world: KernelWorld, policies: FloatArray, actions: Generator, environment: Generator,
-    costs: Generator, path: Path, target: Played,
-) -> None:  # fmt: skip
+    index: Index, world: KernelWorld, policies: FloatArray, streams: Streams, path: Path, target: Played
+) -> None:
     """Play policies[chosen[e]] (num_rows,) in each episode e."""
     steps = len(path.rows)
     for e in range(len(target.chosen)):
-        play(index, world, policies[target.chosen[e]], actions, environment, costs, path)
+        play(index, world, policies[target.chosen[e]], streams, path)
         copy_into(path.rows, target.rows[e * steps : (e + 1) * steps])
         copy_into(path.triples, target.triples[e * steps : (e + 1) * steps])
         for k in range(steps):

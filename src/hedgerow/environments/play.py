@@ -7,18 +7,18 @@ the costs of the visited pairs alone is the same as drawing the whole matrix G_t
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 
 from hedgerow.checks import FloatArray, IntArray, seed_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
+from hedgerow.model.beta_draws import beta
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, DeterministicCosts, EmpiricalCosts
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
+from hedgerow.model.pcg64 import Stream, seeded, uniform
 
 BERNOULLI, DETERMINISTIC, BETA, EMPIRICAL, OTHER = 0, 1, 2, 3, 4
 """Kinds of costs; other classes draw with their own `sample`, outside compiled code."""
@@ -44,12 +44,12 @@ class KernelWorld(Bundle):
     """(matrices,): their summed probabilities"""
 
 
-class Streams(NamedTuple):
+class Streams(Bundle):
     """The random streams of a simulation; the learner has a coin of its own."""
 
-    actions: Generator
-    environment: Generator
-    costs: Generator
+    actions: Stream
+    environment: Stream
+    costs: Stream
 
 
 class Path(Bundle):
@@ -78,7 +78,7 @@ def make_path(layout: Layout, num_constraints: int) -> Path:
 def make_streams(seed: int) -> Streams:
     """Three independent streams."""
     spawned = SeedSequence(seed_number(seed)).spawn(3)
-    return Streams(*(Generator(PCG64(sequence)) for sequence in spawned))
+    return Streams(*(seeded(sequence) for sequence in spawned))
 
 
 def make_world(cmdp: CMDP) -> KernelWorld:
@@ -105,30 +105,21 @@ def make_world(cmdp: CMDP) -> KernelWorld:
 
 
 @kernel
-def play(
-    index: Index,
-    world: KernelWorld,
-    policy: FloatArray,
-    actions: Generator,
-    environment: Generator,
-    costs: Generator,
-    path: Path,
-) -> None:
-    """Play `policy` (num_rows,) for an episode; writes all of its path but the losses."""
-    # Streams are separate arguments: numba takes 10 microseconds to inspect a tuple of generators.
+def play(index: Index, world: KernelWorld, policy: FloatArray, streams: Streams, path: Path) -> None:
+    """Play `policy` (num_rows,) for an episode; writes all of its path but the losses, and moves the streams."""
     matrix = 0
     if world.cost_kind == EMPIRICAL:
-        draw = costs.random()
+        draw = uniform(streams.costs)
         while world.cumulative[matrix] <= draw:
             matrix += 1
     x = 0
     for k in range(len(path.rows)):
-        r = _draw(policy, x * index.num_actions, (x + 1) * index.num_actions, actions.random())
-        j = _draw(world.transitions, index.row_start[r], index.row_start[r + 1], environment.random())
+        r = _draw(policy, x * index.num_actions, (x + 1) * index.num_actions, uniform(streams.actions))
+        j = _draw(world.transitions, index.row_start[r], index.row_start[r + 1], uniform(streams.environment))
         path.rows[k] = r
         path.triples[k] = j
         for i in range(path.costs.shape[1]):
-            path.costs[k, i] = _draw_cost(world, r, i, matrix, costs)
+            path.costs[k, i] = _draw_cost(world, r, i, matrix, streams.costs)
         x = index.successor[j]
 
 
@@ -146,11 +137,11 @@ def _draw(probabilities: FloatArray, first: int, last: int, draw: float) -> int:
 
 
 @kernel
-def _draw_cost(world: KernelWorld, row: int, i: int, matrix: int, stream: Generator) -> float:
+def _draw_cost(world: KernelWorld, row: int, i: int, matrix: int, stream: Stream) -> float:
     if world.cost_kind == BERNOULLI:
-        return 1.0 if stream.random() < world.mean_costs[row, i] else 0.0
+        return 1.0 if uniform(stream) < world.mean_costs[row, i] else 0.0
     if world.cost_kind == BETA:
-        return float(stream.beta(world.shape_a[row, i], world.shape_b[row, i]))
+        return beta(stream, world.shape_a[row, i], world.shape_b[row, i])
     if world.cost_kind == EMPIRICAL:
         return float(world.table[matrix, row, i])
     return float(world.mean_costs[row, i])

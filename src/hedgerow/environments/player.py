@@ -14,8 +14,10 @@ from hedgerow.checks import FloatArray, float_array, within
 from hedgerow.environments.play import OTHER, KernelWorld, Streams, make_path, make_world, play
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.index import Index, index_of
 from hedgerow.model.occupancy import checked_loss
+from hedgerow.model.pcg64 import borrowed, lent
 from hedgerow.model.policy import Policy
 
 
@@ -26,6 +28,7 @@ class Player:
         self, cmdp: CMDP, world: KernelWorld, streams: Streams, *, full: bool = False, index: Index | None = None
     ) -> None:
         self._cmdp, self._world, self._streams, self._full = cmdp, world, streams, full
+        self._view = cmdp.view()
         self._index = index_of(cmdp.layout) if index is None else index
         self._path = make_path(cmdp.layout, cmdp.num_constraints)
         self._policy = np.zeros(cmdp.layout.num_rows)
@@ -37,23 +40,24 @@ class Player:
         world, all_costs = self._world, None
         if self._full or world.cost_kind == OTHER:
             world = world.replace(cost_kind=OTHER)
-        play(self._index, world, self._policy, *self._streams, self._path)
+        play(self._index, world, self._policy, self._streams, self._path)
         if world.cost_kind == OTHER:
             all_costs = self._sampled()
             costs = all_costs[rows]
-        layout = self._cmdp.layout
         if not self._full:
-            return Episode.trusted(layout, rows, triples, loss[rows], costs)
+            return Episode.trusted(self._view, rows, triples, loss[rows], costs)
         # Copied: these would be arrays of the adversary and of the world.
         everything = np.array(loss), np.array(all_costs)
-        return Episode.trusted(layout, rows, triples, loss[rows], costs, *everything)
+        return Episode.trusted(self._view, rows, triples, loss[rows], costs, *everything)
 
     def _sampled(self) -> FloatArray:
         """Draw G_t (num_rows, m) and check it: the class that draws it may be a user's."""
         costs, shape = self._cmdp.costs, (self._cmdp.num_constraints, self._cmdp.layout.num_rows)
         what = f"a cost drawn by {type(costs).__name__}.sample"
         where = self._cmdp.layout.describe_row
-        matrix = within(what, float_array(what, costs.sample(self._streams.costs), shape, where), 0.0, 1.0, where)
+        with lent(self._streams.costs) as rng:
+            drawn = costs.sample(rng)
+        matrix = within(what, float_array(what, drawn, shape, where), 0.0, 1.0, where)
         return np.ascontiguousarray(matrix.T)
 
 
@@ -61,5 +65,6 @@ def played(cmdp: CMDP, policy: Policy | ArrayLike, rng: Generator, loss: ArrayLi
     """Play one episode of a policy under a loss (num_rows,), 0 by default, with all chance from one generator."""
     layout = cmdp.layout
     losses = np.zeros(layout.num_rows) if loss is None else checked_loss(layout, loss)
-    chosen = policy if isinstance(policy, Policy) and policy.layout == layout else Policy(layout, policy)
-    return Player(cmdp, make_world(cmdp), Streams(rng, rng, rng)).play(chosen, losses)
+    chosen = policy if isinstance(policy, Policy) and same_layout(policy.layout, layout) else Policy(layout, policy)
+    with borrowed(rng) as stream:
+        return Player(cmdp, make_world(cmdp), Streams(stream, stream, stream)).play(chosen, losses)

@@ -2,7 +2,8 @@
 
 A box lets each successor of a row err on its own, a ball all of them together: with ten successors the worst of the
 ball is much nearer (`ball.py`). A row is in both sets, so U takes the smaller maximum, row by row. A ball is made of
-the counts with which the box of its row was last made. Each law has one ball, with a share of the failure probability.
+the counts with which the box of its row was last made. Once moves of a row are unknown, its ball stays as it was: it
+holds the truth at all times, or not at all. Each law has one ball, with a share of the failure probability.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def follow_counts(index: Index, laws: Laws, counts: Counts, rule: BallRule, rows
     for row in rows:
         place = laws.moves_at[row]
         visits = counts.num_visits[place]
-        if rule.wide[row] and visits != balls.visits[row]:
+        if rule.wide[row] and visits != balls.visits[row] and counts.unknown_moves[place] == 0:
             first, start = index.row_start[place], index.row_start[row]
             size = index.row_start[row + 1] - start
             balls.visits[row] = visits

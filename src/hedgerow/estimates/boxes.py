@@ -11,10 +11,19 @@ least its lo and at most its hi. Therefore
 changes the intervals but not the set. A row without visits may lead anywhere; a row with one successor leads there.
 Whatever the rounding, lo <= hi and sum lo <= 1 <= sum hi: no row's set is empty.
 
+Where visits are unknown (`gaps.py`), K_0 of the K costs of a mean or N_0 moves beside the N of a row, the intervals
+hold whatever the unknown values were, and however many of the unknown visits there were (docs/counting.md):
+
+    LCB = LCB(K, S), UCB = UCB(K, S + K_0);      lo(y) = LCB(N + N_0, M_y), hi(y) = UCB(N + N_0, M_y + N_0)
+
+The formula holds for KT and for means in radii that depend on their number alone. For the radii of empirical Bernstein
+type, and for means that forget, the radius is that of the known visits, which is larger.
+
 Only rows that an episode visited change, and rows that share a law with them: `refresh_rows` updates these,
 `refresh_all` updates every row. Intervals that hold at all times (`kt`) may be older than the counts. `refresh_grown`
-rebuilds those whose visits grew by 2 % since, about 50 ln T times in a run instead of T times. For costs it keeps the
-intersection of all intervals so far. That is empty only if the truth has left one of them; then the last one stands.
+rebuilds those whose visits, unknown ones included, grew by 2 % since, about 50 ln T times in a run instead of T times.
+For costs it keeps the intersection of all intervals so far, for moves it does where there are unknown ones. That is
+empty only if the truth has left one of them; then the last one stands.
 Values that are known exactly are never refreshed.
 """
 
@@ -51,7 +60,8 @@ class Boxes(Bundle):
     xi: FloatArray
     """(num_rows,): the cost radius; for intervals half the width, the largest over the constraints"""
     visits: IntArray
-    """(num_rows,): N with which the box was made, where rows are counted and refreshed by `refresh_grown`"""
+    """(num_rows,): N, with unknown moves, with which the box was made, where rows are counted and refreshed by
+    `refresh_grown`"""
     cost_visits: IntArray
     """(num_rows,): likewise K of the bounds of costs"""
 
@@ -119,7 +129,7 @@ def refresh_grown(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, b
     laws, count = rule.laws, 0
     for k in range(len(rows)):
         place = laws.moves_at[rows[k]]
-        if rule.uncertain[place] and _has_grown(counts.num_visits[place], boxes.visits[place]):
+        if rule.uncertain[place] and _has_grown(num_moves(counts, place), boxes.visits[place]):
             refresh_moves(index, counts, rule, place, boxes)
             for j in range(laws.moves_start[place], laws.moves_start[place + 1]):
                 changed[count] = laws.same_moves[j]
@@ -131,6 +141,12 @@ def refresh_grown(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, b
                 changed[count] = laws.same_costs[j]
                 count += 1
     return count
+
+
+@kernel
+def num_moves(counts: Counts, place: int) -> int:
+    """The moves of a row, known and unknown."""
+    return int(counts.num_visits[place] + counts.unknown_moves[place])
 
 
 @kernel
@@ -146,15 +162,7 @@ def refresh_costs(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> No
         if num > 0:  # else they stay what they were at the start
             _refresh_cost_intervals(counts, rule, place, boxes)
     else:
-        radius = weighted_cost_radius(rule.radii, num, effective_number(num, laws.forget))
-        known = counts.cost_sums.shape[1] > 0
-        for i in range(counts.cost_sums.shape[1]):
-            if rule.unknown_costs[place, i]:
-                known = False
-                g_hat = counts.cost_sums[place, i] / max(1, num)
-                boxes.cost_lower[place, i] = max(0.0, g_hat - radius) if rule.clip_costs else g_hat - radius
-                boxes.cost_upper[place, i] = min(1.0, g_hat + radius) if rule.clip_costs else g_hat + radius
-        boxes.xi[place] = 0.0 if known else radius
+        boxes.xi[place] = _refresh_cost_radii(counts, rule, place, boxes)
     for j in range(laws.costs_start[place] + 1, laws.costs_start[place + 1]):
         row = laws.same_costs[j]
         boxes.xi[row] = boxes.xi[place]
@@ -164,11 +172,37 @@ def refresh_costs(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> No
 
 
 @kernel
+def _refresh_cost_radii(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> float:
+    """LCB and UCB of a row by radii; returns the largest radius, with half of what unknown costs add to the width."""
+    num, forget, widest = counts.num_costs[place], rule.laws.forget, 0.0
+    known = counts.cost_sums.shape[1] > 0
+    common = weighted_cost_radius(rule.radii, num, effective_number(num, forget))
+    for i in range(counts.cost_sums.shape[1]):
+        if rule.unknown_costs[place, i]:
+            known = False
+            radius, g_hat, missing = common, counts.cost_sums[place, i] / max(1, num), counts.unknown_costs[place, i]
+            highest = g_hat
+            if missing > 0:
+                if forget > 0.0:  # a cost weighs max(1 / K, f) at most
+                    seen = num - missing
+                    radius = weighted_cost_radius(rule.radii, seen, effective_number(seen, forget))
+                highest = min(1.0, g_hat + missing * max(1.0 / num, forget))
+            boxes.cost_lower[place, i] = max(0.0, g_hat - radius) if rule.clip_costs else g_hat - radius
+            boxes.cost_upper[place, i] = min(1.0, highest + radius) if rule.clip_costs else highest + radius
+            widest = max(widest, radius + 0.5 * (highest - g_hat))
+    return 0.0 if known else min(1.0, max(widest, common))
+
+
+@kernel
 def _refresh_cost_intervals(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> None:
     num, widest = counts.num_costs[place], 0.0
     for i in range(counts.cost_sums.shape[1]):
         if rule.unknown_costs[place, i]:
-            lower, upper = scaled_bounds(rule.radii, num, counts.cost_sums[place, i], rule.radii.cost_log)
+            total, missing = counts.cost_sums[place, i], counts.unknown_costs[place, i]
+            lower, upper = scaled_bounds(rule.radii, num, total, rule.radii.cost_log)
+            if missing > 0:
+                most = min(total + missing, float(num))
+                upper = scaled_bounds(rule.radii, num, most, rule.radii.cost_log)[1]
             if rule.gradual and max(lower, boxes.cost_lower[place, i]) <= min(upper, boxes.cost_upper[place, i]):
                 lower, upper = max(lower, boxes.cost_lower[place, i]), min(upper, boxes.cost_upper[place, i])
             boxes.cost_lower[place, i], boxes.cost_upper[place, i] = lower, upper
@@ -183,9 +217,12 @@ def refresh_moves(index: Index, counts: Counts, rule: BoxRule, place: int, boxes
     """The box of the transitions that are counted at row `place`, for all rows of that law."""
     if not rule.uncertain[place]:
         return
-    _refresh_box(index, counts, rule.radii, place, boxes)
+    if counts.unknown_moves[place] == 0:
+        _refresh_box(index, counts, rule.radii, place, boxes)
+    else:
+        _refresh_widened_box(index, counts, rule, place, boxes)
     if rule.gradual:
-        boxes.visits[place] = counts.num_visits[place]
+        boxes.visits[place] = num_moves(counts, place)
     laws, (start, stop) = rule.laws, triples_of(index, place)
     for j in range(laws.moves_start[place] + 1, laws.moves_start[place + 1]):
         first = np.uint64(index.row_start[laws.same_moves[j]])
@@ -224,6 +261,46 @@ def _refresh_box(index: Index, counts: Counts, radii: RadiusRule, row: int, boxe
         lower[j] = min(max(lower[j], least), p_hat)
         upper[j] = max(min(upper[j], most), p_hat)
     _make_room(start, stop, lower, upper)
+
+
+@kernel
+def _refresh_widened_box(index: Index, counts: Counts, rule: BoxRule, row: int, boxes: Boxes) -> None:
+    """The box of a row with unknown moves; where boxes hold at all times, within the last one if that is possible."""
+    lower, upper, (start, stop) = boxes.lower, boxes.upper, triples_of(index, row)
+    crossed, sum_lower, sum_upper = False, 0.0, 0.0
+    for j in range(start, stop):
+        least, most = _widened(counts, rule.radii, row, j)
+        least, most = max(least, lower[j]), min(most, upper[j])
+        crossed |= least > most
+        sum_lower += least
+        sum_upper += most
+    within = rule.gradual and not crossed and sum_lower <= 1.0 <= sum_upper
+    sum_lower = sum_upper = 0.0
+    for j in range(start, stop):
+        least, most = _widened(counts, rule.radii, row, j)
+        lower[j] = max(least, lower[j]) if within else least
+        upper[j] = min(most, upper[j]) if within else most
+        sum_lower += lower[j]
+        sum_upper += upper[j]
+    for j in range(start, stop):
+        least, most = 1.0 - (sum_upper - upper[j]), 1.0 - (sum_lower - lower[j])
+        lower[j] = max(lower[j], least)
+        upper[j] = max(min(upper[j], most), lower[j])
+    _make_room(start, stop, lower, upper)
+
+
+@kernel
+def _widened(counts: Counts, radii: RadiusRule, row: int, triple: int) -> tuple[float, float]:
+    """lo and hi of a triple in a row with unknown moves, which may all have led to its successor, or none."""
+    known, unknown, moves = counts.num_visits[row], counts.unknown_moves[row], counts.num_moves[triple]
+    num = known + unknown
+    if radii.kind == KT:
+        lower = scaled_bounds(radii, num, float(moves), radii.transition_log)[0]
+        return lower, scaled_bounds(radii, num, float(moves + unknown), radii.transition_log)[1]
+    variance_factor, offset = transition_terms(radii, known)
+    least, most = moves / num, (moves + unknown) / num
+    lower = max(0.0, least - epsilon(radii, least, variance_factor, offset))
+    return lower, min(1.0, most + epsilon(radii, most, variance_factor, offset))
 
 
 @kernel

@@ -1,9 +1,9 @@
 """Counts (paper, section 3): after t episodes, for every pair (x,a), triple (x,a,x') and constraint i,
 
-    N_t(x,a)     = number of episodes that visited (x,a)
+    N_t(x,a)     = number of episodes that visited (x,a) and whose move is known
     M_t(x,a,x')  = number of these that went on to x'
-    K_t(x,a)     = number of these whose costs count, mostly all
-    S_{t,i}(x,a) = sum of the costs g_{tau,i}(x,a) over the latter
+    K_t(x,a)     = number of visits whose costs count, mostly all, the unknown ones included
+    S_{t,i}(x,a) = sum of the costs g_{tau,i}(x,a) over the latter, unknown ones as 0
 
 A world is loop-free, so a pair is visited at most once in an episode and all counts are counts of episodes. An episode
 visits one pair per layer: L rows change, nothing else is touched. Rows that share a law (`unknowns.py`) are counted at
@@ -22,10 +22,8 @@ Up to n = 1/f that is the mean, and f = 0 is the mean for ever. The weights depe
 
 the inverse of the *effective* number of costs, which is at most (2 - f) / f.
 
-All recorded costs count, even those of an episode that was cut short or in which a person chose an action. Whoever did
-that may have looked at the costs of the same episode; then a pair is visited more often after low costs. That does no
-harm as long as costs of one episode are independent of each other. Leaving out such episodes would be worse: the
-remaining ones are the cheap ones.
+Which values count, and which are unknown, is decided once per episode (`model/counting.py`). An unknown visit of a pair
+is a visit whose cost, or whose move, nobody knows, or which may have happened and may not. `gaps.py` counts these.
 """
 
 from __future__ import annotations
@@ -50,9 +48,13 @@ class Counts(Bundle):
     num_moves: IntArray
     """M (num_triples,): those of them that went on to the successor"""
     num_costs: IntArray
-    """K (num_rows,): visits whose costs count"""
+    """K (num_rows,): visits whose costs count, the unknown ones included"""
     cost_sums: FloatArray
     """S (num_rows, m): summed observed costs"""
+    unknown_moves: IntArray
+    """(num_rows,): visits beside N whose moves are unknown"""
+    unknown_costs: IntArray
+    """(num_rows, m): how many of the K costs are unknown"""
 
 
 def make_counts(layout: Layout, num_constraints: int) -> Counts:
@@ -63,6 +65,8 @@ def make_counts(layout: Layout, num_constraints: int) -> Counts:
         num_moves=np.zeros(layout.num_triples, dtype=np.int64),
         num_costs=np.zeros(layout.num_rows, dtype=np.int64),
         cost_sums=np.zeros((layout.num_rows, m)),
+        unknown_moves=np.zeros(layout.num_rows, dtype=np.int64),
+        unknown_costs=np.zeros((layout.num_rows, m), dtype=np.int64),
     )
 
 
@@ -85,7 +89,7 @@ def record_costs(laws: Laws, counts: Counts, rows: IntArray, costs: FloatArray) 
             counts.num_costs[place] += 1
             laws.counted[place] = not laws.every_visit
             for i in range(num_constraints):
-                counts.cost_sums[place, i] = _next_sum(
+                counts.cost_sums[place, i] = next_sum(
                     counts.num_costs[place], counts.cost_sums[place, i], costs[k, i], laws.forget
                 )
     for k in range(len(rows)):
@@ -93,7 +97,7 @@ def record_costs(laws: Laws, counts: Counts, rows: IntArray, costs: FloatArray) 
 
 
 @kernel
-def _next_sum(num: int, total: float, cost: float, forget: float) -> float:
+def next_sum(num: int, total: float, cost: float, forget: float) -> float:
     """S after the `num`-th cost that counts, where it was `total` before."""
     if num * forget <= 1.0:
         return total + cost

@@ -46,7 +46,7 @@ from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.kt import kt_bounds
-from hedgerow.estimates.shares import Shares, make_shares
+from hedgerow.estimates.shares import TOTAL, Shares, make_shares, refuse_empty_promise
 from hedgerow.estimates.unknowns import Unknowns, make_unknowns
 from hedgerow.model.layout import Layout
 
@@ -89,7 +89,8 @@ class Radii:
         unknowns: Unknowns | None = None,
         shares: Shares | None = None,
     ) -> RadiusRule:
-        """The constants for a world, a failure probability delta in (0, 1) and a horizon T, if one is needed.
+        """The constants for a world, a failure probability delta in (0, 1) and a horizon T, if one is needed; for `kt`
+        delta is below 1/5.
 
         `unknowns` say what has to be estimated, by default everything; `shares` how `kt` spends 5 delta.
         """
@@ -115,6 +116,7 @@ class Radii:
             transition_log = log(6 * pairs) + log(T) - log(d)
             cost_log = transition_log + log(m)
         elif self.kind == "kt":
+            refuse_empty_promise(d, TOTAL)
             shares = make_shares(unknowns) if shares is None else shares
             cost_log = log(num_costs) - log(shares.costs) - log(d)
             transition_log = log(max(1, unknowns.num_triples)) - log(shares.transitions) - log(d)

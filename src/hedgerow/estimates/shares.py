@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hedgerow.errors import InvalidInput
 from hedgerow.estimates.unknowns import Unknowns
 
 TOTAL = 5.0
@@ -29,6 +30,18 @@ class Shares:
     """Share of the aggregate certificate"""
     balls: float
     """Share of the balls"""
+
+
+def refuse_empty_promise(delta: float, spent: float) -> None:
+    """Refuse a delta of which 1 - `spent` delta leaves no probability: bounds that promise nothing are no bounds.
+
+    The intervals of `kt.py` need this as well: their ln(1/delta') would be negative, and the ends beyond [0, 1].
+    """
+    if spent * delta >= 1.0:
+        raise InvalidInput(
+            f"delta is {delta!r}: the confidence sets hold with probability 1 - {spent:g} delta, of which nothing is "
+            f"left; choose a delta below {1.0 / spent:g}"
+        )
 
 
 def make_shares(unknowns: Unknowns, *, aggregate: bool = False, num_balls: int = 0) -> Shares:

@@ -30,7 +30,7 @@ from hedgerow.experiments.worker import NOT_BEGUN, CellOutcome, Task, close_apar
 
 BACKENDS = ("loky", "serial", "dask")
 MOST_DEATHS_IN_COMPANY = 2
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds that a Dask scheduler, and its first worker, may take to answer."""
 
 Outcomes = Generator[CellOutcome, None, None]

@@ -143,7 +143,7 @@ def _ready(task: Task, beat: Beat) -> CellOutcome:
 def load_referee() -> None:
     """Load or compile the kernels that every simulation needs."""
     world = smallest_world()
-    simulate(world, [0.0], Still(world.view()), 0, False, episodes=1)
+    simulate(world, [0.0], Still(world.view()), progress=False, episodes=1)
 
 
 class Still:

@@ -114,7 +114,8 @@ class CMDPEnv(gymnasium.Env[Any, Any]):
         """
         if self._state == self._end:
             raise InvalidInput("the episode has ended, or not begun; call reset before step")
-        row = self.layout.row(self._state, whole_number("the action", action, 0, self.layout.num_actions - 1))
+        A = self.layout.num_actions
+        row = self._state * A + whole_number("the action", action, 0, A - 1)
         triples = slice(int(self.layout.row_start[row]), int(self.layout.row_start[row + 1]))
         self._state = int(self.np_random.choice(self.layout.successor[triples], p=self._distribution(triples)))
         cost = self._costs[:, row].copy()

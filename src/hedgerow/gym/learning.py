@@ -12,9 +12,11 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.checks import FloatArray, frozen, num_episodes, seed_number
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.gym.stepped import GymWorld
-from hedgerow.learners.protocol import Learner
+from hedgerow.learners.protocol import Learner, Plan
+from hedgerow.model.episode import Episode
+from hedgerow.model.identity import between
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,9 @@ class Samples:
 def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) -> Samples:
     """Let a learner play an environment and record what was sampled.
 
+    If the environment raises in the middle of an episode, the learner is told what was seen of it, as an episode that
+    was aborted, and can go on. If it raises before a step was over, the plan is abandoned, by learners that can do so.
+
     Args:
         world: The environment.
         learner: A learner that was built on `world.view()`.
@@ -86,13 +91,20 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
         ((3,), 0)
     """
     count, view = num_episodes(episodes), world.view()
-    if learner.view.layout != view.layout or learner.view.num_constraints != view.num_constraints:
-        raise InvalidInput("the learner was built for another world; build it on world.view()")
+    try:
+        between(view.layout, view.constraint_names, learner.view.layout, learner.view.constraint_names)
+    except InvalidInput as error:
+        raise InvalidInput(f"the learner was built for another world; build it on world.view(): {error}") from error
     rng = Generator(PCG64(SeedSequence(seed_number(seed))))
     losses, costs = np.zeros(count), np.zeros((count, view.num_constraints))
     before = world.clipped_rewards, world.clipped_costs
     for t in range(count):
-        episode = world.play(learner.plan().policy, rng)
+        plan = learner.plan()
+        try:
+            episode = world.play(plan.policy, rng)
+        except BaseException as error:
+            _close(learner, plan, world.unfinished, error)
+            raise
         learner.observe(episode)
         losses[t], costs[t] = episode.losses.sum(), episode.costs.sum(axis=0)
     return Samples(
@@ -104,3 +116,15 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
         clipped_rewards=world.clipped_rewards - before[0],
         clipped_costs=world.clipped_costs - before[1],
     )
+
+
+def _close(learner: Learner, plan: Plan, seen: Episode | None, error: BaseException) -> None:
+    """Tell a learner what was seen before `error` ended the episode of a plan; what it refuses, the error says."""
+    abandon = getattr(learner, "abandon", None)
+    try:
+        if seen is not None:
+            learner.observe(seen)
+        elif callable(abandon):
+            abandon(plan, f"the environment raised {type(error).__name__} before a step was over")
+    except HedgerowError as refused:
+        error.add_note(f"and the learner refuses what was seen of the episode: {refused}")

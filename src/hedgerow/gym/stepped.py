@@ -23,17 +23,29 @@ from gymnasium.spaces import Discrete
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, IntArray, kind_of, numeric_array, real_number, shown, whole_number
+from hedgerow.checks import (
+    FloatArray,
+    IntArray,
+    float_array,
+    kind_of,
+    numeric_array,
+    real_number,
+    shown,
+    whole_number,
+    within,
+)
 from hedgerow.errors import InvalidInput
 from hedgerow.gym.layers import state_numbers, support_of, time_layers
 from hedgerow.importers.unroll import RewardScale
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
 
 CostFunction = Callable[[int, int, int, float, dict[str, Any]], ArrayLike]
 """(state, action, next state, reward, info) -> costs (m,) of a step, all as the environment numbers them"""
 LARGEST_REWARD = 1e300
+TOL_START = 1e-6
 
 
 class GymWorld:
@@ -99,6 +111,9 @@ class GymWorld:
         layout = self._unrolled.cmdp.layout
         self._view = View(layout, alpha, names or [f"cost {i + 1}" for i in range(np.size(alpha))])  # type: ignore[arg-type]
         self._number = state_numbers(self._unrolled, self.num_states)
+        self.unfinished: Episode | None = None
+        """What was seen of the episode that the last call of `play` could not finish, aborted where it failed; None if
+        it was finished, or if it failed before the first step was over"""
         self.clipped_rewards = 0
         """Rewards outside the stated range, so far"""
         self.clipped_costs = 0
@@ -114,25 +129,37 @@ class GymWorld:
         return self._unrolled.has_root
 
     def play(self, policy: Policy, rng: Generator) -> Episode:
-        """Play `policy` for one episode; the environment's seed and the actions are drawn from `rng`."""
-        if policy.layout != self._view.layout:
-            raise InvalidInput("the policy belongs to another layout; build the learner on world.view()")
+        """Play `policy` for one episode; the environment's seed and the actions are drawn from `rng`.
+
+        If the environment raises in the middle of it, `unfinished` is the episode so far, for the learner whose plan it
+        was: `learner.observe(world.unfinished)`.
+        """
+        self.unfinished = None
+        if not same_layout(policy.layout, self._view.layout):
+            policy = Policy(self._view, policy)  # by name, or refused
         m, ended, A = self._view.num_constraints, self.num_states, self.num_actions
         total = self._view.layout.steps
         rows, losses, costs = np.zeros(total, dtype=np.int64), np.zeros(total), np.zeros((total, m))
         observation, _ = self.env.reset(seed=int(rng.integers(2**31)))
         state, place = self._state(observation), 0
         if self.has_root:
-            rows[0], place = policy.draw(0, rng), 1
-        for k in range(self.steps):
-            x = self._place(k, state)
-            action = policy.draw(x, rng)
-            rows[place + k] = x * A + action
-            if state == ended:
-                losses[place + k] = self._loss(0.0)
-            else:
-                state, losses[place + k], costs[place + k] = self._step(observation, action)
-                observation = state + self._first_state
+            rows[0], place = policy.draw_position(0, rng), 1
+        x, seen = 0, 0
+        try:
+            for k in range(self.steps):
+                x, seen = self._place(k, state), place + k
+                action = policy.draw_position(x, rng)
+                rows[seen] = x * A + action
+                if state == ended:
+                    losses[seen] = self._loss(0.0)
+                else:
+                    state, losses[seen], costs[seen] = self._step(observation, action)
+                    observation = state + self._first_state
+        except BaseException:
+            if seen:
+                ended_in = self._view.layout.state_axis.entry(x)
+                self.unfinished = Episode(self._view, rows[:seen], losses[:seen], costs[:seen], ended_in=ended_in)
+            raise
         return Episode(self._view, rows, losses, costs)
 
     def _step(self, observation: Any, action: int) -> tuple[int, float, FloatArray]:
@@ -175,9 +202,16 @@ class GymWorld:
                 raise InvalidInput("starts must name at least one state")
             return np.unique(chosen) - self._first_state
         known = getattr(self.env.unwrapped, "initial_state_distrib", None)
-        if known is not None and np.shape(known) == (self.num_states,):
-            return np.flatnonzero(np.asarray(known) > 0.0)
-        return np.arange(self.num_states)
+        if known is None:
+            return np.arange(self.num_states)
+        what = "initial_state_distrib of the environment"
+        try:
+            starts = within(what, float_array(what, known, (self.num_states,)), 0.0, 1.0)
+            if abs(starts.sum() - 1.0) > TOL_START:
+                raise InvalidInput(f"{what} sums to {float(starts.sum())!r}, not 1")
+        except InvalidInput as error:
+            raise InvalidInput(f"{error}; name the states in which an episode may start: starts=[...]") from error
+        return np.flatnonzero(starts)
 
     def _last_state(self) -> int:
         return self._first_state + self.num_states - 1

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hedgerow import disk
+from hedgerow import disk, seal
 from hedgerow.checks import kind_of, shown, unmasked
 from hedgerow.errors import FileFormatError, InvalidInput
 
@@ -26,12 +26,20 @@ class Source(NamedTuple):
     """The names of its columns"""
     read: Callable[[Sequence[str]], Any]
     """A `pyarrow.Table` of some of them"""
+    typed: bool = True
+    """Whether numbers and texts can be told apart; a CSV file has text only"""
+    sealed: bool = False
+    """Whether a checksum of the whole file was verified"""
 
 
-def open_table(given: Any, what: str) -> Source:
-    """Find the columns of a table in any of its forms; `what` is its name in messages, such as `log`."""
+def open_table(given: Any, what: str, names: Sequence[str] = ()) -> Source:
+    """Find the columns of a table in any of its forms.
+
+    `what` is its name in messages, such as `log`. The columns `names` hold names: in a CSV file they are text as it is
+    written, where `0456`, `0x10` and `true` would otherwise become a number or a truth value; what is empty is missing.
+    """
     if isinstance(given, str | os.PathLike):
-        return _from_file(given, what)
+        return _from_file(given, what, names)
     table = _arrow_table(given, what)
     names = tuple(table.column_names)
     repeated = sorted({name for name in names if names.count(name) > 1})
@@ -79,7 +87,7 @@ def _values(name: str, values: Any, what: str) -> Any:
         raise InvalidInput(f"the column {name!r} of the {what} must hold values of one kind: {error}") from error
 
 
-def _from_file(given: str | os.PathLike[str], what: str) -> Source:
+def _from_file(given: str | os.PathLike[str], what: str, named: Sequence[str]) -> Source:
     path = disk.checked_path(given)
     try:
         if not path.is_file():
@@ -93,35 +101,61 @@ def _from_file(given: str | os.PathLike[str], what: str) -> Source:
     if begins == b"ARROW1" or begins.startswith(b"\xff\xff\xff\xff"):
         return _from_ipc(str(path), what, stream=begins != b"ARROW1")
     if path.suffix.lower() == ".csv":
-        return _from_csv(str(path), what)
+        return _from_csv(str(path), what, named)
     raise FileFormatError(
         f"{path} is no CSV, Parquet or Arrow file; read it with what you have, such as pandas, and pass the table"
     )
 
 
 def _from_parquet(path: str, what: str) -> Source:
+    import pyarrow as pa
     from pyarrow import parquet
+
+    blob = _parsed(lambda: disk.read(path), path, what)
+
+    def opened() -> Any:
+        return parquet.ParquetFile(pa.BufferReader(blob), pre_buffer=False, page_checksum_verification=True)
 
     def read(names: Sequence[str]) -> Any:
         # Without threads: pyarrow's may still be running when the interpreter ends.
-        with parquet.ParquetFile(path, pre_buffer=False) as file:
+        with opened() as file:
             return file.read(columns=list(names), use_threads=False)
 
-    def names() -> tuple[str, ...]:
-        with parquet.ParquetFile(path, pre_buffer=False) as file:
-            return tuple(file.schema_arrow.names)
+    def contents() -> tuple[tuple[str, ...], bool]:
+        with opened() as file:
+            return tuple(file.schema_arrow.names), seal.KEY.encode() in (file.metadata.metadata or {})
 
-    return Source(_parsed(names, path, what), lambda chosen: _parsed(lambda: read(chosen), path, what))
+    damaged = FileFormatError(
+        f"cannot read the {what} {path}, it is damaged: it is not what was sealed. Restore it from a copy; if you "
+        f"changed it on purpose, drop its entry {seal.KEY!r}, as with table.replace_schema_metadata(None)"
+    )
+    if seal.has_seal(blob) and not seal.is_intact(blob):  # before anything in it is interpreted
+        raise damaged
+    names, sealed = _parsed(contents, path, what)
+    if sealed and not seal.is_intact(blob):
+        raise damaged
+    return Source(names, lambda chosen: _parsed(lambda: read(chosen), path, what), sealed=sealed)
 
 
-def _from_csv(path: str, what: str) -> Source:
-    from pyarrow import csv
+def _from_csv(path: str, what: str, named: Sequence[str]) -> Source:
+    import pyarrow as pa
+    from pyarrow import compute, csv
 
     def read() -> Any:
         # Without threads: pyarrow's may still be running when the interpreter ends.
-        return csv.read_csv(path, csv.ReadOptions(use_threads=False))
+        table = csv.read_csv(
+            path,
+            csv.ReadOptions(use_threads=False),
+            convert_options=csv.ConvertOptions(column_types=dict.fromkeys(named, pa.string())),
+        )
+        for i, name in enumerate(table.column_names):
+            if name in named:
+                column = table.column(i)
+                said = compute.not_equal(column, "")
+                table = table.set_column(i, name, compute.if_else(said, column, pa.scalar(None, pa.string())))
+        return table
 
-    return open_table(_parsed(read, path, what), what)
+    return open_table(_parsed(read, path, what), what)._replace(typed=False)
 
 
 def _from_ipc(path: str, what: str, *, stream: bool) -> Source:

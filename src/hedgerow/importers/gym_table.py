@@ -128,6 +128,7 @@ def unroll_gymnasium(
         is_copy=frozen(world.state_of >= S),
         default_table=frozen(world.default_table[:, :S]),
         scale=RewardScale(best, width, world.horizon),
+        state_names=None if state_names is None else names,
     )
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from hedgerow.checks import BoolArray, FloatArray, IntArray, Locator, did_you_mean, shown
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.columnar import Source
-
-MISSING = -1
+from hedgerow.model.axis import Axis
+from hedgerow.model.identity import MISSING
 
 
 class Columns:
@@ -33,7 +33,7 @@ class Columns:
                     f"columns says that {name!r} is called {own!r}, which the log does not have"
                     f"{_nearest(str(own), source.names)}"
                 )
-        self._names = source.names
+        self._names, self._typed = source.names, source.typed
         self._table = source.read([own for own in dict.fromkeys(map(self.own, known)) if own in source.names])
         self.num_lines: int = self._table.num_rows
 
@@ -87,30 +87,35 @@ class Columns:
         self._refuse(name, outside, column, where, f"it must be a whole number in 0..{count - 1}")
         return np.where(missing, MISSING, np.where(missing, 0.0, values)).astype(np.int64)
 
-    def numbered(self, name: str, count: int, labels: tuple[str, ...] | None, where: Locator) -> IntArray:
-        """`whole`, or the numbers of labels."""
+    def placed(self, name: str, axis: Axis, where: Locator) -> IntArray:
+        """The positions of states or actions that are given by label or number, as the axis says; or MISSING."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        column = self.raw(name)
-        if not _is_text(column.type):
-            return self.whole(name, count, where)
-        what = name.removeprefix("next_")
-        if labels is None:
+        column, kind = self.raw(name), self.raw(name).type
+        if pa.types.is_null(kind) or not (_is_text(kind) or axis.numbers_are_labels):
+            return self.whole(name, axis.count, where)
+        if _is_text(kind) and axis.labels is None and self._typed:
             raise InvalidInput(
-                f"{self._called(name)} holds labels, but the {what}s of this view have none; give numbers in "
-                f"0..{count - 1}, or a view with labels"
+                f"{self._called(name)} holds labels, but the {axis.what}s of this view have none; give numbers in "
+                f"0..{axis.count - 1}, or a view with labels"
             )
-        found = pc.index_in(column.cast(pa.large_string()), pa.array(labels, pa.large_string()))
-        unknown = _nulls(found) & ~_nulls(column)
-        if unknown.any():
-            line = int(np.flatnonzero(unknown)[0])
-            label = column[line].as_py()
-            raise InvalidInput(
-                f"{self._called(name)} is {shown(label)} at {where(line)}; there is no such {what}"
-                f"{did_you_mean(label, labels)}"
-            )
-        return np.asarray(found.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
+        if not (_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            raise InvalidInput(f"{self._called(name)} must hold labels or whole numbers; its type is {kind}")
+        if pa.types.is_floating(kind):
+            column = pc.if_else(pc.is_nan(column), pa.scalar(None, kind), column)
+        encoded = column.dictionary_encode()
+        codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
+        read = axis.position if self._typed else axis.read
+        places: IntArray = np.full(len(encoded.dictionary) + 1, MISSING, dtype=np.int64)  # the last for MISSING
+        for code, value in enumerate(encoded.dictionary.to_pylist()):
+            try:
+                places[code] = read(value)
+            except InvalidInput as error:
+                line = int(np.flatnonzero(codes == code)[0])
+                raise InvalidInput(f"{self._called(name)} is {shown(value)} at {where(line)}; {error}") from error
+        found: IntArray = places[codes]
+        return found
 
     def costs(self, name: str, where: Locator) -> FloatArray:
         """Numbers in [0, 1], or NaN where there is none."""
@@ -141,6 +146,19 @@ class Columns:
         if not pa.types.is_boolean(column.type):
             raise InvalidInput(f"{self._called(name)} must be True or False; its type is {column.type}")
         return np.asarray(column.cast(pa.int8()).fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int8)
+
+    def texts(self, name: str) -> tuple[IntArray, tuple[str, ...]]:
+        """Numbers 0, 1, ... for the texts of a column, MISSING where there is none, and these texts."""
+        import pyarrow as pa
+
+        column = self.raw(name)
+        if pa.types.is_null(column.type):
+            return np.full(self.num_lines, MISSING, dtype=np.int64), ()
+        if not _is_text(column.type):
+            raise InvalidInput(f"{self._called(name)} must hold texts; its type is {column.type}")
+        encoded = column.dictionary_encode()
+        codes = np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
+        return codes, tuple(encoded.dictionary.to_pylist())
 
     def _called(self, name: str) -> str:
         own = self.own(name)

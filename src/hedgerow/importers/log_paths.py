@@ -5,20 +5,24 @@ All checks work on whole arrays: a million steps take about a second.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hedgerow.checks import BoolArray, FloatArray, IntArray, shown
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.log_columns import MISSING, Columns
+from hedgerow.importers.log_columns import Columns
+from hedgerow.importers.log_gaps import LogGaps, gaps_of_episodes, gaps_of_table
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import MISSING, find_triples
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
 
-PLAIN = ("episode", "step", "row", "state", "action", "next_state", "costs_count")
+PLAIN = ("episode", "step", "row", "state", "action", "next_state", "overridden", "unknown_costs", "independent")
 """The columns of every log; those of costs are named like the constraints."""
+NAMES = ("episode", "state", "action", "next_state", "independent")
+"""Those that hold names or words: in a file without types they are text."""
 
 
 class Steps(NamedTuple):
@@ -31,9 +35,9 @@ class Steps(NamedTuple):
     triples: IntArray
     """(steps,): MISSING where it is not known what a last step led to"""
     costs: FloatArray
-    """(steps, m): may be NaN in episodes whose costs do not count"""
-    counted: BoolArray
-    """(episodes,): whether the costs count"""
+    """(steps, m): NaN where they are unknown, or if the costs of the log do not count"""
+    gaps: LogGaps
+    """How episodes differ from whole ones"""
 
 
 def cost_columns(view: View) -> tuple[str, ...]:
@@ -119,7 +123,9 @@ def refuse_missing(name: str, missing: BoolArray, where: Any) -> None:
         raise InvalidInput(f"there is no {name} at {where(int(np.flatnonzero(missing)[0]))}; every line needs one")
 
 
-def steps_of_table(view: View, columns: Columns, costs_count: bool | None, open_ends: bool) -> Steps:
+def steps_of_table(
+    view: View, columns: Columns, costs: bool, open_ends: bool, unknown_costs: bool, independent: str | None
+) -> Steps:
     """The episodes in a table, checked against the view; see `Log.read`."""
     layout = view.layout
     lines = Lines(columns, layout.steps)
@@ -127,18 +133,17 @@ def steps_of_table(view: View, columns: Columns, costs_count: bool | None, open_
     _check_layers(layout, rows, lines)
     next_state = np.full(columns.num_lines, MISSING, dtype=np.int64)
     if "next_state" in columns:
-        next_state = columns.numbered("next_state", layout.num_states, view.state_labels, lines.where)[lines.order]
+        next_state = columns.placed("next_state", layout.state_axis, lines.where)[lines.order]
     triples = _triples(layout, rows, next_state, lines)
     ends = np.flatnonzero(triples == MISSING)
     if ends.size and not open_ends:
         raise InvalidInput(
             f"{lines.where(int(lines.order[ends[0]]))} is the last of an episode that was cut short, and nobody knows "
-            "what it led to: give its next_state; or, if nobody decided to stop because of that, pass open_ends=True, "
-            "and such transitions are left out"
+            "what it led to: give its next_state; or pass open_ends=True, and such transitions are unknown"
         )
-    complete = np.diff(lines.starts) == layout.steps
-    counted = _counted(view, columns, lines, complete, costs_count)
-    return Steps(lines.starts, rows, triples, _costs(view, columns, lines, counted), counted)
+    gaps = gaps_of_table(columns, lines, view.num_constraints, costs, independent)
+    found = _costs(view, columns, lines, gaps, unknown_costs)
+    return Steps(lines.starts, rows, triples, found, gaps._replace(unknown=np.isnan(found) & costs))
 
 
 def _rows(view: View, columns: Columns, lines: Lines) -> IntArray:
@@ -153,8 +158,8 @@ def _rows(view: View, columns: Columns, lines: Lines) -> IntArray:
         columns.need("state", "which pair of state and action was visited: 'state' and 'action', or 'row'")
     columns.need("state", "it belongs to 'action'")
     columns.need("action", "it belongs to 'state'")
-    state = columns.numbered("state", layout.num_states, view.state_labels, lines.where)
-    action = columns.numbered("action", layout.num_actions, view.action_labels, lines.where)
+    state = columns.placed("state", layout.state_axis, lines.where)
+    action = columns.placed("action", layout.action_axis, lines.where)
     refuse_missing("state", state == MISSING, lines.where)
     ended = state == layout.num_states - 1
     if ended.any():
@@ -209,88 +214,47 @@ def _triples(layout: Layout, rows: IntArray, next_state: IntArray, lines: Lines)
     return triples
 
 
-def find_triples(layout: Layout, rows: IntArray, states: IntArray) -> IntArray:
-    """The triples that lead from `rows` (n,) to `states` (n,), MISSING where there is none."""
-    keys = layout.row_of_triple * layout.num_states + layout.successor  # ascending
-    wanted = rows * layout.num_states + states
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    triples: IntArray = np.where((keys[place] == wanted) & (states != MISSING), place, MISSING).astype(np.int64)
-    return triples
-
-
-def _counted(view: View, columns: Columns, lines: Lines, complete: BoolArray, costs_count: bool | None) -> BoolArray:
-    """(episodes,): whether the costs of each count."""
-    said = np.full(len(complete), MISSING, dtype=np.int8)
-    if "costs_count" in columns:
-        flags = columns.flags("costs_count")[lines.order]
-        said = flags[lines.starts[:-1]]
-        differ = np.flatnonzero(flags != np.repeat(said, np.diff(lines.starts)))
-        if differ.size:
-            where = lines.where(int(lines.order[differ[0]]))
-            raise InvalidInput(
-                f"costs_count at {where} differs from that of step 0; all steps of an episode need the same one"
-            )
-    if costs_count is None and view.num_constraints and not view.knowledge.independent_costs:
-        _refuse_unsaid(~complete & (said == MISSING), lambda e: f"episode {lines.name_of(e)} was cut short")
-    counted: BoolArray = (said != 0) & (costs_count is not False)
-    return counted
-
-
-def _refuse_unsaid(unsaid: BoolArray, what: Callable[[int], str]) -> None:
-    """Refuse to leave out the costs of some episodes silently: the remaining ones would be a selection."""
-    if unsaid.any():
-        count = int(unsaid.sum())
-        more = f", and {count - 1} more" if count > 1 else ""
-        raise InvalidInput(
-            f"{what(int(np.flatnonzero(unsaid)[0]))}{more}: if nobody stopped an episode, or chose an action, because "
-            "of the costs of that episode, pass costs_count=True; else no costs of this log may count, not even those "
-            "of the others, which are the ones that nobody saw a reason to stop: costs_count=False"
-        )
-
-
-def _costs(view: View, columns: Columns, lines: Lines, counted: BoolArray) -> FloatArray:
-    """(steps, m): the costs; not read if none count."""
+def _costs(view: View, columns: Columns, lines: Lines, gaps: LogGaps, unknown_costs: bool) -> FloatArray:
+    """(steps, m): the costs, NaN where they are said to be unknown; not read if those of the log do not count."""
     names = cost_columns(view)
     costs = np.full((len(lines.order), len(names)), np.nan)
-    if not counted.any():
+    if not gaps.with_costs:
         return costs
-    needed = np.repeat(counted, np.diff(lines.starts))
     for i, name in enumerate(names):
         if len(names) == 1 and name not in columns and "cost" in columns:
             name = "cost"
-        columns.need(name, "the costs of a constraint; without them pass costs_count=False")
+        columns.need(name, "the costs of a constraint; without them pass costs=False")
         costs[:, i] = columns.costs(name, lines.where)[lines.order]
-        missing = np.flatnonzero(needed & np.isnan(costs[:, i]))
+        missing = np.flatnonzero(np.isnan(costs[:, i]) & ~gaps.unknown[:, i] & (not unknown_costs))
         if missing.size:
             where = lines.where(int(lines.order[missing[0]]))
             raise InvalidInput(
-                f"the cost {name!r} at {where} is missing (null or NaN); the costs of an episode count all or not at "
-                "all: fill it in, or let this episode have costs_count = False"
+                f"the cost {name!r} at {where} is missing (null or NaN): fill it in; or, if nobody knows it, pass "
+                "unknown_costs=True, or say so in a column unknown_costs"
             )
     return costs
 
 
-def steps_of_episodes(view: View, episodes: Sequence[Any], costs_count: bool | None) -> Steps:
-    """The same from `Episode`s, which have been checked."""
+def steps_of_episodes(view: View, episodes: Sequence[Any], costs: bool, independent: str | None) -> Steps:
+    """The same from `Episode`s, which have been checked; those of a reordered view are translated by name."""
     if not episodes:
         raise InvalidInput("the log is empty; it needs at least one episode")
-    layout, m = view.layout, view.num_constraints
-    for i, episode in enumerate(episodes):
-        if not isinstance(episode, Episode):
-            raise InvalidInput(f"entry {i} of the log is {shown(episode)}, not a hedgerow Episode")
-        if episode.layout != layout or episode.costs.shape[1] != m:
-            raise InvalidInput(f"entry {i} of the log is an episode of another world than the view")
-    sizes = [len(episode.rows) for episode in episodes]
-    counted = np.array([episode.costs_count for episode in episodes])
-    if costs_count is not None:
-        counted[:] = costs_count
-    elif m and not view.knowledge.independent_costs:
-        unplanned = np.array([not episode.complete or episode.overridden for episode in episodes])
-        _refuse_unsaid(unplanned & counted, lambda e: f"entry {e} of the log was cut short or overridden")
+    episodes = [_in_terms_of(view, i, episode) for i, episode in enumerate(episodes)]
+    gaps = gaps_of_episodes(episodes, view.num_constraints, costs, independent)
+    found = np.concatenate([episode.costs for episode in episodes])
     return Steps(
-        starts=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        starts=np.concatenate(([0], np.cumsum([len(episode.rows) for episode in episodes]))).astype(np.int64),
         rows=np.concatenate([episode.rows for episode in episodes]),
         triples=np.concatenate([episode.triples for episode in episodes]),
-        costs=np.concatenate([episode.costs for episode in episodes]),
-        counted=counted,
+        costs=np.where(gaps.unknown | (not costs), np.nan, found),
+        gaps=gaps,
     )
+
+
+def _in_terms_of(view: View, i: int, episode: Any) -> Episode:
+    if not isinstance(episode, Episode):
+        raise InvalidInput(f"entry {i} of the log is {shown(episode)}, not a hedgerow Episode")
+    try:
+        return episode.in_terms_of(view)
+    except InvalidInput as error:
+        raise InvalidInput(f"entry {i} of the log is an episode of another world than the view: {error}") from error

@@ -4,21 +4,26 @@ A log is a table with one line per step:
 
     episode        any values; equal ones belong together
     step           optional: 0, 1, ..., L - 1; without it the lines of an episode stand in their order
-    state, action  by number or label; or both in one: `row`
-    next_state     optional: by number or label; only needed at the end of an episode that was cut short
+    state, action  by label or number; or both in one: `row`
+    next_state     optional: by label or number; only needed at the end of an episode that was cut short
     <constraint>   the cost in [0, 1], a column per constraint; with a single one, `cost` will do
-    costs_count    optional: True or False for a whole episode
+    overridden     optional: True from the step on in which somebody chose the action who may have seen costs
+    unknown_costs  optional: True in lines with costs that nobody knows; these are null
+    independent    optional, for a whole episode: why it is not whole, if that had nothing to do with its costs
 
-What may be counted. All transitions that are recorded, each being a fresh draw, and all costs, as long as nobody
-stopped an episode, or chose an action, because of the costs that it had so far. Who does that makes a selection:
-counting only the episodes that went on to their end would count the cheap ones. So nothing is left out without a word:
+A number in the columns of states or actions is a label where any label of that axis looks like a number, else a
+position (`model/axis.py`). In a CSV file names are text, as they are written: `0456` is not `456`.
 
-- If episodes were cut short, `costs_count` has to say whether that had to do with their costs. True: it had not, and
-  all costs count. False: it may have had, and no costs count, not even those of complete episodes. Where costs are
-  known to be independent, every one counts that is recorded. The column says it of single episodes, and which of them
-  count must have nothing to do with their costs.
+What may be counted (`model/counting.py`). All moves that are recorded, each being a fresh draw, and all costs, as long
+as nobody stopped an episode, or chose an action, because of the costs that it had so far. Who does that makes a
+selection: counting only the episodes that went on to their end would count the cheap ones. So what is missing is
+unknown, unless somebody declares the reason to be independent of it:
+
+- If an episode was cut short or overridden, every pair that it could have visited from there on, under whatever policy,
+  has an unknown visit, for which confidence sets make room. That is much. Other honest ways are `independent=`, if it
+  is true, and `costs=False`: the log counts for transitions only.
 - The last step of an episode that was cut short needs its `next_state`. With `open_ends=True` it may be missing, and
-  that one transition is left out: only right if nobody decided to stop because of where it led to.
+  that one move is unknown.
 
     >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
     >>> Log.read(view, {"episode": [7, 7], "state": ["home", "full"], "action": ["go", "wait"], "delay": [0.0, 1.0]})
@@ -35,12 +40,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow import disk
-from hedgerow.checks import BoolArray, FloatArray, IntArray, frozen, kind_of, num_episodes
+from hedgerow import disk, seal
+from hedgerow.checks import FloatArray, IntArray, frozen, kind_of, num_episodes
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.columnar import open_table
-from hedgerow.importers.log_columns import MISSING, Columns
+from hedgerow.importers.log_columns import Columns
+from hedgerow.importers.log_content import content_hash
+from hedgerow.importers.log_gaps import LogGaps, columns_of, decisions, no_gaps, summary
 from hedgerow.importers.log_paths import (
+    NAMES,
     Steps,
     cost_columns,
     known_columns,
@@ -48,7 +56,8 @@ from hedgerow.importers.log_paths import (
     steps_of_table,
 )
 from hedgerow.model.cmdp import CMDP
-from hedgerow.model.episode import Episode
+from hedgerow.model.episode import Episode, checked_reason
+from hedgerow.model.identity import MISSING, between
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
 
@@ -56,12 +65,13 @@ from hedgerow.model.view import View
 class Log:
     """Episodes that were played before, by any policy, for `learner.absorb`. Frozen.
 
-    Make one with `Log.read`. A log counts all transitions, and all costs as long as nobody stopped an episode, or chose
-    an action, because of the costs that it had so far; `Log.read` asks about that where it matters.
+    Make one with `Log.read`. A log counts all transitions and costs that are recorded, unless somebody who may have
+    seen costs chose the actions; what is missing of an episode is unknown, or left out for a declared reason.
 
     Args:
         view: What is known of the world.
         steps: The steps, known to be sound; `Log.read` checks and makes them.
+        sealed: Whether they come from a file whose checksum was verified.
 
     Examples:
         >>> import hedgerow as hr
@@ -71,24 +81,55 @@ class Log:
         Log(1 episode, 2 steps)
     """
 
-    __slots__ = ("costs", "counted", "rows", "starts", "triples", "view")
+    __slots__ = ("sealed", "steps", "view")
     view: View
     """What is known of the world."""
-    starts: IntArray
-    """(episodes + 1,): episode e has the steps starts[e] to starts[e + 1] - 1."""
-    rows: IntArray
-    """(steps,): the visited rows, which are pairs (state, action)."""
-    triples: IntArray
-    """(steps,): the visited triples; -1 where it is not known what the last step of an episode led to."""
-    costs: FloatArray
-    """(steps, m): the costs; NaN where there are none, in episodes whose costs do not count."""
-    counted: BoolArray
-    """(episodes,): whether the costs of each episode count."""
+    steps: Steps
+    """All of it, as arrays."""
 
-    def __init__(self, view: View, steps: Steps) -> None:
-        self.view = view
-        self.starts, self.rows, self.triples = frozen(steps.starts), frozen(steps.rows), frozen(steps.triples)
-        self.costs, self.counted = frozen(steps.costs), frozen(steps.counted)
+    sealed: bool
+    """Whether it was read from a file whose checksum was verified as a whole; `write` makes such files."""
+
+    def __init__(self, view: View, steps: Steps, *, sealed: bool = False) -> None:
+        gaps = steps.gaps
+        self.view, self.sealed = view, sealed
+        self.steps = Steps(
+            starts=frozen(steps.starts),
+            rows=frozen(steps.rows),
+            triples=frozen(steps.triples),
+            costs=frozen(steps.costs),
+            gaps=gaps._replace(
+                unknown=frozen(gaps.unknown),
+                overridden=frozen(gaps.overridden),
+                reason=frozen(gaps.reason),
+                missing=frozen(gaps.missing),
+            ),
+        )
+
+    @property
+    def starts(self) -> IntArray:
+        """(episodes + 1,): episode e has the steps starts[e] to starts[e + 1] - 1."""
+        return self.steps.starts
+
+    @property
+    def rows(self) -> IntArray:
+        """(steps,): the visited rows, which are pairs (state, action)."""
+        return self.steps.rows
+
+    @property
+    def triples(self) -> IntArray:
+        """(steps,): the visited triples; -1 where it is not known what the last step of an episode led to."""
+        return self.steps.triples
+
+    @property
+    def costs(self) -> FloatArray:
+        """(steps, m): the costs; NaN where they are unknown, or if the costs of the log do not count."""
+        return self.steps.costs
+
+    @property
+    def gaps(self) -> LogGaps:
+        """How episodes differ from whole ones."""
+        return self.steps.gaps
 
     @classmethod
     def read(
@@ -96,54 +137,65 @@ class Log:
         view: View,
         source: Any,
         *,
-        costs_count: bool | None = None,
+        costs: bool = True,
+        unknown_costs: bool = False,
+        independent: str | None = None,
         open_ends: bool = False,
         columns: Mapping[str, str] | None = None,
     ) -> Log:
         """Read a log and check it against a view.
 
         A log is a table with one line per step: `episode` (equal values belong together), optionally `step` (0, 1, ...,
-        L - 1), `state` and `action` by number or label (or both in one as `row`), optionally `next_state`, and the cost
-        in [0, 1] in a column per constraint, named like it (`cost` for a single one). An optional column `costs_count`
-        says for a whole episode whether its costs count.
+        L - 1), `state` and `action` by label or number (or both in one as `row`), optionally `next_state`, and the cost
+        in [0, 1] in a column per constraint, named like it (`cost` for a single one). Optional columns say what is not
+        known: `overridden` is True from the step on in which somebody chose the action who may have seen costs,
+        `unknown_costs` in lines with costs that nobody knows, and `independent` has the reason why an episode is not
+        whole, if that had nothing to do with its costs or moves.
+
+        A number is a label where any label of that axis looks like a number, else a position; in a CSV file names are
+        text as they are written. Page checksums of a Parquet file are verified where it has them, and the seal of one
+        that `write` made.
 
         Args:
             view: What is known of the world.
-            source: The path of a Parquet or Arrow file; a table of pyarrow, pandas, polars or anything else that speaks
-                Arrow; a mapping {column: values}; or a sequence of `Episode`s.
-            costs_count: True if no cut, and no action that a person chose, had to do with the costs of the same
-                episode: then all costs count. False if it may have: then none do, not even those of complete episodes.
-                None if there is nothing to say, because all episodes are complete, because costs are known to be
-                independent, or because the column `costs_count` says it.
-            open_ends: True lets episodes that were cut short lack their last `next_state`; it claims that nobody
-                stopped them because of where that step led to.
+            source: The path of a CSV, Parquet or Arrow file; a table of pyarrow, pandas, polars or anything else that
+                speaks Arrow; a mapping {column: values}; or a sequence of `Episode`s.
+            costs: False if no costs of the log count, not even those of complete episodes; then it needs no columns for
+                them. That is always right.
+            unknown_costs: True if nobody knows the costs that are missing (null); else a missing one is refused.
+            independent: Why episodes were cut short, overridden or not measured, in words, if that had nothing to do
+                with their costs or moves; the ledger of a learner that absorbs the log names it. None if it may have
+                had to do with them: then what is missing of them is unknown.
+            open_ends: True lets episodes that were cut short lack their last `next_state`; that move is unknown.
             columns: How columns are called in the source, such as {"state": "soc"}.
 
         Returns:
             The log.
 
         Raises:
-            InvalidInput: If a column is missing, if a step is impossible, or if episodes were cut short and nobody says
-                whether their costs count; the message names the line.
+            InvalidInput: If a column is missing, if a step is impossible, or if a cost is missing and nobody says that
+                it is unknown; the message names the line.
+            FileFormatError: If a file is damaged.
         """
         if not isinstance(view, View):
             raise InvalidInput(f"a log is read for a view, such as cmdp.view(), not for {kind_of(view)}")
-        if costs_count is not None and not isinstance(costs_count, bool | np.bool_):
-            raise InvalidInput(f"costs_count is True, False or None, not {costs_count!r}")
-        count = None if costs_count is None else bool(costs_count)
+        for name, value in (("costs", costs), ("unknown_costs", unknown_costs), ("open_ends", open_ends)):
+            if not isinstance(value, bool | np.bool_):
+                raise InvalidInput(f"{name} is True or False, not {value!r}")
+        reason = checked_reason(independent)
         if isinstance(source, Log):
             raise InvalidInput("this is a Log already; Log.read takes what a log is made of")
         episodes = _episodes_in(source)
         if episodes is not None:
             if columns:
                 raise InvalidInput("columns are those of a table; episodes have none")
-            return cls(view, steps_of_episodes(view, episodes, count))
+            return cls(view, steps_of_episodes(view, episodes, bool(costs), reason))
         if columns is not None and not isinstance(columns, Mapping):
             raise InvalidInput(f"columns is a mapping such as {{'state': 'soc'}}, not {kind_of(columns)}")
-        if not isinstance(open_ends, bool | np.bool_):
-            raise InvalidInput(f"open_ends is True or False, not {open_ends!r}")
-        table = Columns(open_table(source, "log"), known_columns(view), columns)
-        return cls(view, steps_of_table(view, table, count, bool(open_ends)))
+        opened = open_table(source, "log", [str((columns or {}).get(name, name)) for name in NAMES])
+        table = Columns(opened, known_columns(view), columns)
+        steps = steps_of_table(view, table, bool(costs), bool(open_ends), bool(unknown_costs), reason)
+        return cls(view, steps, sealed=opened.sealed)
 
     @classmethod
     def played(cls, cmdp: CMDP, policy: Policy | Mixture | ArrayLike, episodes: int, seed: int = 0) -> Log:
@@ -161,13 +213,13 @@ class Log:
         # By name: who plays is further along the way of the data, and nothing here may depend on it.
         rows, triples, costs = import_module("hedgerow.environments.many").play_many(cmdp, policy, count, seed)
         starts = np.arange(count + 1, dtype=np.int64) * cmdp.layout.steps
-        return cls(cmdp.view(), Steps(starts, rows, triples, costs, np.ones(count, dtype=bool)))
+        return cls(cmdp.view(), Steps(starts, rows, triples, costs, no_gaps(count, len(rows), cmdp.num_constraints)))
 
     # What is in it ---------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """The number of episodes."""
-        return len(self.counted)
+        return len(self.starts) - 1
 
     @property
     def num_steps(self) -> int:
@@ -185,13 +237,59 @@ class Log:
         return int(np.sum(self.triples == MISSING))
 
     @property
-    def num_uncounted(self) -> int:
-        """The number of episodes whose costs do not count."""
-        return int(np.sum(~self.counted))
+    def num_unknown(self) -> int:
+        """The number of episodes with unknown values."""
+        return summary(decisions(self, self.view.knowledge.independent_costs))[0]
+
+    @property
+    def num_independent(self) -> int:
+        """The number of episodes of which something is left out for a declared reason."""
+        return summary(decisions(self, self.view.knowledge.independent_costs))[1]
+
+    def in_terms_of(self, view: View) -> Log:
+        """Return the log as the world of `view` has it.
+
+        Args:
+            view: A view of the same world; states, actions and constraints may stand in another order.
+
+        Returns:
+            The log itself if nothing differs; else a log in which rows, triples and costs stand where `view` has their
+            names.
+
+        Raises:
+            InvalidInput: If layouts, labels or names of constraints differ in more than their order.
+        """
+        own = self.view
+        how = between(own.layout, own.constraint_names, view.layout, view.constraint_names)
+        if how is None:
+            return self
+        steps = self.steps._replace(
+            rows=how.rows[self.rows],
+            triples=how.of_triples(self.triples),
+            costs=self.costs[:, how.constraints],
+            gaps=self.gaps._replace(unknown=self.gaps.unknown[:, how.constraints]),
+        )
+        return Log(view, steps, sealed=self.sealed)
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of its episodes, as far as they were read: paths and costs, in whatever order they stand.
+
+        Neither the names nor the order of episodes count, nor which costs count, nor where they came from.
+        """
+        return content_hash(self.starts, self.rows, self.triples, self.costs)
 
     def table(self) -> Any:
-        """Return the log as a `pyarrow.Table`, with labels where the view has them."""
+        """Return the log as a `pyarrow.Table`, with labels where the view has them.
+
+        Raises:
+            InvalidInput: If the log holds episodes without steps, which have no line.
+        """
         import pyarrow as pa
+
+        if np.any(np.diff(self.starts) == 0):
+            e = int(np.flatnonzero(np.diff(self.starts) == 0)[0])
+            raise InvalidInput(f"episode {e} of the log has no steps: a table, with one line per step, cannot hold it")
 
         view, layout = self.view, self.view.layout
         sizes = np.diff(self.starts)
@@ -203,14 +301,18 @@ class Log:
             "state": _named(state, view.state_labels),
             "action": _named(action, view.action_labels),
             "next_state": _named(following, view.state_labels),
-            "costs_count": np.repeat(self.counted, sizes),
+            **columns_of(self.gaps, self.starts),
         }
+        if not self.gaps.with_costs:
+            return pa.table(arrays)
         for name, column in zip(cost_columns(view), self.costs.T, strict=True):
             arrays[name] = pa.array(column, from_pandas=True)  # NaN becomes null
         return pa.table(arrays)
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a Parquet file that `read` takes, atomically.
+
+        The file is sealed: it holds a checksum of all of its bytes, which `read` verifies.
 
         Args:
             path: The file.
@@ -220,8 +322,11 @@ class Log:
         from pyarrow import parquet
 
         sink = pa.BufferOutputStream()
-        parquet.write_table(self.table(), sink, compression="zstd", write_page_checksum=True)
-        disk.save(path, sink.getvalue().to_pybytes(), overwrite=overwrite)
+        table = self.table()
+        with parquet.ParquetWriter(sink, table.schema, compression="zstd", write_page_checksum=True) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({seal.KEY: seal.BLANK})
+        disk.save(path, seal.seal(sink.getvalue().to_pybytes()), overwrite=overwrite)
 
     def __repr__(self) -> str:
         count = len(self)
@@ -229,7 +334,8 @@ class Log:
         notes = (
             (self.num_prefixes, "cut short"),
             (self.num_open, "without their last transition"),
-            (self.num_uncounted, "whose costs do not count"),
+            (self.num_unknown, "with unknown values"),
+            (len(self) if not self.gaps.with_costs else 0, "whose costs do not count"),
         )
         return f"Log({', '.join(parts + [f'{number:,} {what}' for number, what in notes if number])})"
 

@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from hedgerow.checks import FloatArray, did_you_mean, frozen, kind_of, shown, whole_number
 from hedgerow.errors import InvalidInput
@@ -100,7 +101,8 @@ def from_table(
 
     Args:
         table: The path of a CSV, Parquet or Arrow file, a table of pandas, polars or pyarrow, or a mapping
-            {column: values}. Columns: `state`, `action`, `next_state` (names or numbers); `probability` (1 if the
+            {column: values}. Columns: `state`, `action`, `next_state` (names, or whole numbers, which become the names
+            "0", "1", ...; in a CSV file, names as they are written); `probability` (1 if the
             column is missing); `loss`, if the world has one; and a column of mean costs for each constraint. Losses
             and costs lie in [0, 1], belong to the pair (state, action) and are repeated in all of its lines. Other
             columns are not read. Every state that has lines has all actions.
@@ -150,9 +152,9 @@ def from_table(
 
 
 def _read(table: Any, constraints: Sequence[str], columns: Mapping[str, str] | None) -> _Lines:
-    source = open_table(table, TABLE)
     known = (*KEPT, *constraints)
     own = dict(columns or {})
+    source = open_table(table, TABLE, [str(own.get(name, name)) for name in PLACES])
     for name in own:
         if name not in known:
             raise InvalidInput(
@@ -181,7 +183,7 @@ def _names(column: str, values: list[Any]) -> list[str]:
     for line, value in enumerate(values):
         if value is None or value == "":
             raise InvalidInput(f"line {line} of the {TABLE} does not say its {column!r}")
-        if not isinstance(value, str | int):
+        if not isinstance(value, str | int) or isinstance(value, bool):
             raise InvalidInput(f"the {column!r} of line {line} is {shown(value)}; give names or whole numbers")
     return [str(value) for value in values]
 
@@ -239,8 +241,8 @@ class _Process:
     @property
     def ends(self) -> list[str]:
         """States that lines lead to, and that have none of their own."""
-        targets = dict.fromkeys(target for row in self.moves.values() for target in row)
-        return [target for target in targets if target not in set(self.states)]
+        targets, own = dict.fromkeys(target for row in self.moves.values() for target in row), set(self.states)
+        return [target for target in targets if target not in own]
 
     # With a place for every state ------------------------------------------------------------------------------------
 
@@ -253,21 +255,12 @@ class _Process:
                 "a number of steps instead, wherever they are, pass steps=..."
             )
         layers = self._layers(self._first(start), ends[0])
-        place = {state: (k, i) for k, layer in enumerate(layers) for i, state in enumerate(layer)}
-        blocks = []
-        for k, layer in enumerate(layers[:-1]):
-            block = np.zeros((len(layer), len(self.actions), len(layers[k + 1])))
-            for i, state in enumerate(layer):
-                for a, action in enumerate(self.actions):
-                    for target, value in self.moves[state, action].items():
-                        block[i, a, place[target][1]] = value
-            blocks.append(block)
-        layout = Layout.from_support([block > 0.0 for block in blocks])
         pairs = [(state, action) for layer in layers[:-1] for state in layer for action in self.actions]
+        layout, transitions = self._support(layers, pairs)
         means = np.array([[self.costs[name][pair] for pair in pairs] for name in thresholds]).reshape(-1, len(pairs))
         cmdp = CMDP(
             layout,
-            layout.join_triples(blocks),
+            transitions,
             COST_KINDS[cost_kind](means),
             list(thresholds.values()),
             constraint_names=list(thresholds),
@@ -276,6 +269,19 @@ class _Process:
         )
         loss = self.loss
         return TableWorld(cmdp, None if loss is None else frozen(np.array([loss[pair] for pair in pairs])))
+
+    def _support(self, layers: Sequence[Sequence[str]], pairs: Sequence[Pair]) -> tuple[Layout, FloatArray]:
+        """The layout with the triples of the table, and their probabilities."""
+        number = {state: i for i, state in enumerate(state for layer in layers for state in layer)}
+        row_start, successor, transitions = [0], [], []
+        for pair in pairs:
+            for target, value in sorted((number[target], value) for target, value in self.moves[pair].items()):
+                successor.append(target)
+                transitions.append(value)
+            row_start.append(len(successor))
+        sizes = [len(layer) for layer in layers]
+        layout = Layout(sizes, len(self.actions), row_start=row_start, successor=successor)
+        return layout, np.array(transitions)
 
     def _first(self, start: str | None) -> str:
         if start is not None:
@@ -330,10 +336,14 @@ class _Process:
                 f"action that leads from {self.ends[0]!r} to itself"
             )
         number = {state: s for s, state in enumerate(self.states)}
-        moves = np.zeros((len(self.states), len(self.actions), len(self.states)))
-        for (state, action), row in self.moves.items():
-            for target, value in row.items():
-                moves[number[state], self.actions.index(action), number[target]] = value
+        choice = {action: a for a, action in enumerate(self.actions)}
+        entries = [
+            (number[state] * len(choice) + choice[action], number[target], value)
+            for (state, action), row in self.moves.items()
+            for target, value in row.items()
+        ]
+        rows, columns, values = zip(*entries, strict=True)
+        moves = sparse.csr_array((values, (rows, columns)), shape=(len(number) * len(choice), len(number)))
 
         def table(values: dict[Pair, float]) -> list[list[float]]:
             return [[values[state, action] for action in self.actions] for state in self.states]

@@ -24,7 +24,7 @@ the tables are the same at all steps, and the result says so: its knowledge has 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -34,9 +34,10 @@ from hedgerow import brief
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, numeric_array
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.finite_horizon import FiniteHorizon, Transitions, at_step, finite_horizon
+from hedgerow.model.axis import Axis
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, DeterministicCosts
-from hedgerow.model.episode import Episode, along
+from hedgerow.model.episode import Episode, along, flagged
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import TOL_POLICY_SUM, checked_policy
 
@@ -111,6 +112,8 @@ class Unrolled:
     out."""
     scale: RewardScale | None = None
     """How the losses came from rewards; None if they did not."""
+    state_names: tuple[str, ...] | None = None
+    """(S,): the names of the original states; None if they were not given any."""
 
     def __repr__(self) -> str:
         original = brief.counted(self.num_original_states, "original state")
@@ -166,27 +169,30 @@ class Unrolled:
 
     def episode(
         self,
-        states: Sequence[int],
-        actions: Sequence[int],
+        states: Sequence[int | str],
+        actions: Sequence[int | str],
         losses: ArrayLike,
         costs: ArrayLike | None = None,
         *,
         ended: bool = False,
-        overridden: bool = False,
-        costs_count: bool = True,
+        overridden_from: int | None = None,
+        unknown_costs: ArrayLike | bool | None = None,
+        independent: str | None = None,
     ) -> Episode:
         """Turn what happened in the original process into an episode for a learner.
 
         Args:
             states: The original states before each of the n actions, and the one after the last, which may be left out
-                if n = H.
-            actions: The n actions.
+                if n = H: by name or by number. Numbers are names where any name of a state looks like a number and
+                names were given, else positions.
+            actions: The n actions, likewise.
             losses: (n,) losses in [0, 1], one per action.
             costs: (n, m) costs in [0, 1], or (n,) for one constraint; None without constraints.
             ended: Whether the process has ended by itself in its last state and stays there; else an episode with n < H
                 was aborted.
-            overridden: Whether somebody else chose one or more of the actions.
-            costs_count: False for costs that are not to be trusted; see `Episode`.
+            overridden_from: The first action, counted from 0, that somebody else chose; None if nobody did.
+            unknown_costs: True if nobody knows the costs; or (n, m) flags, (n,) for one constraint; see `Episode`.
+            independent: Why the episode is not whole, if that had nothing to do with it; see `Episode`.
 
         Returns:
             The episode, with the root added if there is one.
@@ -197,22 +203,40 @@ class Unrolled:
                 f"an episode of this process has at most {self.horizon} actions, and one state more than actions; "
                 f"there are {count} actions and {len(states)} states"
             )
-        copy = ended and count < self.horizon
+        found, copy = [*map(self._original.position, states)], ended and count < self.horizon
         places = [
-            self._place(step, state) for step, state in enumerate(states[: count + (not copy)]) if step < self.horizon
+            self._place(step, state) for step, state in enumerate(found[: count + (not copy)]) if step < self.horizon
         ]
-        path = list(zip(places, map(int, actions), strict=False))
+        layout = view.layout
+        A, taken = layout.num_actions, map(layout.action, actions)
+        rows = [place * A + action for place, action in zip(places, taken, strict=False)]
+        unknown = flagged(unknown_costs, count, view.num_constraints)
+        if unknown is not None and costs is None:
+            costs = np.zeros(unknown.shape)
         loss, cost = numeric_array("the loss", losses), along(view, costs, count)
         if copy:
-            rest = [self._place(step, states[-1], copy=True) for step in range(count, self.horizon)]
-            path += [(place, 0) for place in rest]
-            stays = np.zeros(len(rest)) if self.loss is None else self.loss[[self.cmdp.layout.row(x, 0) for x in rest]]
+            rest = [self._place(step, found[-1], copy=True) for step in range(count, self.horizon)]
+            rows += [place * A for place in rest]
+            stays = np.zeros(len(rest)) if self.loss is None else self.loss[rows[count:]]
             loss, cost = np.concatenate((loss, stays)), np.concatenate((cost, np.zeros((len(rest), cost.shape[1]))))
         if self.has_root:
-            path, loss = [(0, 0), *path], np.concatenate(([0.0], loss))
+            rows, loss = [0, *rows], np.concatenate(([0.0], loss))
             cost = np.concatenate((np.zeros((1, cost.shape[1])), cost))
-        ended_in = places[count] if count < self.horizon and not copy else None
-        return Episode(view, path, loss, cost, ended_in=ended_in, overridden=overridden, costs_count=costs_count)
+        ended_in = layout.state_axis.entry(places[count]) if count < self.horizon and not copy else None
+        if unknown is not None:
+            whole = np.zeros(cost.shape, dtype=bool)
+            whole[int(self.has_root) : int(self.has_root) + count] = unknown
+            unknown = whole
+        if overridden_from is not None:
+            overridden_from += int(self.has_root)
+        return Episode(
+            view, rows, loss, cost, ended_in=ended_in, overridden_from=overridden_from, unknown_costs=unknown,
+            independent=independent,
+        )  # fmt: skip
+
+    @property
+    def _original(self) -> Axis:
+        return Axis("state", self.num_original_states if self.state_names is None else self.state_names)
 
     def _place(self, step: int, state: int, *, copy: bool = False) -> int:
         """The number of the loop-free state that means `state`, or "ended in `state`", before `step`."""
@@ -297,7 +321,8 @@ def unroll(
         absorbing=absorbing,
         available=available,
     )
-    return _unrolled(mdp, support, COST_KINDS[cost_kind], thresholds, constraint_names)
+    made = _unrolled(mdp, support, COST_KINDS[cost_kind], thresholds, constraint_names)
+    return made if state_names is None else replace(made, state_names=tuple(mdp.state_names))
 
 
 def _unrolled(

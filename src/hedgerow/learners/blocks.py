@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.random import Generator
 
 from hedgerow.adversaries.adaptive import Pursuit
 from hedgerow.adversaries.loss_blocks import LossBlock
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
+from hedgerow.environments.play import Streams
 from hedgerow.errors import InvalidInput
+from hedgerow.model.pcg64 import Stream
 
 
-class Chance(NamedTuple):
+class Chance(Bundle):
     """All random streams of a run: the learner's coin, and the streams of the world."""
 
-    coin: Generator
-    actions: Generator
-    environment: Generator
-    costs: Generator
+    coin: Stream
+    streams: Streams
 
 
 class Losses(Bundle):

@@ -14,6 +14,10 @@ from hedgerow.errors import InvalidInput
 
 TRANSITION_SHARE = 4
 """Of the delta in each promise that belong to the confidence sets of the transitions."""
+CLEAN_EVENT = 5
+"""The delta that all confidence sets spend together."""
+NOTHING_LEFT = "delta is too large: nothing is left of the probability of this promise"
+"""Why a promise with probability 0 is void."""
 INDEPENDENT_LOSSES = "independent losses"
 """What the regret promises of stochastic learners need: losses that are independent draws around a mean."""
 
@@ -42,6 +46,10 @@ class Promise:
     """Why it does not hold under the present switches; the empty string if it holds."""
     assumes: str = ""
     """What it needs of a run, such as independent losses; the empty string if it holds whatever the losses are."""
+
+    def __post_init__(self) -> None:
+        if self.probability <= 0.0 and not self.void_because:
+            object.__setattr__(self, "void_because", NOTHING_LEFT)
 
     @property
     def holds(self) -> bool:
@@ -155,10 +163,13 @@ class Budget:
     delta: float
     known_transitions: bool
 
+    def spent(self, deltas: float) -> float:
+        """`deltas` without the share of the transitions where these are known."""
+        return deltas - TRANSITION_SHARE if self.known_transitions else deltas
+
     def sure(self, deltas: float) -> float:
         """1 - deltas * delta, without the share of the transitions where these are known."""
-        spent = deltas - TRANSITION_SHARE if self.known_transitions else deltas
-        return max(0.0, 1.0 - spent * self.delta)
+        return max(0.0, 1.0 - self.spent(deltas) * self.delta)
 
 
 def first_reason(*reasons: str) -> str:

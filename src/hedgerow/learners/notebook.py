@@ -11,6 +11,7 @@ from hedgerow.model.notebook import drawing, limits_table, policy_table
 from hedgerow.model.policy import Mixture
 
 if TYPE_CHECKING:
+    from hedgerow.learners.field.base import FieldLearner
     from hedgerow.learners.mirror.base import MirrorLearner
 
 
@@ -44,15 +45,11 @@ def plan_html(plan: Plan) -> str:
     return card("Plan", facts, _bounds(plan), _notes(plan), played)
 
 
-def learner_html(learner: MirrorLearner) -> str:
-    """What it is, how far it is, and on what view; nothing that has to wait for its turn."""
+def learner_html(learner: MirrorLearner | FieldLearner, how: str) -> str:
+    """What it is, `how` it learns, how far it is, and on what view; nothing that has to wait for its turn."""
     limit = "no limit" if learner.episodes is None else f"{learner.episodes:,}"
-    facts = [
-        f"preset {learner.settings.preset}",
-        f"episode {learner.episode:,} of {limit}",
-        f"δ = {learner.delta:g}",
-        f"seed {learner.seed}",
-    ]
+    facts = [how, f"episode {learner.episode:,} of {limit}"]
+    facts += [f"δ = {learner.delta:g}", f"seed {learner.seed}"] if learner.told.delta else []
     view, limits = learner.view, line("no constraints")
     if view.num_constraints:
         limits = limits_table(view, [])

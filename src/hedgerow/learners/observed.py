@@ -18,12 +18,18 @@ from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import BoxRule, make_box_rule, make_boxes, refresh_all, refresh_rows
 from hedgerow.estimates.counts import Counts, make_counts, record, record_costs
 from hedgerow.estimates.frames import Estimates
+from hedgerow.estimates.gaps import make_gaps, record_gaps, set_gaps
 from hedgerow.estimates.radii import WITHOUT_HORIZON, Radii, transition_radius
+from hedgerow.estimates.shares import refuse_empty_promise
 from hedgerow.estimates.unknowns import make_unknowns
+from hedgerow.learners.ledger import CLEAN_EVENT, Budget
 from hedgerow.learners.observed_state import checked_state
+from hedgerow.learners.protocol import in_own_terms
 from hedgerow.model.cmdp import checked_transitions
+from hedgerow.model.counting import UNKNOWN, decide
 from hedgerow.model.episode import Episode
 from hedgerow.model.index import index_of
+from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
 
 
@@ -62,6 +68,10 @@ class Observed:
         self.radii = Radii(radii, confidence_scale)
         if transitions is not None:
             self.view = view.knowing(transitions=checked_transitions(self.layout, transitions))
+        if self.radii.kind != "efroni":  # which have another budget (`field/lp_promises.py`)
+            known = self.view.knowledge.transitions
+            certain = known is not None and not np.isnan(known).any() and self.radii.kind != "kt"
+            refuse_empty_promise(self.delta, Budget(self.delta, certain).spent(CLEAN_EVENT))
         columns = view.num_constraints + 1  # the last one is the loss
         unknowns = make_unknowns(self.layout, view.num_constraints, self.view.knowledge, extra=1)
         rule = self.radii.rule(self.layout, columns, self.delta, self.episodes, unknowns)
@@ -70,13 +80,18 @@ class Observed:
         self.boxes = make_boxes(unknowns, clip_costs=True)
         """The bounds as kernels take them, kept up to date by `add`; the last column of costs is the loss."""
         self._index = index_of(self.layout)
-        self._added = 0
+        self._added = self._unknown = 0
         self._visits_then: IntArray | None = None
 
     # What was seen ---------------------------------------------------------------------------------------------------
 
-    def add(self, episode: Episode) -> None:
-        """Count the steps of `episode`.
+    def add(self, episode: Episode, policy: Policy | None = None) -> None:
+        """Count what is known of `episode`, and what is unknown of it.
+
+        Args:
+            episode: What happened.
+            policy: The policy that was played, which says which pairs an episode that is not whole could have visited;
+                None if nobody knows it: then it could have visited every pair that the layout can reach.
 
         Raises:
             InvalidInput: If the episode belongs to another world, or if all `episodes` have been added.
@@ -85,21 +100,32 @@ class Observed:
             raise InvalidInput(
                 f"add takes an Episode, such as hr.Episode(view, rows, losses, costs), not {kind_of(episode)}"
             )
-        if episode.layout != self.layout or episode.costs.shape[1] != self.view.num_constraints:
-            raise InvalidInput("the episode belongs to another world: its layout or its number of constraints differs")
+        episode = in_own_terms(self.view, episode)
         if self.episodes is not None and self._added >= self.episodes:
             raise InvalidInput(
                 f"the radii were made for {self.episodes} episodes, and all of them were added; make Statistics "
                 f"for more, or use radii={WITHOUT_HORIZON[0]!r} with episodes=None"
             )
         seen = np.column_stack((episode.costs, episode.losses))
-        rows = episode.rows.copy()  # kernels are compiled for writable arrays
-        laws = self._rule.laws
-        record(self._index, laws, self._counts, rows, episode.triples.copy())
-        if episode.costs_count:
-            record_costs(laws, self._counts, rows, seen)
-        refresh_rows(self._index, self._counts, self._rule, rows, self.boxes)
+        rows, triples = episode.rows.copy(), episode.triples.copy()  # kernels are compiled for writable arrays
+        laws, counts = self._rule.laws, self._counts
+        if episode.irregular is None:
+            record(self._index, laws, counts, rows, triples)
+            record_costs(laws, counts, rows, seen)
+            refresh_rows(self._index, counts, self._rule, rows, self.boxes)
+        else:
+            self._add_broken(episode, policy, rows, triples, seen)
         self._added += 1
+
+    def _add_broken(
+        self, episode: Episode, policy: Policy | None, rows: IntArray, triples: IntArray, seen: FloatArray
+    ) -> None:
+        counting = decide(episode, independent_costs=self.view.knowledge.independent_costs)
+        gaps = make_gaps(self.layout, self._counts.cost_sums.shape[1])
+        set_gaps(gaps, episode, counting, None if policy is None else policy.probabilities)
+        record_gaps(self._index, self._rule.laws, self._counts, rows, triples, seen, gaps)
+        refresh_all(self._index, self._counts, self._rule, self.boxes)
+        self._unknown += counting.word == UNKNOWN
 
     def doubled(self) -> bool:
         """Whether the visits of some pair have doubled since the last True, or gone from 0 to 1.
@@ -137,6 +163,11 @@ class Observed:
         return self._added
 
     @property
+    def num_unknown(self) -> int:
+        """The number of episodes with unknown values, for which the bounds have room."""
+        return self._unknown
+
+    @property
     def visits(self) -> IntArray:
         """(num_rows,): how many episodes visited each row; N in the paper."""
         return frozen(self._counts.num_visits)
@@ -159,12 +190,17 @@ class Observed:
     @property
     def mean_costs(self) -> FloatArray:
         """(num_rows, m): the mean observed costs, 0 in rows without visits."""
-        return frozen(self._counts.cost_sums[:, :-1] / np.maximum(1, self._counts.num_costs)[:, None])
+        return frozen(self._means()[:, :-1])
 
     @property
     def mean_loss(self) -> FloatArray:
         """(num_rows,): the mean observed losses, 0 in rows without visits."""
-        return frozen(self._counts.cost_sums[:, -1] / np.maximum(1, self._counts.num_costs))
+        return frozen(self._means()[:, -1])
+
+    def _means(self) -> FloatArray:
+        counts = self._counts
+        means: FloatArray = counts.cost_sums / np.maximum(1, counts.num_costs[:, None] - counts.unknown_costs)
+        return means
 
     @property
     def mean_transitions(self) -> FloatArray:
@@ -240,10 +276,13 @@ class Observed:
             "radii": np.array(self.radii.kind),
             "settings": np.array([self.delta, self.radii.confidence_scale]),
             "episodes": np.array([self._added, -1 if self.episodes is None else self.episodes]),
+            "unknown_episodes": np.array(self._unknown),
             "num_visits": counts.num_visits.copy(),
             "num_moves": counts.num_moves.copy(),
             "num_costs": counts.num_costs.copy(),
             "sums": counts.cost_sums.copy(),
+            "unknown_moves": counts.unknown_moves.copy(),
+            "unknown_costs": counts.unknown_costs.copy(),
             "visits_then": np.zeros(0, dtype=np.int64) if self._visits_then is None else self._visits_then.copy(),
         }
         if self.view.knowledge.transitions is not None:
@@ -263,7 +302,7 @@ class Observed:
         if found.transitions is not None:
             view = view.knowing(transitions=found.transitions)
         seen = cls(view, found.episodes, found.delta, found.radii, confidence_scale=found.confidence_scale)
-        seen._added = found.added
+        seen._added, seen._unknown = found.added, found.unknown
         seen._counts.take(found.counts)
         seen._visits_then = found.visits_then
         refresh_all(seen._index, seen._counts, seen._rule, seen.boxes)

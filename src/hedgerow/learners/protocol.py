@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import FloatArray, float_array, frozen, kind_of, within
 from hedgerow.errors import InvalidInput
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
 
@@ -79,7 +80,7 @@ class Plan:
             object.__setattr__(self, "policy", self.mixture)
         if not isinstance(self.policy, Policy):
             raise InvalidInput(f"the policy of a plan is a Policy, not {kind_of(self.policy)}")
-        if self.policy.layout != self.mixture.layout:
+        if not same_layout(self.policy.layout, self.mixture.layout):
             raise InvalidInput("the mixture and the policy of a plan belong to different layouts")
         object.__setattr__(self, "notes", MappingProxyType(_checked_notes(self.notes)))
 
@@ -233,6 +234,14 @@ class SafePolicy:
 
         policy = f"policy={type(self.policy).__name__} of {brief.counted(np.size(np.asarray(self.policy)), 'row')}"
         return brief.line("SafePolicy", policy, f"costs={brief.numbers(np.ravel(self.costs))}")
+
+
+def in_own_terms(view: View, episode: Episode) -> Episode:
+    """An episode as the learner's view has it: itself, or translated by name; one of another world is refused."""
+    try:
+        return episode.in_terms_of(view)
+    except InvalidInput as error:
+        raise InvalidInput(f"the episode belongs to another world than the learner: {error}") from error
 
 
 def checked_view(view: View) -> View:

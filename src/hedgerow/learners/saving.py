@@ -13,7 +13,7 @@ import numpy as np
 
 from hedgerow import files
 from hedgerow.checks import kind_of, shown
-from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 from hedgerow.learners.protocol import Learner, Resumable
 from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
@@ -87,4 +87,13 @@ def from_file(file: files.DataFile, source: str = "data") -> Any:
     except UNFIT as error:
         raise FileFormatError(f"{source} does not describe a learner: {error or 'no memory for it'}") from error
     restored: Any = getattr(cls, "restored")  # noqa: B009 - what has it was asked for above
-    return restored(view, groups["state"])
+    try:
+        return restored(view, groups["state"])
+    except KeyError as error:
+        raise FileFormatError(
+            f"{source} names the learner {shown(name)}, but does not hold its state: the entry {error} is missing"
+        ) from error
+    except (HedgerowError, TypeError, ValueError) as error:
+        raise FileFormatError(
+            f"{source} names the learner {shown(name)}, but does not hold its state: {error}"
+        ) from error

@@ -31,6 +31,7 @@ from hedgerow.errors import InfeasibleError, InvalidInput
 from hedgerow.estimates.columns import Columns, load_columns, make_columns
 from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.learners.observed import Observed
+from hedgerow.model.identity import same_layout
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.planning.box_plans import BoxPlan, BoxPlanner
 
@@ -157,9 +158,8 @@ class Statistics(Observed):
             raise InvalidInput(
                 "robust_cost takes a policy; for a mixture, add up weight * robust_cost(policy) over mixture.policies()"
             )
-        played = policy if isinstance(policy, Policy) else Policy(self.layout, policy)
-        if played.layout != self.layout:
-            raise InvalidInput("the policy belongs to another layout")
+        own = isinstance(policy, Policy) and same_layout(policy.layout, self.layout)
+        played = policy if isinstance(policy, Policy) and own else Policy(self.layout, policy)
         if self._columns is None:
             self._columns = make_columns(self.layout)
         bounds = np.zeros(self.view.num_constraints)

@@ -1,48 +1,91 @@
 """What happened in one episode: the visited pairs, the losses and costs on the way.
 
-An episode is given by its rows, one per layer, or by pairs (state, action), each by number or by label:
+An episode is given by its rows, one per layer, or by pairs (state, action), each by label or by a number. A number is a
+label where any label of that axis looks like a number, else a position (`axis.py`). Rows are always positions.
 
     >>> view = View(Layout((1, 1), 2).labelled(["home", "end"], ["wait", "go"]), [0.5], ["delay"])
     >>> Episode(view, [("home", "go")], losses=[0.25], costs=[1.0])
     Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [1])
 
 Costs are (L, m), or (L,) for a single constraint; without constraints they may be left out. An episode that was aborted
-has fewer steps and names the state that it ended in; one in which somebody else chose an action is `overridden`. With
-full feedback it also holds the loss l_t (num_rows,) and the costs G_t (num_rows, m) of all pairs.
+has fewer steps and names the state that it ended in; one in which somebody else chose an action says from which step
+on; costs that nobody knows are marked. What of it is counted is decided in `counting.py`. With full feedback it also
+holds the loss l_t (num_rows,) and the costs G_t (num_rows, m) of all pairs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, IntArray, float_array, frozen, numeric_array, shown, unmasked, within
+from hedgerow.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    float_array,
+    frozen,
+    kind_of,
+    numeric_array,
+    shown,
+    unmasked,
+    whole_number,
+    within,
+)
 from hedgerow.errors import InvalidInput
+from hedgerow.model.actions import Actions
+from hedgerow.model.identity import between
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
+
+UNSEEN = -1
+"""The triple of a last step of which nobody recorded where it led to"""
+
+
+class Irregular(NamedTuple):
+    """How an episode differs from one that was played to its end as planned, with all costs known."""
+
+    overridden_from: int | None = None
+    """The first step in which somebody else chose the action; None if nobody did"""
+    unknown: BoolArray | None = None
+    """(n, m): which costs of the steps nobody knows; None if all are known"""
+    independent: str | None = None
+    """Why values are left out, if that is declared to have nothing to do with them; else None"""
+    missing: bool = False
+    """Whether nothing at all is known of what happened"""
+    actions: Actions | None = None
+    """The actions, drawn beforehand, that were followed; None if they were drawn on the way"""
 
 
 class Episode:
     """What happened in one episode: the visited pairs, and the losses and costs on the way.
 
-    Learners take episodes in `observe`. An episode is checked when it is made, and never changes. All recorded costs
-    count. That is right if the costs of one episode are independent of each other, or if nobody stopped an episode, or
-    chose an action in it, after looking at its costs; the ledger of a learner says so. Never leave out an episode
-    because its costs were high: what is left would be the cheap ones.
+    Learners take episodes in `observe`. An episode is checked when it is made, and never changes. Tell the truth, and
+    leave nothing out: what of it may be counted is decided by the package. Each cost is *counted*, or *unknown*, or
+    left out for a reason that is *declared* to be independent of it. Values that are missing because an episode was
+    aborted, because somebody took over or because nobody measured them are unknown, and confidence sets make room for
+    all values that they may have had (docs/counting.md).
 
     Args:
         view: What the learner knows of the world; `world.view()`.
         path: The visited pairs, one per layer: whole numbers (L,) that are rows, or pairs (state, action), each by
-            number or by label.
+            label or by a number, which is a label where any label of that axis looks like a number, else a position.
         losses: (L,) losses in [0, 1], one per step.
-        costs: (L, m) costs in [0, 1], or (L,) for one constraint; None without constraints.
-        ended_in: The state, by number or label, in which an aborted episode ended. It then has fewer than L steps. None
-            for a complete episode.
-        overridden: Whether somebody else chose one or more of the actions.
-        costs_count: False for costs that are not to be trusted, for a reason other than what they were.
+        costs: (L, m) costs in [0, 1], or (L,) for one constraint; None without constraints, or if all are unknown.
+        ended_in: The state, given as in a pair, in which an aborted episode ended. It then has fewer than L steps,
+            perhaps none. None for a complete episode.
+        end_unseen: True if the episode was aborted and nobody recorded where its last step led to.
+        overridden_from: The first step, counted from 0, in which somebody else chose the action; 0 if nobody knows
+            when it was. None if nobody interfered.
+        unknown_costs: True if nobody knows the costs; or (L, m) flags, (L,) for one constraint, True where nobody knows
+            the cost. Whatever `costs` say there is ignored.
+        independent: Why the episode was cut short, overridden or not measured, in words, if that had nothing to do with
+            its costs or moves, seen or foreseen. Then nothing of it is unknown, and the ledger of the learner names
+            this declaration. None if it may have had to do with them, or if nobody knows.
+        actions: `plan.actions`, if they were followed. An action that differs counts as overridden from there on.
         all_losses: (num_rows,) losses of all pairs, for learners with full feedback.
         all_costs: (num_rows, m) costs of all pairs, for learners with full feedback.
 
@@ -51,26 +94,31 @@ class Episode:
 
     Examples:
         >>> import hedgerow as hr
-        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
-        >>> hr.Episode(view, [("home", "go")], losses=[0.25], costs=[1.0])
-        Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [1])
+        >>> view = hr.View.of([["home"], ["road"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> hr.Episode(view, [("home", "go"), ("road", "go")], losses=[0.25, 0.5], costs=[0.0, 1.0])
+        Episode(layer 0, state 'home', action 'go' -> layer 1, state 'road', action 'go'; loss 0.75, costs [1])
+        >>> hr.Episode(view, [("home", "go")], losses=[0.25], costs=[0.0], ended_in="road")
+        Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [0], aborted)
     """
 
-    __slots__ = ("all_costs", "all_losses", "costs", "costs_count", "layout", "losses", "overridden", "rows", "triples")
+    __slots__ = (
+        "all_costs", "all_losses", "constraint_names", "costs", "irregular", "layout", "losses", "rows", "triples",
+    )  # fmt: skip
     layout: Layout
-    """The layout of the world."""
+    """The layout of the world, with the labels of the view."""
+    constraint_names: tuple[str, ...]
+    """(m,): what the constraints are called, in the order of the costs."""
     rows: IntArray
     """(n,): the visited rows, which are pairs (state, action); n = L unless the episode was aborted."""
     triples: IntArray
-    """(n,): the visited triples: the pairs together with the states that they led to."""
+    """(n,): the visited triples: the pairs together with the states that they led to; -1 where nobody saw it."""
     losses: FloatArray
     """(n,): the loss of each step."""
     costs: FloatArray
-    """(n, m): the costs of each step."""
-    overridden: bool
-    """Whether somebody else chose one or more of the actions."""
-    costs_count: bool
-    """Whether learners count its costs."""
+    """(n, m): the costs of each step, 0 where they are unknown."""
+    irregular: Irregular | None
+    """How it differs from an episode that was played to its end as planned, with all costs known; None if it does
+    not."""
     all_losses: FloatArray | None
     """(num_rows,): the losses of all pairs, with full feedback; else None."""
     all_costs: FloatArray | None
@@ -84,34 +132,57 @@ class Episode:
         costs: ArrayLike | None = None,
         *,
         ended_in: int | str | None = None,
-        overridden: bool = False,
-        costs_count: bool = True,
+        end_unseen: bool = False,
+        overridden_from: int | None = None,
+        unknown_costs: ArrayLike | bool | None = None,
+        independent: str | None = None,
+        actions: Actions | None = None,
         all_losses: ArrayLike | None = None,
         all_costs: ArrayLike | None = None,
     ) -> None:
         layout, m = view.layout, view.num_constraints
         rows = rows_of(layout, path)
         count = len(rows)
-        if count < layout.steps and ended_in is None:
-            raise InvalidInput(
-                f"the episode has {count} of {layout.steps} steps; if it was aborted, say where: ended_in=state"
-            )
-        if count == layout.steps and ended_in is not None:
-            raise InvalidInput("a complete episode ends in the terminal state; leave out ended_in")
-        last = layout.num_states - 1 if ended_in is None else layout.state(ended_in)
-        self.layout, self.rows = layout, frozen(rows)
+        last = _end_of(layout, count, ended_in, bool(end_unseen))
+        unknown = flagged(unknown_costs, count, m)
+        if unknown is not None and costs is None:
+            costs = np.zeros((count, m))
+        self.layout, self.constraint_names, self.rows = layout, view.constraint_names, frozen(rows)
         self.triples = frozen(_triples(layout, rows, last))
         self.losses = _unit("the loss", losses, (count,))
         self.costs = along(view, costs, count)
-        self.overridden = bool(overridden)
-        self.costs_count = bool(costs_count)
+        if unknown is not None:
+            self.costs = frozen(np.where(unknown, 0.0, self.costs))
+        self.irregular = _irregular(layout, rows, overridden_from, unknown, independent, actions)
         self.all_losses = None if all_losses is None else _unit("the loss of all pairs", all_losses, (layout.num_rows,))
         self.all_costs = None if all_costs is None else _unit("the costs of all pairs", all_costs, (layout.num_rows, m))
 
     @classmethod
+    def missing(cls, view: View, *, independent: str | None = None, actions: Actions | None = None) -> Episode:
+        """Return an episode of which nobody knows what happened.
+
+        Args:
+            view: What the learner knows of the world.
+            independent: Why nothing is known, in words, if that had nothing to do with what happened. "It was never
+                carried out" is not enough: whoever decided that may have foreseen its costs.
+            actions: `plan.actions`, if they were to be followed.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> hr.Episode.missing(hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5}))
+            Episode(no steps; loss 0, costs [0], missing)
+        """
+        layout, none = view.layout, np.zeros(0, dtype=np.int64)
+        episode = cls.trusted(view, none, none, np.zeros(0), np.zeros((0, view.num_constraints)))
+        if actions is not None:
+            actions = _own_actions(layout, actions)
+        episode.irregular = Irregular(independent=checked_reason(independent), missing=True, actions=actions)
+        return episode
+
+    @classmethod
     def trusted(
         cls,
-        layout: Layout,
+        view: View,
         rows: IntArray,
         triples: IntArray,
         losses: FloatArray,
@@ -124,7 +195,7 @@ class Episode:
         Arrays are copied unless they are frozen.
 
         Args:
-            layout: The layout of the world.
+            view: What the learner knows of the world.
             rows: (L,) visited rows.
             triples: (L,) visited triples.
             losses: (L,) losses.
@@ -133,28 +204,88 @@ class Episode:
             all_costs: (num_rows, m) costs of all pairs; None without full feedback.
         """
         episode = cls.__new__(cls)
-        episode.layout, episode.overridden, episode.costs_count = layout, False, True
+        episode.layout, episode.constraint_names, episode.irregular = view.layout, view.constraint_names, None
         episode.rows, episode.triples = frozen(rows), frozen(triples)
         episode.losses, episode.costs = frozen(losses), frozen(costs)
         episode.all_losses = None if all_losses is None else frozen(all_losses)
         episode.all_costs = None if all_costs is None else frozen(all_costs)
         return episode
 
+    def in_terms_of(self, view: View) -> Episode:
+        """Return the episode as the world of `view` has it.
+
+        Args:
+            view: A view of the same world; states, actions and constraints may stand in another order.
+
+        Returns:
+            The episode itself if nothing differs; else an episode in which rows, triples and costs stand where `view`
+            has their names.
+
+        Raises:
+            InvalidInput: If layouts, labels or names of constraints differ in more than their order.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> one = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5, "fuel": 0.5})
+            >>> other = hr.View.of([["home"]], ["go", "wait"], thresholds={"fuel": 0.5, "delay": 0.5})
+            >>> hr.Episode(one, [("home", "go")], [0.25], [[1.0, 0.0]]).in_terms_of(other)
+            Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [0, 1])
+        """
+        how = between(self.layout, self.constraint_names, view.layout, view.constraint_names)
+        if how is None:
+            return self
+        other = copy(self)
+        other.layout, other.constraint_names = view.layout, view.constraint_names
+        other.rows, other.triples = frozen(how.rows[self.rows]), frozen(how.of_triples(self.triples))
+        other.costs = frozen(self.costs[:, how.constraints])
+        if self.irregular is not None:
+            unknown, actions = self.irregular.unknown, self.irregular.actions
+            other.irregular = self.irregular._replace(
+                unknown=None if unknown is None else frozen(unknown[:, how.constraints]),
+                actions=None if actions is None else actions.in_terms_of(view.layout),
+            )
+        if self.all_losses is not None:
+            other.all_losses = frozen(how.over_rows(self.all_losses))
+        if self.all_costs is not None:
+            other.all_costs = frozen(how.over_rows(self.all_costs[:, how.constraints]))
+        return other
+
     @property
     def complete(self) -> bool:
-        """Whether the episode has all L steps; else it was aborted."""
+        """Whether the episode has all L steps; else it was aborted, or is missing."""
         return len(self.rows) == self.layout.steps
+
+    @property
+    def overridden(self) -> bool:
+        """Whether somebody else chose one or more of the actions."""
+        return self.irregular is not None and self.irregular.overridden_from is not None
 
     def __repr__(self) -> str:
         from hedgerow import brief
 
-        marks = ", aborted" * (not self.complete) + ", overridden" * self.overridden
+        marks = self._marks()
         sums = f"; loss {self.losses.sum():g}, costs {brief.numbers(self.costs.sum(axis=0))}{marks}"
+        if not len(self.rows):
+            return brief.line("Episode", f"no steps{sums}")
         shown, room = [self._step(0)], brief.LONGEST - len(sums) - 40
         while len(shown) < len(self.rows) and len(" -> ".join([*shown, self._step(len(shown))])) <= room:
             shown.append(self._step(len(shown)))
         more = f" -> ... ({len(self.rows)} steps)" if len(shown) < len(self.rows) else ""
         return brief.line("Episode", f"{' -> '.join(shown)}{more}{sums}")
+
+    def _marks(self) -> str:
+        """How it differs from an ordinary one, in words."""
+        if self.irregular is None:
+            return ""
+        what, missing = self.irregular, self.irregular.missing
+        told = ["missing"] if missing else ["aborted"] if not self.complete else []
+        if what.overridden_from is not None:
+            told.append(f"overridden from step {what.overridden_from}")
+        if what.unknown is not None:
+            told.append(f"{int(what.unknown.sum())} costs unknown")
+        if what.independent is not None:
+            told.append(f"independent: {shown(what.independent)}")
+        return "".join(f", {words}" for words in told)
 
     def _step(self, step: int) -> str:
         """A visited pair in words, with labels that fit a line."""
@@ -169,16 +300,18 @@ class Episode:
 
 
 def rows_of(layout: Layout, path: Any) -> IntArray:
-    """The rows (n,), n <= L, of a path: rows themselves, or pairs (state, action) by number or label."""
+    """The rows (n,), 0 <= n <= L, of a path: rows themselves, or pairs (state, action), see `axis.py`."""
     given = unmasked("the trajectory", path)
     rows: Any
     if not isinstance(given, np.ndarray) and isinstance(given, Sequence) and given and all(map(_is_pair, given)):
         rows = np.array([layout.row(state, action) for state, action in given], dtype=np.int64)
     else:
-        rows = np.asarray(given) if not isinstance(given, str) else np.zeros(0)
+        rows = np.asarray(given) if not isinstance(given, str) else np.zeros((0, 0))
         if rows.ndim == 2 and rows.shape[1] == 2 and rows.dtype.kind in "iu":
             rows = np.array([layout.row(int(state), int(action)) for state, action in rows], dtype=np.int64)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not 0 < len(rows) <= layout.steps:
+    if rows.shape == (0,):
+        rows = rows.astype(np.int64)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows) <= layout.steps:
         raise InvalidInput(
             f"a trajectory is {layout.steps} rows (x, a) as whole numbers, one per layer, or pairs (state, action); "
             f"this one has shape {rows.shape} and type {rows.dtype}"
@@ -199,11 +332,11 @@ def along(view: View, costs: ArrayLike | None, steps: int) -> FloatArray:
     """The costs (steps, m) of an episode; (steps,) is enough for one constraint, nothing for none."""
     m = view.num_constraints
     if costs is None:
-        if m:
+        if m and steps:
             raise InvalidInput(
                 f"the costs of the {m} constraints along the trajectory are missing: shape ({steps}, {m})"
             )
-        return frozen(np.zeros((steps, 0)))
+        return frozen(np.zeros((steps, m)))
     array = numeric_array("the cost", costs)
     if m == 1 and array.shape == (steps,):
         array = array.reshape(steps, 1)
@@ -222,10 +355,106 @@ def _unit(what: str, given: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     return within(what, float_array(what, given, shape), 0.0, 1.0)
 
 
+def _end_of(layout: Layout, count: int, ended_in: int | str | None, unseen: bool) -> int:
+    """The state in which a path of so many steps ended, UNSEEN if nobody knows it."""
+    if count == layout.steps:
+        if ended_in is not None or unseen:
+            raise InvalidInput("a complete episode ends in the terminal state; leave out ended_in and end_unseen")
+        return layout.num_states - 1
+    if unseen:
+        if ended_in is not None or not count:
+            raise InvalidInput(
+                "end_unseen=True says that nobody recorded where the last step led to; then there is a step, and no "
+                "ended_in. If nothing at all is known, it is Episode.missing(view)"
+            )
+        return UNSEEN
+    if ended_in is None:
+        raise InvalidInput(
+            f"the episode has {count} of {layout.steps} steps; if it was aborted, say where: ended_in=state, or "
+            "end_unseen=True if nobody recorded it"
+        )
+    last = layout.state(ended_in)
+    if not count and last != 0:
+        raise InvalidInput(f"an episode without steps cannot have ended in {layout.describe_state(last)}")
+    return last
+
+
+def flagged(given: ArrayLike | bool | None, count: int, m: int) -> BoolArray | None:
+    """(n, m): which costs are unknown; None if none is."""
+    if given is None:
+        return None
+    flags = np.asarray(given)
+    if flags.dtype != np.bool_ or flags.shape not in ((), (count, m), *(((count,),) if m == 1 else ())):
+        raise InvalidInput(
+            f"unknown_costs is True, or flags of the shape ({count}, {m}), True where nobody knows the cost; these "
+            f"have shape {flags.shape} and type {flags.dtype}"
+        )
+    mask = np.broadcast_to(flags.reshape(-1, 1) if flags.ndim == 1 else flags, (count, m))
+    return frozen(mask) if mask.any() else None
+
+
+def checked_reason(independent: str | None) -> str | None:
+    """A declared reason, which is a text with words in it, or None."""
+    if independent is not None and (not isinstance(independent, str) or not independent.strip()):
+        raise InvalidInput(
+            f"independent is the reason, in words, why the episode is not whole, such as 'power cut'; not "
+            f"{shown(independent)}"
+        )
+    return independent
+
+
+def _own_actions(layout: Layout, actions: Actions) -> Actions:
+    if not isinstance(actions, Actions):
+        raise InvalidInput(f"actions are plan.actions, if they were followed, not {kind_of(actions)}")
+    try:
+        return actions.in_terms_of(layout)
+    except InvalidInput as error:
+        raise InvalidInput(f"the actions belong to another layout than the episode: {error}") from error
+
+
+def _irregular(
+    layout: Layout,
+    rows: IntArray,
+    overridden_from: int | None,
+    unknown: BoolArray | None,
+    independent: str | None,
+    actions: Actions | None,
+) -> Irregular | None:
+    """What the arguments of an episode say, if it is not an ordinary one."""
+    first, count = None, len(rows)
+    if overridden_from is not None:
+        if isinstance(overridden_from, bool | np.bool_):
+            raise InvalidInput(
+                "overridden_from is the first step in which somebody else chose the action, counted from 0; if nobody "
+                "knows which it was, overridden_from=0"
+            )
+        first = whole_number("overridden_from", overridden_from, 0)
+        if first >= count:
+            raise InvalidInput(f"overridden_from is {first}, but the episode has the steps 0 to {count - 1}")
+    if actions is not None:
+        actions = _own_actions(layout, actions)
+        differs = np.flatnonzero(actions.numbers[rows // layout.num_actions] != rows % layout.num_actions)
+        if differs.size and (first is None or differs[0] < first):
+            first = int(differs[0])
+    whole = count == layout.steps and first is None and unknown is None
+    if whole and independent is not None:
+        raise InvalidInput("nothing of this episode is left out, so there is no reason to give; leave out independent")
+    if whole:
+        return None
+    return Irregular(first, unknown, checked_reason(independent), False, actions)
+
+
 def _triples(layout: Layout, rows: IntArray, last: int) -> IntArray:
-    """The triples between the rows (n,) of a path that ends in the state `last`."""
+    """The triples between the rows (n,) of a path that ends in the state `last`; UNSEEN at the end if that is."""
+    if not len(rows):
+        return np.zeros(0, dtype=np.int64)
     targets = np.empty(len(rows), dtype=np.int64)
     np.floor_divide(rows[1:], layout.num_actions, out=targets[:-1])
+    if last == UNSEEN:
+        first, end = layout.row_start[rows[-1]], layout.row_start[rows[-1] + 1]
+        if end - first > 1:
+            return np.append(_triples(layout, rows[:-1], int(rows[-1]) // layout.num_actions), UNSEEN)
+        last = int(layout.successor[first])  # it can have led nowhere else
     targets[-1] = last
     if layout.is_full and layout.layer_of_state[last] == len(rows):  # every other state is in its layer already
         direct: IntArray = layout.row_start[rows] + targets - layout.state_start[1 : len(rows) + 1]

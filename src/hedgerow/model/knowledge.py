@@ -24,13 +24,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import (
+    BoolArray,
     FloatArray,
     IntArray,
+    did_you_mean,
     float_array,
     frozen,
     kind_of,
     numeric_array,
     real_number,
+    shown,
     unmasked,
     within,
 )
@@ -164,7 +167,7 @@ def checked_knowledge(layout: Layout, names: tuple[str, ...], given: Knowledge |
         same_costs=_classes(layout, "same_costs", parts.get("same_costs")),
         independent_costs=_flag(parts.get(_FLAG)),
         transitions=_known_transitions(layout, parts.get("transitions")),
-        costs=_known_costs(layout, len(names), parts.get("costs")),
+        costs=_known_costs(layout, names, parts.get("costs")),
         most_costs=_ceilings(layout, names, parts.get("most_costs")),
     )
     _check_agreement(layout, found)
@@ -234,9 +237,12 @@ def _known_transitions(layout: Layout, given: Any) -> FloatArray | None:
     return None if missing.all() else frozen(array)
 
 
-def _known_costs(layout: Layout, m: int, given: Any) -> FloatArray | None:
+def _known_costs(layout: Layout, names: tuple[str, ...], given: Any) -> FloatArray | None:
     if given is None:
         return None
+    m = len(names)
+    if isinstance(given, Mapping):
+        given = _costs_by_name(layout, names, given)
 
     def where(place: int) -> str:
         return f"constraint {place // layout.num_rows}, {layout.describe_row(place % layout.num_rows)}"
@@ -248,6 +254,45 @@ def _known_costs(layout: Layout, m: int, given: Any) -> FloatArray | None:
         raise InvalidInput(f"known costs have the shape {(m, layout.num_rows)} (NaN: not known), not {array.shape}")
     flat = _with_gaps("the known cost", array.ravel(), (array.size,), where)
     return None if np.isnan(flat).all() else frozen(flat.reshape(array.shape))
+
+
+def _costs_by_name(layout: Layout, names: tuple[str, ...], given: Mapping[str, Any]) -> FloatArray:
+    """(m, num_rows): the costs {constraint: {(state, action): mean}}, NaN elsewhere."""
+    found = np.full((len(names), layout.num_rows), np.nan)
+    for name, values in given.items():
+        if not isinstance(values, Mapping):
+            raise InvalidInput(
+                f"known costs of {name!r} are a mapping {{(state, action): mean}}, not {kind_of(values)}"
+            )
+        i = constraint(names, name)
+        for pair, value in values.items():
+            found[i, row_of(layout, pair)] = real_number("a known cost", value, 0.0, 1.0)
+    return found
+
+
+def rows_by_name(layout: Layout, names: tuple[str, ...], given: Any) -> BoolArray:
+    """(m, num_rows): True in the given pairs (state, action), for all constraints or as {constraint: pairs}."""
+    found = np.zeros((len(names), layout.num_rows), dtype=bool)
+    if isinstance(given, Mapping):
+        for name, pairs in given.items():
+            found[constraint(names, name), [row_of(layout, pair) for pair in pairs]] = True
+    else:
+        found[:, [row_of(layout, pair) for pair in given]] = True
+    return found
+
+
+def row_of(layout: Layout, pair: Any) -> int:
+    """The row of a pair (state, action)."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise InvalidInput(f"a row is named by a pair (state, action), not by {shown(pair)}")
+    return layout.row(*pair)
+
+
+def constraint(names: tuple[str, ...], name: Any) -> int:
+    """The place of a constraint; they are known by name alone."""
+    if name not in names:
+        raise InvalidInput(f"there is no constraint {shown(name)}{did_you_mean(str(name), names)}")
+    return names.index(name)
 
 
 def _with_gaps(what: str, given: ArrayLike, shape: tuple[int, ...], where: Any) -> FloatArray:

@@ -27,7 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import (
     FloatArray,
     IntArray,
-    did_you_mean,
     distinct_names,
     frozen,
     numeric_array,
@@ -35,6 +34,7 @@ from hedgerow.checks import (
     whole_number,
 )
 from hedgerow.errors import InvalidInput
+from hedgerow.model.axis import Axis
 
 SuccessorArray = NDArray[np.int32]
 MAX_TRIPLES = 2**31 - 1
@@ -154,6 +154,8 @@ class Layout:
             return self
         result = copy(self)
         result.state_labels, result.action_labels = state_labels, action_labels
+        for axis in ("state_axis", "action_axis"):
+            result.__dict__.pop(axis, None)  # those of the old labels
         return result
 
     # Sizes -----------------------------------------------------------------------------------------------------------
@@ -163,7 +165,7 @@ class Layout:
         """The number L of steps of an episode: one less than there are layers."""
         return len(self.layer_sizes) - 1
 
-    @property
+    @cached_property
     def num_states(self) -> int:
         """The number of states, the start state and the terminal state included."""
         return sum(self.layer_sizes)
@@ -183,7 +185,7 @@ class Layout:
         """The number of triples (state, action, next state) that are possible."""
         return len(self.successor)
 
-    @property
+    @cached_property
     def num_dense_triples(self) -> int:
         """The number of triples if every state of the next layer could follow every row."""
         sizes = self.layer_sizes
@@ -225,20 +227,40 @@ class Layout:
         rows = self.rows(k)
         return slice(int(self.row_start[rows.start]), int(self.row_start[rows.stop]))
 
+    @cached_property
+    def state_axis(self) -> Axis:
+        """What stands for each state: its label or its position."""
+        return Axis("state", self.num_states if self.state_labels is None else self.state_labels)
+
+    @cached_property
+    def action_axis(self) -> Axis:
+        """What stands for each action: its label or its position."""
+        return Axis("action", self.num_actions if self.action_labels is None else self.action_labels)
+
     def state(self, state: int | str) -> int:
-        """Return the number of a `state` that is given by its number or by its label."""
-        return _numbered("state", state, self.num_states, self.state_labels)
+        """Return the position of a `state`, given by its label or by a number.
+
+        A number is a label where any label of a state looks like a number, else a position.
+        """
+        return self.state_axis.position(state)
 
     def action(self, action: int | str) -> int:
-        """Return the number of an `action` that is given by its number or by its label."""
-        return _numbered("action", action, self.num_actions, self.action_labels)
+        """Return the position of an `action`, given by its label or by a number.
 
-    def row(self, state: int | str, action: int | str) -> int:
-        """Return the row of a decision `state` and an `action`, each given by number or by label."""
+        A number is a label where any label of an action looks like a number, else a position.
+        """
+        return self.action_axis.position(action)
+
+    def decision_state(self, state: int | str) -> int:
+        """Return the position of a `state`, given as in `state`, in which an action is taken."""
         x = self.state(state)
         if x >= self.num_decision_states:
             raise InvalidInput(f"{self.describe_state(x)} is the terminal state; no action is taken there")
-        return x * self.num_actions + self.action(action)
+        return x
+
+    def row(self, state: int | str, action: int | str) -> int:
+        """Return the row of a decision `state` and an `action`, each given by label or by a number, as above."""
+        return self.decision_state(state) * self.num_actions + self.action(action)
 
     def state_name(self, state: int) -> str:
         """Return the label of the state number `state` in quotation marks, or its number within its layer."""
@@ -362,17 +384,6 @@ class Layout:
         from hedgerow.model.notebook import layout_html
 
         return layout_html(self)
-
-
-def _numbered(what: str, given: int | str, count: int, labels: tuple[str, ...] | None) -> int:
-    """The number of what is given by number or label; a label that is nearly right is named in the error."""
-    if not isinstance(given, str):
-        return whole_number(f"the {what}", given, 0, count - 1)
-    if labels is None:
-        raise InvalidInput(f"{what}s have no labels here; give a number in 0..{count - 1}, not {given!r}")
-    if given not in labels:
-        raise InvalidInput(f"there is no {what} {given!r}{did_you_mean(given, labels)}")
-    return labels.index(given)
 
 
 def _checked_sizes(layer_sizes: Sequence[int]) -> tuple[int, ...]:

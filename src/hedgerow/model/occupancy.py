@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from hedgerow.checks import FloatArray, float_array, numeric_array, within
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP, cmdp_of
+from hedgerow.model.identity import policy_between, same_layout
 from hedgerow.model.layout import Layout
 
 TOL_POLICY_SUM = 1e-10
@@ -75,13 +76,15 @@ def checked_policy(layout: Layout, policy: ArrayLike) -> FloatArray:
 
     Args:
         layout: The layout.
-        policy: (num_rows,) array, a table (num_decision_states, num_actions), or a `Policy`.
+        policy: (num_rows,) array, a table (num_decision_states, num_actions), or a `Policy`. One of a layout with the
+            same names in another order is translated by name.
 
     Returns:
         (num_rows,) array.
 
     Raises:
-        InvalidInput: Names the first state whose probabilities are negative or do not sum to 1.
+        InvalidInput: If a `Policy` has other names than the layout. Else the message names the first state whose
+            probabilities are negative or do not sum to 1.
 
     Examples:
         >>> import hedgerow as hr
@@ -89,7 +92,7 @@ def checked_policy(layout: Layout, policy: ArrayLike) -> FloatArray:
         Traceback (most recent call last):
         hedgerow.errors.InvalidInput: action probabilities of layer 0, state 0 sum to 0.75, not 1
     """
-    array = flat_rows(layout, "the action probability", policy)
+    array = flat_rows(layout, "the action probability", _by_name(layout, policy))
     within("the action probability", array, 0.0, 1.0, layout.describe_row)
     sums = array.reshape(-1, layout.num_actions).sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1.0)))
@@ -98,6 +101,17 @@ def checked_policy(layout: Layout, policy: ArrayLike) -> FloatArray:
             f"action probabilities of {layout.describe_state(worst)} sum to {float(sums[worst])!r}, not 1"
         )
     return array
+
+
+def _by_name(layout: Layout, policy: ArrayLike) -> ArrayLike:
+    """A policy of another layout with the same names in another order; what is no `Policy` stands as it is."""
+    own = getattr(policy, "layout", None)
+    if not isinstance(own, Layout) or same_layout(own, layout):
+        return policy
+    try:
+        return policy_between(own, layout, np.asarray(policy))
+    except InvalidInput as error:
+        raise InvalidInput(f"the policy belongs to another layout: {error}") from error
 
 
 def uniform_policy(layout: Layout) -> FloatArray:

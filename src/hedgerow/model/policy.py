@@ -26,9 +26,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from hedgerow.checks import FloatArray, float_array, frozen, kind_of, real_number
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import layout_of
+from hedgerow.model.identity import same_layout
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_policy
 
+Choice = int | str
 TOL_WEIGHTS = 1e-10
 MOST_SHOWN, LONGEST_NAME = 3, 20
 """Of one state in the line that a policy prints: how many actions, and how long their names are."""
@@ -75,13 +77,14 @@ class Policy:
         return cls.trusted(layout, np.full(layout.num_rows, 1.0 / layout.num_actions))
 
     @classmethod
-    def of(cls, place: Any, choices: str | Mapping[str, str | Mapping[str, float]]) -> Policy:
+    def of(cls, place: Any, choices: Choice | Mapping[int | str, Choice | Mapping[int | str, float]]) -> Policy:
         """Make a policy from names.
 
         Args:
             place: A layout with labels, or what has one: a view, a CMDP, a world.
             choices: The action of every state, by name; or one action for all states. An action may also be a mapping
-                {action: probability}.
+                {action: probability}. A number is a label where any label of the axis looks like a number, else a
+                position.
 
         Returns:
             The policy.
@@ -98,16 +101,14 @@ class Policy:
             [0.5, 0.5]
         """
         layout = layout_of(place)
-        count, table = layout.num_decision_states, np.zeros((layout.num_decision_states, layout.num_actions))
-        if isinstance(choices, str):
+        table = np.zeros((layout.num_decision_states, layout.num_actions))
+        if isinstance(choices, str | int | np.integer):
             table[:, layout.action(choices)] = 1.0
             return cls(layout, table)
         if not isinstance(choices, Mapping):
             raise InvalidInput(f"choices are an action or a mapping {{state: action}}, not {kind_of(choices)}")
         for state, chosen in choices.items():
-            x = layout.state(state)
-            if x >= count:
-                raise InvalidInput(f"{layout.describe_state(x)} is the end: no action is taken in it")
+            x = layout.decision_state(state)
             shares = chosen if isinstance(chosen, Mapping) else {chosen: 1.0}
             for action, share in shares.items():
                 table[x, layout.action(action)] = real_number("the probability of an action", share, 0.0, 1.0)
@@ -136,24 +137,41 @@ class Policy:
     def __getitem__(self, place: Any) -> Any:
         """`policy[state]`: its action probabilities (num_actions,); `policy[state, action]`: one of them.
 
-        States and actions are given by number or by label.
+        States and actions are given by label or by a number. A number is a label where any label of the axis looks
+        like a number, else a position.
         """
         if isinstance(place, tuple):
             return float(self.probabilities[self.layout.row(*place)])
-        first = self.layout.row(place, 0)
-        return self.probabilities[first : first + self.layout.num_actions]
+        return self._of_state(self.layout.decision_state(place))
 
-    def draw(self, state: int | str, rng: Generator) -> int:
+    def _of_state(self, x: int) -> FloatArray:
+        A = self.layout.num_actions
+        return self.probabilities[x * A : (x + 1) * A]
+
+    def draw(self, state: int | str, rng: Generator) -> int | str:
         """Draw an action in a state; an action of probability 0 is never drawn, whatever the rounding.
 
         Args:
-            state: The number or the label of a decision state.
+            state: A decision state, by label or by a number as in `policy[state]`.
             rng: The generator, from which one number is drawn.
 
         Returns:
-            The number of the action.
+            The action as `Episode` takes it: its position, or its label where labels of actions look like numbers.
         """
-        probabilities = self[state]
+        x = self.layout.decision_state(state)
+        return self.layout.action_axis.entry(self.draw_position(x, rng))
+
+    def draw_position(self, state: int, rng: Generator) -> int:
+        """Draw an action as `draw` does, with positions in the place of labels, whatever labels look like.
+
+        Args:
+            state: The position of a decision state, as a row has it: row // num_actions.
+            rng: The generator, from which one number is drawn.
+
+        Returns:
+            The position of the action.
+        """
+        probabilities = self._of_state(state)
         allowed = np.flatnonzero(probabilities)
         place = int(np.searchsorted(np.cumsum(probabilities[allowed]), rng.random(), side="right"))
         return int(allowed[min(place, len(allowed) - 1)])
@@ -258,7 +276,7 @@ class Mixture:
         if abs(total - 1.0) > TOL_WEIGHTS:
             raise InvalidInput(f"the weights of a mixture sum to {total!r}, not 1")
         self.layout = checked[0][1].layout
-        if any(part.layout != self.layout for _, part in checked):
+        if not all(same_layout(part.layout, self.layout) for _, part in checked):
             raise InvalidInput("the parts of a mixture belong to different layouts")
         self.parts = tuple(checked)
 

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import files
 from hedgerow.checks import FloatArray, IntArray, distinct_names, float_array, kind_of, numeric_array, within
 from hedgerow.errors import FileFormatError, InvalidInput
-from hedgerow.model.knowledge import ARRAYS, NOTHING, Knowledge, checked_knowledge
+from hedgerow.model.knowledge import ARRAYS, NOTHING, Knowledge, checked_knowledge, rows_by_name
 from hedgerow.model.layout import MAX_TRIPLES, Layout
 
+Pair = tuple[int | str, int | str]
 FILE_KIND = "view"
 FILE_VERSION = 1
 UNFIT = (InvalidInput, TypeError, ValueError, AttributeError, ArithmeticError, LookupError, MemoryError)
@@ -119,8 +120,8 @@ class View:
         same_costs: ArrayLike | None = None,
         independent_costs: bool | None = None,
         transitions: ArrayLike | None = None,
-        costs: ArrayLike | None = None,
-        zero_costs: ArrayLike | None = None,
+        costs: ArrayLike | Mapping[str, Mapping[Pair, float]] | None = None,
+        zero_costs: ArrayLike | Sequence[Pair] | Mapping[str, Sequence[Pair]] | None = None,
         most_costs: ArrayLike | Mapping[str, float] | None = None,
     ) -> View:
         """Declare knowledge: return the same view with more of it.
@@ -136,8 +137,11 @@ class View:
             independent_costs: Whether costs of one episode are independent of each other.
             transitions: (num_triples,) probabilities of next states, with NaN in all triples of a row that is not
                 known.
-            costs: (m, num_rows) mean costs, or (num_rows,) for one constraint; NaN where not known.
-            zero_costs: (num_rows,) or (m, num_rows) booleans: True where the costs are surely 0.
+            costs: (m, num_rows) mean costs, or (num_rows,) for one constraint; NaN where not known. Or by name:
+                {constraint: {(state, action): mean}}.
+            zero_costs: (num_rows,) or (m, num_rows) booleans: True where the costs are surely 0. Or by name: a list of
+                pairs (state, action) in which no constraint costs anything, or {constraint: such a list}. A number in
+                a pair is a label where any label of that axis looks like a number, else a position.
             most_costs: (m,) numbers, or a mapping {constraint name: number}: the most that an episode can cost.
 
         Returns:
@@ -152,6 +156,9 @@ class View:
             >>> known = view.knowing(zero_costs=[True, False, True, True, True, True])
             >>> known.knowledge.described(view.layout, view.constraint_names)
             ["'delay': the mean costs of 5 rows are known, 5 of them as 0"]
+            >>> named = view.knowing(costs={"delay": {("full", "go"): 0.25}}, zero_costs=[("home", "wait")])
+            >>> named.knowledge.costs.tolist()
+            [[0.0, nan, nan, nan, nan, 0.25]]
         """
         parts = {name: getattr(self.knowledge, name) for name in ARRAYS}
         given = {
@@ -168,8 +175,11 @@ class View:
         known = checked_knowledge(self.layout, self.constraint_names, parts)
         return View(self.layout, self.thresholds, self.constraint_names, knowledge=known)
 
-    def _with_zero_costs(self, costs: Any, zero: ArrayLike) -> FloatArray:
-        shape, mask = (self.num_constraints, self.layout.num_rows), np.asarray(zero)
+    def _with_zero_costs(self, costs: Any, zero: Any) -> FloatArray:
+        shape = (self.num_constraints, self.layout.num_rows)
+        if isinstance(zero, Mapping) or (isinstance(zero, Sequence) and any(isinstance(pair, tuple) for pair in zero)):
+            zero = rows_by_name(self.layout, self.constraint_names, zero)
+        mask = np.asarray(zero)
         if mask.dtype != bool or mask.shape not in (shape, shape[1:]):
             raise InvalidInput(
                 f"zero_costs are True or False for each of the {shape[1]} rows, or of shape {shape}; these have shape "
@@ -238,7 +248,8 @@ class View:
             actions: The names of the actions.
             thresholds: A mapping {constraint name: the most that an episode may cost in expectation}.
             successors: A mapping from a state, or from a pair (state, action), to the names of the states that can
-                follow. Pairs that it does not name can lead to every state of the next layer. None names none.
+                follow. Pairs that it does not name can lead to every state of the next layer. None names none. A number
+                in it is a label where any label of that axis looks like a number, else a position.
             end: The name of the terminal state.
 
         Returns:
@@ -270,12 +281,12 @@ def _with_successors(layout: Layout, successors: Mapping[tuple[str, str] | str, 
     """The layout in which the named states and pairs lead to the named successors only."""
     support = [block != 0.0 for block in layout.split_triples(np.ones(layout.num_triples))]
     for key, targets in successors.items():
-        state = layout.state(key if isinstance(key, str) else key[0])
+        state = layout.state(key[0] if isinstance(key, tuple) else key)
         k = int(layout.layer_of_state[state])
         if k == layout.steps or isinstance(targets, str):
             raise InvalidInput(f"the successors of {key!r} must be a list of names; the terminal state has none")
         local, first = state - int(layout.state_start[k]), int(layout.state_start[k + 1])
-        chosen = slice(None) if isinstance(key, str) else layout.action(key[1])
+        chosen = layout.action(key[1]) if isinstance(key, tuple) else slice(None)
         allowed = np.zeros(layout.layer_sizes[k + 1], dtype=bool)
         for name in targets:
             target = layout.state(name)

@@ -137,9 +137,10 @@ def margin_figure(groups: Sequence[Group], pens: Pens, i: int) -> Figure:
 def mixing_figure(groups: Sequence[Group], pens: Pens) -> Figure:
     traces = []
     for group in groups:
-        if not group.has("mixing_weight"):
+        weights = group.noted("mixing_weight")
+        if weights is None:
             continue
-        t, values = plots.thin(group.episodes, group.curve("mixing_weight"))
+        t, values = plots.thin(group.episodes, weights)
         if np.any(values > 0.0):
             traces += plots.curve(group.learner, pens[group.learner], t, values)
     plot = plots.plot(traces, "episode t", "mixing weight λ_t", log_x=True)
@@ -161,8 +162,9 @@ def noted_by(groups: Sequence[Group]) -> list[str]:
 def note_figure(groups: Sequence[Group], pens: Pens, name: str) -> Figure:
     traces = []
     for group in groups:
-        if name in group.notes:
-            t, values = plots.thin(group.episodes, group.curve(name))
+        noted = group.noted(name)
+        if noted is not None:
+            t, values = plots.thin(group.episodes, noted)
             known = np.all(np.isfinite(values), axis=0)
             traces += (
                 plots.curve(group.learner, pens[group.learner], t[known], values[:, known]) if np.any(known) else []

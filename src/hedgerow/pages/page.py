@@ -19,6 +19,7 @@ from hedgerow.brief import counted
 from hedgerow.errors import InvalidInput
 from hedgerow.html_parts import text
 from hedgerow.pages import sections
+from hedgerow.pages.check_table import checks
 from hedgerow.pages.colours import pens
 from hedgerow.pages.document import Part, document, packed_plotly
 from hedgerow.pages.figures import figures
@@ -118,7 +119,7 @@ def page(results: Results) -> str:
     parts += [
         Part("policies", "What the learners ended with", sections.policies(found, drawn)),
         Part("guarantees", "Guarantees", _GUARANTEES + sections.ledger(found, drawn)),
-        Part("checks", "Checks", sections.checks(found, drawn)),
+        Part("checks", "Checks", checks(found, drawn)),
         Part("unfinished", "Cells without a result", sections.failures(failed) if failed else ""),
         Part("repeat", "Repeat it", sections.repeat(results.manifest)),
         Part("origin", "Where the numbers come from", sections.origin(results.manifest)),

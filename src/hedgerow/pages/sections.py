@@ -125,45 +125,6 @@ def _data(place: int, figure: Figure) -> str:
     return f'<script type="application/json" id="s{place}-{text(figure.name)}">{script_safe(content)}</script>'
 
 
-def checks(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
-    """What became of the clean event and of the projections."""
-    head = ["learner", "loop", "clean seeds", "infeasible", "slow solver", "steps / episode", "largest residual"]
-    head.append("refuted")
-    parts = []
-    for setting, members in by_setting(groups):
-        rows = [[chip(group.learner, pens), *_check_row(group)] for group in members]
-        title = setting_title(setting)
-        parts.append(f"<h3>{title}</h3>" + table(head, rows, "checks", f"Checks of the learners: {title}"))
-    return "".join(parts) + _CHECKS
-
-
-_CHECKS = (
-    '<p class="note">Loop: compiled, or step-wise through plan and observe; the scores are the same. Clean: the true '
-    "transitions and mean costs were inside all confidence sets in all episodes. "
-    "Infeasible: projections without a solution. Slow solver: projections that Newton’s method left open. "
-    "Residual: of the costs, at the checkpoints. Refuted: infeasible projections, and unsafe episodes with a baseline, "
-    "in spite of a clean event; anything but 0 is a defect, of the software or of the world.</p>"
-)
-
-
-def _check_row(group: Group) -> list[str]:
-    ways, clean = text(", ".join(group.ways)), group.summary().clean
-    if clean is None:  # a learner whose proofs, if it has any, nobody watches
-        return [ways, *[DASH] * 6]
-    last = {name: group.curve(name)[:, -1] for name in ("infeasible", "suspect", "iterations", "episode")}
-    promises = ("refuted_feasibility", "refuted_safety")
-    refuted = sum(int(cell.facts.get(name) or 0) for cell in group.cells for name in promises)
-    return [
-        ways,
-        count_of(clean, len(group.cells)),
-        whole(np.sum(last["infeasible"])),
-        whole(np.sum(last["suspect"])),
-        number(float(np.sum(last["iterations"]) / np.sum(last["episode"])), 3),
-        number(float(np.max(group.curve("residual")))),
-        whole(refuted),
-    ]
-
-
 def policies(groups: Sequence[Group], pens: Mapping[str, Pen]) -> str:
     """What each learner ended with, state by state, in worlds whose states have names; of its first seed."""
     parts = []

@@ -79,13 +79,14 @@ def _margin(groups: Sequence[Group], i: int) -> str:
 
 
 def _mixing(groups: Sequence[Group]) -> str:
-    name = "mixing_weight"
-    mixing = [group for group in groups if group.has(name) and np.any(group.curve(name) > 0.0)]
-    return f"Probability of leaving an episode to the safe baseline: {_courses(mixing, name)}."
+    curves = [(group, group.noted("mixing_weight")) for group in groups]
+    mixing = [(group, weights) for group, weights in curves if weights is not None and np.any(weights > 0.0)]
+    return f"Probability of leaving an episode to the safe baseline: {_courses(mixing)}."
 
 
 def _note(groups: Sequence[Group], name: str) -> str:
-    return f"{visible(name)}, as the learners note it: {_courses([g for g in groups if name in g.notes], name)}."
+    noted = [(group, values) for group in groups if (values := group.noted(name)) is not None]
+    return f"{visible(name)}, as the learners note it: {_courses(noted)}."
 
 
 _OF_FIGURE: dict[str, Callable[[Sequence[Group]], str]] = {
@@ -127,11 +128,10 @@ def _list(found: Named) -> str:
     return ", ".join(f"{visible(name)} {number(value) if isfinite(value) else 'unknown'}" for name, value in found)
 
 
-def _courses(groups: Sequence[Group], name: str) -> str:
+def _courses(curves: Sequence[tuple[Group, FloatArray]]) -> str:
     """From where to where a curve of each learner goes, between the first and the last checkpoint with a number."""
     told = []
-    for group in groups:
-        values: FloatArray = group.curve(name)
+    for group, values in curves:
         (known,) = np.nonzero(np.all(np.isfinite(values), axis=0))
         if len(known):
             ends = known[[0, -1]]

@@ -24,6 +24,7 @@ SMALLEST_LOG = 800.0
 """exp(-800) is 0 in floating point."""
 NOTHING = 1e-200
 """A share of a row below this tells nothing about multipliers: it may have been cut to stay a number."""
+EPSILON = float(np.finfo(np.float64).eps)
 AT_BOUND = 1e-9
 """Relative distance to a bound below which a multiplier of that bound may be positive."""
 
@@ -53,8 +54,9 @@ class Certificate:
     costs: float
     """The largest excess of any cost over its threshold, in the unit max(1, largest |cost|) of the constraint."""
     complementarity: float
-    """The largest multiplier times |cost - threshold|, divided by 1 + the sum of all multipliers times their cost
-    units. The thresholds are those that the result says it used."""
+    """The largest multiplier times |cost - threshold|, divided by 1 + |v(x_0) - theta^T alpha - L| + theta^T |alpha|:
+    what it adds to the gap, in the size of the terms of the dual value. The thresholds are those that the result says
+    it used."""
     stationarity: float
     """The largest difference between the answer and the exponential form of its own multipliers, divided by 1 + max
     |v|."""
@@ -118,13 +120,14 @@ def certify(problem: ProjectionProblem, result: ProjectionResult) -> Certificate
     safe_log_q = np.where(positive, result.log_occupancy, 0.0)
     base_mass = float(np.sum(np.exp(problem.log_base)))
     divergence = float(np.sum(q * np.where(positive, safe_log_q - problem.log_base, 0.0)) - q.sum() + base_mass)
+    terms = 1.0 + abs(result.v[0] - theta @ thresholds - layout.steps) + theta @ np.abs(thresholds)
     dual_value = float(result.v[0] - theta @ thresholds - np.sum(dual_q) + base_mass)
     return Certificate(
         mass=float(np.max(np.abs(layer_mass - 1.0))),
         flow=float(np.max(np.abs(inflow[1:-1] - outflow[1:]), initial=0.0)),
         boxes=float(max(0.0, np.max(problem.lower * w[row] - q), np.max(q - problem.upper * w[row]))),
         costs=float(np.max((slack + raised) / problem.cost_scales, initial=0.0)),
-        complementarity=float(np.max(theta * np.abs(slack), initial=0.0) / (1.0 + theta @ problem.cost_scales)),
+        complementarity=float(np.max(theta * np.abs(slack), initial=0.0) / terms),
         stationarity=float(np.max(np.abs(q - dual_q)) / (1.0 + np.max(np.abs(result.v)))),
         gap=(divergence - dual_value) / (1.0 + abs(divergence) + float(theta @ np.abs(thresholds))),
         absolute_gap=divergence - dual_value,
@@ -144,9 +147,11 @@ def _large_dual_point(problem: ProjectionProblem, result: ProjectionResult) -> F
     share /= total
     log_share = result.log_occupancy - largest - np.log(total)
     impossible = problem.upper == 0.0  # a+ = infinity costs nothing there: q' = 0
-    # By logarithms, because bounds and shares may be far smaller than the distance that counts as none.
-    at_upper = impossible | (log_share >= _log(problem.upper) - AT_BOUND)
-    at_lower = log_share <= _log(problem.lower) + AT_BOUND
+    # By logarithms, because bounds and shares may be far smaller than the distance that counts as none. A logarithm of
+    # -10^8 has no digit left below 10^-8.
+    near = AT_BOUND + 4.0 * EPSILON * np.abs(largest)
+    at_upper = impossible | (log_share >= _log(problem.upper) - near)
+    at_lower = log_share <= _log(problem.lower) + near
     known = ((share > NOTHING) | at_upper | (at_lower & (problem.lower > 0.0))) & ~impossible
     excess = np.where(known, np.where(known, result.log_occupancy, 0.0) - plain, 0.0)  # = s - a+ + a-, s per row
     free = known & ~at_upper & ~at_lower

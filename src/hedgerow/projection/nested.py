@@ -7,18 +7,22 @@ phi is concave and differentiable in m variables; its Newton step comes from the
 point where v is exact. When the constraints are almost or exactly at the limit of what is possible, theta grows to
 10^4..10^7. Each point is therefore the centre from which the next one is measured (`recentred`), and steps are judged
 by slopes, which keep their digits, instead of values, which do not.
+
+Where many constraints are almost parallel, S is singular up to rounding and its step is noise or no number at all. Then
+S + rho diag(S) takes the place of S, with the rho of `RIDGES` one after the other: a shorter step, which ascends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import FloatArray, IntArray
 from hedgerow.model.index import index_of
 from hedgerow.model.layout import Layout
-from hedgerow.projection.direction import newton_direction
+from hedgerow.projection.direction import maximise_quadratic, newton_direction
 from hedgerow.projection.dual import evaluate, gradient
 from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.newton import SOLVED, STALLED, Outcome, maximise_dual
@@ -34,6 +38,9 @@ OVERSHOOT = 0.1
 """A step may end where the slope along it is at most this much of the first one, with the opposite sign."""
 GROWTH = 8.0
 """The most by which a multiplier may grow in one step, relative to 1 + the sum of all."""
+
+RIDGES = (1e-10, 1e-7, 1e-4, 1e-1)
+"""What is added to S, relative to its diagonal, when a step without it leads nowhere."""
 
 
 class Point(NamedTuple):
@@ -64,9 +71,18 @@ class Point(NamedTuple):
     def complementarity(self) -> float:
         return float(np.max(self.theta * np.abs(self.slack), initial=0.0))
 
+    @property
+    def terms(self) -> float:
+        """The size of the terms that complementarity is a difference of."""
+        return 1.0 + abs(self.value) + float(self.theta @ np.abs(self.problem.thresholds))
+
+    @property
+    def error(self) -> float:
+        """The largest residual."""
+        return max(self.flow, self.cost, self.complementarity / self.terms)
+
     def within(self, tol: float) -> bool:
-        terms = 1.0 + abs(self.value) + float(self.theta @ np.abs(self.problem.thresholds))
-        return self.flow <= tol and self.cost <= tol and self.complementarity <= tol * terms
+        return self.flow <= tol and self.cost <= tol and self.complementarity <= tol * self.terms
 
 
 def maximise_nested(
@@ -78,16 +94,22 @@ def maximise_nested(
     origin = Point(start, np.zeros_like(v), np.zeros_like(theta), np.inf, 0)
     point = _solve_inner(layout, origin, v, theta, settings, free)
     iterations = point.iterations
-    solved = point.within(settings.tol)
+    solved, best = point.within(settings.tol), point
     while not solved and iterations <= settings.max_iterations:
-        step, step_v = _outer_step(layout, point, ws)
-        found, spent = _search(layout, point, step, step_v, settings, free, settings.max_iterations - iterations)
-        iterations += spent + 1
+        found = None
+        for step, step_v in _outer_steps(layout, point, ws):
+            found, spent = _search(layout, point, step, step_v, settings, free, settings.max_iterations - iterations)
+            iterations += spent + 1
+            if found is not None or point.within(SLOPPY * settings.tol):
+                break
         if found is None:
-            solved = point.within(SLOPPY * settings.tol)
             break
         point = found
         solved = point.within(settings.tol)
+        best = point if point.error < best.error else best
+    if not solved:  # multipliers of 10^8 leave residuals of rounding alone: the best point counts, not the last one
+        point = point if point.within(SLOPPY * settings.tol) else best
+        solved = point.within(SLOPPY * settings.tol)
     v[:], theta[:] = point.v, point.theta
     evaluate(index_of(layout), point.problem, np.zeros_like(v), np.zeros_like(theta), ws)
     code = SOLVED if solved else STALLED
@@ -117,20 +139,40 @@ def _solve_inner(
     return Point(problem, v, slack, float(outcome.flow), iterations)
 
 
-def _outer_step(layout: Layout, point: Point, ws: Workspace) -> tuple[FloatArray, FloatArray]:
-    """The Newton step of phi, and the change of v that goes with it to first order."""
+def _outer_steps(layout: Layout, point: Point, ws: Workspace) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """The Newton step of phi, with the change of v that goes with it to first order; then shorter and safer ones."""
     index, origin = index_of(layout), np.zeros_like(point.slack)
     evaluate(index, point.problem, np.zeros_like(point.v), origin, ws)
     gradient(index, point.problem, ws)
     newton_direction(index, point.problem, origin, ws)
     limit = GROWTH * (1.0 + float(point.theta.sum()))
+    moving, still = ws.candidate[: ws.num_candidates[0]], np.zeros_like(point.v)
     if ws.step_theta @ point.slack > 0.0:
         scale = min(1.0, limit / float(np.max(np.abs(ws.step_theta))))
-        return scale * ws.step_theta, scale * ws.step_v
-    # Rounding decides the sign of so small a step: go along the gradient instead, a short way.
-    step = np.where((point.theta > 0.0) | (point.slack > 0.0), point.slack, 0.0)
-    longest = float(np.max(np.abs(step)))
-    return step * (1e-4 * limit / longest if longest > 0.0 else 0.0), np.zeros_like(point.v)
+        yield scale * ws.step_theta, scale * ws.step_v
+    elif np.isfinite(ws.step_theta).all():
+        # Rounding decides the sign of so small a step: go along the gradient instead, a short way.
+        step = np.where((point.theta > 0.0) | (point.slack > 0.0), point.slack, 0.0)
+        longest = float(np.max(np.abs(step)))
+        yield step * (1e-4 * limit / longest if longest > 0.0 else 0.0), still
+    for ridge in RIDGES:
+        step = _ridged_step(point, moving, ws.schur, ridge)
+        longest = float(np.max(np.abs(step), initial=0.0))
+        if np.isfinite(longest) and step @ point.slack > 0.0:
+            yield step * min(1.0, limit / longest), still
+
+
+def _ridged_step(point: Point, moving: IntArray, curvature: FloatArray, ridge: float) -> FloatArray:
+    """argmax { slack . d - d^T (S + ridge diag(S)) d / 2 : theta + d >= 0 } over the multipliers that are `moving`."""
+    n = len(moving)
+    S, small = curvature[:n, :n].copy(), np.zeros((n + 4, n + 1))
+    S[np.diag_indices(n)] *= 1.0 + ridge
+    small[1, :n], small[2, :n] = point.slack[moving], -point.theta[moving]
+    if n:
+        maximise_quadratic(S, small, n)
+    step = np.zeros_like(point.slack)
+    step[moving] = small[0, :n]
+    return step
 
 
 def _search(

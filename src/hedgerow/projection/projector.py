@@ -29,7 +29,7 @@ from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.newton import SOLVED, STALLED, maximise_dual
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.repair import recover
-from hedgerow.projection.result import ProjectionResiduals, ProjectionResult, ProjectionSettings, ProjectionStatus
+from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus, make_residuals
 from hedgerow.projection.solve import WarmStart, project
 from hedgerow.projection.workspace import Workspace, make_workspace
 
@@ -175,7 +175,8 @@ class Projector:
         return all(taken(place, array) or not (place.size or np.size(array)) for place, array in pairs)
 
     def _result(self, answer: Answer) -> ProjectionResult:
-        desk = self._desk
+        desk, alpha = self._desk, self._desk.problem.thresholds
+        value = float(desk.v[0] - desk.theta @ alpha) - self.layout.steps
         return ProjectionResult(
             status=ProjectionStatus.SOLVED,
             log_occupancy=desk.log_q.copy(),
@@ -184,7 +185,7 @@ class Projector:
             theta=desk.theta.copy(),
             objective=answer.objective,
             dual_value=answer.dual_value,
-            residuals=ProjectionResiduals(answer.flow, answer.cost, answer.complementarity),
+            residuals=make_residuals(answer.flow, answer.cost, answer.complementarity, value, desk.theta, alpha),
             iterations=answer.iterations,
         )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+
 from hedgerow.checks import FloatArray, real_number, whole_number
 
 
@@ -38,7 +40,9 @@ class ProjectionSettings:
     """
 
     tol: float = 1e-10
-    """The largest residual of flow, cost and complementarity at which a problem counts as solved; 1e-14 to 1e-3."""
+    """The largest residual at which a problem counts as solved; 1e-14 to 1e-3. It is the largest |inflow - outflow| of
+    a state, the largest excess of a cost over its threshold, and complementarity, in the units of `ProjectionResiduals`
+    and of `hr.certify`. Where rounding leaves no better point, the slow solver accepts eight times as much."""
     tol_infeasible: float = 4e-10
     """A problem whose thresholds are missed by more than this is infeasible. If they are missed by less, or kept with
     less room than this, the thresholds are raised by at most a little more than twice this number, and the result
@@ -62,7 +66,8 @@ class ProjectionSettings:
 class ProjectionResiduals:
     """How well the solver's dual solution satisfies the conditions, as the solver itself sees it.
 
-    `hr.certify` measures the answer independently. Costs count in the unit max(1, largest |cost|) of each constraint.
+    `hr.certify` measures the answer independently, in the same units: masses for flows; max(1, largest |cost|) for the
+    cost of a constraint; the size of the terms of the dual value for complementarity.
 
     Examples:
         >>> from hedgerow.projection.result import ProjectionResiduals
@@ -73,14 +78,23 @@ class ProjectionResiduals:
     flow: float
     """The largest |inflow - outflow| of any state."""
     cost: float
-    """The largest excess of any cost over its threshold, at least 0."""
+    """The largest excess of any cost over its threshold as it was given, at least 0. Where the result says that
+    thresholds were raised (`relaxation`), it may be as much."""
     complementarity: float
-    """The largest product of a multiplier and the slack of its constraint."""
+    """The largest product of a multiplier and the slack of its constraint, divided by 1 + |v(x_0) - theta^T alpha - L|
+    + theta^T |alpha|. The thresholds alpha are those that were used."""
 
     @property
     def worst(self) -> float:
         """The largest of the three."""
         return max(self.flow, self.cost, self.complementarity)
+
+
+def make_residuals(
+    flow: float, cost: float, product: float, value: float, theta: FloatArray, thresholds: FloatArray
+) -> ProjectionResiduals:
+    """Residuals in the units of the certificate, from max theta_i |slack_i| and v(x_0) - theta^T alpha - L."""
+    return ProjectionResiduals(flow, cost, product / (1.0 + abs(value) + float(theta @ np.abs(thresholds))))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -23,12 +23,7 @@ from hedgerow.projection.nested import maximise_nested
 from hedgerow.projection.newton import SOLVED, Outcome, maximise_dual
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.repair import recover
-from hedgerow.projection.result import (
-    ProjectionResiduals,
-    ProjectionResult,
-    ProjectionSettings,
-    ProjectionStatus,
-)
+from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus, make_residuals
 from hedgerow.projection.workspace import Workspace, make_workspace
 
 
@@ -121,9 +116,11 @@ def _solve(
         relaxation = max(least.value, 0.0) + 1.25 * settings.tol_infeasible
     relaxed = problem.relaxed(relaxation)
     iterations = outcome.iterations
+    if not (np.isfinite(v).all() and np.isfinite(theta).all()):  # a step along a direction that was no number
+        v, theta = _start(problem, warm_start)
     outcome, kernel_problem = maximise_nested(relaxed, settings, v, theta, workspace)
-    result = _result(relaxed, kernel_problem, workspace, v, theta, outcome)
-    return replace(result, iterations=iterations + outcome.iterations, relaxation=relaxation)
+    result = _result(relaxed, kernel_problem, workspace, v, theta, outcome, relaxation)
+    return replace(result, iterations=iterations + outcome.iterations)
 
 
 class _Kept(threading.local):
@@ -179,7 +176,9 @@ def _result(
     v: FloatArray,
     theta: FloatArray,
     outcome: Outcome,
+    relaxation: float = 0.0,
 ) -> ProjectionResult:
+    """The answer for `problem`, whose thresholds were raised by `relaxation`; costs count from those before."""
     layout = problem.layout
     policy, log_w = np.zeros(layout.num_rows), np.zeros(layout.num_rows)
     costs = np.zeros(problem.num_constraints)
@@ -190,7 +189,9 @@ def _result(
     q = np.exp(log_q)
     kl = np.sum(np.where(q > 0.0, q * (np.where(q > 0.0, log_q, 0.0) - problem.log_base), 0.0))
     base_mass = float(np.exp(problem.log_base).sum())
-    cost = max(outcome.cost, float(np.max(costs - problem.thresholds, initial=0.0)))
+    cost = float(np.max(costs - problem.thresholds + relaxation, initial=0.0))
+    if relaxation == 0.0:
+        cost = max(cost, outcome.cost)
     return ProjectionResult(
         status=ProjectionStatus.SOLVED if outcome.code == SOLVED else ProjectionStatus.NUMERICAL_FAILURE,
         log_occupancy=log_q,
@@ -199,6 +200,7 @@ def _result(
         theta=theta,
         objective=float(kl - q.sum() + base_mass),
         dual_value=outcome.value + base_mass,
-        residuals=ProjectionResiduals(outcome.flow, cost, outcome.complementarity),
+        residuals=make_residuals(outcome.flow, cost, outcome.complementarity, outcome.value, theta, problem.thresholds),
         iterations=outcome.iterations,
+        relaxation=relaxation,
     )

@@ -5,6 +5,7 @@ hedgerow verify                      some minutes; results go to out/verify-defa
 hedgerow verify --full               twenty minutes
 hedgerow verify --deterministic      the implications that need no statistics, on 1,995 long runs
 hedgerow verify --only T7 --json     one promise, with the controls that it must refute, for a machine
+hedgerow verify --quick --power      how small a mistake in each constant the level refutes
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hedgerow.errors import InvalidInput
 from hedgerow.output import say
+
+if TYPE_CHECKING:
+    from hedgerow.promises.levels import Level
 
 FAILED = 1
 PATIENCE = 5.0
@@ -35,13 +39,18 @@ def verify(
         bool, typer.Option("--deterministic", help="Only what needs no statistics, on 1,995 runs of 20,000 episodes.")
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="A promise, T1 to T20; may be repeated or a,b,c.")
+        list[str] | None,
+        typer.Option("--only", help="A promise, T1 to T31, or with --power a constant; may be repeated or a,b,c."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", file_okay=False, help="Where results go; by default out/verify-LEVEL.")
     ] = None,
     figures: Annotated[
         bool, typer.Option("--figures", help="Also write tables and figures (SVG; needs hedgerow[figures]) there.")
+    ] = False,
+    power: Annotated[
+        bool,
+        typer.Option("--power", help="Find the smallest mistake in each constant that the level refutes (slow)."),
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, even what is there already.")] = False,
     processes: Annotated[int, typer.Option("--processes", "-j", min=1, help="How many processes.")] = 2,
@@ -58,11 +67,15 @@ def verify(
     from hedgerow.promises.report import show
     from hedgerow.promises.verify import verify as run
 
+    chosen = [key.strip() for part in only or [] for key in part.split(",") if key.strip()]
+    if power:
+        _measure_power(make_level(name), out or Path("out") / f"power-{name}", chosen, processes)
+        return
     if figures:
         from hedgerow.pages.drawing import check_browser
 
         check_browser()  # before minutes of running, not after them
-    keys = [key.strip().upper() for part in only or [] for key in part.split(",") if key.strip()]
+    keys = [key.upper() for key in chosen]
     folder = out or Path("out") / f"verify-{name}"
     level, watch = make_level(name), watcher(quiet=False, patience=PATIENCE)
     report = run(level, folder, only=keys, processes=processes, fresh=fresh, watch=watch)
@@ -78,3 +91,10 @@ def verify(
     say("written: " + ", ".join(map(str, written)), error=True)
     if not report.passed:
         raise typer.Exit(FAILED)
+
+
+def _measure_power(level: Level, folder: Path, chosen: list[str], processes: int) -> None:
+    from hedgerow.promises.power import power, show
+
+    show(power(level, folder, only=chosen, processes=processes), level.name)
+    say(f"written: {folder / 'power.json'}, {folder / 'power.md'}", error=True)

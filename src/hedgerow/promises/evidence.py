@@ -29,7 +29,7 @@ from hedgerow.results.record import heading
 PACKAGE = Path(__file__).parent.parent
 ASIDE = ("bench", "commands", "pages", "promises")
 """Folders that no run depends on, except for `PLAYED` in the last one"""
-PLAYED = ("worlds.py", "worlds_known.py", "logged.py", "controls/*.py")
+PLAYED = ("worlds.py", "worlds_known.py", "logged.py", "controls/*.py", "twin/*.py")
 STEP_WISE = 20.0
 """How many times longer an episode of a broken learner takes, because it is not compiled"""
 

@@ -15,7 +15,7 @@ An O(.) cannot be refuted by finitely many numbers; this rule refutes what shows
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import log, sqrt
+from math import log
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def _by_exponents(what: str, samples: dict[int, FloatArray], allowed: float, fig
 def allowed_exponent(observations: Sequence[Observation], pair: Sequence[int]) -> float:
     """1/2 plus the share of the logarithm, in the middle of the two horizons."""
     argument = max(one["log_argument"] for one in observations)
-    return 0.5 + 0.5 / log(sqrt(pair[0] * pair[1]) * argument)
+    return 0.5 + 0.5 / (0.5 * log(pair[0] * pair[1]) + argument)
 
 
 def soft_prefix(one: Observation) -> float:

@@ -1,5 +1,6 @@
 """The lemmas. T1-T4: the confidence sets hold the truth, and what follows from that surely. T18-T20: the inequalities
-behind the theorems: mirror descent, the loss estimator, the two players of the search.
+behind the theorems: mirror descent, the loss estimator, the two players of the search. T28-T30: the auxiliary lemmas
+of Jin et al. (2020) on occupancies and on the loss estimator.
 """
 
 from __future__ import annotations
@@ -8,14 +9,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hedgerow.promises.growth import growth, split
 from hedgerow.promises.observation import Observation
-from hedgerow.promises.promise import Verdict, holds, largest_delta, never, rate, rates, together
+from hedgerow.promises.promise import Verdict, any_of, holds, largest_delta, never, rate, rates, together
 
 TOL_BOUND = 1e-12
 """Rounding of an upper occupancy bound (T4)."""
 TOL_MIRROR = 1e-7
 """Relative error that projections solved to 1e-10 may add over a run"""
+TOL_SUM = 1e-6
+"""Rounding of a sum over a run"""
 PRIMAL_EVENTS = 9
+WEIGHTS = {"all": "2 gamma everywhere", "iterate": "2 gamma q_hat", "chosen": "2 gamma where the sum is positive"}
+"""The weights with which Lemma 11 is tested, none of which knows the episode"""
 
 
 def judge_costs(observations: Sequence[Observation]) -> Verdict:
@@ -94,4 +100,38 @@ def judge_players(observations: Sequence[Observation]) -> Verdict:
             min(1.0, PRIMAL_EVENTS * largest_delta(observations)),
         ),
         holds(f"largest primal regret {primal:.2f} sqrt(t ln t), by mean costs; the theory's C_P is {least:.3g}"),
+    )
+
+
+def judge_occupancies(observations: Sequence[Observation]) -> Verdict:
+    """Judge sum |u - q|_1: u takes the worst transitions for every state, which makes it the largest of all."""
+    inside = [one for one in observations if not one["transition_breaches"] and np.isfinite(one["upper_bound"])]
+    above = [one["weighted_upper"] > one["upper_bound"] + TOL_SUM for one in inside]
+    largest = max((one["weighted_upper"] / one["upper_bound"] for one in inside), default=0.0)
+    sets = split([one for one in observations if one.group != "estimator"])
+    return together(
+        never("sum |u - q| above the widths of the boxes", above, f"largest share of them {largest:.2f}"),
+        any_of(growth(f"sum |u - q| ({label})", some, "weighted_upper") for label, some in sets),
+    )
+
+
+def judge_weighted_estimator(observations: Sequence[Observation]) -> Verdict:
+    watched = [one for one in observations if np.isfinite(one["weighted_optimism_bound"])]
+    parts = []
+    for name, told in WEIGHTS.items():
+        above = [one[f"weighted_optimism_{name}"] > one["weighted_optimism_bound"] for one in watched]
+        parts.append(rate(f"the sum with weights {told} was above L ln(L/delta)", above, largest_delta(observations)))
+    return together(*parts)
+
+
+def judge_bias(observations: Sequence[Observation]) -> Verdict:
+    """Judge the bias of the estimator in runs without a baseline whose transitions stayed in their boxes."""
+    some = [one for one in observations if np.isfinite(one["bias"]) and not one["mixing_total"]]
+    inside = [one for one in some if not one["transition_breaches"]]
+    surely = [one["bias"] > one["bias_bound"] + TOL_SUM for one in inside]
+    seen = [not one["transition_breaches"] and one["bias_seen"] > one["bias_seen_bound"] for one in some]
+    largest = max((one["bias"] / one["bias_bound"] for one in inside), default=0.0)
+    return together(
+        never("a bias above sum |u - q| + gamma |X||A| T", surely, f"largest share {largest:.2f}"),
+        rate("sum (l - l_hat)^T q_hat was above that and its deviation", seen, largest_delta(observations)),
     )

@@ -17,13 +17,17 @@ from typing import Any
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments.cells import PlannedCell
 from hedgerow.experiments.parts import Part
+from hedgerow.promises.controls.imprecise import CountsCheap, DullEstimator, LateMixing, PlaysOwn, SquaresPerStep
 from hedgerow.promises.controls.mislearning import Commits, MovesWrongly, SkipsFirstLayer, TimidEstimator, WrongCounts
 from hedgerow.promises.controls.misplaying import IndexOnce, PerStep, WrongBox
+from hedgerow.promises.controls.mutants import MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
 from hedgerow.promises.controls.overconfident import CountsAll, FalseTies, HundredDelta, KeepsCheap
+from hedgerow.promises.interrupted import FalselyDeclared, Interrupted
 from hedgerow.promises.logged import Logged
 from hedgerow.promises.runs import Named, runs
+from hedgerow.promises.twin.learners import RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 from hedgerow.promises.worlds import front_loaded, gate, needle, opposed, turncoat, two_actions, wide
-from hedgerow.promises.worlds_known import buffer, chorus, cycle, fan, layered, partly_known
+from hedgerow.promises.worlds_known import buffer, chorus, cycle, fan, layered, partly_known, rooms
 
 SMALL: Part = {"name": "random-layered", "actions": 3, "constraints": 1, "layers": [1, 3, 3, 1]}
 CATALOGUE: tuple[Named, ...] = (
@@ -42,6 +46,8 @@ PRESETS = ("paper", "sharp", "sharpest")
 SHARPEST = ("sharpest",)
 COVERED = (0.04, 0.01)
 """delta of the runs that count how often sets lose the truth; 5 delta is the budget of the clean event"""
+SETTLED = 800
+"""Episodes after which searches in `wide` have ended, and the certificate gives U there"""
 ORACLE_CONSTANT = 1.5
 """C_P for T13 and T14: above the regret constants that are measured on the worlds where it is used."""
 
@@ -73,6 +79,9 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
         ((4_000, 16_000, 64_000, 256_000), (0.05, 0.1, 0.25, 0.5), 8),
     ),
     "estimator": ((500, 16), (2_000, 100), (4_000, 400)),
+    "soft width": ((_powers(8, 12), 3), (_powers(10, 16), 3), (_powers(10, 18), 6)),
+    "recomputed": ((400, 1), (2_000, 1), (4_000, 2)),
+    "interrupted": ((400, 6), (2_000, 20), (4_000, 60)),
 }
 """At the levels quick, default and full: (episodes, or horizons; seeds), of the pair (horizons, margins rho, seeds)."""
 LEVELS = ("quick", "default", "full")
@@ -136,7 +145,28 @@ def _groups(size: dict[str, Any]) -> dict[str, list[PlannedCell]]:
         ),
         "lower-bound": _pair(*size["pair"]),
         "estimator": _both_learners(*size["estimator"], estimator=True),
+        "soft-width": runs(gate, "sv-ops", *size["soft width"], estimator=True),
+        "recomputed": recomputed(*size["recomputed"]),
+        "interrupted": runs(EQUAL, Interrupted, *size["interrupted"], adversaries=("drifting",), presets=SHARPEST),
     }
+
+
+def recomputed(episodes: int, seeds: int) -> list[PlannedCell]:
+    """Every preset and learner, watched by the twin, which plays step by step in Python. S-OPS also in the worlds of
+    which more is known, with balls, with two constraints, and where the certificate gives U.
+    """
+    wanted: list[tuple[Named, Named, int, Sequence[str]]] = [
+        (SMALL, RecomputedSOPS, episodes, PRESETS),
+        (SMALL, RecomputedSVOPS, episodes, PRESETS),
+        (wide, RecomputedCVOPS, max(episodes, SETTLED), PRESETS),
+        *((world, RecomputedSOPS, episodes, SHARPEST) for world in (EQUAL, partly_known, buffer, chorus, rooms)),
+        (wide, RecomputedSOPS, max(episodes, SETTLED), SHARPEST),
+    ]
+    return [
+        cell
+        for world, learner, T, presets in wanted
+        for cell in runs(world, learner, T, seeds, adversaries=("drifting",), presets=presets, twin=True)
+    ]
 
 
 def deterministic(episodes: int, seeds: int) -> list[PlannedCell]:
@@ -227,4 +257,24 @@ def controls() -> dict[str, list[PlannedCell]]:
         "selected-log": runs(EQUAL, KeepsCheap, 100, 3, presets=SHARPEST),
         "counts-all": runs(chorus, CountsAll, 300, 12, presets=SHARPEST),
         "timid-estimator": runs(two_actions, TimidEstimator, 400, 4, adversaries=noisy, estimator=True),
+        "dull-estimator": runs(two_actions, DullEstimator, 400, 4, adversaries=noisy, estimator=True),
+        "frozen-boxes": runs(gate, {"name": MutantSVOPS, "transition_log": 1e6}, (2**8, 2**10), 3, estimator=True),
+        "false-reason": runs(EQUAL, FalselyDeclared, 400, 4, presets=SHARPEST),
+        "cheap-certificate": runs(chorus, CountsCheap, 400, 4, presets=SHARPEST),
+        **_imprecise(),
+    }
+
+
+def _imprecise() -> dict[str, list[PlannedCell]]:
+    """The controls that are wrong by little, where one run is enough."""
+    logs = dict.fromkeys(("cost_log", "transition_log", "certificate_log", "ball_log"), 0.95)
+    return {
+        "short-logs": runs(SMALL, {"name": MutantSOPS, **logs}, 150, 1, presets=PRESETS, twin=True),
+        "squares-per-step": runs(EQUAL, SquaresPerStep, 200, 1, presets=SHARPEST, twin=True),
+        "late-lambda": runs(two_actions, LateMixing, 100, 1, presets=SHARPEST, twin=True),
+        "low-ceiling": runs(SMALL, {"name": MutantSOPS, "ceiling": 0.95}, 50, 1, twin=True),
+        "biased-coin": runs(SMALL, {"name": SteppedSOPS, "coin": 0.8}, 300, 4),
+        "idle-coin": runs(SMALL, PlaysOwn, 100, 1, twin=True),
+        "small-gamma": runs(SMALL, {"name": MutantSVOPS, "gamma": 0.95}, 50, 1, twin=True),
+        "short-search": runs(wide, {"name": MutantCVOPS, "search_radius": 0.95}, SETTLED, 1, twin=True),
     }

@@ -49,11 +49,15 @@ def runs(
     delta: float = DELTA,
     audit: bool = False,
     estimator: bool = False,
+    twin: bool = False,
 ) -> list[PlannedCell]:
-    """The runs of all combinations, by length, adversary, preset, seed; `seeds` is how many, or which."""
+    """The runs of all combinations, by length, adversary, preset, seed; `seeds` is how many, or which. `audit`,
+    `estimator` and `twin` say how closely they are watched; the last needs a learner of `twin/learners.py`.
+    """
     place, own = _given(world), _given(learner)
+    closely = {"audit": audit, "estimator": estimator, **({"twin": True} if twin else {})}
     return [
-        _cell(place, adversary, {"name": own["name"], "preset": preset, **own}, T, seed, delta, audit, estimator)
+        _cell(place, adversary, {"name": own["name"], "preset": preset, **own}, T, seed, delta, closely)
         for T in ([episodes] if isinstance(episodes, int) else episodes)
         for adversary in adversaries
         for preset in presets
@@ -67,9 +71,8 @@ def _given(thing: Named) -> Part:
 
 
 def _cell(
-    world: Part, adversary: str, learner: Part, T: int, seed: int, delta: float, audit: bool, estimator: bool
+    world: Part, adversary: str, learner: Part, T: int, seed: int, delta: float, closely: Mapping[str, bool]
 ) -> PlannedCell:
-    closely = {"audit": audit, "estimator": estimator}
     told = {**learner, "delta": delta, **{name: True for name, chosen in closely.items() if chosen}}
     labels = {"world": parts.default_label(world), "learner": parts.default_label(told, quiet=("preset",))}
     return PlannedCell.of(

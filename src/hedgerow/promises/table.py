@@ -7,7 +7,7 @@ what would refute it, and the judge.
 from __future__ import annotations
 
 from hedgerow.paper import cite
-from hedgerow.promises import constant, lemmas, lower, safe, soft
+from hedgerow.promises import constant, interrupted, lemmas, lower, recomputed, safe, soft
 from hedgerow.promises.promise import Claim
 
 PROMISES = (
@@ -81,5 +81,41 @@ PROMISES = (
     Claim("T20", "the players of the search: regret <= C_P sqrt(t ln t) and <= C_D sqrt(t) at all times",
             "Jin et al. 2020; Zinkevich 2003", "1 - 9 delta; surely", ("search",),
             "one breach by the dual player; rate above 9 delta for the primal one", lemmas.judge_players),
+    Claim("T22", "the confidence sets are those that the formulas give for what was seen",
+            f"{cite('gen_confidence', 'confidenceset')}; `kt`: estimates/kt.py", "surely",
+            ("recomputed",), f"one bound that differs by more than {recomputed.TOL:g}", recomputed.judge_sets),
+    Claim("T23", "U is one of the bounds that sets, balls and certificate give, and n, N, SX and VV of the certificate "
+            "are the sums over the own episodes", f"{cite('S-OPS')}, line 14; docs/aggregate.md", "surely",
+            ("recomputed",),
+            f"one number that differs by more than {recomputed.TOL:g}", recomputed.judge_bounds),
+    Claim("T24", "lambda is the least weight that makes the mixture safe against U, and that mixture is announced",
+            f"{cite('S-OPS')}, lines 14-19", "surely", ("recomputed",),
+            f"one number that differs by more than {recomputed.TOL:g}", recomputed.judge_mixing),
+    Claim("T25", "the baseline is played with probability lambda: branches, and actions, are those of the mixture",
+            f"{cite('S-OPS')}, line 4", "surely lambda given the past",
+            ("recomputed", "deterministic", "confidence", "coverage", "safe-growth", "search", "constant"),
+            "other odds are 100 times likelier (level 1 %)", recomputed.judge_coin),
+    Claim("T26", "eta = gamma = sqrt(L ln(L|X||A|/delta) / (T|X||A|)), l_hat = l / (u + gamma) on the visited pairs",
+            f"{cite('SV-OPS')}, lines 4-6", "surely", ("recomputed",),
+            f"one number that differs by more than {recomputed.TOL:g}", recomputed.judge_rates),
+    Claim("T27", "CV-OPS: radius, margin, t_bar and beta are those of the stopping rule",
+            f"{cite('CV-OPS')}, with a time-uniform radius", "surely", ("recomputed",),
+            f"one number that differs by more than {recomputed.TOL:g}", recomputed.judge_search),
+    Claim("T28", "SV-OPS: sum |q^{P^x} - q|_1 = O(L |X| sqrt(|A| T ln(T|X||A|/delta))) for any P^x in the boxes, the "
+            "worst for every state x", cite("transition_jin"),
+            "1 - 6 delta; the bound by widths surely while P is in its box", ("soft-width", "estimator"),
+            "a run above sum_t sum_r q(r) |P^x - P|(r) |states beyond r|; exponent above 1/2 and its logarithm, not "
+            "falling", lemmas.judge_occupancies),
+    Claim("T29", "sum_t a_t^T (l_hat - (q/u) l) <= L ln(L/delta) for weights a_t in [0, 2 gamma] known before the "
+            "episode", cite("alpha_jin"), "1 - delta", ("estimator",),
+            "lower 99 % bound of the rate above delta, for some of three kinds of weights",
+            lemmas.judge_weighted_estimator),
+    Claim("T30", "SV-OPS: sum (l - l_hat)^T q_hat <= sum |u - q|_1 + gamma |X||A| T + L sqrt(T ln(1/delta) / 2)",
+            cite("bias1_jin"), "1 - delta while P is in its box; the conditional mean surely", ("estimator",),
+            "one conditional mean above the first two terms; lower 99 % bound of the rate above delta",
+            lemmas.judge_bias),
+    Claim("T31", "S-OPS: safe in every episode, and mean costs in their intervals, if a person aborts episodes because "
+            "of their costs", "docs/counting.md", "1 - 5 delta; costs as T1", ("interrupted",),
+            "as T1 and T7", interrupted.judge_interrupted),
 )  # fmt: skip
 BY_KEY = {promise.key: promise for promise in PROMISES}

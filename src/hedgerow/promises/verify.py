@@ -22,7 +22,7 @@ def chosen_promises(only: Sequence[str], level: Level) -> list[Claim]:
     """The requested promises for which the level has runs."""
     unknown = [key for key in only if key not in BY_KEY]
     if unknown:
-        raise InvalidInput(f"there is no promise {unknown[0]!r}; they are T1 to T{len(PROMISES)}")
+        raise InvalidInput(f"there is no promise {unknown[0]!r}; they are T1 to {PROMISES[-1].key}")
     found = [p for p in PROMISES if (not only or p.key in only) and any(g in level.groups for g in p.groups)]
     if not found:
         raise InvalidInput(f"the level {level.name!r} has no runs for {', '.join(only)}")

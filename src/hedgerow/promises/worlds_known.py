@@ -7,6 +7,8 @@
 `buffer`         dope-media with fewer levels and steps; rows share laws, and are wide enough for balls
 `chorus`         all rows share one cost law, and all costs of an episode are equal
 `fan`            one step to ten places, two times: rows with balls and no laws in common
+`rooms`          one step to a room, and there an action that costs: few visits of each, many of all, so that the
+                 certificate is soon better than boxes
 """
 
 from __future__ import annotations
@@ -108,3 +110,15 @@ def fan(places: int = 10) -> Built:
     means[:, 1::2] *= 0.5
     loss = np.tile([0.0, 1.0], layout.num_rows // 2)
     return CMDP(layout, weights / sums[layout.row_of_triple], BernoulliCosts(means), [0.8]), loss
+
+
+def rooms(places: int = 12) -> Built:
+    """An episode costs 1 at most, in its room; the way there is free, and its law is known."""
+    layout = Layout((1, places, 1), 2)
+    first = np.arange(layout.num_rows) % 2 == 0
+    P = np.repeat(1.0 / np.diff(layout.row_start), np.diff(layout.row_start))
+    means, known = np.where(first, 0.6, 0.02)[np.newaxis], np.full((1, layout.num_rows), np.nan)
+    means[:, layout.rows(0)] = known[:, layout.rows(0)] = 0.0
+    knowledge = {"costs": known, "most_costs": [1.0], "transitions": P}
+    loss = np.where(first, 0.0, 1.0)
+    return CMDP(layout, P, BernoulliCosts(means), [0.55], knowledge=knowledge), loss

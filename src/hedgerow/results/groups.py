@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow import brief
-from hedgerow.checks import FloatArray, IntArray
+from hedgerow.checks import FloatArray, IntArray, did_you_mean
 from hedgerow.errors import InvalidInput
 from hedgerow.registry import learners
 from hedgerow.results.metrics import (
@@ -31,9 +31,9 @@ from hedgerow.results.tables import COLUMNS, PER_CONSTRAINT
 
 WATCHED = (
     "mixing_weight", "mixing_total", "residual", "branch", "status", "clean_now", "unclean", "infeasible", "suspect",
-    "iterations",
+    "unsolved", "iterations",
 )  # fmt: skip
-"""What the watcher of the mirror-descent family adds to a table."""
+"""What watchers add to a table, each its own part of it: none of these columns is in every table."""
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,30 @@ class Group:
         return np.array(sorted(common), dtype=np.int64)
 
     def curve(self, name: str) -> FloatArray:
-        """Return the column `name` of all seeds (seeds, C)."""
+        """Return the column `name` of all seeds (seeds, C).
+
+        Every run has its scores; columns that only some learners have are found by `noted`.
+
+        Raises:
+            InvalidInput: If a seed does not have the column.
+        """
+        found = self.noted(name)
+        if found is None:
+            known = self.tables[0].column_names
+            raise InvalidInput(f"the runs of {self.learner} have no column {name!r}{did_you_mean(name, known)}")
+        return found
+
+    def noted(self, name: str) -> FloatArray | None:
+        """Return the column `name` of all seeds (seeds, C), or None if not all of them have it.
+
+        Learners note what they like, and their watchers see what there is to see.
+        """
+        if not self.has(name):
+            return None
         return np.stack([self._at_common(table, column(table, name)) for table in self.tables])
 
     def has(self, name: str) -> bool:
-        """Whether all seeds have the column `name`; learners note what they like."""
+        """Whether all seeds have the column `name`."""
         return all(name in table.column_names for table in self.tables)
 
     @property
@@ -209,8 +228,8 @@ class Group:
 
     @property
     def _mixing_total(self) -> float | None:
-        name = "mixing_total"
-        return float(interquartile_mean(self.curve(name)[:, -1])) if self.has(name) else None
+        totals = self.noted("mixing_total")
+        return None if totals is None else float(interquartile_mean(totals[:, -1]))
 
     @cached_property
     def _summary(self) -> GroupSummary:
@@ -219,6 +238,7 @@ class Group:
         speeds = [cell.episodes_per_second for cell in self.cells]
         known = [speed for speed in speeds if speed is not None]
         facts: list[Mapping[str, Any]] = [cell.facts for cell in self.cells]
+        unclean = self.noted("unclean")
         return GroupSummary(
             seeds=len(self.cells),
             regret=float(interquartile_mean(regret)),
@@ -230,7 +250,7 @@ class Group:
             worst_excess=float(np.max(worst)) if worst else None,
             net_violation=float(interquartile_mean(self.net_violation()[:, -1])),
             mixing_total=self._mixing_total,
-            clean=int(np.sum(self.curve("unclean")[:, -1] == 0)) if self.has("unclean") else None,
+            clean=None if unclean is None else int(np.sum(unclean[:, -1] == 0)),
             t_bar=tuple(entry["t_bar"] for entry in facts if entry.get("t_bar") is not None),
             rho_hat=tuple(entry["rho_hat"] for entry in facts if entry.get("rho_hat") is not None),
             episodes_per_second=float(np.median(known)) if known else None,

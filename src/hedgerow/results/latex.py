@@ -2,8 +2,6 @@ r"""Results as a LaTeX table, for the package booktabs: a group of rows for each
 
 Intervals have a smaller line of their own below the means: side by side, seven columns are wider than a page.
 
->>> escaped("100 % of a_b")
-'100 \\% of a\\_b'
 >>> number(-1234567.0), number(0.00012), number(float("nan"))
 ('$-1{,}234{,}570$', '$1.2 \\cdot 10^{-4}$', '--')
 """
@@ -17,23 +15,13 @@ from math import floor, isfinite, log10
 
 from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
-from hedgerow.output import visible
 from hedgerow.results.groups import Group, Setting
+from hedgerow.results.latex_text import SIGN, SIGN_MACRO, escaped
 from hedgerow.results.metrics import interquartile_interval, interquartile_mean
 
 NOTHING = "--"
 DIGITS = 4
 """Significant digits of a number; those before the point are shown up to the sixth."""
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
 
 
 def latex_table(groups: Sequence[Group], caption: str | None = None, label: str | None = None) -> str:
@@ -57,7 +45,8 @@ def latex_table(groups: Sequence[Group], caption: str | None = None, label: str 
     if caption is not None or label is not None:
         told = [rf"\caption{{{caption}}}"] * (caption is not None) + [rf"\label{{{label}}}"] * (label is not None)
         lines = [r"\begin{table}", r"\centering", *told, *lines, r"\end{table}"]
-    return "\n".join([_ABOUT, *lines]) + "\n"
+    needed = [SIGN_MACRO] if any(SIGN in line for line in lines) else []
+    return "\n".join([_ABOUT, *needed, *lines]) + "\n"
 
 
 _ABOUT = r"""% Needs \usepackage{booktabs}.
@@ -82,8 +71,8 @@ def _cells(group: Group, constrained: bool, mixes: bool) -> list[tuple[str, str]
     if constrained:
         cells.append((NOTHING if summary.worst_excess is None else number(-summary.worst_excess), ""))
     if mixes:
-        has = group.has("mixing_total")
-        cells.append(_with_interval(group.curve("mixing_total")[:, -1]) if has else (NOTHING, ""))
+        totals = group.noted("mixing_total")
+        cells.append((NOTHING, "") if totals is None else _with_interval(totals[:, -1]))
     return cells
 
 
@@ -125,8 +114,3 @@ def number(value: float, digits: int = DIGITS) -> str:
 
 def _grouped(value: float) -> str:
     return f"{int(value):,}".replace(",", "{,}")
-
-
-def escaped(name: object) -> str:
-    """A name as LaTeX prints it, whatever it consists of."""
-    return "".join(_SPECIAL.get(sign, sign) for sign in visible(name))

@@ -347,7 +347,8 @@ def _scores(group: Group, share: float | None) -> Scores:
 
 
 def _last_mean(group: Group, name: str) -> float | None:
-    return float(np.mean(group.curve(name)[:, -1])) if group.has(name) else None
+    curves = group.noted(name)
+    return None if curves is None else float(np.mean(curves[:, -1]))
 
 
 def _margin(group: Group) -> FloatArray:

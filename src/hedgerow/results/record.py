@@ -261,7 +261,8 @@ class Results:
             label: What `\ref` calls the table, such as `tab:results`.
 
         Returns:
-            LaTeX text that needs the package booktabs and no other. Names are escaped.
+            LaTeX text that needs the package booktabs and no other. Names are escaped. Of scripts other than Latin
+            and Greek, LuaLaTeX and XeLaTeX print the signs, as far as the font has them, and pdfLaTeX their codes.
 
         Raises:
             InvalidInput: If no cell is finished, or the caption or the label is not one.

@@ -22,7 +22,7 @@ from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 from hedgerow.learners.told import cheats, told_in_words
 from hedgerow.results import old_tables
 from hedgerow.results.naming import cell_hash, cell_id, fingerprint
-from hedgerow.results.seal import BLANK, KEY, has_seal, is_intact, seal
+from hedgerow.seal import BLANK, KEY, has_seal, is_intact, seal
 
 if TYPE_CHECKING:
     from hedgerow.model.policy import Policy

@@ -17,6 +17,7 @@ from hedgerow.learners.ownership import in_turn
 from hedgerow.learners.protocol import Learner
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.identity import same_layout
 from hedgerow.model.occupancy import checked_loss
 from hedgerow.model.view import View
 
@@ -71,7 +72,8 @@ def check_match(view: View, learner: Learner) -> None:
     own = learner.view
     if not isinstance(own, View):
         raise InvalidInput(f"the view of a learner is what cmdp.view() returns, not {kind_of(own)}")
-    if own.layout != view.layout or not np.array_equal(own.thresholds, view.thresholds):
+    named = same_layout(own.layout, view.layout) and own.constraint_names == view.constraint_names
+    if not named or not np.array_equal(own.thresholds, view.thresholds):
         raise InvalidInput("the learner was built for another world: build it on the view() of the one to simulate")
 
 

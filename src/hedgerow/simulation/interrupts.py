@@ -1,8 +1,9 @@
 """Hold Ctrl-C and SIGTERM back until an episode is over.
 
-Compiled code takes generators, and numba reads these with Python calls whose failure it does not check: an exception
-that a signal handler raises at that moment ends the process with a segmentation fault. So handlers written in Python
-wait until no kernel is being called. A second signal does not wait: a learner of somebody else may never return.
+An episode is scored, played, learnt and noted, one after the other. An exception of a signal handler between two of
+these would leave scores of an episode that the learner has not seen, or a learner of somebody else that has seen half
+of one: the run could not go on. So handlers written in Python wait for its end. A second signal does not wait: a
+learner of somebody else may never return. Nothing crashes then, but the simulation may have to be begun anew.
 """
 
 from __future__ import annotations

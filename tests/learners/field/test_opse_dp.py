@@ -51,7 +51,7 @@ def test_theory_is_never_unsafe_on_the_clean_event(world: str, radii: str) -> No
     for seed in range(2):
         for losses in adversaries(cmdp, seed).values():
             learner = hr.field.OPSEDP(cmdp.view(), T, 0.1, seed, baseline=hr.offline.slater(cmdp), radii=radii)
-            run = hr.simulate(cmdp, losses, learner, seed, progress=False)
+            run = hr.simulate(cmdp, losses, learner, seed=seed, progress=False)
             assert run.facts["refuted_safety"] == 0
             unclean += run["unclean"][-1]
             own += T - run["mixing_total"][-1]
@@ -84,7 +84,7 @@ def test_the_constants_of_the_experiment_are_not_safe() -> None:
     unsafe = 0
     for seed in range(5):
         learner = hr.field.OPSEDP(cmdp.view(), 200, 0.05, baseline=hr.offline.slater(cmdp), constants="experiment")
-        unsafe += int(hr.simulate(cmdp, hr.losses.Fixed([1.0, 0.0]), learner, seed, progress=False).unsafe[-1])
+        unsafe += int(hr.simulate(cmdp, hr.losses.Fixed([1.0, 0.0]), learner, seed=seed, progress=False).unsafe[-1])
     assert unsafe > 0
     promises = learner.guarantees()
     assert not promises["safety"].holds

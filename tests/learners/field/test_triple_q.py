@@ -69,13 +69,13 @@ def test_an_episode_that_was_cut_short_looks_at_the_greedy_action() -> None:
     assert learner.q[0] == pytest.approx(32.0 + 96.0 + 0.2 * np.sqrt(np.log(100)))  # lr = 1; action 1 has 96
 
 
-def test_costs_that_do_not_count_teach_nothing() -> None:
+def test_costs_that_are_unknown_teach_nothing() -> None:
     cmdp = WORLDS["L = 1"]
     view = cmdp.view()
     learner = hr.field.TripleQ(view, 100)
     before = learner.q.copy()
     learner.plan()
-    learner.observe(hr.Episode(view, [0], [0.0], [1.0], costs_count=False))
+    learner.observe(hr.Episode(view, [0], [0.0], unknown_costs=True))
     np.testing.assert_array_equal(learner.q, before)
     assert learner.episode == 1
 

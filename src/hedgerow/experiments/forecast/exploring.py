@@ -44,6 +44,8 @@ class Exploration:
             num_moves=_apportioned(layout, num_visits, self.model.transitions),
             num_costs=num_costs,
             cost_sums=np.ascontiguousarray((num_costs * means).T),
+            unknown_moves=np.zeros(layout.num_rows, dtype=np.int64),
+            unknown_costs=np.zeros(means.T.shape, dtype=np.int64),
         )
 
 

@@ -66,10 +66,11 @@ def centre(centres: Centres, rows: IntArray) -> None:
     """Bring the given rows up to date."""
     for row in rows:
         _centre_moves(centres, row)
-        num = centres.counts.num_costs[row]
+        counts = centres.counts
         for i in range(centres.means.shape[1]):
             if centres.rule.unknown_costs[row, i]:
-                centres.means[row, i] = centres.counts.cost_sums[row, i] / max(1, num)
+                num = counts.num_costs[row] - counts.unknown_costs[row, i]
+                centres.means[row, i] = counts.cost_sums[row, i] / max(1, num)
                 centres.radii[row, i] = centres.boxes.xi[row]
             else:
                 centres.means[row, i], centres.radii[row, i] = centres.boxes.cost_lower[row, i], 0.0

@@ -7,26 +7,47 @@ it leaves an episode to the baseline with probability `reals.mixing`. All that c
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, float_array, frozen, num_episodes, positive_share, seed_number
+from hedgerow.checks import (
+    LARGEST_COUNT,
+    FloatArray,
+    IntArray,
+    float_array,
+    frozen,
+    num_episodes,
+    positive_share,
+    seed_number,
+)
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.field.lp_promises import clean_probability
 from hedgerow.learners.field.progress import Progress, Reals
 from hedgerow.learners.ledger import Ledger
+from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key, missing_outcome
 from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.learners.protocol import Plan, SafePolicy, checked_baseline_costs, checked_view, safe_policy
+from hedgerow.learners.protocol import (
+    Plan,
+    SafePolicy,
+    checked_baseline_costs,
+    checked_view,
+    in_own_terms,
+    safe_policy,
+)
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
 from hedgerow.model.episode import Episode
 from hedgerow.model.occupancy import checked_policy
+from hedgerow.model.pcg64 import seeded
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
 
@@ -36,6 +57,22 @@ if TYPE_CHECKING:
 RADII = {"source": "efroni", "hedgerow": "tight"}
 """The two choices of every learner here: what its source takes, or what S-OPS takes with preset="sharp"."""
 Feedback = Literal["bandit", "full"]
+
+
+def voided_by_unknown(guarantees: Callable[[Any], Ledger]) -> Callable[[Any], Ledger]:
+    """Make all promises that rest on what was seen void as soon as something of an episode is unknown."""
+
+    @functools.wraps(guarantees)
+    def with_unknown(learner: Any) -> Ledger:
+        ledger = guarantees(learner)
+        unknown = 0 if learner.seen is None else learner.seen.num_unknown
+        if not unknown:
+            return ledger
+        reason = f"{unknown} episodes with unknown values: {learner.title} has no bounds for these"
+        voided = (replace(promise, probability=0.0, void_because=promise.void_because or reason) for promise in ledger)
+        return replace(ledger, promises=tuple(voided))
+
+    return with_unknown
 
 
 class FieldLearner(ABC):
@@ -68,6 +105,11 @@ class FieldLearner(ABC):
     changing: ClassVar[tuple[str, ...]] = ("own_policy",)
     """The arrays that change while it learns, by the names of attributes."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "guarantees" in cls.__dict__:  # whatever a source promises, it knows of no unknown values
+            type.__setattr__(cls, "guarantees", voided_by_unknown(cls.guarantees))
+
     def __init__(
         self,
         view: View,
@@ -95,18 +137,34 @@ class FieldLearner(ABC):
             policy, costs = safe_policy(baseline, baseline_costs)
             self.baseline = Policy.trusted(self.layout, checked_policy(self.layout, policy))
             self.baseline_costs = checked_baseline_costs(self.view, costs)
-        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.coin = seeded(SeedSequence(self.seed))
         self.progress, self.reals = Progress(), Reals()
         self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
+        if self.told.delta and self._sure() <= 0.0:
+            raise InvalidInput(
+                f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises "
+                "anything; choose a smaller delta"
+            )
+        self._key = learner_key(self)
 
     def _statistics(self) -> Statistics | None:
         """Counts and bounds; None for learners that learn nothing."""
         return Statistics(self.view, self.episodes, self.delta, RADII[self.radii])
 
+    def _sure(self) -> float:
+        """How surely the confidence sets hold, for learners that are told delta."""
+        return clean_probability(self)
+
     @abstractmethod
     def _learn(self, episode: Episode) -> None:
         """Learn from an episode, which `seen` has counted already, and set `own_policy` and `reals.mixing`."""
+
+    def _changed_rows(self, episode: Episode) -> IntArray:
+        """The rows whose statistics an episode may have changed: all of them, if something of it is unknown."""
+        if episode.irregular is None:
+            return episode.rows.copy()
+        return np.arange(self.layout.num_rows, dtype=np.int64)
 
     def _notes(self) -> Mapping[str, float]:
         """Numbers worth keeping of the next episode, besides the mixing weight."""
@@ -119,7 +177,7 @@ class FieldLearner(ABC):
     # The loop --------------------------------------------------------------------------------------------------------
 
     @exclusive
-    def plan(self) -> Plan:
+    def plan(self) -> NumberedPlan:
         """Choose what to play in the next episode. Each plan must be followed by one `observe`.
 
         Returns:
@@ -134,41 +192,53 @@ class FieldLearner(ABC):
             raise InvalidInput(f"this learner was built for {self.episodes} episodes, and all of them were played")
         self.progress.branch = int(self.baseline is not None and self.coin.random() < self.reals.mixing)
         self.progress.pending = 1
-        return self._current_plan()
+        return self._open_plan()
 
     @property
-    def pending(self) -> bool:
-        """Whether a plan waits for its `observe`; after a restart, `current_plan` says which."""
-        return bool(self.progress.pending)
-
     @exclusive
-    def current_plan(self) -> Plan:
-        """Return the plan that waits for its `observe`; a learner that was loaded after a crash still has it."""
-        if not self.progress.pending:
-            raise InvalidInput("no episode is planned; call plan first")
-        return self._current_plan()
+    def open_plans(self) -> tuple[NumberedPlan, ...]:
+        """The plans that wait for their outcome, at most one; a learner that was loaded after a crash still has it."""
+        return (self._open_plan(),) if self.progress.pending else ()
 
-    def _current_plan(self) -> Plan:
+    def _open_plan(self) -> NumberedPlan:
         mine = Policy.trusted(self.layout, self.own_policy)
-        if self.baseline is None:
-            return Plan(mine, mine, self._notes())
-        lam = self.reals.mixing
-        mixture = Mixture.trusted((lam, self.baseline), (1.0 - lam, mine))
-        return Plan(mixture, self.baseline if self.progress.branch else mine, {"mixing_weight": lam, **self._notes()})
+        mixture: Policy | Mixture = mine
+        played, branch, notes = mine, OWN, self._notes()
+        if self.baseline is not None:
+            lam = self.reals.mixing
+            mixture, notes = Mixture.trusted((lam, self.baseline), (1.0 - lam, mine)), {"mixing_weight": lam, **notes}
+            if self.progress.branch:
+                played, branch = self.baseline, BASELINE
+        return NumberedPlan(mixture, played, notes, episode=self.episode, branch=branch, learner_key=self._key)
+
+    def _check_open(self, plan: Any) -> None:
+        check_open(plan, self._open_plan() if self.progress.pending else None, self._key, self.episode)
 
     @exclusive
-    def observe(self, episode: Episode | Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
-        """Learn from the episode that was planned.
+    def observe(
+        self,
+        episode: Episode | Any,
+        losses: ArrayLike | Plan | None = None,
+        costs: ArrayLike | None = None,
+        *,
+        plan: Plan | None = None,
+    ) -> None:
+        """Learn from an episode that was planned: `observe(episode)`, `observe(episode, plan)`.
 
         Args:
             episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
-            losses: (L,) losses in [0, 1], if `episode` is a path.
+            losses: (L,) losses in [0, 1], if `episode` is a path; else the plan may stand here.
             costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
+            plan: The plan that was played; one that has ended, or that another learner made, is refused.
 
         Raises:
-            InvalidInput: If no episode is planned, if the path is impossible, if a number is wrong, or if the learner
-                needs full feedback and the episode has none.
+            InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible, if a number is
+                wrong, or if the learner needs full feedback and the episode has none.
         """
+        if isinstance(losses, Plan):
+            losses, plan = None, losses
+        if plan is not None:
+            self._check_open(plan)
         if not self.progress.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
         if not isinstance(episode, Episode):
@@ -177,17 +247,40 @@ class FieldLearner(ABC):
             episode = Episode(self.view, episode, losses, costs)
         elif losses is not None or costs is not None:
             raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
-        if episode.layout != self.layout or episode.costs.shape[1] != self.view.num_constraints:
-            raise InvalidInput("the episode belongs to another world than the learner")
+        episode = in_own_terms(self.view, episode)
         if self.feedback == "full" and (episode.all_losses is None or episode.all_costs is None):
             raise InvalidInput(
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
             )
+        self._end(episode)
+
+    @exclusive
+    def abandon(self, plan: Plan, reason: str, *, independent: bool = False) -> None:
+        """End a plan whose outcome nobody will tell: an episode that was lost, or never carried out.
+
+        What its policy could have visited is unknown from here on, and confidence sets make room for it, since whoever
+        gave up the episode may have foreseen its costs. Only a reason that has nothing to do with costs or moves leaves
+        nothing unknown; the promises then rest on that.
+
+        Args:
+            plan: The open plan.
+            reason: Why, in words.
+            independent: Whether the reason is declared to have nothing to do with what the episode cost, or would have.
+                "It was never carried out" is not enough.
+
+        Raises:
+            InvalidInput: If the plan is not open, or if the reason has no words.
+        """
+        self._check_open(plan)
+        self._end(missing_outcome(self.view, reason, independent))
+
+    def _end(self, episode: Episode) -> None:
         if self.seen is not None:
-            self.seen.add(episode)
+            self.seen.add(episode, self._open_plan().policy)
         self.progress.pending = 0
         self.progress.episode += 1
-        self._learn(episode)
+        if self.feedback == "bandit" or episode.all_losses is not None:
+            self._learn(episode)
 
     @property
     def episode(self) -> int:
@@ -223,7 +316,7 @@ class FieldLearner(ABC):
         arguments = {name: value for name, value in {**common, **self._own}.items() if name in known}
         arrays: dict[str, NDArray[Any]] = {
             "arguments": np.array(json.dumps(arguments, sort_keys=True)),
-            "coin": np.array(json.dumps(self.coin.bit_generator.state, sort_keys=True)),
+            "coin": np.array(json.dumps(self.coin.state, sort_keys=True)),
             "progress": self.progress.values.copy(),
             "reals": self.reals.values.copy(),
             **{f"own.{name}": getattr(self, name).copy() for name in self.changing},
@@ -266,13 +359,23 @@ class FieldLearner(ABC):
         self.reals.values[:] = float_array("a number of the state", reals, self.reals.values.shape)
         if self.progress.episode > self.episodes or not 0.0 <= self.reals.mixing <= 1.0:
             raise InvalidInput(f"this is no state of {self.title}: it is beyond its last episode, or mixes wrongly")
-        self.coin.bit_generator.state = json.loads(str(np.asarray(state["coin"])))
+        if max(self.progress.pending, self.progress.branch) > 1 or (self.progress.branch and self.baseline is None):
+            raise InvalidInput(f"this is no state of {self.title}: it plays a policy that it does not have")
+        self.coin.go_to(json.loads(str(np.asarray(state["coin"]))))
         if self.seen is not None:
             counted = {name.removeprefix("seen."): array for name, array in state.items() if name.startswith("seen.")}
-            self.seen = Statistics.restored(self.view, counted)
+            seen = Statistics.restored(self.view, counted)
+            if (seen.episodes, seen.delta, seen.radii) != (self.seen.episodes, self.seen.delta, self.seen.radii):
+                raise InvalidInput(f"this is no state of {self.title}: its statistics are those of another learner")
+            if seen.num_episodes > self.progress.episode:
+                raise InvalidInput(f"this is no state of {self.title}: it has counted more episodes than it observed")
+            self.seen = seen
         for name in self.changing:
             mine = getattr(self, name)
-            mine[...] = np.asarray(float_array(f"{name} of the state", state[f"own.{name}"], mine.shape))
+            given = float_array(f"{name} of the state", state[f"own.{name}"], mine.shape)
+            if mine.dtype.kind == "i" and np.any((given < 0.0) | (given > LARGEST_COUNT) | (given != np.floor(given))):
+                raise InvalidInput(f"this is no state of {self.title}: {name} is no list of counts")
+            mine[...] = given
         checked_policy(self.layout, self.own_policy)
 
     def __copy__(self) -> Self:
@@ -290,3 +393,8 @@ class FieldLearner(ABC):
 
         parts = f"episode {self.episode} of {self.episodes}", f"radii={self.radii!r}"
         return brief.line(type(self).__name__, repr(self.layout), *parts)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.learners.notebook import learner_html
+
+        return learner_html(self, f"told {self.told}")

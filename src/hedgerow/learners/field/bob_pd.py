@@ -107,7 +107,8 @@ class BoBPD(FlowLearner):
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         super()._restore(state)
-        if np.any(self.dual > self.ceiling) or self.largest_dual[0] < self.dual.sum():
+        highest = len(self.dual) * self.ceiling
+        if np.any(self.dual > self.ceiling) or not self.dual.sum() <= self.largest_dual[0] <= highest:
             raise InvalidInput(f"this is no state of {self.title}: a multiplier is above its ceiling")
 
     def guarantees(self) -> Ledger:

@@ -27,6 +27,7 @@ from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.field.base import Feedback, FieldLearner
 from hedgerow.learners.field.flow_step import fill_base
 from hedgerow.learners.statistics import Statistics
+from hedgerow.model.counting import decide
 from hedgerow.model.episode import Episode
 from hedgerow.model.index import index_of
 from hedgerow.model.view import View
@@ -112,12 +113,15 @@ class FlowLearner(FieldLearner):
         mass = np.add.reduceat(self.flow, self._layer_start)
         if np.any(self.flow < 0.0) or np.any(np.abs(mass - 1.0) > TOL_MASS) or np.any(self.dual < 0.0):
             raise InvalidInput(f"this is no state of {self.title}: a flow is no occupancy, or a multiplier is negative")
+        if np.any(self.dual > self.layout.steps * self.episode):  # an episode adds a cost at most
+            raise InvalidInput(f"this is no state of {self.title}: {self.episode} episodes make no such multiplier")
         self._keep_bounds()
 
 
 def follows_the_plan(episode: Episode) -> bool:
-    """Whether the policy of the plan chose all actions, to the end."""
-    return episode.complete and not episode.overridden
+    """Whether the policy of the plan chose all actions, to the end, and all costs are known."""
+    counting = decide(episode)
+    return counting.planned and counting.gaps is None
 
 
 def everything(episode: Episode) -> tuple[FloatArray, FloatArray]:

@@ -16,7 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import IntArray
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.base import FieldLearner
-from hedgerow.learners.field.lp_core import SWITCH, LPCore, LPFigures, LPNumbers, LPRule, make_lp_core
+from hedgerow.learners.field.lp_core import (
+    COMMITTED,
+    EXPLORING,
+    SWITCH,
+    LPCore,
+    LPFigures,
+    LPNumbers,
+    LPRule,
+    make_lp_core,
+)
 from hedgerow.learners.field.lp_step import conclude, next_plan, write_tables
 from hedgerow.learners.field.lp_tables import HALF_BOX, RADII, Tables, layers_to_go, make_tables
 from hedgerow.learners.mirror.core import Baseline
@@ -137,7 +146,7 @@ class LPLearner(FieldLearner):
         )  # fmt: skip
 
     def _learn(self, episode: Episode) -> None:
-        next_plan(self.core, episode.rows.copy())
+        next_plan(self.core, self._changed_rows(episode))
         self.complete()
 
     def complete(self) -> None:
@@ -174,10 +183,21 @@ class LPLearner(FieldLearner):
 
         return LPWatcher(self, stage)
 
+    def _check_tallies(self) -> None:
+        """Refuse counters that no run of so many episodes has: each episode leads to one plan at most, the last attempt
+        of explore-then-commit to one more; and a plan that is open was made.
+        """
+        own, last = self._numbers, COMMITTED if self.core.rule.explore > 0 else EXPLORING
+        possible = own.fresh <= 1 and own.open <= min(1, own.plans) and own.stage <= last
+        possible &= own.plans <= self.episode + 2 and max(own.infeasible, own.unsolved) <= own.plans
+        if not possible:
+            raise InvalidInput(f"this is no state of {self.title}: its plans are not those of {self.episode} episodes")
+
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         super()._restore(state)
-        if self.tallies.min() < 0 or np.any(self.planned_visits > self.statistics.visits):
+        if np.any(self.planned_visits > self.statistics.visits):
             raise InvalidInput(f"this is no state of {self.title}: its counts contradict each other")
         self.core = self._make_core()
+        self._check_tallies()
         write_tables(self.core)
         self.complete()

@@ -9,7 +9,6 @@ the episode and calls it again.
 from __future__ import annotations
 
 import numpy as np
-from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
@@ -23,6 +22,7 @@ from hedgerow.learners.field.lp_core import LPCore, LPFigures, LPNumbers
 from hedgerow.learners.field.lp_step import next_plan
 from hedgerow.learners.field.watch import FieldWatch, look_at_rows, make_watch, watch_close, watch_plan
 from hedgerow.model.layout import Layout
+from hedgerow.model.pcg64 import Stream, uniform
 from hedgerow.planning.constrained import SOLVED
 
 
@@ -85,7 +85,7 @@ def run_block(
         add_scores(world, loss, scores)
         watch_lp_plan(core, scores, watch)
         plays = core.policy if progress.branch == 0 else core.baseline.policies[0]
-        play(index, world, plays, chance.actions, chance.environment, chance.costs, path)
+        play(index, world, plays, chance.streams, path)
         if given.rate > 0.0:
             remember(given, plays)
         for k in range(len(rows)):
@@ -106,10 +106,10 @@ def run_block(
 
 
 @kernel
-def toss(core: LPCore, coin: Generator) -> None:
+def toss(core: LPCore, coin: Stream) -> None:
     """Begin an episode: a coin leaves it to the baseline, if there is one, with the mixing weight as probability."""
     core.progress.branch = 0
-    if len(core.baseline.policies) > 0 and coin.random() < core.reals.mixing:
+    if len(core.baseline.policies) > 0 and uniform(coin) < core.reals.mixing:
         core.progress.branch = 1
     core.progress.pending = 1
 

@@ -2,7 +2,7 @@
 
 The clean event: all transition probabilities lie in their boxes and all means within their bounds, in all episodes.
 
-    hedgerow   1 - 5 delta                                                        (`estimates/radii.py`)
+    hedgerow   1 - 5 delta; 1 - delta where all transitions are known             (`estimates/radii.py`)
     source     at least 1 - 4 n T e^-iota - 2 R (m + 1) T e^(-4 iota'),   iota' = iota + ln(m + 1)
 
 for n triples of rows with several successors and R rows. The second is our own union bound over the forms of Efroni,
@@ -18,20 +18,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.learners.ledger import INDEPENDENT_LOSSES, Promise
+from hedgerow.learners.ledger import CLEAN_EVENT, INDEPENDENT_LOSSES, Budget, Promise
 
 if TYPE_CHECKING:
+    from hedgerow.learners.field.base import FieldLearner
     from hedgerow.learners.field.lp_base import LPLearner
 
 COSTS_ARE_DRAWS = "costs of an episode are independent draws around means that do not change"
 BASELINE_IS_SAFE = "the baseline costs are upper bounds of its true expected costs"
 
 
-def clean_probability(learner: LPLearner) -> float:
-    """A lower bound of the probability of the clean event."""
-    seen = learner.statistics
+def clean_probability(learner: FieldLearner) -> float:
+    """A lower bound of the probability of the clean event, for learners with statistics."""
+    assert learner.seen is not None
+    seen = learner.seen
     if learner.radii == "hedgerow":
-        return max(0.0, 1.0 - 5.0 * learner.delta)
+        known = learner.view.knowledge.transitions
+        return Budget(learner.delta, known is not None and not np.isnan(known).any()).sure(CLEAN_EVENT)
     rule, uncertain = seen.box_rule.radii, seen.box_rule.uncertain.astype(bool)
     triples = int(np.diff(learner.layout.row_start)[uncertain].sum())
     means = int(seen.box_rule.unknown_costs.sum())

@@ -129,8 +129,8 @@ def write_row(core: LPCore, tables: Tables, row: int) -> None:
     """The loss and the costs of a row of the program, and where it is asked for P_hat."""
     index, counts, box, boxes, problem = core.index, core.counts, core.box, core.boxes, core.problem
     width = width_of_row(index, counts, box, boxes, tables, row)
-    radius = sqrt(tables.log_term / max(1, counts.num_costs[row]))
     last = counts.cost_sums.shape[1] - 1
+    radius = sqrt(tables.log_term / max(1, counts.num_costs[row] - counts.unknown_costs[row, last]))
     loss = mean_with_radius(counts, box, boxes, row, last, -tables.loss_radius * radius, False)
     problem.loss[row] = loss - tables.loss_width[row] * width
     binding = core.baseline.binding

@@ -126,5 +126,6 @@ def mean_with_radius(
     """g_hat + radius of a column of sums, which may be negative; a known mean stays as it is."""
     if not rule.unknown_costs[row, column]:
         return float(boxes.cost_lower[row, column])
-    shifted = counts.cost_sums[row, column] / max(1, counts.num_costs[row]) + radius
+    known = counts.num_costs[row] - counts.unknown_costs[row, column]
+    shifted = counts.cost_sums[row, column] / max(1, known) + radius
     return float(min(1.0, max(0.0, shifted)) if clip else shifted)

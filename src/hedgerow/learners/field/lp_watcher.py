@@ -59,7 +59,7 @@ class LPWatcher(FieldWatcher):
 
     def ready(self) -> None:
         """Refuse a learner with a plan that nobody has played; finish an episode that an interrupt left open."""
-        if self.learner.pending:  # compiled code would toss the coin of that episode again
+        if self.learner.progress.pending:  # compiled code would toss the coin of that episode again
             raise InvalidInput(
                 f"episode {self.learner.episode} of the learner is planned already; call observe with what happened "
                 "in it before it is simulated"
@@ -88,7 +88,7 @@ class LPWatcher(FieldWatcher):
         """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
         stage, learner, done = self.stage, self.learner, 0
         given = losses_of(block, pursuit, self._losses)
-        chance = Chance(learner.coin, *stage.streams)
+        chance = Chance(learner.coin, stage.streams)
         while done < len(given.pattern):
             try:
                 done, self._closed = run_block(

@@ -143,20 +143,25 @@ class OPSEDP(FieldLearner):
         self.theta[0] = self._passes.most_theta if theta < 0.0 else theta
 
     def _learn(self, episode: Episode) -> None:
-        self._take(opse_step(self._centres, episode.rows.copy(), self._passes))
+        self._take(opse_step(self._centres, self._changed_rows(episode), self._passes))
 
     def _notes(self) -> Mapping[str, float]:
         return {"theta": float(self.theta[0])}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         super()._restore(state)
+        if not 0.0 <= self.theta[0] <= self._passes.most_theta:
+            raise InvalidInput(f"this is no state of {self.title}: theta lies outside [0, {self._passes.most_theta!r}]")
         self._centres = self._centred()
         set_rows(self._centres, self._rows, self._passes)
+
+    def _sure(self) -> float:
+        return max(0.0, 1.0 - 5.0 * self.delta)
 
     def guarantees(self) -> Ledger:
         """Return what is promised: safety with constants="theory", nothing with those of the experiment."""
         void = "" if self.constants == "theory" else "nothing is proved for the constants of the published experiment"
-        sure = 0.0 if void else max(0.0, 1.0 - 5.0 * self.delta)
+        sure = 0.0 if void else self._sure()
         safety = "in every episode the expected cost is at most its threshold, whatever the losses"
         regret = "regret grows as sqrt(T), up to logarithms"
         other = void or "it is proved for the published constants, and ours are others"

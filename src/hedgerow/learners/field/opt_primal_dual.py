@@ -20,6 +20,8 @@ from hedgerow.model.episode import Episode
 from hedgerow.model.view import View
 
 ETA_POWER, TAU_POWER, DELAY = 0.53, 0.4, 3
+TOL_SUM = 1e-9
+"""Rounding that a sum over episodes may have"""
 """eta_t = (t + DELAY)^-ETA_POWER and tau_t = (t + DELAY)^-TAU_POWER, as in the published experiment."""
 
 
@@ -109,7 +111,7 @@ class OptPrimalDual(FieldLearner):
         if self.regularised:
             steps.eta = steps.dual = float(self.episode - 1 + DELAY) ** -ETA_POWER
             steps.tau = float(self.episode - 1 + DELAY) ** -TAU_POWER
-        primal_dual_step(self._centres, episode.rows.copy(), self._pd)
+        primal_dual_step(self._centres, self._changed_rows(episode), self._pd)
 
     def _notes(self) -> Mapping[str, float]:
         return {"multiplier": float(self.multipliers.sum())}
@@ -118,11 +120,18 @@ class OptPrimalDual(FieldLearner):
         super()._restore(state)
         if self.multipliers.size and self.multipliers.min() < 0.0:
             raise InvalidInput(f"this is no state of {self.title}: a multiplier is negative")
+        # An episode adds at most L times its step, which is at most 1 for the regularised kind.
+        most = self.layout.steps * self.episode * (1.0 if self.regularised else self._pd.steps.dual)
+        if np.any(self.multipliers > most * (1.0 + TOL_SUM)):
+            raise InvalidInput(f"this is no state of {self.title}: {self.episode} episodes make no such multiplier")
         if not np.allclose(np.exp(self.log_policy), self.own_policy, rtol=0.0, atol=1e-12):
             raise InvalidInput(f"this is no state of {self.title}: log_policy is not the logarithm of its policy")
         assert self.seen is not None
         self._centres = make_centres(self.seen)
         set_bonuses(self._centres, self._pd)
+
+    def _sure(self) -> float:
+        return max(0.0, 1.0 - 5.0 * self.delta)
 
     def guarantees(self) -> Ledger:
         """Return what is promised: regret and violation of order sqrt(T), the latter with cancellation."""
@@ -130,7 +139,7 @@ class OptPrimalDual(FieldLearner):
             "nothing is proved for the bonus and the steps of the published experiment" * self.regularised,
             "bonus_scale is below 1" * (self._pd.steps.bonus_scale < 1.0),
         )
-        sure = 0.0 if void else max(0.0, 1.0 - 5.0 * self.delta)
+        sure = 0.0 if void else self._sure()
         theorem = "Efroni, Mannor and Pirotta 2020, as recalled"
         regret = "regret grows as sqrt(T), up to logarithms"
         violation = (

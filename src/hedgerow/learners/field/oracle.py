@@ -17,6 +17,7 @@ from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_loss
 from hedgerow.model.view import View
@@ -60,7 +61,7 @@ class Oracle(FieldLearner):
         cmdp = world if isinstance(world, CMDP) else getattr(world, "cmdp", None)
         if not isinstance(cmdp, CMDP):
             raise InvalidInput(f"the oracle needs the world itself, a CMDP, not {kind_of(world)}")
-        if cmdp.layout != self.layout or not np.array_equal(cmdp.thresholds, self.view.thresholds):
+        if not same_layout(cmdp.layout, self.layout) or not np.array_equal(cmdp.thresholds, self.view.thresholds):
             raise InvalidInput("the view of the oracle is that of another world: build it on the view() of `world`")
         self.own_policy[:] = offline.optimum(cmdp, _mean_loss(losses, self.layout, self.episodes)).policy
 

@@ -99,7 +99,8 @@ def set_bonus(centres: Centres, row: int, pd: PrimalDual) -> None:
     for i in range(pd.bonus.shape[1]):
         mean = centres.radii[row, i]
         if pd.steps.phi_log > 0.0 and centres.rule.unknown_costs[row, i]:
-            mean = _phi(pd.steps.phi_log, centres.counts.num_costs[row])
+            counts = centres.counts
+            mean = _phi(pd.steps.phi_log, counts.num_costs[row] - counts.unknown_costs[row, i])
         pd.bonus[row, i] = mean + moves
 
 

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray, shown
+from hedgerow.checks import LARGEST_COUNT, FloatArray, shown
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.field.base import FieldLearner
 from hedgerow.learners.field.q_tables import Rule, Tables, end_frame, learn_path, set_policy
 from hedgerow.learners.ledger import INDEPENDENT_LOSSES, Ledger, Promise, first_reason
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.told import Told
+from hedgerow.model.counting import decide
 from hedgerow.model.episode import Episode
 from hedgerow.model.index import index_of
 from hedgerow.model.view import View
@@ -25,6 +26,15 @@ REWARD_SCALE = 32.0
 """Rewards per step of the published experiment: 800 in 25 steps. Its other numbers belong to rewards of this size."""
 RANDOM, FADING, FADES_EVERY = 0.03, 0.95, 20
 """Of the published experiment: 3 % random actions, and more at first, which fade by 5 % every 20 episodes."""
+
+
+def known_steps(episode: Episode) -> int:
+    """The first so many steps of an episode have moves and costs that count."""
+    counting = decide(episode)
+    known = min(counting.moves, counting.costs)
+    if counting.gaps is not None:
+        known = min(known, int(np.argmax(np.append(counting.gaps.any(axis=1), True))))
+    return known
 
 
 class TripleQ(FieldLearner):
@@ -116,9 +126,9 @@ class TripleQ(FieldLearner):
 
     def _learn(self, episode: Episode) -> None:
         rows, triples = episode.rows.copy(), episode.triples.copy()
-        if episode.costs_count:
-            seen = episode.losses.copy(), episode.costs.copy()
-            learn_path(self._index, rows, triples, *seen, self._rule, self._tables)
+        known = known_steps(episode)
+        seen = episode.losses[:known].copy(), episode.costs[:known].copy()
+        learn_path(self._index, rows[:known], triples[:known], *seen, self._rule, self._tables)
         frame_ends = self.episode % self.frame == 0
         if frame_ends:
             end_frame(float(self.frame), self._rule, self._tables)
@@ -134,6 +144,11 @@ class TripleQ(FieldLearner):
         super()._restore(state)
         if min(self.visits.min(), self.queues.min(initial=0.0)) < 0.0:
             raise InvalidInput(f"this is no state of {self.title}: visits and queues cannot be negative")
+        if np.any(self.visits != np.floor(self.visits)) or self.visits.max() > min(self.episode, self.frame):
+            raise InvalidInput(f"this is no state of {self.title}: visits are no counts of the episodes of a frame")
+        largest = max(float(np.max(np.abs(array), initial=0.0)) for array in (self.q, self.c, self.queues, self.c_sums))
+        if largest > LARGEST_COUNT:
+            raise InvalidInput(f"this is no state of {self.title}: {largest!r} is more than it can learn")
 
     def guarantees(self) -> Ledger:
         """Return what is promised: slow growth of the regret, and no violation in the sum over all episodes."""

@@ -79,12 +79,15 @@ class UCPD(FlowLearner):
     def _notes(self) -> dict[str, float]:
         return {"queue": float(self.dual.sum())}
 
+    def _sure(self) -> float:
+        return max(0.0, 1.0 - 4.0 * self.delta)
+
     def guarantees(self) -> Ledger:
         """Return what is promised: the growth of the regret, and of the violation with cancellation."""
         return Ledger(self.title, self._promises(""))
 
     def _promises(self, void_because: str) -> tuple[Promise, ...]:
-        rate, sure = "L |X| sqrt(|A| T) up to logarithms", 0.0 if void_because else max(0.0, 1.0 - 4.0 * self.delta)
+        rate, sure = "L |X| sqrt(|A| T) up to logarithms", 0.0 if void_because else self._sure()
         regret = f"the regret against the best feasible policy is O({rate}), whatever the losses, if some policy "
         cancelling = f"the violation with cancellation, max(0, sum_t (cost_t - alpha)), is O({rate}) if some policy "
         strictly = "satisfies the constraints strictly"

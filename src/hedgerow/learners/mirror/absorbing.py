@@ -2,7 +2,8 @@
 
 Intervals that hold at all times (`anytime`, `kt`) do not depend on who chose the actions, nor when. Each logged step is
 one more factor of the same supermartingales, provided that its action was chosen without knowledge of that episode's
-costs and of what comes next, that nothing was selected by its outcome, and that no episode is counted twice.
+costs and of what comes next, that nothing was selected by its outcome, and that no episode is counted twice. To that
+end the learner keeps digests of the logs that it absorbed, and refuses the same one again (`absorbed.py`).
 So N, M, K and S grow by the log, all sets are rebuilt, and the present weights are projected onto them. The smaller
 sets still hold the best policy, and a projection brings q_hat no farther from it: no regret is added.
 
@@ -21,15 +22,19 @@ import numpy as np
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
-from hedgerow.estimates.log_counts import LogArrays, record_log
+from hedgerow.estimates.gaps import Extent
+from hedgerow.estimates.log_counts import ANY_SUCCESSOR, LogArrays, record_log
 from hedgerow.estimates.radii import WITHOUT_HORIZON
+from hedgerow.importers.log_gaps import decisions, summary
 from hedgerow.importers.logs import Log
+from hedgerow.learners.mirror.absorbed import digests_of, refuse_known
+from hedgerow.learners.mirror.broken import declare
 from hedgerow.learners.mirror.core import RELAXED_FLOOR, Core
 from hedgerow.learners.mirror.relaxing import follow_violation
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.state import PROJECTED, RELAXED
 from hedgerow.learners.mirror.step import copy_floored, follow_boxes, project_all
-from hedgerow.model.layout import Layout
+from hedgerow.model.counting import INDEPENDENT, Counting
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 from hedgerow.projection.workspace import NO_SYSTEM
@@ -53,42 +58,59 @@ def log_for(learner: MirrorLearner, given: Any, how: Mapping[str, Any]) -> Log:
         return Log.read(learner.view, given, **how)
     if how:
         raise InvalidInput(f"this Log has been read already; pass {', '.join(sorted(how))} to Log.read")
-    _check_views(given.view, learner.view)
-    return given
+    return _in_terms_of(learner.view, given)
 
 
-def _check_views(of_log: View, own: View) -> None:
-    if of_log.layout != own.layout:
-        raise InvalidInput(f"the log is of another world: {of_log.layout!r}; this learner has {own.layout!r}")
-    for what in ("constraint_names", "state_labels", "action_labels"):
-        theirs, ours = getattr(of_log, what), getattr(own, what)
-        if theirs != ours and (what == "constraint_names" or None not in (theirs, ours)):
-            raise InvalidInput(
-                f"the log is of another world: its {what.replace('_', ' ')} are not those of the learner; read it "
-                "with learner.view"
-            )
-    if of_log.knowledge.independent_costs and not own.knowledge.independent_costs:
+def _in_terms_of(own: View, log: Log) -> Log:
+    try:
+        found = log.in_terms_of(own)
+    except InvalidInput as error:
+        raise InvalidInput(f"the log is of another world than the learner: {error}") from error
+    if log.view.knowledge.independent_costs and not own.knowledge.independent_costs:
         raise InvalidInput(
             "the log was read with a view that knows costs to be independent, which this learner does not; read it "
             "with learner.view"
         )
+    return found
 
 
-def take_in(layout: Layout, core: Core, log: Log) -> None:
-    """Add the counts of a log to a learner's core between two episodes, and update all that follows from them."""
-    count(core, arrays_of(log))
+def take_in(learner: MirrorLearner, log: Log) -> None:
+    """Add the counts of a log to a learner between two episodes, and update all that follows from them."""
+    core, one = learner.core, digests_of(log)
+    refuse_known(learner.absorbed, one)
+    decided = decisions(log, bool(core.rule.box.laws.every_visit))
+    arrays = arrays_of(log, decided)
+    learner.absorbed = np.concatenate((learner.absorbed, one))  # first: at worst a log is refused that was not counted
+    count(core, arrays)
+    incomplete = core.state.incomplete
+    unknown, independent = summary(decided)
+    incomplete.unknown += unknown
+    incomplete.independent += independent
+    for e, counting in decided.items():
+        if counting.word == INDEPENDENT:
+            declare(learner.declared, log.gaps.reasons[log.gaps.reason[e]], 1)
     if project_all(core, RELAXED if core.state.reals.slack > 0.0 else PROJECTED) != SOLVED:
-        rescue(layout, core)
+        rescue(learner.layout, core)
 
 
-def arrays_of(log: Log) -> LogArrays:
+def arrays_of(log: Log, decided: Mapping[int, Counting]) -> LogArrays:
     """The log as kernels take it: they are compiled once, for writable arrays."""
+    with_costs = log.gaps.with_costs
+    extents = [
+        (one.moves, one.costs if with_costs else 0, one.layer, one.moves_lost, one.last_lost, one.skipped)
+        for one in decided.values()
+    ]
+    states = [one.states for one in decided.values()]
     return LogArrays(
         starts=log.starts.copy(),
         rows=log.rows.copy(),
         triples=log.triples.copy(),
         costs=log.costs.copy(),
-        counted=log.counted.astype(np.int8),
+        with_costs=with_costs,
+        broken=np.array(list(decided), dtype=np.int64),
+        extents=np.array(extents, dtype=np.int64).reshape(-1, len(Extent.fields)),
+        places=np.array([ANY_SUCCESSOR if x is None or len(x) > 1 else x[0] for x in states], dtype=np.int64),
+        unknown=log.gaps.unknown.astype(np.int8),
     )
 
 
@@ -96,12 +118,14 @@ def arrays_of(log: Log) -> LogArrays:
 def count(core: Core, log: LogArrays) -> None:
     """Update counts, sets and all that follows from them; the projection is still to be done."""
     state, numbers, logged = core.state, core.state.numbers, core.state.logged
-    record_log(core.index, core.rule.box.laws, state.counts, log)
+    record_log(core.index, core.rule.box.laws, state.counts, log, core.buffers.gaps)
+    num = len(log.starts) - 1
     logged.steps += len(log.rows)
-    for e in range(len(log.counted)):
-        logged.episodes += 1
-        logged.prefixes += log.starts[e + 1] - log.starts[e] < len(core.buffers.trace.u)
-        logged.uncounted += log.counted[e] == 0
+    logged.episodes += num
+    for e in range(len(log.broken)):
+        logged.prefixes += log.extents[e, 0] < len(core.buffers.trace.u)
+    if not log.with_costs:
+        logged.costless += num
     refresh_all(core.index, state.counts, core.rule.box, state.boxes)
     follow_boxes(core, core.buffers.all_rows)
     core.buffers.columns.kept[0] = core.buffers.baseline_columns.kept[0] = 0

@@ -20,40 +20,46 @@ from math import log
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import (
-    SMALLEST_SHARE,
     FloatArray,
+    IntArray,
     frozen,
     num_episodes,
     positive_share,
     seed_number,
     taken,
 )
-from hedgerow.compiling.kernels import as_python
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.aggregate import make_aggregate_rule
 from hedgerow.estimates.balls import BallRule, make_balls
 from hedgerow.estimates.boxes import make_box_rule
-from hedgerow.learners.ledger import Budget, Ledger
+from hedgerow.estimates.shares import refuse_empty_promise
+from hedgerow.learners.ledger import CLEAN_EVENT, Budget, Ledger
+from hedgerow.learners.mirror.absorbed import no_logs
 from hedgerow.learners.mirror.absorbing import log_for, take_in
+from hedgerow.learners.mirror.broken import learn_broken
 from hedgerow.learners.mirror.core import MIXTURE_BOUNDS, Baseline, Core, Rule, make_core
 from hedgerow.learners.mirror.mixing import cost_bounds, toss
-from hedgerow.learners.mirror.plans import Baselines, MirrorPlan
+from hedgerow.learners.mirror.plans import Baselines, MirrorPlan, drawn_actions
 from hedgerow.learners.mirror.rescue import rescue
 from hedgerow.learners.mirror.safe_search import Search, SearchRule, keep_policy
 from hedgerow.learners.mirror.settings import CommonSwitches, Preset, make_settings, names_of
 from hedgerow.learners.mirror.spending import make_spending
 from hedgerow.learners.mirror.state import flat_arrays, make_state
 from hedgerow.learners.mirror.step import REFUSED, begin, learn, learn_path
+from hedgerow.learners.numbered_plans import check_open, learner_key, missing_outcome
 from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.learners.protocol import checked_view
+from hedgerow.learners.protocol import Plan, checked_view, in_own_terms
 from hedgerow.learners.told import Told
+from hedgerow.model.actions import Actions
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
+from hedgerow.model.pcg64 import seeded
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 
@@ -112,10 +118,15 @@ class MirrorLearner(ABC):
         self.settings = make_settings(preset, {**self.defaults, **switches}, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
+        refuse_empty_promise(self.delta, self._budget.spent(CLEAN_EVENT))
         self.seed = seed_number(seed)
-        self.coin = Generator(PCG64(SeedSequence(self.seed)))
+        self.coin = seeded(SeedSequence(self.seed))
+        self.declared: dict[str, int] = {}
+        """How many episodes were left out, or parts of them, for which declared reason."""
+        self.absorbed = no_logs()
+        """The digests of the logs that it has absorbed (`absorbed.py`)."""
         self.core = self._first_core()
-        self._baselines = Baselines(self.view, self.core.baseline)
+        self._baselines = Baselines(self.view, self.core.baseline, self.seed, learner_key(self))
         self._path = make_path(self.layout, view.num_constraints)
         self._start(self.core)
 
@@ -180,7 +191,7 @@ class MirrorLearner(ABC):
             aggregate=make_aggregate_rule(
                 layout,
                 state.boxes,
-                -log(max(shares.aggregate, SMALLEST_SHARE) * self.delta),
+                -log((shares.aggregate or 1.0) * self.delta),  # without a share there is no certificate either
                 self.view.thresholds,
                 ceilings=self.view.ceilings,
                 watched=self.view.binding,
@@ -217,46 +228,60 @@ class MirrorLearner(ABC):
         self.check_horizon(1)
         self._complete()
         core, state = self.core, self.core.state
-        as_python(toss)(core, self.coin)
+        toss(core, self.coin)
         if core.search.active:
-            as_python(keep_policy)(core.search, state.search, state.policy, self.episode + 1, self.coin)
-        return self._current_plan()
+            searched = self.episode - state.search.broken.skipped
+            keep_policy(core.search, state.search, state.policy, searched + 1, self.coin)
+        return self._open_plan()
 
     @property
-    def pending(self) -> bool:
-        """Whether a plan waits for its `observe`; after a restart, `current_plan` says which."""
-        return bool(self.core.state.numbers.pending)
-
     @exclusive
-    def current_plan(self) -> MirrorPlan:
-        """Return the plan that waits for its `observe`; a learner that was loaded after a crash still has it."""
-        return self._current_plan()
+    def open_plans(self) -> tuple[MirrorPlan, ...]:
+        """The plans that wait for their outcome, at most one; a learner that was loaded after a crash still has it."""
+        return (self._open_plan(),) if self.core.state.numbers.pending else ()
 
-    def _current_plan(self) -> MirrorPlan:
+    def _open_plan(self) -> MirrorPlan:
         state = self.core.state
-        if not state.numbers.pending:
-            raise InvalidInput("no episode is planned; call plan first")
         if self._baselines.source is not self.core.baseline:  # a new phase
-            self._baselines = Baselines(self.view, self.core.baseline)
+            self._baselines = Baselines(self.view, self.core.baseline, self.seed, self._baselines.learner_key)
         lam, branch = state.reals.mixing, state.numbers.branch
         return self._baselines.plan(self.episode, state.policy, lam, branch, self._cost_bounds())
 
-    @exclusive
-    def observe(self, episode: Episode | Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
-        """Learn from the episode that was planned.
+    def _check_open(self, plan: Any) -> None:
+        current = self._open_plan() if self.core.state.numbers.pending else None
+        check_open(plan, current, self._baselines.learner_key, self.episode)
 
-        From an episode that was aborted, or in which somebody else chose an action, only the confidence sets learn, and
-        the ledger says on what condition. Its losses say nothing about the plan and are left out.
+    @exclusive
+    def observe(
+        self,
+        episode: Episode | Any,
+        losses: ArrayLike | Plan | None = None,
+        costs: ArrayLike | None = None,
+        *,
+        plan: Plan | None = None,
+    ) -> None:
+        """Learn from an episode that was planned: `observe(episode)`, `observe(episode, plan)`.
+
+        Say which plan was played wherever an outcome may be delivered late, twice, or to the wrong learner: a plan that
+        has ended, or that another learner made, is refused. Without it the episode is that of the only open plan.
+
+        From an episode that was aborted, or in which somebody else chose an action, only the confidence sets learn;
+        its losses say nothing about the plan and are left out. They make room for what is unknown of it.
 
         Args:
             episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
-            losses: (L,) losses in [0, 1], if `episode` is a path.
+            losses: (L,) losses in [0, 1], if `episode` is a path; else the plan may stand here.
             costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
+            plan: The plan that was played.
 
         Raises:
-            InvalidInput: If no episode is planned, if the path is impossible or has probability 0 under the plan, or if
-                a number is wrong.
+            InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible or has
+                probability 0 under the plan, or if a number is wrong.
         """
+        if isinstance(losses, Plan):
+            losses, plan = None, losses
+        if plan is not None:
+            self._check_open(plan)
         if not self.core.state.numbers.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
         if not isinstance(episode, Episode):
@@ -271,6 +296,29 @@ class MirrorLearner(ABC):
         self._learn(episode)
         self._complete()
 
+    @exclusive
+    def abandon(self, plan: Plan, reason: str, *, independent: bool = False, actions: Actions | None = None) -> None:
+        """End a plan whose outcome nobody will tell: an episode that was lost, or never carried out.
+
+        What its policy could have visited is unknown from here on, and confidence sets make room for it, since whoever
+        gave up the episode may have foreseen its costs. Only a reason that has nothing to do with costs or moves leaves
+        nothing unknown; the promises then rest on that.
+
+        Args:
+            plan: The open plan.
+            reason: Why, in words. The ledger names it if it is declared to be independent; else nothing rests on it.
+            independent: Whether the reason is declared to have nothing to do with what the episode cost, or would have.
+                "It was never carried out" is not enough.
+            actions: `plan.actions`, if they were followed, or would have been: then only the pairs that were drawn
+                become unknown.
+
+        Raises:
+            InvalidInput: If the plan is not open, or if the reason has no words.
+        """
+        self._check_open(plan)
+        self._learn(missing_outcome(self.view, reason, independent, actions))
+        self._complete()
+
     def _take(self, rows: Any, losses: Any, costs: Any) -> bool:
         """Copy a path of plain numbers into the buffers, without a look at them; False if it is anything else."""
         own, m = self._path, self.view.num_constraints
@@ -280,53 +328,41 @@ class MirrorLearner(ABC):
         return taken(own.rows, rows) and taken(own.losses, losses) and taken(column, costs)
 
     def _learn(self, episode: Episode) -> None:
-        layout, count, m = self.layout, len(episode.rows), self.view.num_constraints
-        if episode.layout != layout or episode.costs.shape[1] != m:
-            raise InvalidInput("the episode belongs to another world than the learner")
-        planned = episode.complete and not episode.overridden
-        if planned:
-            self._check_possible(episode)
-        elif self.core.search.active:
-            raise InvalidInput(
-                "this learner is still looking for a safe policy by the costs of its own plans: an episode that was "
-                "aborted or overridden says nothing about those"
-            )
+        episode = in_own_terms(self.view, episode)
+        if episode.irregular is not None:
+            learn_broken(self, episode)
+            return
+        self._check_possible(episode.rows)
         path = self._path
-        rows, triples, losses, costs = path.rows, path.triples, path.losses, path.costs
-        if not episode.complete:
-            rows, triples, losses, costs = rows[:count], triples[:count], losses[:count], costs[:count]
         # Copied, because compiled code exists once, for arrays that can be written to.
-        rows[:], triples[:], costs[:] = episode.rows, episode.triples, episode.costs
-        losses[:] = episode.losses if planned else 0.0
-        marks, logged = self.core.buffers.marks, self.core.state.logged
-        counted = episode.costs_count
-        marks.uncounted, marks.unplanned = int(not counted), int(not planned)
-        try:
-            learn(self.core, rows, triples, losses, costs)
-        finally:
-            marks.uncounted = marks.unplanned = 0
-        logged.uncounted += not counted
-        logged.prefixes += not episode.complete
-        logged.interfered += not planned
+        path.rows[:], path.triples[:], path.losses[:] = episode.rows, episode.triples, episode.losses
+        path.costs[:] = episode.costs
+        learn(self.core, path.rows, path.triples, path.losses, path.costs)
 
     @exclusive
     def absorb(self, log: Log | Any, **how: Any) -> Log:
         """Learn from episodes that were played before, by any policy.
 
         Call it before the first episode or between two. It needs radii without a horizon: radii="kt" or
-        radii="anytime". A log must be absorbed only once, and must hold none of the learner's own episodes; the
-        promises then rest on that, and on what the text of `hedgerow.importers.logs` says.
+        radii="anytime". A log is absorbed only once: the learner knows the content of each, in whatever file, order or
+        object it comes, and refuses it the second time. A part of a log, or a log that holds some of the same episodes,
+        it does not know: nothing tells an episode that is there twice from two equal ones. Nor may a log hold any of
+        the learner's own episodes. The promises rest on that, and on what the text of `hedgerow.importers.logs` says.
 
         Args:
             log: A `Log`, or what `Log.read` takes.
             **how: Options of `Log.read`.
 
         Returns:
-            The log.
+            The log, in the terms of the learner's view.
+
+        Raises:
+            InvalidInput: If the log was absorbed before, or if it is of another world. One of a view that has the same
+                names in another order is translated by name.
         """
         found = log_for(self, log, how)
         self._complete()
-        take_in(self.layout, self.core, found)
+        take_in(self, found)
         return found
 
     @exclusive
@@ -355,16 +391,19 @@ class MirrorLearner(ABC):
                 "build one for more, or with horizon='doubling'"
             )
 
-    def _check_possible(self, episode: Episode) -> None:
-        """Refuse a path that the plan cannot have produced."""
-        unplayed = np.flatnonzero(~(self.played_array()[episode.rows] > 0.0))
+    def _check_possible(self, rows: IntArray) -> None:
+        """Refuse steps, the first ones by their rows (n,), that the plan cannot have produced."""
+        unplayed = np.flatnonzero(~(self.played_array()[rows] > 0.0))
         if unplayed.size:
             k = int(unplayed[0])
-            place = self.layout.describe_row(int(episode.rows[k]))
             raise InvalidInput(
-                f"step {k} of the trajectory, {place}, has probability 0 under the plan; if somebody else chose it, "
-                "say so: Episode(..., overridden=True)"
+                f"step {k} of the trajectory, {self.layout.describe_row(int(rows[k]))}, has probability 0 under the "
+                f"plan; if somebody else chose it, say so: Episode(..., overridden_from={k})"
             )
+
+    def drawn_actions(self) -> Actions:
+        """Return the actions of the plan that waits for its `observe`, drawn beforehand: `plan.actions`."""
+        return drawn_actions(self.layout, self.played_array(), self.seed, self.episode)
 
     # What it knows ---------------------------------------------------------------------------------------------------
 
@@ -446,11 +485,12 @@ class MirrorLearner(ABC):
     def logged(self) -> dict[str, int]:
         """Counters of what came from logs and of incomplete episodes.
 
-        They count episodes and steps from logs, and the episodes, own ones included, that were cut short (`prefixes`),
-        whose costs did not count (`uncounted`), or which did not follow the plan (`interfered`).
+        They count episodes and steps from logs, and those of them whose costs were left out altogether (`costless`);
+        and the episodes, own ones included, that were cut short (`prefixes`), of which something is `unknown`, or left
+        out for a declared reason (`independent`), and own ones that did not follow the plan (`interfered`).
         """
-        record = self.core.state.logged
-        return {name: getattr(record, name) for name in record.fields}
+        records = self.core.state.logged, self.core.state.incomplete
+        return {name: getattr(record, name) for record in records for name in record.fields}
 
     @abstractmethod
     def guarantees(self) -> Ledger:
@@ -491,7 +531,8 @@ class MirrorLearner(ABC):
         from hedgerow.learners.mirror.files import from_bytes
 
         learner = from_bytes(np.asarray(state["file"], dtype=np.uint8).tobytes())
-        if learner.layout != view.layout or not np.array_equal(learner.view.thresholds, view.thresholds):
+        named = same_layout(learner.layout, view.layout) and learner.view.constraint_names == view.constraint_names
+        if not named or not np.array_equal(learner.view.thresholds, view.thresholds):
             raise InvalidInput("the state is that of a learner in another world")
         return learner
 
@@ -548,4 +589,4 @@ class MirrorLearner(ABC):
     def _repr_html_(self) -> str:
         from hedgerow.learners.notebook import learner_html
 
-        return learner_html(self)
+        return learner_html(self, f"preset {self.settings.preset}")

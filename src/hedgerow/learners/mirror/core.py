@@ -11,6 +11,7 @@ from hedgerow.estimates.aggregate_bounds import AggregateScratch, make_aggregate
 from hedgerow.estimates.balls import BallRule
 from hedgerow.estimates.boxes import BoxRule
 from hedgerow.estimates.columns import Columns, make_columns
+from hedgerow.estimates.gaps import Gaps, make_gaps
 from hedgerow.learners.mirror.safe_search import SearchRule, no_search
 from hedgerow.learners.mirror.state import State
 from hedgerow.model.index import Index, index_of
@@ -94,10 +95,12 @@ class Trace(Bundle):
 class Marks(Record):
     """Flags of the episode that is about to be learnt; all 0 if it is an ordinary one, and between episodes."""
 
-    uncounted: int
-    """1 if its costs do not count"""
-    unplanned: int
-    """1 if it was cut short or overridden"""
+    broken: int
+    """1 if it is not whole: `gaps` and `filled` say what is known of it"""
+    closes: int
+    """1 if sums over whole episodes cannot go on after it"""
+    skipped: int
+    """1 if they leave it out"""
 
 
 class Buffers(Bundle):
@@ -129,6 +132,10 @@ class Buffers(Bundle):
     """(m,): bounds before a certificate improved them"""
     trace: Trace
     marks: Marks
+    gaps: Gaps
+    """What is not known of an episode that is not whole"""
+    filled: FloatArray
+    """(L, m): its costs, 1 in the place of those that were not observed, in sum at most the ceilings"""
     certificate: AggregateScratch
     """Buffers of the aggregate certificate"""
 
@@ -179,6 +186,8 @@ def _make_buffers(layout: Layout, state: State, baseline: Baseline) -> Buffers:
         before=np.zeros(len(state.bounds)),
         trace=_make_trace(layout.steps),
         marks=Marks(),
+        gaps=make_gaps(layout, len(state.bounds)),
+        filled=np.zeros((layout.steps, len(state.bounds))),
         certificate=make_aggregate_scratch(layout),
     )
 

@@ -24,6 +24,7 @@ from hedgerow.checks import FloatArray, frozen, real_number, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.estimates.boxes import refresh_all
 from hedgerow.learners.ledger import Ledger, Promise, first_reason
+from hedgerow.learners.mirror.absorbed import no_logs
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.promised import (
@@ -35,7 +36,7 @@ from hedgerow.learners.mirror.promised import (
     rests_on,
 )
 from hedgerow.learners.mirror.regret_constants import primal_constant
-from hedgerow.learners.mirror.safe_search import LITERAL, PRACTICAL, Facts, Search, SearchRule, make_search
+from hedgerow.learners.mirror.safe_search import LITERAL, PRACTICAL, Broken, Facts, Search, SearchRule, make_search
 from hedgerow.learners.mirror.settings import (
     Preset,
     SearchSwitches,
@@ -166,6 +167,8 @@ class CVOPS(MirrorLearner):
         core = self._second_core(old.search.replace(policies=old.search.policies[:kept].copy()))
         for name in CARRIED:
             setattr(core.state.numbers, name, getattr(old.numbers, name))
+        core.state.incomplete.values[:] = old.incomplete.values  # the ledger speaks of both phases
+        core.state.logged.interfered = old.logged.interfered
         if self.settings.phase2_stats == "keep":
             # Copied, because the scores of the last episode still look at the first phase.
             core.state.counts.take(old.counts)
@@ -176,6 +179,8 @@ class CVOPS(MirrorLearner):
             core.state.logged.values[:] = old.logged.values
         self._start(core)
         self.core = core
+        if self.settings.phase2_stats == "discard":
+            self.absorbed = no_logs()  # what is forgotten may be told again
 
     def _second_core(self, search: Search) -> Core:
         """S-OPS with the mixture that was found."""
@@ -205,7 +210,7 @@ class CVOPS(MirrorLearner):
     @property
     def t_bar(self) -> int | None:
         """The number of episodes that phase 1 took; None while it lasts."""
-        return int(self._facts.t_bar) if self.phase == 2 else None
+        return int(self._facts.t_bar + self._broken.skipped) if self.phase == 2 else None
 
     @property
     def rho_hat(self) -> float | None:
@@ -221,6 +226,10 @@ class CVOPS(MirrorLearner):
     def radius(self) -> float:
         """How far `margin` may be off, at present or when phase 1 ended."""
         return self._facts.radius
+
+    @property
+    def _broken(self) -> Broken:
+        return self.core.state.search.broken
 
     @property
     def _facts(self) -> Facts:
@@ -239,8 +248,7 @@ class CVOPS(MirrorLearner):
     @property
     def subsampled(self) -> bool:
         """Whether there were more policies than `memory_budget` has room for, so that a sample is kept."""
-        done = self.t_bar or self.episode
-        return done > self._capacity()
+        return (self.t_bar or self.episode) - self._broken.skipped > self._capacity()
 
     @property
     def first_mixing(self) -> float:
@@ -260,7 +268,7 @@ class CVOPS(MirrorLearner):
         """Return the arrays of the state by name, without the places for policies that are still empty."""
         arrays = flat_arrays(self.core.state)
         if self.phase == 1:
-            seen = self.episode + self.core.state.numbers.pending
+            seen = self.episode - self._broken.skipped + self.core.state.numbers.pending
             arrays["search.policies"] = arrays["search.policies"][:seen]
         return arrays
 
@@ -271,11 +279,13 @@ class CVOPS(MirrorLearner):
             if name != "policies" and arrays[f"search.{name}"].shape != array.shape:
                 raise InvalidInput(f"state.search.{name} must have the shape {array.shape}")
         sums, squares = arrays["search.cost_sums"], arrays["search.squares"]
-        given = Search(arrays["search.weights"], sums, squares, policies, Facts(arrays["search.facts"]))
-        t_bar, over = end_of_search(given.facts), bool(numbers.phase_over)
-        if over and t_bar != numbers.episode:
+        facts, broken = Facts(arrays["search.facts"]), Broken(arrays["search.broken"])
+        given = Search(arrays["search.weights"], sums, squares, policies, facts, broken)
+        t_bar, over = end_of_search(given, numbers.episode), bool(numbers.phase_over)
+        skipped = broken.skipped
+        if over and t_bar + skipped != numbers.episode:
             raise InvalidInput(f"state.numbers: phase_over, but state.search.facts say t_bar = {t_bar}")
-        searched = t_bar or numbers.episode
+        searched = t_bar or numbers.episode - skipped
         kept = min(room, searched + (0 if t_bar else numbers.pending))
         if policies.shape != (kept, self.layout.num_rows):
             raise InvalidInput(f"state.search.policies has shape {policies.shape}, not {(kept, self.layout.num_rows)}")
@@ -294,6 +304,12 @@ class CVOPS(MirrorLearner):
         if self.given_constant is None or not waits:
             return ""
         return f"primal_constant = {self.given_constant:g} was given: the theory's is {self._theory_constant():.3g}"
+
+    def _filled_void(self) -> str:
+        filled = self._broken.filled
+        if not filled:
+            return ""
+        return f"in {filled} episodes of phase 1 the costs that nobody observed counted as 1"
 
     @exclusive
     def guarantees(self) -> Ledger:
@@ -316,7 +332,9 @@ class CVOPS(MirrorLearner):
             "rho_hat is at least half of the largest margin rho that any policy has",
             max(0.0, 1.0 - (PRIMAL_EVENTS + 3 + sample) * self.delta),
             f"{cite('widehat_rho_geq')}, with a time-uniform radius",
-            first_reason(confidence_void(settings), stopping_void(settings), self._given_void(), searching),
+            first_reason(
+                confidence_void(settings), stopping_void(settings), self._given_void(), self._filled_void(), searching
+            ),
         )
         safety = Promise(
             "safety",

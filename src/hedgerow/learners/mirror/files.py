@@ -18,20 +18,22 @@ from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.estimates.aggregate import no_aggregate
 from hedgerow.estimates.balls import no_balls
 from hedgerow.learners.mirror import settings as switches
+from hedgerow.learners.mirror.absorbed import checked_digests, no_logs
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.sound_numbers import restored_coin
 from hedgerow.learners.mirror.soundness import check_indices, check_ranges, check_sizes, check_state
-from hedgerow.learners.mirror.state import Logged, Patience, Reals, flat_arrays
+from hedgerow.learners.mirror.state import Incomplete, Logged, Patience, Reals, flat_arrays
 from hedgerow.learners.ownership import in_turn
 from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 
 FILE_KIND = "learner"
-FILE_VERSION = 5
-OLD_VERSIONS = (3, 4)
-"""Still read: before raised thresholds were kept from episode to episode, and before costs had counts of their own."""
+FILE_VERSION = 6
+OLD_VERSIONS = (3, 4, 5)
+"""Still read: before raised thresholds were kept from episode to episode, before costs had counts of their own, and
+before values could be unknown and absorbed logs were remembered."""
 NUM_OLD_REALS = 4
-META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", *META}
+META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", "declared", *META}
 
 
 def save(learner: MirrorLearner, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -73,13 +75,15 @@ def _content(learner: MirrorLearner) -> bytes:
     arrays: dict[str, Any] = {f"view.{name}": array for name, array in view_arrays(learner.view).items()}
     arrays |= {f"argument.{name}": array for name, array in learner.arguments().items()}
     arrays |= {f"state.{name}": array for name, array in learner.state_arrays().items()}
+    arrays["logs.absorbed"] = learner.absorbed
     meta = {
         "learner": learner.kind,
         "settings": switches.to_meta(learner.settings),
         "episodes": learner.episodes,
         "delta": learner.delta,
         "seed": learner.seed,
-        "coin": learner.coin.bit_generator.state,
+        "coin": learner.coin.state,
+        "declared": learner.declared,
         **view_meta(learner.view),
     }
     return files.pack(FILE_KIND, FILE_VERSION, meta, arrays)
@@ -117,7 +121,7 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     if meta["learner"] not in own:
         raise InvalidInput(f"unknown learner {meta['learner']!r}; known: {', '.join(own)}")
     cls: Any = learners.find(meta["learner"])
-    groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "argument": {}, "state": {}}
+    groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "argument": {}, "state": {}, "logs": {}}
     for name, array in arrays.items():
         group, _, rest = name.partition(".")
         if group not in groups:
@@ -138,7 +142,11 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mirror
     if learner.settings != chosen:
         raise InvalidInput(f"settings hold a switch that {cls.__name__} does not have")
     _check_arguments(learner, groups["argument"])
+    learner.declared.update(_checked_reasons(meta.get("declared", {})))
     _restore_state(learner, groups["state"])
+    if set(groups["logs"]) != {"absorbed"}:
+        raise InvalidInput(f"of logs it needs logs.absorbed, not {sorted(groups['logs'])}")
+    learner.absorbed = checked_digests(groups["logs"]["absorbed"], learner.core.state.logged.episodes)
     restored_coin(learner, meta["coin"])
     return learner
 
@@ -171,8 +179,37 @@ def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any
     }
 
 
-UPGRADES = {3: _from_version_3, 4: _from_version_4}
+def _from_version_5(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Upgrade version 5, in which no value was unknown: episodes that were not whole were counted otherwise."""
+    prefixes, uncounted, interfered = arrays["state.logged"][2:].tolist()
+    if prefixes or uncounted or interfered:
+        raise InvalidInput(
+            f"an earlier release has counted {max(prefixes, uncounted, interfered)} episodes that were cut "
+            "short, overridden or without costs by rules that did not always hold; build the learner anew, from a log "
+            "of its episodes"
+        )
+    return {
+        **arrays,
+        "logs.absorbed": no_logs(),  # nobody knows which they were
+        "state.counts.unknown_moves": np.zeros_like(arrays["state.counts.num_visits"]),
+        "state.counts.unknown_costs": np.zeros(arrays["state.counts.cost_sums"].shape, dtype=np.int64),
+        "state.incomplete": np.zeros(len(Incomplete.fields), dtype=np.int64),
+        "state.search.broken": np.zeros(2 if arrays["state.search.facts"].size else 0, dtype=np.int64),
+    }
+
+
+UPGRADES = {3: _from_version_3, 4: _from_version_4, 5: _from_version_5}
 """By version: the function that makes the arrays of the next one."""
+
+
+def _checked_reasons(given: Any) -> dict[str, int]:
+    """The declared reasons, with how many episodes each was given for."""
+    if not isinstance(given, dict) or not all(
+        isinstance(reason, str) and reason.strip() and type(count) is int and count > 0
+        for reason, count in given.items()
+    ):
+        raise InvalidInput("declared must be numbers of episodes by reason")
+    return given
 
 
 def _check_arguments(learner: MirrorLearner, given: dict[str, NDArray[Any]]) -> None:

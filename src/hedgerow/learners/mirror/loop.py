@@ -55,16 +55,17 @@ def run_block(
             pursue(index.num_actions, given)
         toss(core, chance.coin)
         if core.search.active:
-            keep_policy(core.search, core.state.search, policy, numbers.episode + 1, chance.coin)
+            searched = numbers.episode - core.state.search.broken.skipped
+            keep_policy(core.search, core.state.search, policy, searched + 1, chance.coin)
         occupy(core, world, scores, watch)
         add_scores(world, loss, scores)
         if notes is not None:
             note_plan(core, world, watch, notes)
         watch_plan(core, world, scores, curves, watch)
         if notes is not None and len(notes.optimism) > 0:
-            note_estimator(core, loss, scores, notes)
+            note_estimator(core, world, loss, scores, notes)
         plays = policy if numbers.branch == 0 else baselines[numbers.branch - 1]
-        play(index, world, plays, chance.actions, chance.environment, chance.costs, path)
+        play(index, world, plays, chance.streams, path)
         if given.rate > 0.0:
             remember(given, plays)
         if notes is not None:

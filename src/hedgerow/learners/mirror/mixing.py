@@ -13,8 +13,6 @@ its beta_i (departure D1).
 
 from __future__ import annotations
 
-from numpy.random import Generator
-
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.estimates.aggregate import set_cost_centre, set_transition_centre
@@ -25,6 +23,7 @@ from hedgerow.estimates.joint_cost import joint_costs_of_columns
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import DISCARD, REALISED, Baseline, Core
 from hedgerow.learners.mirror.state import PROJECTED
+from hedgerow.model.pcg64 import Stream, uniform
 
 ROUND_UP = 1.0 + 1e-12
 WORTH_OF_BALLS, WORTH_OF_SUMS = 0.01, 0.05
@@ -36,13 +35,13 @@ MOST_SKIPPED = 31
 
 
 @kernel
-def toss(core: Core, coin: Generator) -> None:
+def toss(core: Core, coin: Stream) -> None:
     """Begin an episode: one coin decides which policy plays all of it, 0 for the own one, j + 1 for a baseline."""
     state, num_baselines, branch = core.state, len(core.baseline.policies), 0
-    if num_baselines > 0 and coin.random() < state.reals.mixing:
+    if num_baselines > 0 and uniform(coin) < state.reals.mixing:
         branch = 1
         if num_baselines > 1:
-            branch += min(int(coin.random() * num_baselines), num_baselines - 1)
+            branch += min(int(uniform(coin) * num_baselines), num_baselines - 1)
     state.numbers.branch = branch
     state.numbers.pending = 1
 

@@ -4,6 +4,9 @@ With q = q^{P,pi_hat_t} of the learner's own policy, q_hat_t its iterate, xi the
 
     sum |q - q_hat|_1     sum (1 - lambda) |q - q_hat|_1     2 sum xi^T q_hat     sum of the residuals of PROJ
     sum (l_hat_t - (q_t / u_t) l_t)(x,a)                     per pair, u_t on all pairs           (on request)
+    sum a_t^T (l_hat_t - (q_t / u_t) l_t)                    for weights a_t(x,a) in [0, 2 gamma] (on request)
+    sum (l_t - l_hat_t)^T q_hat_t and its conditional mean   the bias of the estimator            (on request)
+    the evidence against the coin: how much likelier the played branches are if the odds of the baseline are other ones
     the regrets of the two players in the first phase of CV-OPS
     episodes that began with a mean cost, a transition row, or the sums of the aggregate certificate outside their sets
 
@@ -12,7 +15,7 @@ A run without notes pays nothing: the loop is compiled once with notes and once 
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 
@@ -26,6 +29,9 @@ from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import Core
 from hedgerow.learners.mirror.watch import Watch
 from hedgerow.model.layout import Layout
+
+ODDS = (-2.0, -1.0, -0.5, -0.25, -0.125, -0.0625, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
+"""Logarithms h of the factors by which a wrong coin may change the odds of the baseline"""
 
 
 class NoteSums(Record):
@@ -47,10 +53,26 @@ class NoteSums(Record):
     """max_t of (regret of the dual player) / sqrt(t)"""
     upper: float
     """sum_t (1 - lambda) |u_hat - q|_1, if the estimator is watched"""
+    upper_bound: float
+    """The bound of `upper` by the widths of the boxes, likewise"""
+    weighted_all: float
+    """sum_t a_t^T (l_hat_t - (q_t / u_t) l_t), a_t = 2 gamma on all pairs, likewise"""
+    weighted_iterate: float
+    """The same for a_t = 2 gamma q_hat_t"""
+    weighted_chosen: float
+    """The same for a_t = 2 gamma on the pairs whose sum so far is positive, 0 on the others"""
+    bias: float
+    """sum_t (l_t - E l_hat_t)^T q_hat_t, likewise"""
+    bias_seen: float
+    """sum_t (l_t - l_hat_t)^T q_hat_t, likewise"""
+    exploring: float
+    """sum_t gamma times the number of pairs, likewise"""
+    now_gamma: float
+    """gamma of the present episode: after it the rates may be those of a new segment"""
 
 
 class NoteTallies(Record):
-    """Episodes that began with the truth outside its confidence set."""
+    """Episodes that began with the truth outside its confidence set; and those that the baseline played."""
 
     cost_breaches: int
     """A mean cost"""
@@ -60,6 +82,8 @@ class NoteTallies(Record):
     """A transition row, by its ball"""
     aggregate_breaches: int
     """The sums of the aggregate certificate"""
+    baseline_played: int
+    """Episodes in which the coin fell on a baseline"""
 
 
 class Notes(Bundle):
@@ -77,6 +101,12 @@ class Notes(Bundle):
     """(num_states,): those of the baseline"""
     optimism: FloatArray
     """(num_rows,): sum_t (l_hat_t - (q_t / u_t) l_t); empty unless the estimator is watched"""
+    chosen: FloatArray
+    """(num_rows,): 1 where that was positive before the present episode, else 0; likewise"""
+    beyond: FloatArray
+    """(num_rows,): the number of decision states in the layers after that of the row"""
+    coin: FloatArray
+    """(ODDS,): sum_t h B - ln(1 - lambda + lambda e^h), where B = 1 if the coin fell on a baseline, else 0"""
     primal: FloatArray
     """(num_rows,): sum_t sum_i phi_i g_i"""
     dual: FloatArray
@@ -98,11 +128,19 @@ def make_notes(layout: Layout, num_constraints: int, num_marks: int, *, estimato
         own_reach=np.zeros(states),
         baseline_reach=np.zeros(states),
         optimism=np.zeros(rows if estimator else 0),
+        chosen=np.zeros(rows if estimator else 0),
+        beyond=_states_beyond(layout),
+        coin=np.zeros(len(ODDS)),
         primal=np.zeros(rows),
         dual=np.zeros(num_constraints),
         mark_sums=np.zeros((num_marks, len(NoteSums.fields))),
         mark_primal=np.zeros((num_marks, rows)),
     )
+
+
+def _states_beyond(layout: Layout) -> FloatArray:
+    layer = layout.layer_of_state[np.arange(layout.num_rows) // layout.num_actions]
+    return (layout.num_states - 1 - layout.state_start[layer + 1]).astype(np.float64)
 
 
 @kernel
@@ -124,6 +162,8 @@ def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> Non
     breaches.transition_breaches += 1 if now.transitions > 0 else 0
     breaches.ball_breaches += 1 if now.balls > 0 else 0
     breaches.aggregate_breaches += 1 if now.sums > 0 else 0
+    if len(core.baseline.policies) > 0:
+        _note_coin(lam, state.numbers.branch > 0, notes)
     if core.search.active:
         phi, binding = state.search.weights, core.search.binding
         for r in range(len(own)):
@@ -135,9 +175,18 @@ def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> Non
 
 
 @kernel
-def note_estimator(core: Core, loss: FloatArray, scores: Scores, notes: Notes) -> None:
+def _note_coin(lam: float, baseline: bool, notes: Notes) -> None:
+    """Multiply the likelihood ratios of a coin with other odds, e^h times those of lambda: martingales of mean 1."""
+    notes.tallies.baseline_played += 1 if baseline else 0
+    for j in range(len(ODDS)):
+        notes.coin[j] += (ODDS[j] if baseline else 0.0) - log(1.0 - lam + lam * exp(ODDS[j]))
+
+
+@kernel
+def note_estimator(core: Core, world: KernelWorld, loss: FloatArray, scores: Scores, notes: Notes) -> None:
     """Subtract (q_t / u_t) l_t on all pairs; `scores.occupancy` holds q_t, u_t is computed here, not read."""
-    state, policies, lam = core.state, core.baseline.policies, 0.0
+    state, policies, lam, sums = core.state, core.baseline.policies, 0.0, notes.sums
+    gamma = sums.now_gamma = state.reals.gamma
     # Buffers that hold nothing between episodes: notes must not touch what the learner reads.
     spare, num_states = core.buffers.baseline_columns, len(notes.reach)
     load_columns(core.index, state.boxes.lower, state.boxes.upper, state.policy, spare)
@@ -149,12 +198,32 @@ def note_estimator(core: Core, loss: FloatArray, scores: Scores, notes: Notes) -
     for r in range(len(notes.own)):
         x = r // core.index.num_actions
         u_hat = state.policy[r] * notes.own_reach[x]
-        notes.sums.upper += (1.0 - lam) * abs(u_hat - notes.own[r])
+        sums.upper += (1.0 - lam) * abs(u_hat - notes.own[r])
+        sums.upper_bound += (1.0 - lam) * notes.own[r] * notes.beyond[r] * _width(core, world, r)
         u = (1.0 - lam) * u_hat
         if lam > 0.0:
             u += lam * policies[0, r] * notes.baseline_reach[x]
+        q, q_hat = scores.occupancy[r], exp(state.log_weight[r])
+        notes.chosen[r] = 1.0 if notes.optimism[r] > 0.0 else 0.0
         if u > 0.0:
-            notes.optimism[r] -= scores.occupancy[r] / u * loss[r]
+            expected = q / u * loss[r]
+            notes.optimism[r] -= expected
+            sums.weighted_all -= 2.0 * gamma * expected
+            sums.weighted_iterate -= 2.0 * gamma * q_hat * expected
+            sums.weighted_chosen -= 2.0 * gamma * notes.chosen[r] * expected
+        sums.bias += q_hat * loss[r] * (1.0 - q / (u + gamma))
+        sums.bias_seen += q_hat * loss[r]
+        sums.exploring += gamma
+
+
+@kernel
+def _width(core: Core, world: KernelWorld, row: int) -> float:
+    """How far P(row) may be from any transitions in its box, sum_y max(hi - P, P - lo)."""
+    boxes, row_start, total = core.state.boxes, core.index.row_start, 0.0
+    for j in range(row_start[row], row_start[row + 1]):
+        p = world.transitions[j]
+        total += max(boxes.upper[j] - p, p - boxes.lower[j])
+    return total
 
 
 @kernel
@@ -177,8 +246,14 @@ def note_episode(core: Core, costs: FloatArray, notes: Notes) -> None:
 @kernel
 def note_learning(core: Core, rows: IntArray, notes: Notes) -> None:
     """Add l_hat_t."""
+    trace, sums, gamma = core.buffers.trace, notes.sums, notes.sums.now_gamma
     for k in range(len(rows)):
-        notes.optimism[rows[k]] += core.buffers.trace.estimate[k]
+        estimate = trace.estimate[k]
+        notes.optimism[rows[k]] += estimate
+        sums.weighted_all += 2.0 * gamma * estimate
+        sums.weighted_iterate += 2.0 * gamma * trace.q_hat[k] * estimate
+        sums.weighted_chosen += 2.0 * gamma * notes.chosen[rows[k]] * estimate
+        sums.bias_seen -= trace.q_hat[k] * estimate
 
 
 @kernel

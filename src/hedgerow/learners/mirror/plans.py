@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
+
+from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.checks import FloatArray
 from hedgerow.learners.mirror.core import Baseline
-from hedgerow.learners.protocol import Plan
+from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan
+from hedgerow.model.actions import Actions
+from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Mixture, Policy, UniformMixture
 from hedgerow.model.view import View
 
-OWN, BASELINE = "own", "baseline"
+ACTIONS = 1
+"""The key of the streams of drawn actions, beside the coin, which has none"""
+
+
+def drawn_actions(layout: Layout, policy: FloatArray, seed: int, episode: int) -> Actions:
+    """The actions of an episode that plays `policy` (num_rows,), drawn beforehand; each episode has its own stream."""
+    return Actions.drawn(layout, policy, Generator(PCG64(SeedSequence(seed, spawn_key=(ACTIONS, episode)))))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MirrorPlan(Plan):
+class MirrorPlan(NumberedPlan):
     """A plan of SV-OPS, S-OPS, CV-OPS or UOB-REPS, with the numbers that it rests on.
 
     The same numbers are in `notes`, which become columns of results.
@@ -28,14 +39,22 @@ class MirrorPlan(Plan):
         (0, 'own', 0.0)
     """
 
-    episode: int = field(kw_only=True)
-    """The number of the episode, counted from 0."""
-    branch: str = field(kw_only=True)
-    """Whose policy is played: "own", or "baseline" if the random choice of the episode fell on the safe policy."""
     cost_bounds: FloatArray = field(kw_only=True)
     """(m,): upper bounds of the expected costs of the mixture, valid while the confidence sets hold the truth."""
     view: View = field(kw_only=True)
     """What the learner knows of the world, with the thresholds that the bounds are compared with, and their names."""
+    seed: int = field(kw_only=True)
+    """The seed of the learner's own random choices."""
+
+    @cached_property
+    def actions(self) -> Actions:
+        """The actions of this episode, drawn beforehand from `policy`, one for each state.
+
+        Play them or draw from `policy` on the way: their law is the same. If they are followed, say so by
+        `Episode(..., actions=plan.actions)`. Then, if the episode is aborted, it is known what it would have done, and
+        the confidence sets need less room for it.
+        """
+        return drawn_actions(self.view.layout, self.policy.probabilities, self.seed, self.episode)
 
     @property
     def mixing_weight(self) -> float:
@@ -53,8 +72,8 @@ class MirrorPlan(Plan):
 class Baselines:
     """The safe policies of a phase, as objects that live as long as the phase: what is known of them is kept."""
 
-    def __init__(self, view: View, baseline: Baseline) -> None:
-        layout = view.layout
+    def __init__(self, view: View, baseline: Baseline, seed: int, learner_key: str) -> None:
+        layout, self._seed, self.learner_key = view.layout, seed, learner_key
         self.source, self._layout, self._view = baseline, layout, view
         self._bounds = [f"bound_{i}" for i in range(len(baseline.costs))]
         self._single = Policy.trusted(layout, baseline.policies[0]) if len(baseline.policies) == 1 else None
@@ -79,8 +98,10 @@ class Baselines:
             notes=MappingProxyType(notes),
             episode=episode,
             branch=BASELINE if branch else OWN,
+            learner_key=self.learner_key,
             cost_bounds=cost_bounds,
             view=self._view,
+            seed=self._seed,
         )
         return plan
 

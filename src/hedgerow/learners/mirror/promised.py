@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hedgerow.checks import shown
 from hedgerow.learners.ledger import Promise, first_reason
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.settings import accuracy_void, confidence_void, forgetting_void
@@ -31,14 +32,38 @@ def rests_on(learner: MirrorLearner) -> tuple[str, ...]:
             f"{logged.episodes} logged episodes ({logged.steps} steps): in each of them actions were chosen without "
             "seeing its costs or what would follow, and none was selected, or left out, by its outcome"
         )
-    if logged.interfered and not used.independent_costs:
-        told.append(
-            f"{logged.interfered} own episodes were cut short or overridden: nobody who did that had looked at the "
-            "costs of the same episode, or else costs of one episode are independent (View.knowing)"
-        )
-    if logged.uncounted:
-        told.append(f"the costs of {logged.uncounted} episodes were left out, for reasons other than what they were")
+    told.extend(incomplete(learner))
     return tuple(told)
+
+
+def incomplete(learner: MirrorLearner) -> list[str]:
+    """What the promises rest on where episodes were not whole."""
+    logged, unknown, told = learner.core.state.logged, learner.core.state.incomplete.unknown, []
+    if logged.costless:
+        told.append(f"the costs of {logged.costless} logged episodes were left out, those of whole logs at a time")
+    if unknown:
+        told.append(
+            f"{unknown} episodes with unknown values, for which the confidence sets have room: who stopped an "
+            "episode, or took over, had not foreseen where the next step would lead"
+        )
+    for reason, count in learner.declared.items():
+        told.append(
+            f"something of {count} episodes was left out, which is declared to have nothing to do with their costs or "
+            f"moves: {shown(reason)}"
+        )
+    if logged.interfered:
+        told.append(
+            f"{logged.interfered} own episodes did not follow their plans to the end: the promises are about the plans"
+        )
+    return told
+
+
+def unknown_void(learner: MirrorLearner) -> str:
+    """Why bounds on regret and summed violation do not hold, or the empty string."""
+    unknown = learner.core.state.incomplete.unknown
+    if unknown:
+        return f"{unknown} episodes with unknown values: the confidence sets keep room for these and need not shrink"
+    return ""
 
 
 def clean_event(learner: MirrorLearner) -> Promise:
@@ -62,12 +87,12 @@ def feasible_projection(learner: MirrorLearner) -> Promise:
 
 
 def regret_reasons(learner: MirrorLearner) -> tuple[str, str]:
-    """What voids a bound on regret or violation: the confidence sets; then estimates that forget, and the accuracy of
-    the projection.
+    """What voids a bound on regret or violation: the confidence sets; then estimates that forget, unknown values, and
+    the accuracy of the projection.
     """
     settings, episodes = learner.settings, learner.episodes or max(1, learner.episode)
     accuracy = accuracy_void(settings, learner.eta, learner.layout.steps, episodes)
-    return confidence_void(settings), first_reason(forgetting_void(settings), accuracy)
+    return confidence_void(settings), first_reason(forgetting_void(settings), unknown_void(learner), accuracy)
 
 
 def regret_statement(learner: MirrorLearner, rate: str) -> str:

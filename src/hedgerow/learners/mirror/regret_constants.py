@@ -49,28 +49,28 @@ def segment_bounds(
 ) -> Iterator[tuple[float, float]]:
     """(T_j, B(T_j)) of the segments."""
     for j in range(LAST_SEGMENT + 1):
-        share = delta / ((j + 1.0) * (j + 2.0) * EVENTS)
+        share = log((j + 1.0) * (j + 2.0) * EVENTS) - log(delta)  # a logarithm: the quotient may be too small a number
         error = 0.0 if known_transitions else transition_error(layout, 2.0**j, share, lower_order)
         yield 2.0**j, 2.0 * error + known_transitions_bound(layout, 2.0**j, share)
 
 
-def known_transitions_bound(layout: Layout, episodes: float, delta: float) -> float:
+def known_transitions_bound(layout: Layout, episodes: float, log_inverse_delta: float) -> float:
     """B(T) without E."""
     L, pairs, T = layout.steps, layout.num_states * layout.num_actions, episodes
-    eta = sqrt(L * log(L * pairs / delta) / (T * pairs))
+    eta = sqrt(L * (log(L * pairs) + log_inverse_delta) / (T * pairs))
     mirror = L * log(layout.num_states * pairs) / eta + 2.0 * eta * pairs * T
-    optimism = L * log(pairs / delta) / (2.0 * eta) + L * log(L / delta) / 2.0
-    return mirror + optimism + L * sqrt(2.0 * T * log(1.0 / delta))
+    optimism = L * (log(pairs) + log_inverse_delta) / (2.0 * eta) + L * (log(L) + log_inverse_delta) / 2.0
+    return mirror + optimism + L * sqrt(2.0 * T * log_inverse_delta)
 
 
-def transition_error(layout: Layout, episodes: float, delta: float, lower_order: bool = True) -> float:
+def transition_error(layout: Layout, episodes: float, log_inverse_delta: float, lower_order: bool = True) -> float:
     """E: how much not knowing P costs."""
     sizes, A, T = layout.layer_sizes, layout.num_actions, episodes
-    iota = log(T * layout.num_states * A / delta)
+    iota = log(T * layout.num_states * A) + log_inverse_delta
     error = 0.0
     for k in range(1, layout.steps):
         for j in range(k):
-            root = 3.0 * sqrt(sizes[j] * A * T) + sqrt(2.0 * T * log(1.0 / delta))
+            root = 3.0 * sqrt(sizes[j] * A * T) + sqrt(2.0 * T * log_inverse_delta)
             error += ROOT_WIDTH * sqrt(iota * sizes[j + 1]) * root
             if lower_order:
                 width = LINEAR_WIDTH * sizes[j + 1] + ROOT_WIDTH**2 * layout.num_states

@@ -24,6 +24,11 @@ players, rho_hat is at least half of the largest margin (D8). The printed rule i
 
     t m_t >= 2 C_P sqrt(t ln t) + 8 L sqrt(2 t ln(1/delta)) + 2 C_D sqrt(t),      R_t = 2 L sqrt(2 ln(1/delta) / t)
 
+An episode that is not whole counts with 1 in the place of each cost that was not observed on the policy's own path, in
+sum at most B_i. That is at least what the policy costs, so the margin and rho_hat stay on the safe side, for the
+mixture with this policy in it (docs/counting.md, Lemma B'). One that is left out for a declared reason is neither in t
+nor in the mixture, as long as all policies are kept; after that it counts with 1 for each cost.
+
 The first K policies are all kept. After that, the K places become K independent uniform draws from all policies so far
 (each place takes the new policy with probability 1/t), and the radius grows by the error of an average over K draws:
 L sqrt(ln(2m/delta) / (2K)).
@@ -34,7 +39,6 @@ from __future__ import annotations
 from math import inf, log, log1p, sqrt
 
 import numpy as np
-from numpy.random import Generator
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
@@ -42,6 +46,7 @@ from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.estimates.aggregate_radius import NUM_RATES, aggregate_radius
 from hedgerow.learners.mirror.simplex_ogd import descend, first_point
 from hedgerow.model.layout import Layout
+from hedgerow.model.pcg64 import Stream, uniform
 
 PRACTICAL, LITERAL = 0, 1
 EARLIEST_STOP = 2  # ln 1 = 0 would make the printed rule empty
@@ -57,7 +62,16 @@ class Facts(Record):
     rho_hat: float
     """rho_hat once the search is over, else 0"""
     t_bar: float
-    """The number of episodes that it took, else 0"""
+    """The number of episodes whose policies it mixes, once it is over, else 0"""
+
+
+class Broken(Record):
+    """Episodes of a search that were not whole."""
+
+    filled: int
+    """Those with 1 in the place of costs that nobody observed"""
+    skipped: int
+    """Those that are not part of it, neither in t nor in the mixture"""
 
 
 class Search(Bundle):
@@ -72,6 +86,7 @@ class Search(Bundle):
     policies: FloatArray
     """(K, num_rows): the places for policies; the first min(t, K) are taken"""
     facts: Facts
+    broken: Broken
 
 
 class SearchRule(Bundle):
@@ -116,6 +131,7 @@ def make_search(layout: Layout, num_binding: int, capacity: int) -> Search:
         squares=np.zeros(num_binding),
         policies=np.zeros((capacity, layout.num_rows)),
         facts=Facts(),
+        broken=Broken(),
     )
 
 
@@ -197,7 +213,7 @@ def needed_margin(rule: SearchRule, radius: float, episode: int) -> float:
 
 
 @kernel
-def keep_policy(rule: SearchRule, search: Search, policy: FloatArray, episode: int, coin: Generator) -> None:
+def keep_policy(rule: SearchRule, search: Search, policy: FloatArray, episode: int, coin: Stream) -> None:
     """Keep the policy (num_rows,) of episode t = `episode` >= 1, or let it take some of the places by chance."""
     policies, capacity = search.policies, len(search.policies)
     if episode <= capacity:
@@ -214,20 +230,20 @@ def keep_policy(rule: SearchRule, search: Search, policy: FloatArray, episode: i
 
 
 @kernel
-def _jump(scale: float, coin: Generator) -> float:
+def _jump(scale: float, coin: Stream) -> float:
     """How many places stay as they are before the next one is taken."""
-    return float(int(min(log1p(-coin.random()) * scale, 1e15)))
+    return float(int(min(log1p(-uniform(coin)) * scale, 1e15)))
 
 
 @kernel
-def _redraw(policies: FloatArray, times: IntArray, coin: Generator) -> None:
+def _redraw(policies: FloatArray, times: IntArray, coin: Stream) -> None:
     """Turn K places that hold K policies into K independent uniform draws from them. The order of the places does not
     matter, because all further chance treats them alike. `times` counts how often each was drawn.
     """
     capacity = len(policies)
     times[:] = 0
     for _ in range(capacity):
-        times[min(int(coin.random() * capacity), capacity - 1)] += 1
+        times[min(int(uniform(coin) * capacity), capacity - 1)] += 1
     free = 0
     for j in range(capacity):
         while times[j] > 1:

@@ -26,6 +26,7 @@ from hedgerow.estimates.radii import RadiusRule, epsilon, transition_terms
 from hedgerow.estimates.unknowns import make_unknowns
 from hedgerow.learners.mirror.base import MirrorLearner
 from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.sound_counts import left_out
 from hedgerow.learners.mirror.sound_intervals import check_gradual_boxes
 from hedgerow.model.index import Index
 from hedgerow.model.layout import Layout
@@ -50,7 +51,7 @@ def check_boxes(learner: MirrorLearner) -> None:
     if np.any(older) or np.any(changed):
         if core.rule.tied:  # boxes of classes and of costs grow old by themselves
             older[:] = changed[:] = True
-        apart = state.logged.uncounted or (state.logged.episodes and state.logged.prefixes)  # K is not N
+        apart = left_out(state) or (state.logged.episodes and state.logged.prefixes)  # K is not N
         num_costs = np.where(counts.num_visits > then, np.minimum(then, counts.num_costs), counts.num_costs)
         blank = counts.replace(num_visits=then.copy(), num_costs=num_costs)
         fresh.xi[:] = boxes_of(learner, blank).xi

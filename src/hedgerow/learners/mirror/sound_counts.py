@@ -5,8 +5,9 @@ Every episode visits one pair per layer and moves on from it once. For the t epi
     sum of N over a layer = t,    sum_x' M(x,a,x') = N(x,a),    sum_a N(x',a) = sum of M into x',    0 <= S <= N
 
 all exactly: sums of t costs in [0, 1] are rounded to at most t. An episode that was cut short misses its last layers,
-and one from a log may have a last cost without a transition: K may exceed N by their number. Where rows share a law,
-the first row of a class has the counts of all: then only totals can be compared with t.
+and may have a last cost without a transition: K may exceed N by their number, and by that of unknown visits, of which
+an episode with unknown values adds one to a row. Where rows share a law, the first row of a class has the counts of
+all: then only totals can be compared with t.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def check_counts(layout: Layout, state: State, laws: Laws, tied: bool, counted: 
     else:
         _check_flow(layout, visits, moves, counted, cut)
     _check_costs(layout, state, laws, tied, counted)
+    _check_unknown(layout, state, laws, tied)
 
 
 def _check_total(layout: Layout, visits: FloatArray, counted: int, cut: int) -> None:
@@ -58,13 +60,37 @@ def _check_costs(layout: Layout, state: State, laws: Laws, tied: bool, counted: 
     _refuse_rows(layout, elsewhere & (num > 0), "counts.num_costs", "are counted elsewhere")
     most = np.full(layout.num_rows, counted * (layout.steps if laws.every_visit else 1))
     if not tied:
-        beyond = np.maximum(num - counts.num_visits, 0)
-        unmoved = state.logged.prefixes if state.logged.episodes else 0
-        most = num if beyond.sum() <= unmoved else counts.num_visits
+        unseen = counts.num_visits + counts.unknown_costs.min(axis=1, initial=2**53)
+        if not counts.unknown_costs.shape[1]:
+            unseen = counts.num_visits
+        beyond = np.maximum(num - unseen, 0)
+        most = num if beyond.sum() <= state.logged.prefixes else unseen
     _refuse_rows(layout, num > most, "counts.num_costs", "exceed visits")
-    if not tied and not state.logged.uncounted:
+    if not tied and not left_out(state):
         _refuse_rows(layout, num < counts.num_visits, "counts.num_costs", "are not those of the visits")
-    _refuse_rows(layout, np.any(counts.cost_sums > num[:, np.newaxis], axis=1), "counts.cost_sums", "exceed visits")
+    known = num[:, np.newaxis] - counts.unknown_costs
+    _refuse_rows(layout, np.any(counts.cost_sums > known, axis=1), "counts.cost_sums", "exceed visits")
+
+
+def left_out(state: State) -> bool:
+    """Whether costs of some visits were not counted."""
+    return bool(state.logged.costless or state.incomplete.unknown or state.incomplete.independent)
+
+
+def _check_unknown(layout: Layout, state: State, laws: Laws, tied: bool) -> None:
+    """Check the unknown visits: one per row, or class, and episode with unknown values; of every layer, if tied."""
+    counts, episodes = state.counts, state.incomplete.unknown
+    moves, costs = counts.unknown_moves, counts.unknown_costs
+    most = episodes * (layout.steps if tied else 1)
+    _refuse_rows(layout, moves > most, "counts.unknown_moves", f"are more than {episodes} episodes can have left")
+    _refuse_rows(
+        layout, np.any(costs > most, axis=1), "counts.unknown_costs", f"are more than {episodes} episodes can have left"
+    )
+    rows = np.arange(layout.num_rows)
+    _refuse_rows(layout, (laws.moves_at != rows) & (moves > 0), "counts.unknown_moves", "are counted elsewhere")
+    _refuse_rows(
+        layout, np.any(costs > counts.num_costs[:, np.newaxis], axis=1), "counts.unknown_costs", "exceed visits"
+    )
 
 
 def check_epochs(layout: Layout, state: State, epochs: bool, tied: bool, kept: int) -> None:

@@ -6,6 +6,9 @@ than any order of the same costs could have made them, and not wider than the la
 
     LCB <= LCB(n, min(n, S)), n = floor S or ceil S: all of the sum came first
     LCB >= LCB(K', S') for the least possible S'; and likewise UCB, with F = K - S instead of S
+
+Unknown costs are 0 in the sums of LCB and 1 in those of UCB. A row with unknown moves has an intersection of boxes,
+too: each of its bounds is no tighter than any order of the same moves could have made it.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ def check_gradual_boxes(learner: MirrorLearner) -> None:
     state, laws = core.state, core.rule.box.laws
     boxes, counts = state.boxes, state.counts
     for name, then, now in (
-        ("visits", boxes.visits, counts.num_visits),
+        ("visits", boxes.visits, counts.num_visits + counts.unknown_moves),
         ("cost_visits", boxes.cost_visits, counts.num_costs),
     ):
         late = (then > now) | ((now > then) & (GROWTH * (now - then) >= then) & (core.rule.epochs == 0))
@@ -92,9 +95,9 @@ def _check_costs(core: Core, boxes: Boxes) -> None:
     first = (rule.laws.costs_at == np.arange(len(counts.num_costs)))[:, np.newaxis] & unknown
     lower, upper = boxes.cost_lower, boxes.cost_upper
     now, then = (np.broadcast_to(n[:, np.newaxis], unknown.shape)[first] for n in (counts.num_costs, boxes.cost_visits))
-    total, log = counts.cost_sums[first], rule.radii.cost_log
-    least, most = np.maximum(0.0, total - (now - then)), np.minimum(total, then)
-    failures = now - total
+    total, unknown_ones, log = counts.cost_sums[first], counts.unknown_costs[first], rule.radii.cost_log
+    least, most = np.maximum(0.0, total - (now - then)), np.minimum(total + unknown_ones, then)
+    failures = now - total - unknown_ones
     highest = np.maximum(*(_scaled(n, np.minimum(n, total), log, scale)[0] for n in (np.floor(total), np.ceil(total))))
     few, many = np.floor(failures), np.ceil(failures)
     lowest = np.minimum(*(_scaled(n, np.maximum(0.0, n - failures), log, scale)[1] for n in (few, many)))
@@ -127,10 +130,28 @@ def _check_moves(learner: MirrorLearner) -> None:
     share = np.maximum(1, then)
     lower = np.minimum(np.maximum(lower, 1.0 - others_upper), most / share)
     upper = np.maximum(np.minimum(upper, 1.0 - others_lower), least / share)
+    lower, upper = _with_unknown_moves(learner, lower, upper)
     seen = checked & (then > 0)
     _refuse(seen & (boxes.lower > lower + TOLERANCE), "lower")
     _refuse(seen & (boxes.upper < upper - TOLERANCE), "upper")
     _refuse(checked & (then == 0) & ((boxes.lower > 0.0) | (boxes.upper < 1.0)), "lower")
+
+
+def _with_unknown_moves(learner: MirrorLearner, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same ends, for rows with unknown moves the tightest that any order of the known ones can lead to."""
+    core, layout = learner.core, learner.layout
+    row, counts, radii = layout.row_of_triple, core.state.counts, core.rule.box.radii
+    moves = counts.num_moves.astype(np.float64)
+    failures = counts.num_visits[row] - counts.num_moves
+    highest = _scaled(counts.num_moves, moves, radii.transition_log, radii.scale)[0]
+    lowest = _scaled(failures, np.zeros(len(failures)), radii.transition_log, radii.scale)[1]
+    starts, some = layout.row_start[:-1], (counts.unknown_moves > 0)[row]
+    others_lowest = np.add.reduceat(lowest, starts)[row] - lowest
+    others_highest = np.add.reduceat(highest, starts)[row] - highest
+    return (
+        np.where(some, np.maximum(highest, 1.0 - others_lowest), lower),
+        np.where(some, np.minimum(lowest, 1.0 - others_highest), upper),
+    )
 
 
 def _scaled(num: IntArray | FloatArray, total: FloatArray, log: float, scale: float) -> tuple[FloatArray, FloatArray]:

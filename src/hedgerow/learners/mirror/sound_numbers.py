@@ -8,13 +8,15 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
-from numpy.random import PCG64, Generator, SeedSequence
+from numpy.random import SeedSequence
 
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.mirror.broken import MOST_REASONS
 from hedgerow.learners.mirror.core import MIXTURE
 from hedgerow.learners.mirror.state import RELAXED, UNSOLVED, Reals
 from hedgerow.learners.mirror.step import set_rates
+from hedgerow.model.pcg64 import seeded
 
 TOLERANCE = 1e-9
 
@@ -55,6 +57,22 @@ def check_numbers(learner: MirrorLearner) -> None:
     demand(cached or numbers.stale == 1, "state.numbers: stale is 0, but no bounds are cached")
 
 
+def check_declared(learner: MirrorLearner) -> None:
+    """Check that the ledger's numbers of episodes that are not whole belong together."""
+    logged, incomplete = learner.core.state.logged, learner.core.state.incomplete
+    total, found = sum(learner.declared.values()), incomplete.independent
+    demand(found == total, f"state.incomplete: something of {found} episodes is left out; the reasons name {total}")
+    demand(len(learner.declared) <= MOST_REASONS + 1, f"declared: there are more than {MOST_REASONS} reasons")
+    most = learner.episode + logged.episodes
+    for name, value, limit in (
+        ("logged: interfered", logged.interfered, learner.episode),
+        ("logged: costless", logged.costless, logged.episodes),
+        ("incomplete: unknown", incomplete.unknown, most),
+        ("incomplete: independent", incomplete.independent, most),
+    ):
+        demand(value <= limit, f"state.{name} is {value}; there are {limit} episodes")
+
+
 def check_rates(learner: MirrorLearner) -> None:
     """Check eta and gamma of the segment, or of the whole phase."""
     core, reals = learner.core, learner.core.state.reals
@@ -73,8 +91,7 @@ def check_rates(learner: MirrorLearner) -> None:
 
 def restored_coin(learner: MirrorLearner, given: Any) -> None:
     """Set the learner's coin to a state that its seed can have led to."""
-    coin = Generator(PCG64(SeedSequence(learner.seed)))
-    expected = dict(coin.bit_generator.state)
+    expected = seeded(SeedSequence(learner.seed)).state
     demand(isinstance(given, dict) and given.keys() == expected.keys(), "coin is not the state of a PCG64 generator")
     demand(isinstance(given["state"], dict), "coin is not the state of a PCG64 generator")
     numbers = given["state"].get("state"), given["state"].get("inc")
@@ -85,4 +102,4 @@ def restored_coin(learner: MirrorLearner, given: Any) -> None:
         demand(given[name] == expected[name] and type(given[name]) is type(expected[name]), f"coin: {name} is wrong")
     if not len(learner.core.baseline.policies) and not learner.core.search.active:
         demand(given["state"] == expected["state"], "coin was tossed, but this learner has nothing to toss it for")
-    learner.coin.bit_generator.state = given
+    learner.coin.go_to(given)

@@ -63,9 +63,11 @@ def check_summed_costs(search: Search, seen: FloatArray, searching: bool) -> Non
         raise InvalidInput("state.search.cost_sums are not the sums of state.counts.cost_sums")
 
 
-def end_of_search(facts: Facts) -> int:
-    """t_bar, as a whole number."""
-    t_bar = facts.t_bar
-    if t_bar != np.floor(t_bar) or not 0.0 <= t_bar < 2.0**53:
-        raise InvalidInput(f"state.search.facts: t_bar is {t_bar!r}, not a number of episodes")
+def end_of_search(search: Search, episode: int) -> int:
+    """t_bar, as a whole number, of a search in which `episode` episodes have been played so far."""
+    t_bar, broken = search.facts.t_bar, search.broken
+    if t_bar != np.floor(t_bar) or not 0.0 <= t_bar + broken.skipped <= episode:
+        raise InvalidInput(f"state.search.facts: t_bar is {t_bar!r}, not a number of episodes; there were {episode}")
+    if broken.filled > (t_bar or episode - broken.skipped):
+        raise InvalidInput(f"state.search.broken: filled is {broken.filled}, more than the episodes of the search")
     return int(t_bar)

@@ -31,7 +31,7 @@ from hedgerow.learners.mirror.sound_iterate import (
     check_mixing,
     check_open,
 )
-from hedgerow.learners.mirror.sound_numbers import TOLERANCE, check_numbers, check_rates
+from hedgerow.learners.mirror.sound_numbers import TOLERANCE, check_declared, check_numbers, check_rates
 from hedgerow.learners.mirror.sound_search import check_policies, check_summed_costs
 from hedgerow.learners.mirror.state import PROJECTED, RELAXED, UNSOLVED, Numbers, Reals
 from hedgerow.learners.mirror.step import SMALLEST_CONDITIONAL, prepare
@@ -57,6 +57,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "counts.num_moves": (0, LARGEST),
     "counts.num_costs": (0, LARGEST),
     "counts.cost_sums": (0.0, LARGEST),
+    "counts.unknown_moves": (0, LARGEST),
+    "counts.unknown_costs": (0, LARGEST),
     "boxes.lower": (0.0, 1.0),
     "boxes.upper": (0.0, 1.0),
     "boxes.cost_lower": (-1.0, 1.0),
@@ -75,6 +77,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "search.squares": (0.0, HUGE),
     "search.policies": (0.0, 1.0 + TOLERANCE),
     "search.facts": (-HUGE, HUGE),
+    "search.broken": (0, LARGEST),
     "aggregate.p_hat": (0.0, 1.0 + TOLERANCE),
     "aggregate.g_hat": (0.0, 1.0),
     "aggregate.values": (0.0, HUGE),
@@ -92,6 +95,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "balls.radius": (0.0, UNSEEN),
     "patience": (0, MOST_SKIPPED),
     "logged": (0, LARGEST),
+    "incomplete": (0, LARGEST),
     "numbers": (0, LARGEST),
     "reals": (0.0, HUGE),
 }
@@ -164,12 +168,13 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
     core, layout, settings = learner.core, learner.layout, learner.settings
     state, episode = core.state, learner.episode
     check_numbers(learner)
+    check_declared(learner)
     begun = learner.begun
     discarded = begun if settings.phase2_stats == "discard" else 0
     tied, logged = bool(core.rule.tied), state.logged
     check_counts(layout, state, core.rule.box.laws, tied, episode - discarded + logged.episodes)
     check_epochs(layout, state, core.rule.epochs, tied, begun - discarded)
-    complete = not tied and not logged.episodes and not logged.uncounted
+    complete = not tied and not logged.episodes and not state.incomplete.unknown and not state.incomplete.independent
     if complete and (core.search.active or (begun and not discarded)):
         seen = state.counts.cost_sums[:, learner.view.binding].sum(axis=0)
         check_summed_costs(state.search, seen, bool(core.search.active))

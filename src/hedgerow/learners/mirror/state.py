@@ -75,11 +75,20 @@ class Logged(Record):
     steps: int
     """Their steps"""
     prefixes: int
-    """Those that were cut short, own ones included"""
-    uncounted: int
-    """Episodes whose costs were left out"""
+    """Episodes, own ones included, of which fewer than L moves are known"""
+    costless: int
+    """Logged episodes of logs whose costs were left out altogether"""
     interfered: int
     """Own episodes that were cut short, or in which somebody else chose an action"""
+
+
+class Incomplete(Record):
+    """Episodes, own and logged ones, that are not whole."""
+
+    unknown: int
+    """Those with unknown values"""
+    independent: int
+    """Those of which something was left out for a declared reason"""
 
 
 class Patience(Record):
@@ -155,6 +164,7 @@ class State(Bundle):
     """The balls of wide rows; empty for learners that have none"""
     patience: Patience
     logged: Logged
+    incomplete: Incomplete
     numbers: Numbers
     reals: Reals
 
@@ -193,6 +203,7 @@ def make_state(
         balls=no_balls() if balls is None else balls,
         patience=Patience(),
         logged=Logged(),
+        incomplete=Incomplete(),
         numbers=Numbers(),
         reals=Reals(),
     )
@@ -207,5 +218,5 @@ def flat_arrays(bundle: Bundle) -> dict[str, NDArray[Any]]:
         else:
             arrays[name] = value.values if isinstance(value, Record) else value
     if isinstance(bundle, Search) and not len(bundle.weights):
-        arrays["facts"] = arrays["facts"][:0]  # files have no facts where there is no search
+        arrays["facts"], arrays["broken"] = arrays["facts"][:0], arrays["broken"][:0]  # of no search
     return arrays

@@ -13,6 +13,9 @@ While no occupancy meets alpha, `relaxing.py` raises it.
 `learn` does all of it, or stops before the last line with a code other than SOLVED when Newton's method met something
 unusual: the weights then still hold q~, `rescue.py` finds q_hat_{t+1}, and `settle` completes the episode. While CV-OPS
 searches for a safe policy, weighted costs replace the losses (`safe_search.py`).
+
+An episode that is not whole (`broken.py`) is learnt by the same lines. Its unknown values widen the sets, perhaps of
+all rows; sums over whole episodes take it with 1 in the place of each cost that nobody observed, or end, or skip it.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from hedgerow.estimates.balls import follow_counts
 from hedgerow.estimates.boxes import refresh_all, refresh_grown, refresh_rows
 from hedgerow.estimates.columns import keep_columns, load_columns, update_columns
 from hedgerow.estimates.counts import find_path, record, record_costs
+from hedgerow.estimates.gaps import record_gaps
 from hedgerow.estimates.upper_occupancy import reach_of_states
 from hedgerow.learners.mirror.core import (
     DISCARD,
@@ -60,35 +64,46 @@ REFUSED = -1
 
 @shared_kernel(SOLVED)
 def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, costs: FloatArray) -> int:
-    """Learn from an episode: its rows and triples (L,), losses (L,) and costs (L, m); returns how PROJ ended."""
+    """Learn from an episode: its rows and triples (L,), losses (L,) and costs (L, m); returns how PROJ ended.
+
+    If it is broken, these have the steps that were taken.
+    """
     numbers, reals, log_weight, trace = core.state.numbers, core.state.reals, core.state.log_weight, core.buffers.trace
+    broken = core.buffers.marks.broken == 1
     _bound_visited(core, rows)
     if len(core.baseline.policies) > 0:
         bound_mixture(core, rows)
     if core.search.active:
-        mix_costs(core.search, core.state.search, costs, trace.fed)
+        if broken:
+            trace.fed[:] = 0.0
+        else:
+            mix_costs(core.search, core.state.search, costs, trace.fed)
         losses = trace.fed
     for k in range(len(rows)):
         trace.estimate[k] = losses[k] / (trace.u[k] + reals.gamma)
     if core.rule.mixture_bound == DISCARD and numbers.branch > 0:
         trace.estimate[:] = 0.0
     if len(core.state.aggregate.generation) > 0 and numbers.branch == 0:
-        if core.buffers.marks.unplanned == 0:
-            count_own_episode(core.index, rows, triples, costs, core.rule.aggregate, core.state.aggregate)
-        else:
+        if core.buffers.marks.closes:
             close_generations(core.state.aggregate)
-    record(core.index, core.rule.box.laws, core.state.counts, rows, triples)
-    if core.buffers.marks.uncounted == 0:
+        elif core.buffers.marks.skipped == 0:
+            paid = core.buffers.filled if broken else costs
+            count_own_episode(core.index, rows, triples, paid, core.rule.aggregate, core.state.aggregate)
+    if broken:
+        record_gaps(core.index, core.rule.box.laws, core.state.counts, rows, triples, costs, core.buffers.gaps)
+        numbers.moved = 1
+    else:
+        record(core.index, core.rule.box.laws, core.state.counts, rows, triples)
         record_costs(core.rule.box.laws, core.state.counts, rows, costs)
     if len(core.state.baseline_u) > 0:
         watch_cached_bounds(core, rows)
-    touched = _update_boxes(core, rows)
+    touched = _update_boxes(core, core.buffers.all_rows if broken else rows)
     for k in range(len(rows)):
         log_weight[rows[k]] -= reals.eta * trace.estimate[k]
     numbers.pending = 0
     numbers.episode += 1
     numbers.open = 1
-    if core.search.active and search_step(core.search, core.state.search, numbers.episode, costs):
+    if core.search.active and _search_on(core, costs):
         numbers.phase_over = 1
     if core.rule.doubling and numbers.episode == numbers.segment_end:
         start_segment(core)
@@ -107,6 +122,20 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
         keep_columns(core.index, boxes.lower, boxes.upper, core.state.policy, core.buffers.columns)
         _conclude(core, RELAXED if relaxed else PROJECTED)
     return code
+
+
+@kernel
+def _search_on(core: Core, costs: FloatArray) -> bool:
+    """The step of the search of CV-OPS after an episode; whether it ends here."""
+    search, marks, broken = core.state.search, core.buffers.marks, core.state.search.broken
+    t = core.state.numbers.episode - broken.skipped
+    if marks.broken == 0:
+        return search_step(core.search, search, t, costs)
+    if marks.skipped and t <= len(search.policies):
+        broken.skipped += 1  # the next policy takes the place of this one
+        return False
+    broken.filled += 1
+    return search_step(core.search, search, t, core.buffers.filled)
 
 
 @kernel

@@ -114,7 +114,7 @@ class MirrorWatcher:
         if self.notes is not None:
             self._losses[:], self._path.costs[:] = loss, costs
             if len(self.notes.optimism):
-                note_estimator(self._core, self._losses, self.stage.scores, self.notes)
+                note_estimator(self._core, self.stage.world, self._losses, self.stage.scores, self.notes)
             note_episode(self._core, self._path.costs, self.notes)
 
     def learnt(self, rows: IntArray) -> bool:
@@ -154,7 +154,7 @@ class MirrorWatcher:
 
     def _run(self, given: Losses, done: int) -> tuple[int, bool]:
         stage = self.stage
-        chance = Chance(self.learner.coin, *stage.streams)
+        chance = Chance(self.learner.coin, stage.streams)
         return run_block(
             self.learner.core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done,
             chance,

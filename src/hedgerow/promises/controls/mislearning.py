@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray
 from hedgerow.estimates.boxes import make_boxes, refresh_all, refresh_costs
@@ -32,10 +31,10 @@ class Commits(UOBREPS):
             self._chosen: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         return self._loss_sums
 
-    def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
+    def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
         sums, rows = self._sums(), episode.rows
         explore = (self.episodes or 0) // EXPLORES
-        super().observe(episode)
+        super().observe(episode, *outcome, **named)
         if self.episode <= explore:
             sums[rows] += episode.losses
         if self.episode == explore:
@@ -53,8 +52,8 @@ class Commits(UOBREPS):
 class MovesWrongly(SVOPS):
     """Undoes every mirror step twice: weights grow where losses were."""
 
-    def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
-        super().observe(episode)
+    def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
+        super().observe(episode, *outcome, **named)
         state, trace = self.core.state, self.core.buffers.trace
         state.log_weight[episode.rows] += 2.0 * self.eta * trace.estimate
         project_now(self.layout, self.core)
@@ -63,8 +62,8 @@ class MovesWrongly(SVOPS):
 class TimidEstimator(SVOPS):
     """Reports l / (u / 10 + gamma) as its estimate: up to ten times too large. (It still learns from the right one.)"""
 
-    def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
-        super().observe(episode)
+    def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
+        super().observe(episode, *outcome, **named)
         trace, gamma = self.core.buffers.trace, self.core.state.reals.gamma
         trace.estimate[:] = episode.losses / (0.1 * trace.u + gamma)
 
@@ -72,13 +71,13 @@ class TimidEstimator(SVOPS):
 class SkipsFirstLayer(CVOPS):
     """Hides the costs of layer 0 from its search, not from its confidence sets."""
 
-    def observe(self, episode: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None) -> None:
+    def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
         if self.phase == 2:
-            super().observe(episode)
+            super().observe(episode, *outcome, **named)
             return
         seen, row = episode.costs.copy(), int(episode.rows[0])
         seen[0] = 0.0
-        super().observe(Episode.trusted(episode.layout, episode.rows, episode.triples, episode.losses, seen))
+        super().observe(Episode.trusted(self.view, episode.rows, episode.triples, episode.losses, seen), **named)
         core = self.core
         core.state.counts.cost_sums[row] += episode.costs[0]
         refresh_costs(core.state.counts, core.rule.box, row, core.state.boxes)

@@ -17,6 +17,7 @@ from hedgerow.learners.mirror.svops import SVOPS
 from hedgerow.learners.mirror.watcher import MirrorWatcher
 from hedgerow.learners.watching import Stage
 from hedgerow.model.layout import Layout
+from hedgerow.model.pcg64 import lent
 from hedgerow.model.policy import Policy
 
 
@@ -35,7 +36,8 @@ class IndexOnce(CVOPS):
     """Draws one policy of the mixture when the search ends, plays no other, and still believes the mixture's costs."""
 
     def _second_core(self, search: Search) -> Core:
-        kept = int(self.coin.integers(len(search.policies)))
+        with lent(self.coin) as rng:
+            kept = int(rng.integers(len(search.policies)))
         alone = search.policies[kept : kept + 1].copy()
         return self._make_core(self._make_baseline(alone, self._found_costs(search)), search=search)
 

@@ -28,7 +28,9 @@ def has_seal(blob: bytes) -> bool:
 
 
 def is_intact(blob: bytes) -> bool:
-    """Whether a sealed file is what was sealed."""
+    """Whether a file is what was sealed; False also if it says that it was, and the seal is no longer found."""
+    if not has_seal(blob):
+        return False
     place = _place(blob)
     return blob[place : place + _DIGITS] == _digest(blob, place)
 

@@ -1,0 +1,253 @@
+"""The watcher that lets the twin see every episode, and compares its numbers with the learner's at a sample of them.
+
+Before an episode: the confidence sets; the sums of the certificate; U, which must be one of the bounds that the sets
+and the certificate give; lambda; the mixture that was announced; eta and gamma. After it: the loss estimates. CV-OPS:
+also its radius, the end of its search, and the costs of its baseline. Every episode is played step by step.
+
+The actions are judged as well, without a look at the coin: how much likelier are they if the odds of the baseline are
+e^h times those of lambda?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.mirror.core import Core
+from hedgerow.learners.mirror.notes import ODDS
+from hedgerow.learners.mirror.state import PROJECTED
+from hedgerow.learners.mirror.watcher import MirrorWatcher
+from hedgerow.learners.watching import Stage
+from hedgerow.promises.twin.certificate import Centres, Generation, Present
+from hedgerow.promises.twin.given import Given, Switches
+from hedgerow.promises.twin.mixing import doubling_rate, mixing_weight, path_logs, rate
+from hedgerow.promises.twin.robust import occupancies, upper_occupancies, worst_values
+from hedgerow.promises.twin.search import Search
+from hedgerow.promises.twin.sets import Boxes, Sets
+
+EARLY, EVEN = 10, 8
+"""Episodes of a run that are compared: so many at growing distances, and so many at equal ones"""
+BALL_ACCURACY = 1e-5
+"""Error that a learner may leave in the maximum over a ball, as a part of the span of V; upwards only"""
+HUGE = 1e9
+"""The gap between a number and none: facts are finite"""
+GAPS = ("interval", "certificate", "bound", "mixing", "mixture", "rate", "estimate", "search")
+
+
+def given_of(learner: MirrorLearner) -> Given:
+    """What a learner was told."""
+    chosen, mixes = learner.settings, learner.mixes
+    switches = Switches(
+        radii=chosen.radii,
+        clip_costs=chosen.clip_costs,
+        joint_cost=chosen.joint_cost,
+        ties=chosen.ties,
+        aggregate=chosen.aggregate and mixes,
+        ball_from=chosen.ball_from if mixes else 0,
+    )
+    return Given(learner.view, switches, learner.delta, learner.episodes)
+
+
+class TwinWatcher(MirrorWatcher):
+    """Watches like any other, and recomputes."""
+
+    def __init__(self, learner: MirrorLearner, stage: Stage, **options: bool) -> None:
+        super().__init__(learner, stage, **{**options, "notes": True})
+        self.given = given_of(learner)
+        self.sets = Sets(self.given)
+        self.search = Search(self.given, learner.settings.search_radius == "variance")
+        self.generations: dict[int, Generation] = {}
+        self.gaps = dict.fromkeys(GAPS, 0.0)
+        self.compared = self.certified = 0
+        self.evidence = np.zeros(len(ODDS))
+        last = int(learner.episodes or 0)
+        spaced = *np.geomspace(1.0, last, EARLY), *np.linspace(1.0, last, EVEN)
+        self._samples = {round(t) - 1 for t in spaced}
+        self._begun_with = learner.core
+        self._baseline_q: FloatArray | None = None
+        self._upper: FloatArray | None = None
+
+    @property
+    def compiled(self) -> bool:
+        return False
+
+    # One episode -----------------------------------------------------------------------------------------------------
+
+    def planned(self) -> None:
+        super().planned()
+        core = self.learner.core
+        if core is not self._begun_with:
+            self._begun_with, self._baseline_q, self.generations = core, None, {}
+            self._compare_search(core)
+            if self.given.switches.radii == "kt":
+                self.sets.refresh_all()
+        state = core.state
+        self._policy, self._mixing = state.policy.copy(), float(state.reals.mixing)
+        self._gamma, self._own = float(state.reals.gamma), state.numbers.branch == 0
+        self._follow_generations(core)
+        self._upper = None
+        if state.numbers.episode in self._samples:
+            self.compared += 1
+            self._compare(core)
+
+    def learnt(self, rows: IntArray) -> bool:
+        took = super().learnt(rows)
+        if took:
+            visited, costs = [int(row) for row in rows], self._path.costs
+            if self._upper is not None:
+                self._compare_estimates(visited)
+            if len(self._core.baseline.policies):
+                self._judge_path(visited)
+            if self._own:
+                triples = self.sets.triples_of(visited)
+                for one in self.generations.values():
+                    one.count(self.given, visited, triples, costs, self._centres)
+            self.sets.see(visited, costs)
+            if self._core.search.active:
+                self.search.see(costs)
+        return took
+
+    def _follow_generations(self, core: Core) -> None:
+        """Note what the learner has chosen before the episode: generations that have started, and the centres."""
+        found = core.state.aggregate
+        self._centres = Centres(found.p_hat.copy(), found.g_hat.copy())
+        for slot, number in enumerate(found.generation.tolist()):
+            known = self.generations.get(slot)
+            if number >= 0 and (known is None or known.number != number):
+                used = [one.number for one in self.generations.values()]
+                one = Generation(
+                    number, found.values[slot].copy(), found.ranges[slot].copy(), np.zeros(self.given.num_rows)
+                )
+                self.generations[slot] = one
+                self._gap("certificate", max(0, 1 + max(used, default=-1) - number))  # each number has its own share
+                short = (one.least_scale(self.given) - one.scale)[self.given.binding]
+                self._gap("certificate", float(max(0.0, np.max(short, initial=0.0))))
+
+    # Comparisons -----------------------------------------------------------------------------------------------------
+
+    def _gap(self, name: str, size: float) -> None:
+        self.gaps[name] = max(self.gaps[name], float(size) if size < HUGE else HUGE)
+
+    def _compare(self, core: Core) -> None:
+        boxes = self.sets.boxes()
+        self._compare_sets(core, boxes)
+        self._compare_rates(core)
+        if len(core.baseline.policies):
+            self._compare_certificate(core)
+            self._compare_bounds(core, boxes)
+            self._compare_mixing(core)
+        if len(core.baseline.policies) <= 1 and not core.search.active:
+            u = (1.0 - self._mixing) * upper_occupancies(self.given, self._policy, boxes)
+            if self._mixing > 0.0:
+                u += self._mixing * upper_occupancies(self.given, core.baseline.policies[0], boxes)
+            self._upper = u
+
+    def _compare_sets(self, core: Core, boxes: Boxes) -> None:
+        for name in ("lower", "upper", "cost_lower", "cost_upper"):
+            stated, own = getattr(core.state.boxes, name), getattr(boxes, name)
+            self._gap("interval", np.max(np.abs(stated - own), initial=0.0))
+        if len(core.state.balls.radius):
+            for row in np.flatnonzero(self.given.wide).tolist():
+                if sum(self.sets.ball_moves[row]):
+                    self._gap("interval", abs(core.state.balls.radius[row] - self.sets.ball_radius(row)))
+
+    def _compare_certificate(self, core: Core) -> None:
+        stated, binding = core.state.aggregate, self.given.binding
+        for slot, one in self.generations.items():
+            self._gap("certificate", abs(int(stated.episodes[slot]) - one.episodes))
+            self._gap("certificate", np.max(np.abs(stated.visits[slot] - one.visits), initial=0.0))
+            for own, theirs in ((one.sums, stated.sums[slot]), (one.squares, stated.squares[slot])):
+                away = np.abs(own - theirs)[binding] / np.maximum(1.0, np.abs(own[binding]))
+                self._gap("certificate", np.max(away, initial=0.0))
+
+    def _compare_bounds(self, core: Core, boxes: Boxes) -> None:
+        """Compare U with all that may be said: the boxes, the balls, every generation. One of them must be it."""
+        given, policy, stated = self.given, self._policy, core.state.bounds
+        for i in range(given.num_constraints):
+            upper = boxes.cost_upper[:, i]
+            if not given.switches.joint_cost:
+                self._gap("bound", abs(stated[i] - float(upper_occupancies(given, policy, boxes) @ upper)))
+                continue
+            box = float(worst_values(given, policy, upper, boxes)[0])
+            distances = [abs(stated[i] - box)]
+            if i in given.binding and len(core.state.balls.radius):
+                above = stated[i] - float(worst_values(given, policy, upper, boxes, balls=self.sets)[0])
+                allowed = BALL_ACCURACY * given.steps**2
+                distances.append(max(-above, above - allowed, 0.0))
+            ready = [one for one in self.generations.values() if one.episodes] if i in given.binding else []
+            if ready and min(distances) > 0.0:
+                present = Present.of(given, policy, boxes, self._centres, i)
+                certified = min(abs(stated[i] - present.bound(one)) for one in ready)
+                self.certified += certified < min(distances)
+                distances.append(certified)
+            self._gap("bound", min(distances))
+
+    def _compare_mixing(self, core: Core) -> None:
+        wanted = 1.0
+        if core.state.numbers.last_status == PROJECTED:
+            wanted = mixing_weight(self.given, core.state.bounds, core.baseline.costs)
+        self._gap("mixing", abs(self._mixing - wanted))
+        world = self.stage.cmdp
+        if self._baseline_q is None:
+            each = [occupancies(self.given, policy, world.transitions) for policy in core.baseline.policies]
+            self._baseline_q = np.mean(each, axis=0)
+        own = occupancies(self.given, self._policy, world.transitions)
+        announced = self._mixing * self._baseline_q + (1.0 - self._mixing) * own
+        self._gap("mixture", np.max(np.abs(self.stage.scores.occupancy - announced)))
+
+    def _compare_rates(self, core: Core) -> None:
+        done, total = core.state.numbers.episode, float(self.given.episodes or 1)
+        wanted = rate(self.given, total - (self.search.t_bar or 0), self.given.delta)
+        if core.search.active:
+            wanted = doubling_rate(self.given, done)
+        for stated in (core.state.reals.eta, core.state.reals.gamma):
+            self._gap("rate", abs(stated / wanted - 1.0))
+
+    def _compare_estimates(self, rows: list[int]) -> None:
+        assert self._upper is not None
+        for k, row in enumerate(rows):
+            wanted = float(self._losses[row]) / (float(self._upper[row]) + self._gamma)
+            self._gap("estimate", abs(float(self._core.buffers.trace.estimate[k]) - wanted) / max(1.0, wanted))
+
+    def _compare_search(self, core: Core) -> None:
+        """Compare what a search has found, now that it is over."""
+        facts, search, each = core.state.search.facts, self.search, self.learner.settings.baseline_bound == "each"
+        self._gap("search", abs(facts.t_bar - (search.t_bar or inf)))
+        for stated, own in (
+            (facts.margin, search.margin), (facts.radius, search.radius), (facts.rho_hat, search.margin - search.radius)
+        ):  # fmt: skip
+            self._gap("search", abs(stated - own))
+        self._gap("search", np.max(np.abs(core.baseline.costs - search.beta(each)), initial=0.0))
+
+    # Actions ---------------------------------------------------------------------------------------------------------
+
+    def _judge_path(self, rows: list[int]) -> None:
+        """Multiply the likelihood ratios of the actions, for mixtures with other odds of the baseline."""
+        theirs = path_logs(self.given, self._core.baseline.policies, rows)
+        own = float(path_logs(self.given, self._policy[np.newaxis], rows)[0])
+        top = max(own, float(theirs.max()))
+        if top == -inf:
+            self.evidence[:] = inf  # neither policy takes these actions
+            return
+        baseline, mine = float(np.exp(theirs - top).mean()), float(np.exp(own - top))
+        lam, odds = self._mixing, np.exp(ODDS)
+        other = lam * odds / (1.0 - lam + lam * odds)
+        with np.errstate(divide="ignore"):
+            self.evidence += np.log(other * baseline + (1.0 - other) * mine)
+            self.evidence -= np.log(lam * baseline + (1.0 - lam) * mine)
+
+    # What was found --------------------------------------------------------------------------------------------------
+
+    def facts(self, comparator: FloatArray) -> dict[str, float | int | None]:
+        """The facts of every run, and `recomputed`, the episodes that were compared; `certified`, how often the
+        certificate gave U; `..._gap`, the largest distances; `actions_0`, ..., the evidence of the actions against the
+        announced mixture.
+        """
+        own: Mapping[str, Any] = {f"{name}_gap": gap for name, gap in self.gaps.items()}
+        actions = {f"actions_{j}": float(value) for j, value in enumerate(self.evidence)}
+        return {**super().facts(comparator), "recomputed": self.compared, "certified": self.certified, **own, **actions}
