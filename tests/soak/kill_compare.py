@@ -47,6 +47,11 @@ def soak(count: int, rng: random.Random, seeds: int = SEEDS) -> str:
             before = _cells(out)
             process = _compare(file, out)
             grown = _wait_for_more(process, out, len(before))
+            if not grown:
+                code = process.poll()
+                _end_group(process)
+                said = process.communicate(timeout=PATIENCE)[1][-500:]
+                raise Broken(f"round {number}: no progress after {len(before)} cells, exit code {code}: {said}")
             time.sleep(rng.uniform(0.0, 0.3))
             if rng.random() < 0.5:
                 process.kill()  # its workers live on for a while
@@ -56,7 +61,7 @@ def soak(count: int, rng: random.Random, seeds: int = SEEDS) -> str:
             after = _cells(out)
             if any(after.get(cell) != content for cell, content in before.items()):
                 raise Broken(f"round {number}: a finished cell was lost or changed")
-            if len(after) <= len(before) or not grown:
+            if len(after) <= len(before):
                 raise Broken(f"round {number}: no progress, {len(before)} cells before and {len(after)} after")
             if any(calm[cell] != content for cell, content in after.items()):
                 raise Broken(f"round {number}: other bytes than those of an undisturbed comparison")
