@@ -189,6 +189,7 @@ def _rescue(world: CMDP) -> None:
     from hedgerow.model.index import index_of
     from hedgerow.model.layout import Layout
     from hedgerow.planning.robust import least_cost, robust_scratch
+    from hedgerow.projection.direction import maximise_quadratic
     from hedgerow.projection.problem import ProjectionProblem
     from hedgerow.projection.solve import project
     from hedgerow.simulation.run import simulate
@@ -198,6 +199,7 @@ def _rescue(world: CMDP) -> None:
         simulate(smallest_world(), [0.0], learner, progress=False)
     layout = Layout((1, 1), 2)
     project(ProjectionProblem(layout, np.zeros(2), np.ones(2), np.ones(2), [[0.0, 1.0]], [0.0]))
+    maximise_quadratic(np.eye(1), np.zeros((5, 2)), 1)
     least_cost(index_of(layout), np.ones(2), np.ones(2), np.zeros(2), robust_scratch(layout))
 
 

@@ -14,7 +14,7 @@ from numpy.random import PCG64, Generator, SeedSequence
 from hedgerow.checks import FloatArray, frozen, num_episodes, seed_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.gym.stepped import GymWorld
-from hedgerow.learners.protocol import Learner
+from hedgerow.learners.protocol import Learner, Plan
 from hedgerow.model.episode import Episode
 from hedgerow.model.identity import between
 
@@ -64,7 +64,7 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
     """Let a learner play an environment and record what was sampled.
 
     If the environment raises in the middle of an episode, the learner is told what was seen of it, as an episode that
-    was aborted, and can go on. If it raises before anything was seen, the plan stays open, and the next call plays it.
+    was aborted, and can go on. If it raises before a step was over, the plan is abandoned, by learners that can do so.
 
     Args:
         world: The environment.
@@ -99,12 +99,11 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
     losses, costs = np.zeros(count), np.zeros((count, view.num_constraints))
     before = world.clipped_rewards, world.clipped_costs
     for t in range(count):
-        plan = next(iter(getattr(learner, "open_plans", ())), None) or learner.plan()
+        plan = learner.plan()
         try:
             episode = world.play(plan.policy, rng)
         except BaseException as error:
-            if world.unfinished is not None:
-                _close(learner, world.unfinished, error)
+            _close(learner, plan, world.unfinished, error)
             raise
         learner.observe(episode)
         losses[t], costs[t] = episode.losses.sum(), episode.costs.sum(axis=0)
@@ -119,9 +118,13 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
     )
 
 
-def _close(learner: Learner, episode: Episode, error: BaseException) -> None:
-    """Tell a learner of an episode that `error` has aborted; if the learner does not take it, the error says so."""
+def _close(learner: Learner, plan: Plan, seen: Episode | None, error: BaseException) -> None:
+    """Tell a learner what was seen before `error` ended the episode of a plan; what it refuses, the error says."""
+    abandon = getattr(learner, "abandon", None)
     try:
-        learner.observe(episode)
+        if seen is not None:
+            learner.observe(seen)
+        elif callable(abandon):
+            abandon(plan, f"the environment raised {type(error).__name__} before a step was over")
     except HedgerowError as refused:
         error.add_note(f"and the learner refuses what was seen of the episode: {refused}")

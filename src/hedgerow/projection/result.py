@@ -93,7 +93,7 @@ class ProjectionResiduals:
 def make_residuals(
     flow: float, cost: float, product: float, value: float, theta: FloatArray, thresholds: FloatArray
 ) -> ProjectionResiduals:
-    """Residuals in the units of the certificate; `product` is max theta_i |slack_i|, `value` v(x_0) - theta^T alpha - L."""
+    """Residuals in the units of the certificate, from max theta_i |slack_i| and v(x_0) - theta^T alpha - L."""
     return ProjectionResiduals(flow, cost, product / (1.0 + abs(value) + float(theta @ np.abs(thresholds))))
 
 

@@ -200,9 +200,7 @@ def _result(
         theta=theta,
         objective=float(kl - q.sum() + base_mass),
         dual_value=outcome.value + base_mass,
-        residuals=make_residuals(
-            outcome.flow, cost, outcome.complementarity, outcome.value, theta, problem.thresholds
-        ),
+        residuals=make_residuals(outcome.flow, cost, outcome.complementarity, outcome.value, theta, problem.thresholds),
         iterations=outcome.iterations,
         relaxation=relaxation,
     )

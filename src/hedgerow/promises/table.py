@@ -7,7 +7,7 @@ what would refute it, and the judge.
 from __future__ import annotations
 
 from hedgerow.paper import cite
-from hedgerow.promises import constant, lemmas, lower, recomputed, safe, soft
+from hedgerow.promises import constant, interrupted, lemmas, lower, recomputed, safe, soft
 from hedgerow.promises.promise import Claim
 
 PROMISES = (
@@ -114,5 +114,8 @@ PROMISES = (
             cite("bias1_jin"), "1 - delta while P is in its box; the conditional mean surely", ("estimator",),
             "one conditional mean above the first two terms; lower 99 % bound of the rate above delta",
             lemmas.judge_bias),
+    Claim("T31", "S-OPS: safe in every episode, and mean costs in their intervals, if a person aborts episodes because "
+            "of their costs", "docs/counting.md", "1 - 5 delta; costs as T1", ("interrupted",),
+            "as T1 and T7", interrupted.judge_interrupted),
 )  # fmt: skip
 BY_KEY = {promise.key: promise for promise in PROMISES}
