@@ -62,7 +62,24 @@ def searches(count: int, bad: int, **broken: float) -> list[Observation]:
 KEPT: dict[str, list[Observation]] = {
     **{
         key: [*many(40, 0), *sharpest(40, 1, cost_breaches=1.0)]
-        for key in ("T1", "T2", "T3", "T4", "T7", "T8", "T9", "T18", "T19", "T22", "T23", "T24", "T25", "T26", "T29")
+        for key in (
+            "T1",
+            "T2",
+            "T3",
+            "T4",
+            "T7",
+            "T8",
+            "T9",
+            "T18",
+            "T19",
+            "T21",
+            "T22",
+            "T23",
+            "T24",
+            "T25",
+            "T26",
+            "T29",
+        )
     },
     **{key: searches(40, 0) for key in ("T12", "T13", "T14", "T15", "T20", "T27")},
     "T5": curve("violation", 0.5, width=100.0),
@@ -99,6 +116,7 @@ BROKEN: dict[str, list[list[Observation]]] = {
     "T18": [many(40, 1, mirror_left=2.1)],
     "T19": [many(40, 12, optimism=3.0)],
     "T20": [searches(40, 1, dual_ratio=2.1), searches(40, 35, primal_ratio=1e6)],
+    "T21": [many(40, 12, cost_breaches=3.0), many(40, 1, refuted_safety=1.0, unsafe=1.0)],
     "T22": [many(40, 1, interval_gap=1e-8), many(40, 1, interval_gap=math.nan)],
     "T23": [many(40, 1, bound_gap=1e-8), many(40, 1, certificate_gap=1e-8)],
     "T24": [many(40, 1, mixing_gap=1e-8), many(40, 1, mixture_gap=1e-8)],
@@ -120,7 +138,7 @@ def judged(key: str, observations: Sequence[Observation]) -> Verdict:
 
 def test_the_promises_are_numbered_in_their_order() -> None:
     numbers = [int(promise.key.removeprefix("T")) for promise in PROMISES]
-    assert numbers == sorted(set(numbers))
+    assert numbers == list(range(1, len(PROMISES) + 1))
     for promise in PROMISES:
         assert promise.statement
         assert promise.reference
