@@ -1,4 +1,4 @@
-"""T31: S-OPS with a person who stops episodes because of their costs.
+"""T21: S-OPS with a person who stops episodes because of their costs.
 
 As soon as a step has cost something, the episode is aborted. Where costs of one episode depend on each other, what was
 seen of later steps is then the cheap part. `Interrupted` tells the truth: the episode was aborted, and all that the

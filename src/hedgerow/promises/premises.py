@@ -1,4 +1,4 @@
-"""T32: what a learner was told is tested by what it sees (`estimates/premises.py`), and nothing true is refuted.
+"""T31: what a learner was told is tested by what it sees (`estimates/premises.py`), and nothing true is refuted.
 
 The control is told less than its baseline costs. That it is refuted shows that the tests can find something.
 """

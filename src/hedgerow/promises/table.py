@@ -82,6 +82,9 @@ PROMISES = (
     Claim("T20", "the players of the search: regret <= C_P sqrt(t ln t) and <= C_D sqrt(t) at all times",
             "Jin et al. 2020; Zinkevich 2003", "1 - 9 delta; surely", ("search",),
             "one breach by the dual player; rate above 9 delta for the primal one", lemmas.judge_players),
+    Claim("T21", "S-OPS: safe in every episode, and mean costs in their intervals, if a person aborts episodes because "
+            "of their costs", "docs/counting.md", "1 - 5 delta; costs as T1", ("interrupted",),
+            "as T1 and T7", interrupted.judge_interrupted),
     Claim("T22", "the confidence sets are those that the formulas give for what was seen",
             f"{cite('gen_confidence', 'confidenceset')}; `kt`: estimates/kt.py", "surely",
             ("recomputed",), f"one bound that differs by more than {recomputed.TOL:g}", recomputed.judge_sets),
@@ -115,10 +118,7 @@ PROMISES = (
             cite("bias1_jin"), "1 - delta while P is in its box; the conditional mean surely", ("estimator",),
             "one conditional mean above the first two terms; lower 99 % bound of the rate above delta",
             lemmas.judge_bias),
-    Claim("T31", "S-OPS: safe in every episode, and mean costs in their intervals, if a person aborts episodes because "
-            "of their costs", "docs/counting.md", "1 - 5 delta; costs as T1", ("interrupted",),
-            "as T1 and T7", interrupted.judge_interrupted),
-    Claim("T32", "nothing that a learner was told is refuted by what it sees, if it is true", "docs/knowledge.md",
+    Claim("T31", "nothing that a learner was told is refuted by what it sees, if it is true", "docs/knowledge.md",
             f"1 - {FALSE_ALARM:g} delta", ("confidence", "coverage"), "lower 99 % bound of the rate above that",
             premises.judge_premises),
 )  # fmt: skip

@@ -32,8 +32,8 @@ CONTROLS = (
     Control("wrong-box", "projects onto transitions that exclude the true ones", ("T3",)),
     Control("backward-steps", "mirror descent moves towards the losses", ("T18",)),
     Control("hundred-delta", "all sets are made for 100 delta", ("T1", "T2")),
-    Control("false-ties", "rows are said to share their laws, and do not", ("T1", "T2", "T32")),
-    Control("false-baseline", "the baseline is said to cost a quarter of what it costs", ("T32",)),
+    Control("false-ties", "rows are said to share their laws, and do not", ("T1", "T2", "T31")),
+    Control("false-baseline", "the baseline is said to cost a quarter of what it costs", ("T31",)),
     Control("selected-log", "a log that has lost the dearer half of its episodes", ("T1",)),
     Control("counts-all", "all visits of a cost law count, where all costs of an episode are one", ("T1",)),
     Control("timid-estimator", "divides losses by a tenth of u", ("T19", "T29")),
@@ -47,6 +47,6 @@ CONTROLS = (
     Control("biased-coin", "the baseline is played with probability 0.8 lambda", ("T25",)),
     Control("idle-coin", "the own policy is played whatever the coin says", ("T25",)),
     Control("small-gamma", "gamma times 0.95", ("T26",)),
-    Control("false-reason", "episodes aborted because of costs are declared to be independent of these", ("T31",)),
+    Control("false-reason", "episodes aborted because of costs are declared to be independent of these", ("T21",)),
     Control("short-search", "the radius of the search times 0.95", ("T27",)),
 )
