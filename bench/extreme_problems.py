@@ -54,7 +54,8 @@ def parallel_costs(layout: Layout, m: int, rng: Generator) -> FloatArray:
     if rng.random() < 0.3:
         directions = np.round(directions)
     noise = 10.0 ** rng.uniform(-9.0, -1.0) * rng.standard_normal((m, layout.num_rows))
-    return np.clip(directions[rng.integers(0, len(directions), m)] + noise, 0.0, 1.0)
+    costs: FloatArray = np.clip(directions[rng.integers(0, len(directions), m)] + noise, 0.0, 1.0)
+    return costs
 
 
 def _thresholds(layout: Layout, costs: FloatArray, rng: Generator) -> FloatArray:

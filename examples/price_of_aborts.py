@@ -1,8 +1,8 @@
 """The price of aborted episodes: the floor that unknown costs leave under U, the bound of a policy's expected cost.
 
-Counts are the expected ones after T episodes of one policy, an iterate near the optimum, of which a share is aborted at a
-step that is drawn uniformly. Unknown visits go to every pair that could have been visited from there on, or, where actions
-were drawn beforehand and followed, to the drawn ones. Intervals are those of the preset `sharpest` with delta = 0.01.
+Counts are the expected ones after T episodes of one policy, an iterate near the optimum, of which a share is aborted at
+a step that is drawn uniformly. Unknown visits go to every pair that could have been visited from there on, or, where
+actions were drawn beforehand and followed, to the drawn ones. Intervals are those of the preset `sharpest`.
 """
 
 from __future__ import annotations

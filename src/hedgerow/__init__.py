@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hedgerow.learners.saving import save
     from hedgerow.learners.statistics import Statistics
     from hedgerow.model import occupancy
+    from hedgerow.model.actions import Actions
     from hedgerow.model.cmdp import CMDP
     from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
     from hedgerow.model.episode import Episode
@@ -71,6 +72,7 @@ __all__ = [
     "SOPS",
     "SVOPS",
     "UOBREPS",
+    "Actions",
     "BernoulliCosts",
     "BetaCosts",
     "BusyError",
@@ -182,6 +184,7 @@ _HOME = {
     "hedgerow.learners.saving": ("save",),
     "hedgerow.learners.protocol": ("Learner", "Plan", "SafePolicy"),
     "hedgerow.learners.statistics": ("Statistics",),
+    "hedgerow.model.actions": ("Actions",),
     "hedgerow.model.episode": ("Episode",),
     "hedgerow.model.layout": ("Layout",),
     "hedgerow.model.policy": ("Mixture", "Policy"),

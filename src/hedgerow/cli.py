@@ -25,7 +25,7 @@ import typer
 
 from hedgerow.commands import check, check_learner, compare, kernels, lists, run
 from hedgerow.commands.signals import INTERRUPTED, ending_in_order
-from hedgerow.commands.terminal import REFUSED
+from hedgerow.commands.terminal import FAILED, REFUSED
 from hedgerow.errors import HedgerowError
 from hedgerow.output import say
 from hedgerow.streams import OutputLost, safe_streams
@@ -87,6 +87,9 @@ def _outcome() -> int | str | None:
     try:
         app()
     except SystemExit as stop:
+        if not stop.code and not _ended_in_order(stop):
+            _complain("code that this command has called wanted to end the program; the work is not finished")
+            return FAILED
         return stop.code
     except HedgerowError as error:
         return _refuse(error)
@@ -99,6 +102,14 @@ def _outcome() -> int | str | None:
         _complain("interrupted")
         return INTERRUPTED
     return 0
+
+
+def _ended_in_order(stop: SystemExit) -> bool:
+    """Whether the command line itself ends the program, as it does after every command; not sys.exit in a plug-in."""
+    place = stop.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ("typer", "click")
 
 
 def _refuse(reason: object) -> int:

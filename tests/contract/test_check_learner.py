@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import faulty
+import forgers
 import numpy as np
 import pytest
 from greedy import Greedy
@@ -15,7 +14,6 @@ from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow.cli import app
-from hedgerow.commands import check_learner as command
 from hedgerow.contract.checks import FIRST, THEN
 from hedgerow.contract.worlds import small_worlds
 
@@ -26,7 +24,7 @@ RIGHT: dict[type, str] = {
     faulty.OtherLayout: "plan",
     faulty.NoteOfNothing: "plan",
     faulty.NoConstraints: "plan",
-    faulty.Stray: "mixture",
+    faulty.Stray: "plan",
     faulty.TwoCoins: "double plan",
     faulty.Unprepared: "observe first",
     faulty.Unseeded: "same seed",
@@ -40,6 +38,16 @@ RIGHT: dict[type, str] = {
     faulty.Meddler: "episodes stay",
     faulty.Overrun: "exhausted",
 }
+FORGED = (
+    forgers.Rebound,
+    forgers.KeptBase,
+    forgers.Meddler,
+    forgers.FullMeddler,
+    forgers.ExitInPlan,
+    forgers.ExitInObserve,
+    forgers.ExitWhenBuilt,
+)
+"""What a simulation scores as it is, and what ends a program."""
 ALSO = {
     faulty.Unseeded: {"double plan", "alone", "global random", "restored"},
     faulty.Shared: {"same seed", "double plan", "restored"},  # two of them are at work there as well
@@ -148,8 +156,8 @@ def test_the_global_random_state_is_given_back() -> None:
 
 
 @pytest.mark.parametrize(("learner", "code"), [("Sound", 0), ("WrongSum", 1)])
-def test_the_command(learner: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "find_learner", lambda name: getattr(faulty, name))
+def test_the_command(learner: str, code: int) -> None:
+    learner = f"{faulty.__file__}:{learner}"
     result = CliRunner().invoke(app, ["check-learner", learner, "--episodes", "3"])
     assert result.exit_code == code
     assert ("all checks passed" in result.stdout) == (code == 0)
@@ -159,8 +167,25 @@ def test_the_command(learner: str, code: int, monkeypatch: pytest.MonkeyPatch) -
     assert {finding["outcome"] for finding in data["findings"]} <= {"passed", "failed", "not tried", "declined"}
 
 
-@pytest.mark.skipif(find_spec("hedgerow.registry") is None, reason="names are looked up in the registry")
-def test_the_command_finds_files() -> None:
-    place = Path(faulty.__file__)
-    result = CliRunner().invoke(app, ["check-learner", f"{place}:Sound", "--episodes", "2"])
-    assert result.exit_code == 0, result.output
+@pytest.mark.parametrize("kind", [*forgers.REFUSED, *FORGED], ids=lambda kind: kind.__name__)
+def test_what_a_simulation_refuses_is_refused_here(kind: type) -> None:
+    found = hr.check_learner(kind, episodes=8)
+    assert not found.ok
+    assert {finding.check for finding in found.failures} <= {"plan", "construction", "plans stay", "episodes stay"}
+    assert all(finding.fault is not None and finding.fault.came_back for finding in found.failures)
+    assert hr.check_learner(forgers.Honest, episodes=8).ok  # in worlds that nobody has changed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("HardExit", "its process ended by itself, with exit code 0, in the check 'plan' in the world 'm = 1'"),
+        ("Hang", "it was ended, since it took longer than 3 s in the check 'plan' in the world 'm = 1'"),
+    ],
+)
+def test_the_command_survives_the_learner(kind: str, words: str) -> None:
+    asked = ["check-learner", f"{forgers.__file__}:{kind}", "--episodes", "2", "--limit", "3"]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 1
+    assert words in result.output

@@ -298,7 +298,7 @@ class Rebound(Honest):
     """One policy for ever, whose array is set to another one."""
 
     def plan(self) -> Any:
-        if self.done == 0:
+        if not hasattr(self, "only"):
             self.only = self.policy_of(self.content())
         self.only.probabilities = self.content().copy()
         return hr.Plan(self.only)
@@ -317,7 +317,8 @@ class KeptBase(Honest):
 
     def observe(self, episode: hr.Episode) -> None:
         super().observe(episode)
-        self.kept[:] = np.roll(self.kept, 1)
+        if hasattr(self, "kept"):
+            self.kept[:] = np.roll(self.kept, 1)
 
 
 class Strided(Honest):
@@ -415,7 +416,7 @@ class ExitInObserve(Honest):
 
 
 class ExitWhenBuilt(Honest):
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, view: hr.View, episodes: int, delta: float, seed: int = 0) -> None:
         sys.exit(0)
 
 

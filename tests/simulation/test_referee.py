@@ -176,7 +176,7 @@ def test_a_learner_of_another_world_is_refused_where_it_crashed() -> None:
         "    for seed in range(5):\n"
         "        world = hr.catalogue.make('random-layered', layers=(1, 2, 1), actions=2, constraints=1)\n"
         "        try:\n"
-        "            hr.simulate(world, None, kind(world.view(), 50, 0.1), seed, False)\n"
+        "            hr.simulate(world, None, kind(world.view(), 50, 0.1), seed=seed, progress=False)\n"
         "        except hr.InvalidInput as error:\n"
         "            continue\n"
         "        raise AssertionError('not refused')\n"

@@ -77,7 +77,7 @@ def _play(learner: Any, episodes: int) -> str:
     """Play on; what is wrong with a plan, in words."""
     rng, rows = np.random.default_rng(0), WORLD.layout.num_rows
     for _ in range(min(episodes, learner.episodes - learner.episode)):
-        plan = learner.current_plan() if learner.pending else learner.plan()
+        plan = learner.open_plans[0] if learner.open_plans else learner.plan()
         played = plan.policy.probabilities.reshape(-1, WORLD.layout.num_actions)
         if not (np.all(played >= 0.0) and np.all(np.abs(played.sum(axis=1) - 1.0) < 1e-9)):
             return "plays no policy"

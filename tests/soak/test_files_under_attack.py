@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import flip_cells
 import flip_logs
+import kill_compare
 import kill_save
 import kill_sweep
 
@@ -32,3 +33,7 @@ def test_flipped_bits_of_cells() -> None:
 
 def test_flipped_bits_of_logs() -> None:
     assert "300 flips, 0 read as other values (300 refused)" in flip_logs.soak(300, random.Random(1))
+
+
+def test_kill_during_comparisons() -> None:
+    assert "no cell lost (2 kills" in kill_compare.soak(2, random.Random(1), seeds=2)

@@ -25,9 +25,9 @@ PAGES = (
         "World and model",
         "Where states and actions are, how the world moves, what it costs, what a learner may see of it.",
         (
-            "Layout", "CMDP", "TableWorld", "View", "Knowledge", "Log", "Episode", "Policy", "Mixture", "Environment",
-            "CostDistribution", "BernoulliCosts", "BetaCosts", "DeterministicCosts", "EmpiricalCosts", "costs",
-            "from_table", "unroll", "unroll_gymnasium",
+            "Layout", "CMDP", "TableWorld", "View", "Knowledge", "Log", "Episode", "Actions", "Policy", "Mixture",
+            "Environment", "CostDistribution", "BernoulliCosts", "BetaCosts", "DeterministicCosts", "EmpiricalCosts",
+            "costs", "from_table", "unroll", "unroll_gymnasium",
         ),
         ("occupancy",),
     ),

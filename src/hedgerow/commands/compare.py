@@ -17,6 +17,7 @@ from hedgerow.commands.run import (
     FOLDER,
     Backend,
     FailFast,
+    Limit,
     Processes,
     Scheduler,
     end,
@@ -57,6 +58,7 @@ def compare(
     backend: Backend = "loky",
     scheduler: Scheduler = "",
     fail_fast: FailFast = False,
+    limit: Limit = None,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Also write the tables into this page, between its markers.")
     ] = None,
@@ -76,7 +78,7 @@ def compare(
         _check_page(markdown)
     if not quiet:
         _announce(loaded)
-    workers = make_workers(backend, processes, scheduler, fail_fast)
+    workers = make_workers(backend, processes, scheduler, fail_fast, limit)
     tally = run_sweep(loaded, target, workers, True, [], quiet, PATIENCE)
     found = None if tally.interrupted else open_tally(tally)
     if found is not None:

@@ -42,6 +42,10 @@ Scheduler = Annotated[str, typer.Option("--scheduler", help="tcp://... of a Dask
 FailFast = Annotated[
     bool, typer.Option("--fail-fast/--keep-going", help="Stop at the first cell that fails, or go on.")
 ]
+Limit = Annotated[
+    float | None,
+    typer.Option("--limit", help="Seconds that an episode of a learner of others may take; inf for no limit."),
+]
 Only = Annotated[list[str] | None, typer.Option("--only", help="Run only the cell with this id; may be repeated.")]
 
 
@@ -55,6 +59,7 @@ def run(
     backend: Backend = "loky",
     scheduler: Scheduler = "",
     fail_fast: FailFast = False,
+    limit: Limit = None,
     only: Only = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -76,7 +81,8 @@ def run(
         _print_cells(loaded, as_json)
         return
     target = out or FOLDER / loaded.name
-    _execute(loaded, target, make_workers(backend, processes, scheduler, fail_fast), resume, only or [], as_json, quiet)
+    workers = make_workers(backend, processes, scheduler, fail_fast, limit)
+    _execute(loaded, target, workers, resume, only or [], as_json, quiet)
 
 
 def resume(
@@ -85,6 +91,7 @@ def resume(
     backend: Backend = "loky",
     scheduler: Scheduler = "",
     fail_fast: FailFast = False,
+    limit: Limit = None,
     only: Only = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -94,9 +101,8 @@ def resume(
     from hedgerow.experiments.sweep import stored_experiment
 
     loaded = stored_experiment(directory)
-    _execute(
-        loaded, directory, make_workers(backend, processes, scheduler, fail_fast), True, only or [], as_json, quiet
-    )
+    workers = make_workers(backend, processes, scheduler, fail_fast, limit)
+    _execute(loaded, directory, workers, True, only or [], as_json, quiet)
 
 
 def demo(
@@ -159,10 +165,12 @@ def report(
 # Running --------------------------------------------------------------------------------------------------------------
 
 
-def make_workers(backend: str, processes: int | None, scheduler: str, fail_fast: bool) -> Workers:
+def make_workers(
+    backend: str, processes: int | None, scheduler: str, fail_fast: bool, limit: float | None = None
+) -> Workers:
     from hedgerow.experiments.sweep import Workers
 
-    return Workers("dask" if scheduler and backend == "loky" else backend, processes, scheduler, fail_fast)
+    return Workers("dask" if scheduler and backend == "loky" else backend, processes, scheduler, fail_fast, limit)
 
 
 def _execute(
@@ -216,7 +224,10 @@ def end(tally: Tally) -> None:
         left = tally.total - tally.skipped - tally.done
         say(f"hedgerow: interrupted with {left} of {tally.total} cells to do: hedgerow resume {target}", error=True)
         raise typer.Exit(INTERRUPTED)
-    if tally.failed:
+    if not tally.complete:
+        missing = tally.total - tally.skipped - tally.done - len(tally.failed)
+        if missing:
+            say(f"hedgerow: {missing} of {tally.total} cells were not run: hedgerow resume {target}", error=True)
         raise typer.Exit(FAILED)
 
 

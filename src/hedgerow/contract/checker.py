@@ -15,7 +15,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -186,15 +186,23 @@ def check_learner(
             f"not {kind_of(factory)}"
         )
     count, chance, start = num_episodes(episodes, 2), positive_share("delta", delta, below_one=True), seed_number(seed)
+    return examine(factory, count, chance, start, dict(options or {}), lambda _: None)
+
+
+def examine(
+    factory: Factory, count: int, chance: float, start: int, options: dict[str, Any], beat: Callable[[str], None]
+) -> Findings:
+    """`check_learner` for checked arguments; `beat` is told which check comes next."""
 
     def fresh(world: SmallWorld) -> Trial:
-        return Trial(factory, world, count, chance, start, dict(options or {}))
+        return Trial(factory, world, count, chance, start, options)
 
     findings: list[Finding] = []
     milliseconds: dict[str, float] = {}
     for world in small_worlds():
         instead = ""
         for name, check in (FIRST | THEN).items():
+            beat(f"the check {name!r} in the world {world.name!r}")
             findings.append(Finding(name, world.name, instead) if instead else _tried(name, check, world, fresh))
             outcome = findings[-1].outcome
             if outcome == DECLINED or (name in FIRST and outcome == FAILED):

@@ -16,7 +16,6 @@ Check = Callable[[Trial], str]
 FIRST: dict[str, Check] = {"construction": plan_checks.construction, "plan": plan_checks.plan}
 """What must hold for anything else to be tried"""
 THEN: dict[str, Check] = {
-    "mixture": plan_checks.mixture,
     "double plan": plan_checks.double_plan,
     "observe first": run_checks.observe_first,
     "same seed": run_checks.same_seed,

@@ -7,7 +7,6 @@ import numpy as np
 from hedgerow.contract.trial import ORDERLY, Fault, Trial, demand_same, policies_of, snapshot
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.protocol import Plan, check_note_names, feedback_of
-from hedgerow.model.occupancy import checked_policy
 from hedgerow.model.view import View
 
 
@@ -29,24 +28,9 @@ def construction(trial: Trial) -> str:
 
 
 def plan(trial: Trial) -> str:
-    """Its plans have the shapes of the world, probabilities that sum to 1, and finite notes."""
-    layout = trial.view.layout
+    """A simulation accepts its plans, and finds the world as it was; notes are finite."""
     for _ in range(trial.episodes):
         made = trial.plan()
-        if made.policy.layout != layout:
-            raise Fault(
-                "plan()", f"a policy on {made.policy.layout!r}", f"one on {layout!r}", "use the layout of self.view"
-            )
-        for policy in [made.policy, *policies_of(made)]:
-            try:
-                checked_policy(layout, policy)
-            except InvalidInput as error:
-                raise Fault(
-                    "plan()",
-                    str(error),
-                    "a distribution over actions in each state",
-                    "hr.Policy(view, array) checks it",
-                ) from error
         _check_notes(made)
         trial.observe(trial.episode(made))
     return ""
@@ -62,22 +46,6 @@ def _check_notes(made: Plan) -> None:
         raise Fault("notes of a plan", str(error), "names of its own", "rename the note") from error
 
 
-def mixture(trial: Trial) -> str:
-    """The policy that is played is a part of the mixture that is scored."""
-    for t in range(trial.episodes):
-        made = trial.plan()
-        played = made.policy.probabilities
-        if not any(np.array_equal(policy.probabilities, played) for policy in policies_of(made)):
-            raise Fault(
-                f"plan() in episode {t}",
-                "its policy is no part of its mixture with positive probability",
-                "plan.policy drawn from plan.mixture",
-                "hr.Plan(mixture, mixture.draw(rng)); losses and safety are scored for the mixture",
-            )
-        trial.observe(trial.episode(made))
-    return ""
-
-
 def double_plan(trial: Trial) -> str:
     """A second plan before `observe` is refused or the same, and changes nothing."""
     twin, remark = trial.again(), ""
@@ -88,7 +56,7 @@ def double_plan(trial: Trial) -> str:
             second = trial.learner.plan()
         except ORDERLY as error:
             remark = f"refused: {type(error).__name__}"
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise Fault(
                 f"plan() twice in episode {t}",
                 f"the second raised {type(error).__name__}: {error}",

@@ -22,7 +22,7 @@ def observe_first(trial: Trial) -> str:
     except ORDERLY as error:
         trial.run(2)
         return f"refused: {type(error).__name__}"
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Fault(
             "observe(episode) before any plan()",
             f"it raised {type(error).__name__}: {error}",
@@ -138,7 +138,7 @@ def exhausted(trial: Trial) -> str:
         trial.learner.observe(trial.episode(made))
     except ORDERLY as error:
         return f"refused: {type(error).__name__}"
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Fault(
             f"one episode more than the {trial.episodes} that it was built for",
             f"it raised {type(error).__name__}: {error}",

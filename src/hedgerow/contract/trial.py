@@ -15,13 +15,15 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from hedgerow.adversaries.losses import Fixed
-from hedgerow.contract.worlds import SmallWorld
+from hedgerow.contract.worlds import SmallWorld, small_worlds
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners.protocol import Plan, feedback_of
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy, UniformMixture
+from hedgerow.model.view import View
 from hedgerow.planning import offline
+from hedgerow.simulation.accepting import Copies, Seal
 
 Factory = Callable[..., Any]
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -33,6 +35,9 @@ class Fault(Exception):  # noqa: N818 - read as a sentence
     def __init__(self, done: str, came_back: str, expected: str, advice: str) -> None:
         super().__init__(f"{done}: {came_back}; expected: {expected}")
         self.done, self.came_back, self.expected, self.advice = done, came_back, expected, advice
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fault, (self.done, self.came_back, self.expected, self.advice)
 
     def data(self) -> dict[str, str]:
         """The four parts by name."""
@@ -75,6 +80,7 @@ class Trial:
         self.learner = build(factory, world.cmdp, episodes, delta, seed, options) if learner is None else learner
         self.plans: list[tuple[Plan, Snapshot]] = []
         self.seconds = 0.0
+        self._copies, self._seal = Copies(self.learner, self.view.layout), Seal(world.cmdp)
 
     def again(self, seed: int | None = None) -> Trial:
         """A second trial, of a fresh learner."""
@@ -91,11 +97,31 @@ class Trial:
         plan = self.call("plan()", self.learner.plan)
         if not isinstance(plan, Plan):
             raise Fault("plan()", f"it returned {_short(plan)}", "a hedgerow Plan", "return hr.Plan(policy)")
+        try:
+            self._copies.of(plan, len(self.plans))
+        except InvalidInput as error:
+            raise Fault(
+                f"plan() in episode {len(self.plans)}",
+                str(error.__cause__ or error),
+                "policies and weights that are distributions, on the layout of the world; what is played is drawn from "
+                "the mixture that is scored",
+                "hr.Policy(view, array) checks it, and hr.Mixture(...); play mixture.draw(rng)",
+            ) from error
         self.plans.append((plan, snapshot(plan)))
         return plan
 
     def observe(self, episode: Episode) -> None:
         self.call("observe(episode)", self.learner.observe, episode)
+        try:
+            self._seal.check(self.learner)
+        except InvalidInput as error:
+            small_worlds.cache_clear()  # nobody shall play in this one again
+            raise Fault("observe(episode)", str(error), "the world as it was", "work on copies") from error
+        own = self.learner.view
+        if not isinstance(own, View) or own.layout != self.view.layout:
+            raise Fault(
+                "observe(episode)", "learner.view is another one now", "the view that it was built on", "keep it"
+            )
 
     def episode(self, plan: Plan) -> Episode:
         """What happens when the policy of the plan is played; losses are drawn anew, and are those of an adversary."""
@@ -108,11 +134,11 @@ class Trial:
         return Episode(self.view, rows, loss[rows], costs[:, rows].T, **everything)
 
     def call(self, what: str, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a method of the learner; whatever it raises is a fault."""
+        """Call a method of the learner; whatever it raises is a fault, also sys.exit()."""
         began = perf_counter()
         try:
             return method(*arguments)
-        except Exception as error:
+        except (Exception, SystemExit, GeneratorExit) as error:
             _blame(what, error, f"episode {len(self.plans)} of {self.episodes}")
         finally:
             self.seconds += perf_counter() - began
@@ -143,7 +169,7 @@ def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, 
     surety = () if "episodes" in known and "delta" not in known and not open_ended else (delta,)
     try:
         return factory(cmdp.view(), episodes, *surety, **extra, **options)
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         if isinstance(error, InvalidInput) and _raised_by(factory, error):
             raise Declined(str(error)) from error
         _blame(f"{_name(factory)}(view, {episodes}, {delta}, {', '.join(extra)})", error, "construction")
@@ -189,7 +215,7 @@ def _path(cmdp: CMDP, policy: Policy, rng: np.random.Generator) -> Any:
     return np.array(rows)
 
 
-def _blame(what: str, error: Exception, when: str) -> NoReturn:
+def _blame(what: str, error: BaseException, when: str) -> NoReturn:
     """A fault for an exception of the learner, with the place in its code."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not _of_a_library(Path(frame.filename))] or frames

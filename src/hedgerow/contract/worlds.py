@@ -26,11 +26,13 @@ class SmallWorld(NamedTuple):
 @cache
 def small_worlds() -> tuple[SmallWorld, ...]:
     """All of them, the same in every process."""
-    plain, short, thin = Layout((1, 3, 2, 1), 2), Layout((1, 1), 3), _sparse_layout()
+    # Each has a layout of its own: a learner that damages one must not damage the others.
+    plain = [Layout((1, 3, 2, 1), 2) for _ in range(3)]
+    short, thin = Layout((1, 1), 3), _sparse_layout()
     return (
-        SmallWorld("m = 1", _world(1, plain, 1)),
-        SmallWorld("m = 0", _world(2, plain, 0)),
-        SmallWorld("m = 3", _world(3, plain, 3)),
+        SmallWorld("m = 1", _world(1, plain[0], 1)),
+        SmallWorld("m = 0", _world(2, plain[1], 0)),
+        SmallWorld("m = 3", _world(3, plain[2], 3)),
         SmallWorld("L = 1", _world(4, short, 1)),
         SmallWorld("sparse", _world(5, thin, 1)),
     )

@@ -4,8 +4,8 @@
 them. `rows` and `moves` are Arrow tables, so that `learner.estimates.rows.to_pandas()` is a data frame where pandas is
 installed.
 
-    rows    layer, state, action, visits, costs_counted, visits_shared_by, costs_shared_by, and for each constraint
-            "<name> mean", "<name> lower", "<name> upper", "<name> known"
+    rows    layer, state, action, visits, costs_counted, visits_shared_by, costs_shared_by, unknown_moves, and for each
+            constraint "<name> mean", "<name> lower", "<name> upper", "<name> known", "<name> unknown"
     moves   layer, state, action, next_state, count, p_hat, lower, upper, known
 
 States and actions are labels where the layout has them, else numbers, states over all layers. Rows that share a law
@@ -61,13 +61,17 @@ class Estimates:
     visits: IntArray
     """(num_rows,): how many episodes visited each row, or any row that shares its law; N in the paper."""
     costs_counted: IntArray
-    """(num_rows,): how many visits counted for the costs."""
+    """(num_rows,): how many visits counted for the costs, those with unknown costs included."""
     visits_shared_by: IntArray
     """(num_rows,): how many rows share these visits."""
     costs_shared_by: IntArray
     """(num_rows,): how many rows share these costs."""
+    unknown_moves: IntArray
+    """(num_rows,): how many visits there may have been beside these, with moves that nobody knows."""
+    unknown_costs: IntArray
+    """(num_rows, c): how many of the costs are unknown."""
     mean_costs: FloatArray
-    """(num_rows, c): the mean observed costs, NaN where none was counted."""
+    """(num_rows, c): the mean observed costs, NaN where none was observed."""
     cost_lower: FloatArray
     """(num_rows, c): lower bounds of the mean costs."""
     cost_upper: FloatArray
@@ -104,6 +108,7 @@ class Estimates:
         place = laws.moves_at[row]
         moved = counts.num_moves[layout.row_start[place] + np.arange(layout.num_triples) - layout.row_start[row]]
         visits, counted = counts.num_visits[laws.moves_at], counts.num_costs[laws.costs_at]
+        unknown = counts.unknown_costs[laws.costs_at]
         return cls(
             view=view,
             episode=int(episode),
@@ -112,7 +117,9 @@ class Estimates:
             costs_counted=frozen(counted),
             visits_shared_by=frozen(np.bincount(laws.moves_at)[laws.moves_at].astype(np.int64)),
             costs_shared_by=frozen(np.bincount(laws.costs_at)[laws.costs_at].astype(np.int64)),
-            mean_costs=frozen(_ratio(counts.cost_sums[laws.costs_at], counted[:, None])),
+            unknown_moves=frozen(counts.unknown_moves[laws.moves_at]),
+            unknown_costs=frozen(unknown),
+            mean_costs=frozen(_ratio(counts.cost_sums[laws.costs_at], counted[:, None] - unknown)),
             cost_lower=frozen(boxes.cost_lower),
             cost_upper=frozen(boxes.cost_upper),
             known_costs=frozen(rule.unknown_costs == 0),
@@ -141,12 +148,14 @@ class Estimates:
             "costs_counted": self.costs_counted,
             "visits_shared_by": self.visits_shared_by,
             "costs_shared_by": self.costs_shared_by,
+            "unknown_moves": self.unknown_moves,
         }
         for i, name in enumerate(self.names):
             columns[f"{name} mean"] = pa.array(self.mean_costs[:, i], from_pandas=True)  # NaN becomes null
             columns[f"{name} lower"] = self.cost_lower[:, i]
             columns[f"{name} upper"] = self.cost_upper[:, i]
             columns[f"{name} known"] = self.known_costs[:, i]
+            columns[f"{name} unknown"] = self.unknown_costs[:, i]
         return pa.table(columns)
 
     @cached_property

@@ -5,6 +5,9 @@ All of them yield outcomes in the order in which cells finish, and none of them 
 A worker may die (out of memory, kill -9, a machine that is switched off). Dask then runs its tasks elsewhere by itself.
 loky gives up all running tasks; this module starts again with the cells that have no outcome yet. A cell that was
 running in two deaths runs alone, and if its process dies a third time it has failed like any other.
+
+Cells with plug-in code run in a process apart, of each worker: it is ended if an episode takes longer than the limit,
+and whatever else becomes of it, the worker lives on (`apart.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import numpy as np
 
 from hedgerow import disk
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.experiments.worker import NOT_BEGUN, CellOutcome, Task, perform
+from hedgerow.experiments.worker import NOT_BEGUN, CellOutcome, Task, close_apart, perform, perform_apart
 
 BACKENDS = ("loky", "serial", "dask")
 MOST_DEATHS_IN_COMPANY = 2
@@ -50,9 +53,12 @@ def counted(tasks: Sequence[Task]) -> Iterator[tuple[list[Task], Counts]]:
 
 
 def serial(tasks: Iterable[Task]) -> Outcomes:
-    """Run the cells one after the other, in this process."""
-    for task in tasks:
-        yield perform(task)
+    """Run the cells one after the other, in this process; those with plug-in code in a process apart."""
+    try:
+        for task in tasks:
+            yield outcome_of(task)
+    finally:
+        close_apart()
 
 
 def loky(tasks: Sequence[Task], processes: int, counts: Counts, on_death: Callable[[list[Task]], None]) -> Outcomes:
@@ -78,6 +84,11 @@ def loky(tasks: Sequence[Task], processes: int, counts: Counts, on_death: Callab
                 yield _killer(task, deaths[task.number])
             else:
                 on_death(lost)
+
+
+def outcome_of(task: Task) -> CellOutcome:
+    """Run one cell here, or in a process apart if it has code of others."""
+    return perform_apart(task) if task.is_foreign else perform(task)
 
 
 def dask(tasks: Sequence[Task], scheduler: str) -> Outcomes:
@@ -106,7 +117,7 @@ def _parallel(
         options["inner_max_num_threads"] = 1
     with parallel_config(backend=backend, n_jobs=n_jobs, **options):
         pool = Parallel(batch_size=1, pre_dispatch=pre_dispatch, return_as="generator_unordered")
-        return pool(delayed(perform)(task) for task in tasks)
+        return pool(delayed(outcome_of)(task) for task in tasks)
 
 
 @contextmanager

@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hedgerow.errors import InfeasibleWarning
+from hedgerow.errors import InfeasibleWarning, InvalidInput
 from hedgerow.experiments import parts
 from hedgerow.experiments.cells import seeds_of
 from hedgerow.planning import offline
 from hedgerow.simulation.marks import NUM_MARKS, checkpoints
 from hedgerow.simulation.outcome import Run
-from hedgerow.simulation.run import MOST_EPISODES, Simulation
+from hedgerow.simulation.run import FEWEST_EPISODES, MOST_EPISODES, SOON, Simulation
 
 Tick = Callable[[int], None]
 """Called with the number of episodes done."""
@@ -40,15 +40,25 @@ class CellRun(NamedTuple):
 
 
 def run_cell(
-    spec: Mapping[str, Any], folder: Path | None = None, tick: Tick | None = None, *, trace: bool = False
+    spec: Mapping[str, Any],
+    folder: Path | None = None,
+    tick: Tick | None = None,
+    *,
+    trace: bool = False,
+    beat: Callable[[str], None] = lambda _: None,
 ) -> CellRun:
-    """Run one cell; files that it names are looked for in `folder`. A `trace` keeps every single episode as well."""
+    """Run one cell; files that it names are looked for in `folder`. A `trace` keeps every single episode as well.
+
+    `beat` is called with what comes next, each episode of a learner that is not compiled; with nothing when the rest is
+    scoring, which may take its time.
+    """
     begun = time.perf_counter()
     seeds = seeds_of(spec)
     cmdp, own_loss = parts.build_world(spec["world"], folder or Path())
     adversary = parts.build_adversary(
         spec["adversary"], seeds.adversary, own_loss, folder, cmdp=cmdp, episodes=spec["episodes"]
     )
+    beat("the construction of the learner")
     learner = parts.build_learner(
         spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder, spec["world"], adversary
     )
@@ -58,13 +68,22 @@ def run_cell(
         cmdp, adversary, learner, seeds.simulation, episodes=spec["episodes"], marks="all" if trace else marks,
         audit=closely.pop("audit", False), watch=closely,
     )  # fmt: skip
+    if simulation.first:
+        raise InvalidInput(f"a new learner says that it has observed {simulation.first} episodes already")
+    simulation.on_episode = lambda done: beat(f"episode {done}")
     built = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InfeasibleWarning)  # the table of the cell counts such episodes
+        count = MOST_EPISODES if simulation.ours or simulation.way == "step-wise" else FEWEST_EPISODES
         while simulation.done < spec["episodes"]:
             if tick is not None:
                 tick(simulation.done)
-            simulation.advance(MOST_EPISODES)
+            beat(f"episode {simulation.done}")
+            before = time.perf_counter()
+            simulation.advance(count)
+            if time.perf_counter() - before < SOON:
+                count = min(2 * count, MOST_EPISODES)
+    beat("")
     played = time.perf_counter()
     whole, rho = simulation.result(), offline.slater(cmdp).margin
     run = whole.at(marks) if trace else whole

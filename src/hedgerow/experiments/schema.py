@@ -7,6 +7,7 @@
     delta = 0.01                            # failure probability (default 0.01)
     trace = false                           # also keep every single episode
     declined = "skip"                       # leave out worlds that a learner or adversary declines; else an error
+    limit = 600                             # seconds that an episode of a learner of others may take (default 60)
 
     [[world]]                               # one or more: a catalogue entry with its parameters, or file = "world.npz"
     name = "random-layered"
@@ -35,7 +36,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hedgerow.checks import positive_share, seed_number, shown, whole_number
+import numpy as np
+
+from hedgerow.checks import positive_share, real_number, seed_number, shown, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import parts
 from hedgerow.experiments.parts import FILE, Misfit, Part
@@ -52,11 +55,14 @@ TOP = (
     "delta",
     "trace",
     "declined",
+    "limit",
     "world",
     "adversary",
     "learner",
 )
 MOST_CELLS = 1_000_000
+LIMIT, LONGEST = 60.0, 1e9
+"""Seconds that an episode of a learner of others may take: unless a file says otherwise, and at most."""
 LONGEST_LABEL = 60
 REFUSE, SKIP = "refuse", "skip"
 """What becomes of an experiment in which a learner or an adversary declines a world."""
@@ -105,6 +111,8 @@ class Experiment:
     skips: bool = False
     """Whether cells that are declined are left out"""
     declined: tuple[Declined, ...] = ()
+    limit: float = LIMIT
+    """Seconds that an episode of a cell with plug-in code may take; what comes out does not depend on it"""
 
     @property
     def name(self) -> str:
@@ -156,6 +164,7 @@ def parse(source: Source) -> Experiment:
         adversaries=reader.ingredients("adversary"),
         learners=reader.ingredients("learner"),
         skips=reader.numbers("declined", _choice, REFUSE) == SKIP,
+        limit=reader.numbers("limit", checked_limit, LIMIT),
     )
     _check_size(experiment)
     return replace(experiment, declined=_check_parts(experiment))
@@ -249,6 +258,14 @@ def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"must be true or false, not {shown(value)}")
     return value
+
+
+def checked_limit(value: Any) -> float:
+    """A time limit in seconds: a positive number, infinite for none."""
+    limit = np.inf if value == np.inf else real_number("the time limit", value, 0.0, LONGEST)
+    if limit <= 0.0:
+        raise InvalidInput(f"the time limit is {value!r} s; it must be positive, or inf for none")
+    return limit
 
 
 def _choice(value: Any) -> str:

@@ -24,10 +24,10 @@ from hedgerow.experiments import backends
 from hedgerow.experiments.backends import BACKENDS, Counts
 from hedgerow.experiments.cells import PlannedCell, cells_of, experiment_data
 from hedgerow.experiments.plugins import Packer, record
-from hedgerow.experiments.schema import Experiment, parse
+from hedgerow.experiments.schema import LIMIT, Experiment, checked_limit, parse
 from hedgerow.experiments.source import Source
 from hedgerow.experiments.warming import compiled_together
-from hedgerow.experiments.worker import CellOutcome, Task, own_version, perform
+from hedgerow.experiments.worker import CellOutcome, Task, load_referee, own_version, perform
 from hedgerow.results import store
 from hedgerow.results.manifest import MANIFEST, read_manifest, update_manifest
 from hedgerow.results.record import heading
@@ -73,6 +73,8 @@ class Workers:
     """The address of a Dask scheduler"""
     fail_fast: bool = False
     """Stop at the first cell that fails, instead of going on with the others"""
+    limit: float | None = None
+    """Seconds that an episode of a cell with plug-in code may take; None takes that of the experiment"""
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
@@ -81,6 +83,8 @@ class Workers:
             raise InvalidInput("the backend dask and the address of a scheduler (tcp://...) belong together")
         if self.processes is not None and self.processes < 1:
             raise InvalidInput(f"the number of processes is {self.processes}; it must be at least 1")
+        if self.limit is not None:
+            checked_limit(self.limit)
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ def sweep(
         **({"declined": [asdict(item) for item in experiment.declined]} if experiment.declined else {}),
     }
     return run_cells(
-        cells, directory, about, folder=experiment.folder, trace=experiment.trace,
+        cells, directory, about, folder=experiment.folder, trace=experiment.trace, limit=experiment.limit,
         workers=workers, resume=resume, only=only, watch=watch,
     )  # fmt: skip
 
@@ -140,6 +144,7 @@ def run_cells(
     *,
     folder: Path | None = None,
     trace: bool = False,
+    limit: float = LIMIT,
     workers: Workers | None = None,
     resume: bool = False,
     only: Sequence[str] = (),
@@ -148,7 +153,8 @@ def run_cells(
     """`sweep` for cells that need not come from a file; they run in the order of `only` if it is given.
 
     `about` goes into the manifest and holds at least "experiment", which tells this collection of cells from others.
-    Files that the cells name are looked for in `folder`; a `trace` also keeps every episode.
+    Files that the cells name are looked for in `folder`; a `trace` also keeps every episode. No episode of a cell with
+    plug-in code may take longer than `limit` seconds.
     """
     workers, watch, target = workers or Workers(), watch or Listener(), Path(directory)
     begun, folder = time.perf_counter(), folder or Path()
@@ -161,7 +167,9 @@ def run_cells(
         if found.damaged:
             watch.damaged(found.damaged)
         if waiting:
-            _run(_tasks(waiting, folder, trace), waiting, len(chosen) - len(waiting), workers, watch, books)
+            longest = limit if workers.limit is None else workers.limit
+            tasks = _tasks(waiting, folder, trace, longest)
+            _run(tasks, waiting, len(chosen) - len(waiting), workers, watch, books)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -215,10 +223,12 @@ def _check_plug_ins(target: Path, present: Mapping[str, Any]) -> None:
             )
 
 
-def _tasks(waiting: Sequence[PlannedCell], folder: Path, trace: bool) -> list[Task]:
+def _tasks(waiting: Sequence[PlannedCell], folder: Path, trace: bool, limit: float) -> list[Task]:
     packer, place = Packer(folder), str(folder.resolve())
     ours = own_version()
-    return [Task(cell.id, cell.spec, place, trace, ours, luggage=packer.pack(cell.spec)) for cell in waiting]
+    return [
+        Task(cell.id, cell.spec, place, trace, ours, luggage=packer.pack(cell.spec), limit=limit) for cell in waiting
+    ]
 
 
 def _run(
@@ -256,14 +266,19 @@ def _run(
 
 
 def _warm(tasks: Sequence[Task], shown: bool) -> None:
-    """Compile or load every kernel once: worker processes then find them in the cache and need not compile."""
+    """Compile or load every kernel once: worker processes then find them in the cache and need not compile.
+
+    Code of others does not run here: it may do anything.
+    """
     samples = {
         (task.spec["learner"]["name"], task.spec["adversary"]["name"] == Pursuit.kind, "watch" in task.spec): task
         for task in tasks
+        if not task.is_foreign
     }
     with compiled_together(shown=shown):
         for task in samples.values():
             perform(replace(task, spec={**task.spec, "episodes": WARM_EPISODES}, trace=False))
+        load_referee()
 
 
 def _cores() -> int:

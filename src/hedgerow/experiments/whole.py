@@ -22,6 +22,7 @@ def sweep(
     scheduler: str = "",
     resume: bool = False,
     progress: bool = True,
+    limit: float | None = None,
 ) -> Results:
     """Run an experiment and open its results.
 
@@ -30,10 +31,13 @@ def sweep(
     Args:
         experiment: The path of a TOML file, or the name of an experiment that ships, such as `quickstart`.
         directory: Where the results go.
-        processes: Worker processes on this machine; one per core by default. With 1, cells run in this process.
+        processes: Worker processes on this machine; one per core by default. With 1, cells run in this process, those
+            with learners, worlds or adversaries of others in one beside it.
         scheduler: The address of a Dask scheduler, such as `tcp://10.0.0.1:8786`, in the place of `processes`.
         resume: Go on in a directory that was begun before; finished cells are kept.
         progress: Show what is going on.
+        limit: Seconds that an episode of a learner of others may take, which run in a process apart; longer ones are
+            ended, and their cells fail. None takes what the file says, or 60; infinite for no limit.
 
     Returns:
         The results, as `hr.results.open(directory)` gives them.
@@ -52,7 +56,7 @@ def sweep(
         raise InvalidInput(f"an experiment is the path of a TOML file or a name, not {kind_of(experiment)}")
     loaded = load(os.fspath(experiment))
     backend = "dask" if scheduler else "serial" if processes == 1 else "loky"
-    workers = Workers(backend, None if scheduler else processes, scheduler)
+    workers = Workers(backend, None if scheduler else processes, scheduler, limit=limit)
     tally = run_sweep(loaded, directory, workers=workers, resume=resume, watch=watcher(not progress))
     if tally.interrupted:
         raise KeyboardInterrupt
@@ -62,4 +66,7 @@ def sweep(
             f"{len(tally.failed)} of {tally.total} cells failed; the first is {cell}: {reason}. The others are in "
             f"{directory}; resume=True runs the failed ones again"
         )
+    if not tally.complete:
+        left = tally.total - tally.skipped - tally.done
+        raise HedgerowError(f"{left} of {tally.total} cells are missing in {directory}; resume=True runs them")
     return open_results(directory)

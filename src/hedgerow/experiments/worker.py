@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,22 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import HedgerowError
+from hedgerow.experiments.apart import Apart, Beat, Ended
+from hedgerow.experiments.parts import PLUG_IN
 from hedgerow.experiments.plugins import Luggage, unpack
 from hedgerow.experiments.run_cell import Tick, run_cell
+from hedgerow.experiments.schema import LIMIT
+from hedgerow.experiments.warming import smallest_world
+from hedgerow.learners.protocol import Plan
+from hedgerow.model.episode import Episode
+from hedgerow.model.policy import Policy
+from hedgerow.model.view import View
 from hedgerow.results import store
+from hedgerow.simulation.run import simulate
 
 NOT_BEGUN = -1
+MOST_DEATHS = 3
+_apart = threading.local()
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,19 @@ class Task:
     """The process to work for; if it ends, the worker ends; 0 to go on in any case"""
     luggage: Luggage = field(default_factory=Luggage)
     """The plug-in code that the cell needs"""
+    limit: float = LIMIT
+    """Seconds that an episode may take, for cells with plug-in code"""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the cell has code that is not ours."""
+        return any(map(_is_foreign, (part for part in self.spec.values() if isinstance(part, dict))))
+
+
+def _is_foreign(part: dict[str, Any]) -> bool:
+    where, colon, _ = str(part.get("name", "")).rpartition(":")
+    ours = colon and where.startswith("hedgerow.") and not where.endswith(".py")  # a module of this package
+    return PLUG_IN in part and not ours
 
 
 @dataclass(frozen=True)
@@ -68,22 +92,91 @@ class CellOutcome:
         return bool(self.error)
 
 
-def perform(task: Task) -> CellOutcome:
-    """Run the cell of `task`; an error becomes part of the outcome."""
+def perform(task: Task, beat: Beat = lambda _: None) -> CellOutcome:
+    """Run the cell of `task` in this process; an error becomes part of the outcome. `beat` is told what comes next."""
     begun = time.perf_counter()
     _leave_interrupts_to(task.parent)
     try:
         _check_version(task.version)
+        beat("the loading of plug-ins")
         unpack(task.luggage)
-        done = run_cell(task.spec, Path(task.folder), _counter(task), trace=task.trace)
+        done = run_cell(task.spec, Path(task.folder), _counter(task), trace=task.trace, beat=beat)
         content = store.cell_files(task.spec, done.run, trace=done.trace, facts=done.facts)
         return CellOutcome(
             task.id, task.number, content, {**done.seconds, "total": time.perf_counter() - begun}, _here()
         )
     except HedgerowError as error:
         return _failure(task, begun, str(error), "")
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit) as error:  # sys.exit(0) is no way to finish a cell
         return _failure(task, begun, f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+def perform_apart(task: Task) -> CellOutcome:
+    """Run the cell of `task`, with code of others, in a process that is ended if an episode takes too long.
+
+    The process serves the next cell as well. A process that is killed from outside, or for want of memory, costs time
+    only: its cell runs again, and fails after MOST_DEATHS deaths.
+    """
+    begun, place = time.perf_counter(), _place()
+    there = replace(task, parent=os.getpid())
+    for death in range(1, MOST_DEATHS + 1):
+        try:
+            outcome: CellOutcome = place.call(_ready, there, limit=task.limit, look=lambda: _end_with(task.parent))
+            return outcome
+        except Ended as error:
+            if error.killed and death < MOST_DEATHS:
+                continue
+            name = task.spec["learner"]["name"]
+            times = f", {death} times" if error.killed else ""
+            return _failure(task, begun, f"the learner {name}: {error}{times}", "")
+    raise AssertionError("the last death returns")
+
+
+def _ready(task: Task, beat: Beat) -> CellOutcome:
+    """`perform`, after what a simulation needs is loaded or compiled: no learner is to blame for that time."""
+    if not hasattr(_apart, "ready"):
+        load_referee()
+        _apart.ready = True
+    return perform(task, beat)
+
+
+def load_referee() -> None:
+    """Load or compile the kernels that every simulation needs."""
+    world = smallest_world()
+    simulate(world, [0.0], Still(world.view()), progress=False, episodes=1)
+
+
+class Still:
+    """The smallest learner."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    def plan(self) -> Plan:
+        return Plan(Policy.uniform(self.view))
+
+    def observe(self, episode: Episode) -> None:
+        return
+
+
+def close_apart() -> None:
+    """End the process of `perform_apart`, if this thread has one."""
+    _place().close()
+
+
+def _place() -> Apart:
+    """The process for the code of others; one for each thread, since a worker of Dask may have many."""
+    place: Apart | None = getattr(_apart, "place", None)
+    if place is None:
+        place = _apart.place = Apart()
+    return place
+
+
+def _end_with(parent: int) -> None:
+    """End this process if the one that it works for has ended."""
+    if parent and os.getpid() != parent and os.getppid() != parent:
+        _place().close()
+        os._exit(1)
 
 
 def _failure(task: Task, begun: float, error: str, details: str) -> CellOutcome:

@@ -15,7 +15,7 @@ from hedgerow.checks import FloatArray, frozen, num_episodes, seed_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.gym.stepped import GymWorld
 from hedgerow.learners.ledger import ABOUT_SETS, Ledger
-from hedgerow.learners.protocol import Learner, Promising
+from hedgerow.learners.protocol import Learner, Plan, Promising
 from hedgerow.model.episode import Episode
 from hedgerow.model.identity import between
 
@@ -67,7 +67,7 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
     """Let a learner play an environment and record what was sampled.
 
     If the environment raises in the middle of an episode, the learner is told what was seen of it, as an episode that
-    was aborted, and can go on. If it raises before anything was seen, the plan stays open, and the next call plays it.
+    was aborted, and can go on. If it raises before a step was over, the plan is abandoned, by learners that can do so.
 
     Args:
         world: The environment.
@@ -103,12 +103,11 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
     losses, costs = np.zeros(count), np.zeros((count, view.num_constraints))
     before = world.clipped_rewards, world.clipped_costs
     for t in range(count):
-        plan = next(iter(getattr(learner, "open_plans", ())), None) or learner.plan()
+        plan = learner.plan()
         try:
             episode = world.play(plan.policy, rng)
         except BaseException as error:
-            if world.unfinished is not None:
-                _close(learner, world.unfinished, error)
+            _close(learner, plan, world.unfinished, error)
             raise
         learner.observe(episode)
         losses[t], costs[t] = episode.losses.sum(), episode.costs.sum(axis=0)
@@ -130,9 +129,13 @@ def _ledger(learner: Learner, void_because: str) -> Ledger | None:
     return ledger.voided(void_because, but=ABOUT_SETS) if isinstance(ledger, Ledger) else None
 
 
-def _close(learner: Learner, episode: Episode, error: BaseException) -> None:
-    """Tell a learner of an episode that `error` has aborted; if the learner does not take it, the error says so."""
+def _close(learner: Learner, plan: Plan, seen: Episode | None, error: BaseException) -> None:
+    """Tell a learner what was seen before `error` ended the episode of a plan; what it refuses, the error says."""
+    abandon = getattr(learner, "abandon", None)
     try:
-        learner.observe(episode)
+        if seen is not None:
+            learner.observe(seen)
+        elif callable(abandon):
+            abandon(plan, f"the environment raised {type(error).__name__} before a step was over")
     except HedgerowError as refused:
         error.add_note(f"and the learner refuses what was seen of the episode: {refused}")

@@ -1,7 +1,7 @@
 """Statistics of a learner written in Python: counts, radii, boxes, and plans made of them.
 
     seen = Statistics(view, episodes, delta, radii="tight")
-    seen.add(episode)                  # complete, aborted or overridden: each step that was taken is counted
+    seen.add(episode, plan.policy)     # complete, aborted or overridden: what is unknown of it is counted as well
     if seen.doubled():                 # the visits of some pair have doubled since the last plan
         policy = seen.optimistic_plan()
 
@@ -14,8 +14,8 @@ Hence, with probability 1 - 5 delta (the *clean event*), the transitions lie in 
 their bounds in every episode, whatever the losses are; and the mean loss lies between its bounds too if the losses
 are independent draws around a mean. Against an adversary the loss bounds promise nothing.
 
-An aborted episode counts with the steps that it has, the last one included. The bounds still hold, unless a step was
-left out because of what it showed. Overridden episodes count as well: who chose an action does not change what it does.
+Of an episode that was aborted, overridden or not measured, the bounds have room for what is unknown
+(`model/counting.py`): every pair that the policy could have visited has an unknown visit.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Statistics(Observed):
     mean; against an adversary its bounds promise nothing. The failure probability is delta for costs and loss, 4 delta
     for transitions.
 
-    Aborted episodes count with the steps that they have, and so do overridden ones: who chose an action does not change
-    what it does. The bounds still hold, unless a step was left out because of what it showed.
+    Of an episode that was aborted, overridden or not measured, the bounds have room for what is unknown. Pass the
+    policy that was played to `add`: it says which pairs could have been visited.
 
     Args:
         view: What is known of the world: `world.view()`.

@@ -22,7 +22,9 @@ from hedgerow.model.layout import Layout
 
 
 class Actions:
-    """The actions of one episode, drawn beforehand, one for each state; `plan.actions` has those of a plan.
+    """The actions of one episode, drawn beforehand, one for each state.
+
+    `plan.actions` has those of a plan. Pass them to `Episode` if they were followed.
 
     Args:
         layout: The layout of the world.

@@ -40,7 +40,7 @@ def verify(
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", help="A promise, T1 to T30, or with --power a constant; may be repeated or a,b,c."),
+        typer.Option("--only", help="A promise, T1 to T31, or with --power a constant; may be repeated or a,b,c."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", file_okay=False, help="Where results go; by default out/verify-LEVEL.")

@@ -67,6 +67,8 @@ class Evidence:
             raise KeyboardInterrupt
         for name, error in tally.failed.items():
             raise HedgerowError(f"{len(tally.failed)} of {tally.total} runs failed, the first of them {name}: {error}")
+        if not tally.complete:
+            raise HedgerowError(f"{tally.total - tally.skipped - tally.done} of {tally.total} runs are missing")
         return tally
 
     def seen(self, group: str, cells: Sequence[PlannedCell]) -> list[Observation]:

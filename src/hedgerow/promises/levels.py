@@ -23,6 +23,7 @@ from hedgerow.promises.controls.mislearning import Commits, MovesWrongly, SkipsF
 from hedgerow.promises.controls.misplaying import IndexOnce, PerStep, WrongBox
 from hedgerow.promises.controls.mutants import MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
 from hedgerow.promises.controls.overconfident import CountsAll, FalseTies, HundredDelta, KeepsCheap
+from hedgerow.promises.interrupted import FalselyDeclared, Interrupted
 from hedgerow.promises.logged import Logged
 from hedgerow.promises.runs import Named, runs
 from hedgerow.promises.twin.learners import RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
@@ -81,6 +82,7 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "estimator": ((500, 16), (2_000, 100), (4_000, 400)),
     "soft width": ((_powers(8, 12), 3), (_powers(10, 16), 3), (_powers(10, 18), 6)),
     "recomputed": ((400, 1), (2_000, 1), (4_000, 2)),
+    "interrupted": ((400, 6), (2_000, 20), (4_000, 60)),
 }
 """At the levels quick, default and full: (episodes, or horizons; seeds), of the pair (horizons, margins rho, seeds)."""
 LEVELS = ("quick", "default", "full")
@@ -146,6 +148,7 @@ def _groups(size: dict[str, Any]) -> dict[str, list[PlannedCell]]:
         "estimator": _both_learners(*size["estimator"], estimator=True),
         "soft-width": runs(gate, "sv-ops", *size["soft width"], estimator=True),
         "recomputed": recomputed(*size["recomputed"]),
+        "interrupted": runs(EQUAL, Interrupted, *size["interrupted"], adversaries=("drifting",), presets=SHARPEST),
     }
 
 
@@ -258,6 +261,7 @@ def controls() -> dict[str, list[PlannedCell]]:
         "timid-estimator": runs(two_actions, TimidEstimator, 400, 4, adversaries=noisy, estimator=True),
         "dull-estimator": runs(two_actions, DullEstimator, 400, 4, adversaries=noisy, estimator=True),
         "frozen-boxes": runs(gate, {"name": MutantSVOPS, "transition_log": 1e6}, (2**8, 2**10), 3, estimator=True),
+        "false-reason": runs(EQUAL, FalselyDeclared, 400, 4, presets=SHARPEST),
         "cheap-certificate": runs(chorus, CountsCheap, 400, 4, presets=SHARPEST),
         **_imprecise(),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hedgerow.estimates.premises import FALSE_ALARM
 from hedgerow.paper import cite
-from hedgerow.promises import constant, lemmas, lower, premises, recomputed, safe, soft
+from hedgerow.promises import constant, interrupted, lemmas, lower, premises, recomputed, safe, soft
 from hedgerow.promises.promise import Claim
 
 PROMISES = (
@@ -82,6 +82,9 @@ PROMISES = (
     Claim("T20", "the players of the search: regret <= C_P sqrt(t ln t) and <= C_D sqrt(t) at all times",
             "Jin et al. 2020; Zinkevich 2003", "1 - 9 delta; surely", ("search",),
             "one breach by the dual player; rate above 9 delta for the primal one", lemmas.judge_players),
+    Claim("T21", "S-OPS: safe in every episode, and mean costs in their intervals, if a person aborts episodes because "
+            "of their costs", "docs/counting.md", "1 - 5 delta; costs as T1", ("interrupted",),
+            "as T1 and T7", interrupted.judge_interrupted),
     Claim("T22", "the confidence sets are those that the formulas give for what was seen",
             f"{cite('gen_confidence', 'confidenceset')}; `kt`: estimates/kt.py", "surely",
             ("recomputed",), f"one bound that differs by more than {recomputed.TOL:g}", recomputed.judge_sets),

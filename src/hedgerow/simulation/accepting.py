@@ -2,8 +2,8 @@
 
 Whatever is scored or played is read from the plan once, copied, and then checked: every policy is a distribution over
 actions in every state of the *world*, the weights of every mixture are a distribution, and the policy that is played
-is, number by number, a part of the mixture that is scored. So it does not matter what a learner does to its arrays later,
-whether its classes tell something else when they are asked twice, or whether it made them around the usual checks.
+is, number by number, a part of the mixture that is scored. So it does not matter what a learner does to its arrays
+later, whether its classes tell something else when they are asked twice, or whether it made them around the checks.
 
 Equal contents give the same copy. What was computed for a policy is therefore found again by what the policy is, never
 by which object it was: the occupancy of a baseline that is planned a million times is computed once.

@@ -128,9 +128,9 @@ class Simulation:
         self.world, self.learner, self.seed = environment, learner_of(learner), seed_number(seed)
         view = environment.view()
         check_match(view, learner)
-        self.layout, self._ours = view.layout, is_ours(learner)
+        self.layout, self.ours = view.layout, is_ours(learner)
         self._copies = Copies(learner, view.layout)
-        self._seal = Seal(environment) if isinstance(environment, CMDP) and not self._ours else None
+        self._seal = Seal(environment) if isinstance(environment, CMDP) and not self.ours else None
         self.first = self._reached = self._learner_episode
         self.last = self.first + self._length(episodes)
         self.referee = self._referee(checked_marks(marks, self.last - self.first))
@@ -145,6 +145,7 @@ class Simulation:
         self._last: Plan | None = None
         self._broken = ""
         self._let_through: Callable[[], None] = lambda: None
+        self.on_episode: Callable[[int], None] = lambda done: None
         self.seconds = 0.0
         if isinstance(self.losses, AdaptiveLosses):
             self.losses.start(self.layout)
@@ -152,7 +153,7 @@ class Simulation:
     def _referee(self, marks: Any) -> Exact | Sampled:
         full = feedback_of(self.learner) == "full"
         if isinstance(self.world, CMDP):
-            return Exact(self.world, self.seed, marks, full=full, private=not self._ours)
+            return Exact(self.world, self.seed, marks, full=full, private=not self.ours)
         if full:
             raise InvalidInput("full feedback needs a CMDP: an environment only tells what happened on the way")
         return Sampled(self.world, self.seed, marks)
@@ -290,7 +291,7 @@ class Simulation:
         episode = referee.play(plan, loss)  # type: ignore[arg-type]
         if loss is not None:
             self.watcher.played(loss, episode.costs)
-        rows = episode.rows if self._ours else episode.rows.copy()
+        rows = episode.rows if self.ours else episode.rows.copy()
         try:
             self._ask("observe", self.done - 1, episode)
         except BaseException:
@@ -308,7 +309,7 @@ class Simulation:
         plan = self._ask("plan", self.done)
         if not isinstance(plan, Plan):
             raise InvalidInput(f"plan of {type(self.learner).__name__} returns a Plan, not {kind_of(plan)}")
-        return plan if self._ours else self._copies.of(plan, self.done)
+        return plan if self.ours else self._copies.of(plan, self.done)
 
     def _ask(self, method: str, episode: int, *arguments: Any) -> Any:
         """Call a method of the learner; it may fail, but it may not end the program."""
@@ -327,6 +328,7 @@ class Simulation:
         self.watcher.closed(mark)
         if mark >= 0:
             self._notes.append((mark, plan.notes))
+        self.on_episode(self.done)
 
     def result(self) -> Run:
         """The scores so far."""
@@ -344,7 +346,7 @@ class Simulation:
         if not isinstance(own, Policy):
             return played
         try:
-            return own if self._ours else self._copies.policy(own)
+            return own if self.ours else self._copies.policy(own)
         except InvalidInput:
             return played
 

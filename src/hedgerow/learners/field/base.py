@@ -225,7 +225,10 @@ class FieldLearner(ABC):
     @property
     @exclusive
     def open_plans(self) -> tuple[NumberedPlan, ...]:
-        """The plans that wait for their outcome, at most one; a learner that was loaded after a crash still has it."""
+        """The plans that wait for their outcome, at most one.
+
+        A learner that was loaded after a crash still has it.
+        """
         return (self._open_plan(),) if self.progress.pending else ()
 
     def _open_plan(self) -> NumberedPlan:

@@ -250,7 +250,10 @@ class MirrorLearner(ABC):
     @property
     @exclusive
     def open_plans(self) -> tuple[MirrorPlan, ...]:
-        """The plans that wait for their outcome, at most one; a learner that was loaded after a crash still has it."""
+        """The plans that wait for their outcome, at most one.
+
+        A learner that was loaded after a crash still has it.
+        """
         return (self._open_plan(),) if self.core.state.numbers.pending else ()
 
     def _open_plan(self) -> MirrorPlan:
