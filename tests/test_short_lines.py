@@ -91,7 +91,7 @@ def test_lines_say_what_matters(hostile: dict[str, Any], middling: dict[str, Any
         "Results('s-ops (sharp) on <script>alert(1)</script> [/x] \\x1b[31...', 1 of 1 cell done, 1 learner, 1 setting)"
     )
     assert repr(middling["cell"]).endswith("__T60__seed0', done)")
-    assert repr(hostile["ledger"]) == "Ledger('S-OPS', 5 of 5 promises hold)"
+    assert repr(hostile["ledger"]) == "Ledger('S-OPS', 5 of 5 promises hold, rests on 3 statements)"
     assert "void: 'confidence'" in repr(hostile["void ledger"])
     assert "INFEASIBLE, least_violation=" in repr(hostile["infeasible"])
     assert "SOLVED, objective=" in repr(hostile["solved"])

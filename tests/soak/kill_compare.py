@@ -57,7 +57,7 @@ def soak(count: int, rng: random.Random, seeds: int = SEEDS) -> str:
                 process.kill()  # its workers live on for a while
                 process.wait(PATIENCE)
             _end_group(process)
-            process.wait(PATIENCE)
+            process.communicate(timeout=PATIENCE)
             after = _cells(out)
             if any(after.get(cell) != content for cell, content in before.items()):
                 raise Broken(f"round {number}: a finished cell was lost or changed")

@@ -14,6 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "learners"))
 
 from learner_cases import draw_path, make_learner, random_world
 
+from hedgerow.errors import InvalidInput
 from hedgerow.learners.mirror.base import MirrorLearner as Learner
 from hedgerow.model.cmdp import CMDP
 
@@ -42,7 +43,10 @@ class Situation:
 
 def observe(learner: Learner, world: CMDP, rng: Generator) -> None:
     """Play what is planned."""
-    rows = draw_path(world, learner.open_plans[0].policy, rng)
+    plans = learner.open_plans
+    if not plans:  # another thread was faster
+        raise InvalidInput("no episode is planned")
+    rows = draw_path(world, plans[0].policy, rng)
     costs = (rng.random((len(rows), world.num_constraints)) < world.mean_costs[:, rows].T).astype(float)
     learner.observe(rows, rng.random(len(rows)), costs)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,9 +22,8 @@ class SmallWorld(NamedTuple):
     cmdp: CMDP
 
 
-@cache
 def small_worlds() -> tuple[SmallWorld, ...]:
-    """All of them, the same in every process."""
+    """All of them, the same in every process, and new ones in every call: learners that are checked may damage them."""
     # Each has a layout of its own: a learner that damages one must not damage the others.
     plain = [Layout((1, 3, 2, 1), 2) for _ in range(3)]
     short, thin = Layout((1, 1), 3), _sparse_layout()
