@@ -72,7 +72,7 @@ def compare(
     after Ctrl-C.
     """
     one_thread()
-    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii)
+    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii, limit)
     target = out or FOLDER / (f"{loaded.name}-{_mark(loaded)}" if is_changed else loaded.name)
     if markdown is not None:
         _check_page(markdown)
@@ -107,15 +107,16 @@ def _experiment(
     seeds: int | None,
     episodes: int | None,
     radii: str | None,
+    limit: float | None,
 ) -> tuple[Experiment, bool]:
     """The comparison, and whether the options make it another one than the file says."""
-    from hedgerow.experiments.schema import parse
-    from hedgerow.experiments.selection import selected
     from hedgerow.experiments.source import find
+    from hedgerow.experiments.trial import read
 
     source = find(SIZES.get(size, size))
-    chosen = selected(
+    loaded = read(
         source,
+        limit,
         learners=_split(learners),
         worlds=_split(worlds),
         adversaries=_split(adversaries),
@@ -123,7 +124,7 @@ def _experiment(
         episodes=episodes,
         radii=radii,
     )
-    return parse(chosen), chosen is not source
+    return loaded, loaded.source != source
 
 
 def _split(names: str) -> list[str]:

@@ -74,9 +74,10 @@ def run(
     if not experiment:
         raise typer.BadParameter("name a TOML file, or an experiment that ships (hedgerow run --list)")
     one_thread()
-    from hedgerow.experiments.schema import load
+    from hedgerow.experiments.source import find
+    from hedgerow.experiments.trial import read
 
-    loaded = load(experiment)
+    loaded = read(find(experiment), limit)
     if dry:
         _print_cells(loaded, as_json)
         return
@@ -100,7 +101,7 @@ def resume(
     one_thread()
     from hedgerow.experiments.sweep import stored_experiment
 
-    loaded = stored_experiment(directory)
+    loaded = stored_experiment(directory, limit)
     workers = make_workers(backend, processes, scheduler, fail_fast, limit)
     _execute(loaded, directory, workers, True, only or [], as_json, quiet)
 
