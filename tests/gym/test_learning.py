@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,32 @@ def test_simulate_takes_it_as_an_environment() -> None:
     assert isinstance(world, hr.Environment)
     assert run.scored == "sampled"
     assert np.isnan(run.regret).all()
+
+
+def test_a_run_in_which_something_was_clipped_promises_no_safety() -> None:
+    for clips, holds in (({}, True), ({"cost": 1.5}, False), ({"reward": 9.0}, False)):
+        world = ring(starts=[5, 6, 7, 8], **clips)
+        safe = hr.SafePolicy(hr.Policy.uniform(world.view()), [1.9])
+        learner = hr.SOPS(world.view(), 3, 0.01, baseline=safe)
+        with contextlib.nullcontext() if holds else pytest.warns(hg.ClippedWarning):
+            ledger = hr.simulate(world, None, learner, progress=False).guarantees()
+        assert ledger is not None
+        assert ledger["safety"].holds == holds
+        assert ledger["confidence"].holds
+        if not holds:
+            assert "were clipped: what was learnt is another problem" in ledger["safety"].void_because
+
+
+def test_who_does_not_say_how_costs_are_drawn_has_no_certificate() -> None:
+    """A cost function sees the next state, so nothing may be taken for granted; a declaration turns it on."""
+    for said, drawn, slots in (({}, "unknown", 0), ({"costs_drawn": "step"}, "step", 8)):
+        world = ring(starts=[5], **said)
+        assert world.view().knowledge.costs_drawn == drawn
+        learner = hr.SOPS(
+            world.view(), 3, 0.01, "sharpest", baseline=hr.Policy.uniform(world.view()), baseline_costs=[1]
+        )
+        assert len(learner.core.state.aggregate.generation) == slots
+        assert bool(learner.core.rule.aggregate.per_step) == (drawn == "step")
 
 
 def test_cliff_walking_is_learnt_within_the_constraint() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.experiments import parts
 from hedgerow.learners.mirror.files import from_bytes, to_bytes
 from hedgerow.model.impossible import refuse_impossible
 
@@ -227,6 +228,19 @@ def test_a_mean_that_is_neither_0_nor_1_makes_nothing_impossible() -> None:
     refuse_impossible(view, np.array([0, 2]), np.array([0, 4]), np.array([[1.0], [0.3]]))
     with pytest.raises(hr.InvalidInput, match="costs 0 in layer 0, state 0, action 1, where it is known to cost 1"):
         refuse_impossible(view, np.array([1, 2]), np.array([2, 4]), np.array([[0.0], [0.3]]))
+
+
+def test_statistics_of_a_learner_of_ones_own_refuse_it_too() -> None:
+    seen = hr.Statistics(TEMPTING.view().knowing(zero_costs=np.ones(6, dtype=bool)), 100, 0.01)
+    with pytest.raises(hr.InvalidInput, match="known to cost 0"):
+        seen.add(hr.Episode(TEMPTING.view(), [0, 2], [0.0, 0.0], [0.0, 1.0]))
+    assert seen.num_episodes == 0
+
+
+@pytest.mark.parametrize("name", ["s-ops", "dope"])
+def test_experiments_take_the_switch(name: str) -> None:
+    part = {"name": name, "on_refuted": "warn", **({"preset": "sharp"} if name == "s-ops" else {})}
+    assert parts.complete_learner(part)["on_refuted"] == "warn"
 
 
 # Nothing true is refuted ----------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from hedgerow.learners.protocol import in_own_terms
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.counting import UNKNOWN, decide
 from hedgerow.model.episode import Episode
+from hedgerow.model.impossible import known_costs, refuse_impossible
 from hedgerow.model.index import index_of
 from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
@@ -94,13 +95,15 @@ class Observed:
                 None if nobody knows it: then it could have visited every pair that the layout can reach.
 
         Raises:
-            InvalidInput: If the episode belongs to another world, or if all `episodes` have been added.
+            InvalidInput: If the episode belongs to another world, if what the view knows rules it out, or if all
+                `episodes` have been added.
         """
         if not isinstance(episode, Episode):
             raise InvalidInput(
                 f"add takes an Episode, such as hr.Episode(view, rows, losses, costs), not {kind_of(episode)}"
             )
         episode = in_own_terms(self.view, episode)
+        refuse_impossible(self.view, episode.rows, episode.triples, known_costs(episode))
         if self.episodes is not None and self._added >= self.episodes:
             raise InvalidInput(
                 f"the radii were made for {self.episodes} episodes, and all of them were added; make Statistics "
