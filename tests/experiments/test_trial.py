@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,19 +13,34 @@ from small_experiments import SMALL, source
 
 import hedgerow as hr
 from hedgerow import cli
+from hedgerow.commands import lists
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import trial
 from hedgerow.experiments.apart import Apart, Ended
 from hedgerow.experiments.schema import parse
+from hedgerow.registry import loading
 
 LIMIT = "3"
 """Seconds; a machine under load is slow."""
 DIED = "its process ended by itself, with exit code 0"
 LATE = f"it was ended, since it took longer than {LIMIT} s"
-PLUGIN = """\
+RUDE = f"""\
 import os
 import hedgerow as hr
 
+
+def leave():
+    assert os.getpid() != {os.getpid()}, "in the process of the command"  # it would end the tests, with exit code 0
+    os._exit(0)
+
+
+def stay():
+    assert os.getpid() != {os.getpid()}, "in the process of the command"
+    while True:
+        pass
+"""
+PLUGIN = f"""\
+{RUDE}
 
 class Honest:
     def __init__(self, view):
@@ -39,13 +55,12 @@ class Honest:
 
 class Leaves(Honest):
     def __init__(self, view):
-        os._exit(0)
+        leave()
 
 
 class Stays(Honest):
     def __init__(self, view):
-        while True:
-            pass
+        stay()
 
 
 class Declines(Honest):
@@ -54,15 +69,15 @@ class Declines(Honest):
 
 
 def world():
-    os._exit(0)
+    leave()
 
 
 class Foe:
     def block(self, layout, first, count):
-        os._exit(0)
+        leave()
 """
 HEAD = "seeds = 1\nepisodes = 6\n"
-FILES = {"mine.py": PLUGIN, "leaves.py": "import os\nos._exit(0)\n", "stays.py": "while True:\n    pass\n"}
+FILES = {"mine.py": PLUGIN, "leaves.py": f"{RUDE}\n\nleave()\n", "stays.py": f"{RUDE}\n\nstay()\n"}
 
 
 def text(learner: str = "sv-ops", world: str = "lower-bound-1", adversary: str = "own") -> str:
@@ -82,7 +97,8 @@ WRONG = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(loading, "_loaded", {})  # messages name the file that was loaded first
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
     return tmp_path
@@ -158,6 +174,47 @@ def test_no_process_is_started_without_code_of_others(monkeypatch: pytest.Monkey
         trial.read(source(text("gready")))
     with pytest.raises(InvalidInput, match="must be positive"):
         trial.read(source(SMALL), 0.0)
+
+
+# Commands without an experiment ---------------------------------------------------------------------------------------
+
+
+def test_a_world_that_is_checked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"{folder}/mine.py:world"
+    assert run_main(monkeypatch, "check", name, "--no-probe") == 1
+    assert capsys.readouterr().err == f"hedgerow: {DIED}, in the construction of {name}\n"
+
+
+@pytest.mark.slow
+def test_a_world_that_takes_too_long(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"{folder}/stays.py:world"
+    assert run_main(monkeypatch, "check", name, "--no-probe", "--limit", LIMIT) == 1
+    assert capsys.readouterr().err == f"hedgerow: {LATE} in the construction of {name}\n"
+    assert run_main(monkeypatch, "check", f"{folder}/mine.py:nothing") == 2
+    assert "mine.py has no 'nothing'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_what_is_installed_cannot_end_a_list(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lists, "LONGEST_LOADING", float(LIMIT))
+    info = folder / "rude-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rude\nVersion: 1.0\n")
+    points = "a-leaves = leaves:Any\nb-stays = stays:Any\nc-honest = mine:Honest\n"
+    (info / "entry_points.txt").write_text(f"[hedgerow.learners]\n{points}")
+    monkeypatch.syspath_prepend(folder)
+    assert run_main(monkeypatch, "learners", "--json") == 0
+    listed = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert "sv-ops" in listed
+    assert listed["a-leaves"]["error"] == f"{DIED}, in the loading of a-leaves"
+    assert listed["b-stays"]["error"] == f"{LATE} in the loading of b-stays"
+    assert listed["c-honest"]["home"] == "mine:Honest"
 
 
 SCRIPT = """\

@@ -68,8 +68,8 @@ def compare(
     """Compare learners on many worlds and adversaries: run what is missing, write one page, print who is ahead.
 
     The same command again goes on where it was interrupted. Safe learners are ranked by regret; differences within
-    noise are marked. Exit code: 0 if all cells are finished, 1 if some failed, 2 if the request cannot be met, 130
-    after Ctrl-C.
+    noise are marked. Exit code: 0 if all cells are finished; 1 if some failed, or if code of others ended its process
+    or took too long before the first; 2 if the request cannot be met; 130 after Ctrl-C.
     """
     one_thread()
     loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii, limit)

@@ -66,7 +66,8 @@ def run(
 ) -> None:
     """Run an experiment: every world, adversary, learner, number of episodes and seed of a TOML file.
 
-    Exit code: 0 if all cells are finished, 1 if some failed, 2 if the request cannot be met, 130 after Ctrl-C.
+    Exit code: 0 if all cells are finished; 1 if some failed, or if code of others ended its process or took too long
+    before the first; 2 if the request cannot be met; 130 after Ctrl-C.
     """
     if listing:
         _print_shipped(as_json)

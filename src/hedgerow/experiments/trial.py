@@ -86,21 +86,15 @@ def _read_apart(request: _Request, limit: float) -> Experiment:
             told.append(during)
 
     try:
-        found: Experiment | InvalidInput = place.call(_read, request, limit=limit, heard=heard)
+        found: Experiment = place.call(_read, request, limit=limit, heard=heard)
     except Ended as error:
         raise Ended(f"{told[-1]}, {error.how.rstrip(',')}", "", killed=error.killed) from error
     finally:
         place.close()
-    if isinstance(found, InvalidInput):
-        raise found
     return found
 
 
-def _read(request: _Request, beat: Beat) -> Experiment | InvalidInput:
-    """The experiment; or the error that says why there is none."""
+def _read(request: _Request, beat: Beat) -> Experiment:
     beat(trial_of(request.source, (), ", ".join(request.names)))
-    try:
-        unpack(request.luggage)
-        return parse(_selected(request.source, request.choices), beat)
-    except InvalidInput as error:
-        return InvalidInput(str(error))
+    unpack(request.luggage)
+    return parse(_selected(request.source, request.choices), beat)
