@@ -30,7 +30,7 @@ from hedgerow.simulation.run import simulate
 SAFE = ("s-ops", "opt-pess-lp", "dope", "s-lp", "safe-etc", "opse-dp")
 """Those that promise no violation; one that is not registered is left out"""
 RADII = ("source", "hedgerow")
-DELTA = 0.2
+DELTA = 0.15
 
 
 @dataclass(frozen=True)

@@ -90,16 +90,16 @@ class Knowledge:
     visits only the first counts, unless `independent_costs` is True."""
     independent_costs: bool = False
     """Whether costs of one episode are independent of each other; then every visit counts."""
-    costs_drawn: str = "apart"
-    """How costs go together with moves: "apart" if the costs of an episode are drawn without regard to its moves,
-    "step" if cost and next state of a step are one fresh draw given its pair, which implies `independent_costs`, and
-    "unknown" if neither is known. The aggregate certificate needs to know it."""
     transitions: FloatArray | None = None
     """(num_triples,): known probabilities of next states, NaN in all triples of a row that is not known."""
     costs: FloatArray | None = None
     """(m, num_rows): known mean costs, NaN where not known. They are often 0 because a row cannot cost anything."""
     most_costs: FloatArray | None = None
     """(m,): the most that an episode can cost, each at most the number of steps L."""
+    costs_drawn: str = "apart"
+    """How costs go together with moves: "apart" if the costs of an episode are drawn without regard to its moves,
+    "step" if cost and next state of a step are one fresh draw given its pair, which implies `independent_costs`, and
+    "unknown" if neither is known. The aggregate certificate needs to know it."""
 
     def __bool__(self) -> bool:
         """Whether anything is known at all."""

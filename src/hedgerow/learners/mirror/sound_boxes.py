@@ -48,10 +48,12 @@ def check_boxes(learner: MirrorLearner) -> None:
     then = state.epoch_visits if core.rule.epochs else counts.num_visits
     older = (counts.num_visits > then)[laws.moves_at]
     changed = (counts.num_visits > then)[laws.costs_at]
+    apart = left_out(state) or (state.logged.episodes and state.logged.prefixes)  # K is not N
+    if core.rule.epochs and left_out(state):
+        older[:] = changed[:] = True  # unknown visits begin no epoch
     if np.any(older) or np.any(changed):
         if core.rule.tied:  # boxes of classes and of costs grow old by themselves
             older[:] = changed[:] = True
-        apart = left_out(state) or (state.logged.episodes and state.logged.prefixes)  # K is not N
         num_costs = np.where(counts.num_visits > then, np.minimum(then, counts.num_costs), counts.num_costs)
         blank = counts.replace(num_visits=then.copy(), num_costs=num_costs)
         fresh.xi[:] = boxes_of(learner, blank).xi

@@ -78,7 +78,8 @@ def check_balls(layout: Layout, core: Core) -> None:
     twin = layout.row_start[laws.moves_at[rows]] + np.arange(layout.num_triples) - layout.row_start[rows]
     _refuse_balls(bool(np.any(balls.moves > counts.num_moves[twin])), "moves")
     fresh = make_balls(wide, layout.num_triples)
-    past = counts.replace(num_visits=balls.visits, num_moves=balls.moves)
+    none = np.zeros_like(counts.unknown_moves)  # a ball is made before moves of its row are unknown
+    past = counts.replace(num_visits=balls.visits, num_moves=balls.moves, unknown_moves=none)
     alone = laws.replace(moves_at=np.arange(layout.num_rows, dtype=np.int64))
     follow_counts(index, alone, past, core.rule.ball, core.buffers.all_rows, fresh)
     _refuse_balls(bool(np.any(np.abs(fresh.radius - balls.radius) > TOLERANCE * (1.0 + fresh.radius))), "radius")

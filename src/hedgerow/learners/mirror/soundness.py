@@ -186,7 +186,8 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
     tied, logged = bool(core.rule.tied), state.logged
     check_counts(layout, state, core.rule.box.laws, tied, episode - discarded + logged.episodes)
     check_epochs(layout, state, core.rule.epochs, tied, begun - discarded)
-    complete = not tied and not logged.episodes and not state.incomplete.unknown and not state.incomplete.independent
+    whole = not (state.incomplete.values.any() or state.search.broken.values.any())
+    complete = not tied and not logged.episodes and whole
     if complete and (core.search.active or (begun and not discarded)):
         seen = state.counts.cost_sums[:, learner.view.binding].sum(axis=0)
         check_summed_costs(state.search, seen, bool(core.search.active))

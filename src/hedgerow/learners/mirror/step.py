@@ -139,6 +139,7 @@ def _search_on(core: Core, costs: FloatArray) -> bool:
         return search_step(core.search, search, t, costs)
     if marks.skipped and t <= len(search.policies):
         broken.skipped += 1  # the next policy takes the place of this one
+        search.policies[t - 1, :] = 0.0
         return False
     broken.filled += 1
     return search_step(core.search, search, t, core.buffers.filled)
