@@ -116,7 +116,7 @@ def run_main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | No
     [
         ("run", "constructor leaves"),
         *(pytest.param("run", name, marks=pytest.mark.slow) for name in list(WRONG)[1:]),
-        *(pytest.param("compare", name, marks=pytest.mark.slow) for name in ("constructor stays", "import leaves")),
+        pytest.param("compare", "constructor stays", marks=pytest.mark.slow),
     ],
 )
 def test_it_is_named_with_its_line_and_the_exit_code_is_1(
