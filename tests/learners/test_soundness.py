@@ -215,7 +215,7 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("found", entry("search.facts", "rho_hat", 1e9), "state.search.facts are .* the summed costs make them"),
     ("found", entry("search.cost_sums", slice(None), 0.0), "state.search"),
     ("found", entry("numbers", "episode", 1), "t_bar is .*; there were 1"),
-    ("sv-ops", meta_entry("delta", 0.5), "state.boxes|reals: eta"),
+    ("sv-ops", meta_entry("delta", 0.15), "state.boxes|reals: eta"),
     ("sv-ops", meta_entry("seed", 6), "coin"),
     ("sv-ops", meta_entry("episodes", 20), "built for 20 episodes and has played 40|state.boxes"),
     ("sv-ops", meta_entry("comment", "hello"), r"unexpected metadata \['comment'\]"),

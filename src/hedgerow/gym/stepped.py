@@ -55,7 +55,21 @@ TOL_START = 1e-6
 
 
 class ClippedWarning(UserWarning):
-    """A reward or a cost of an environment lies outside its range and is clipped; the promises of a run are void."""
+    """A reward or a cost of an environment lies outside its range and is clipped.
+
+    The promises of a run are void from there on.
+
+    Examples:
+        >>> import warnings
+        >>> import hedgerow as hr
+        >>> from hedgerow.gym import CMDPEnv, GymWorld, learn
+        >>> env = CMDPEnv(hr.catalogue.make("lower-bound-1"))
+        >>> world = GymWorld(env, steps=1, rewards=(-0.1, 0), thresholds={"cost": 0.5})
+        >>> with warnings.catch_warnings(record=True, action="always") as found:
+        ...     _ = learn(world, hr.SVOPS(world.view(), 50, 0.05), 50)
+        >>> {warning.category.__name__ for warning in found}
+        {'ClippedWarning'}
+    """
 
 
 class GymWorld:

@@ -336,7 +336,7 @@ class FieldLearner(ABC):
         announce(self.view, self.premise_rule, self.premises, self.on_refuted, mixes=mixes)
 
     def as_seen(self, ledger: Ledger) -> Ledger:
-        """Return the ledger as it stands now: void where it rests on something that was refuted."""
+        """Return `ledger` as it stands now: void where it rests on something that was refuted."""
         return as_refuted(ledger, self.view, self.premise_rule, self.premises)
 
     @property

@@ -320,7 +320,10 @@ class MirrorLearner(ABC):
         self.announce()
 
     def announce(self) -> None:
-        """Say, once, that something that the learner was told has been refuted; `observe` and `absorb` call it."""
+        """Say, once, that something that the learner was told has been refuted.
+
+        `observe` and `absorb` call it.
+        """
         core = self.core
         mixes = len(core.baseline.policies) > 0
         announce(self.view, core.rule.premises, core.state.premises, self.settings.on_refuted, mixes=mixes)
@@ -524,7 +527,7 @@ class MirrorLearner(ABC):
         return {name: getattr(record, name) for record in records for name in record.fields}
 
     def as_seen(self, ledger: Ledger) -> Ledger:
-        """Return the ledger as it stands now: void where it rests on something that was refuted."""
+        """Return `ledger` as it stands now: void where it rests on something that was refuted."""
         return as_refuted(ledger, self.view, self.core.rule.premises, self.core.state.premises)
 
     @abstractmethod
