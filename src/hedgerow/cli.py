@@ -10,8 +10,9 @@
     hedgerow check-learner NAME  whether a learner keeps to the contract
     hedgerow compile             compile everything now
 
-Exit code 0: done. 1: some cells or checks failed, or the problem is infeasible. 2: the request cannot be met; one line
-on stderr says why. 130: interrupted by Ctrl-C. 143: asked to end by SIGTERM.
+Exit code 0: done. 1: some cells or checks failed, code of others ended its process or took too long, or the problem is
+infeasible. 2: the request cannot be met; one line on stderr says why. 130: interrupted by Ctrl-C. 143: asked to
+end by SIGTERM.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from hedgerow.commands import check, check_learner, compare, kernels, lists, run
 from hedgerow.commands.signals import INTERRUPTED, ending_in_order
 from hedgerow.commands.terminal import FAILED, REFUSED
 from hedgerow.errors import HedgerowError
+from hedgerow.experiments.apart import Ended
 from hedgerow.output import say
 from hedgerow.streams import OutputLost, safe_streams
 
@@ -91,6 +93,9 @@ def _outcome() -> int | str | None:
             _complain("code that this command has called wanted to end the program; the work is not finished")
             return FAILED
         return stop.code
+    except Ended as error:
+        _complain(error)
+        return FAILED
     except HedgerowError as error:
         return _refuse(error)
     except OSError as error:

@@ -13,6 +13,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.experiments.cells import cells_of, experiment_data
 from hedgerow.experiments.schema import Declined, Experiment
 from hedgerow.experiments.sweep import Workers, stored_experiment, sweep
+from hedgerow.registry import loading
 
 PICKY = """
 import hedgerow as hr
@@ -60,7 +61,8 @@ label = "picky"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(loading, "_loaded", {})  # messages name the file that was loaded first
     (tmp_path / "picky.py").write_text(PICKY)
     hr.catalogue.make("lower-bound-1").cmdp.save(tmp_path / "world.npz")
     return tmp_path

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from hedgerow.commands import prospects
 from hedgerow.commands.terminal import CONTROL, FAILED, AsJson, number, parameters, print_json
-from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
@@ -47,21 +48,21 @@ def check(
     probe: Annotated[
         bool, typer.Option("--probe/--no-probe", help="Run every learner for a moment, to time it.")
     ] = True,
+    limit: Annotated[
+        float, typer.Option("--limit", help="Seconds that a world of others may take to be built; inf for no limit.")
+    ] = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Look at a problem before a run: sizes, feasibility with proof, thresholds, radii, time and memory, and how many
     episodes S-OPS would leave to its baseline.
 
     A file written by View.save has neither transitions nor costs: it gets the last item alone, with its assumptions.
-    Exit code 1 if no policy satisfies the constraints.
+    A world of others is looked at in a process apart. Exit code 1 if no policy satisfies the constraints, or if such a
+    world ended its process or took too long.
     """
-    world, found = _find(problem, choices or [])
-    if isinstance(found, _view_type()):
-        data = prospects.examine_view(problem, found, baseline_costs, log, episodes, delta)
-        feasible = True
-    else:
-        data = examine(problem, world, found, episodes, delta, probe, baseline_costs, log)
-        feasible = data["feasible"]
+    asked = _Asked(problem, choices or [], episodes, delta, baseline_costs, log, probe)
+    data = _examined_apart(asked, limit) if _is_of_others(problem) else _examined(asked)
+    feasible = data.get("feasible", True)  # nobody knows of a view
     if as_json:
         print_json(data)
     elif data.get("kind") == "view":
@@ -70,6 +71,55 @@ def check(
         _print(Screen(), data)
     if not feasible:
         raise typer.Exit(FAILED)
+
+
+class _Asked(NamedTuple):
+    """What to look at, and how closely."""
+
+    problem: str
+    choices: list[str]
+    episodes: int
+    delta: float
+    baseline_costs: str | None
+    log: str | None
+    probe: bool
+
+
+def _is_of_others(problem: str) -> bool:
+    from hedgerow.experiments.plugins import is_foreign
+
+    return not Path(problem).exists() and is_foreign("world", problem)
+
+
+def _examined_apart(asked: _Asked, limit: float) -> dict[str, Any]:
+    """`_examined` in a process that may end, or be ended while the world is built."""
+    from hedgerow.experiments.apart import Apart
+    from hedgerow.experiments.schema import checked_limit
+
+    place, longest = Apart(), checked_limit(limit)
+    try:
+        data: dict[str, Any] = place.call(_examined_there, asked, limit=longest)
+    finally:
+        place.close()
+    return data
+
+
+def _examined_there(asked: _Asked, beat: Callable[[str], None]) -> dict[str, Any]:
+    beat(f"the construction of {asked.problem}")
+    try:
+        return _examined(asked, beat)
+    except HedgerowError as error:
+        raise InvalidInput(str(error)) from error
+
+
+def _examined(asked: _Asked, beat: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """What is shown, as plain data; `beat` is told that the world is there."""
+    problem, choices, episodes, delta, baseline_costs, log, probe = asked
+    world, found = _find(problem, choices)
+    beat("")
+    if isinstance(found, _view_type()):
+        return prospects.examine_view(problem, found, baseline_costs, log, episodes, delta)
+    return examine(problem, world, found, episodes, delta, probe, baseline_costs, log)
 
 
 def _view_type() -> type[View]:

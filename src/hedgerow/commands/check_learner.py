@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.commands.terminal import FAILED, AsJson, print_json
-from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.output import Screen, say
 
 Name = Annotated[str, typer.Argument(help="A registered name, package.module:Class, or file.py:Class.")]
@@ -45,8 +44,6 @@ def check_learner(
         raise typer.Exit(FAILED) from error
     finally:
         place.close()
-    if isinstance(found, HedgerowError):
-        raise found
     if as_json:
         print_json(found.data())
     else:
@@ -59,15 +56,12 @@ def check_learner(
 
 
 def _checked(asked: tuple[str, int, float, int], beat: Callable[[str], None]) -> Any:
-    """The findings; or the error that says why there are none."""
+    """The findings."""
     from hedgerow.contract.checker import examine
 
     name, count, delta, seed = asked
     beat(f"the loading of {name}")
-    try:
-        return examine(find_learner(name), count, delta, seed, {}, beat)
-    except InvalidInput as error:
-        return InvalidInput(str(error))
+    return examine(find_learner(name), count, delta, seed, {}, beat)
 
 
 def find_learner(name: str) -> Any:

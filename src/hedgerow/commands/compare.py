@@ -68,11 +68,11 @@ def compare(
     """Compare learners on many worlds and adversaries: run what is missing, write one page, print who is ahead.
 
     The same command again goes on where it was interrupted. Safe learners are ranked by regret; differences within
-    noise are marked. Exit code: 0 if all cells are finished, 1 if some failed, 2 if the request cannot be met, 130
-    after Ctrl-C.
+    noise are marked. Exit code: 0 if all cells are finished; 1 if some failed, or if code of others ended its process
+    or took too long before the first; 2 if the request cannot be met; 130 after Ctrl-C.
     """
     one_thread()
-    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii)
+    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii, limit)
     target = out or FOLDER / (f"{loaded.name}-{_mark(loaded)}" if is_changed else loaded.name)
     if markdown is not None:
         _check_page(markdown)
@@ -107,15 +107,16 @@ def _experiment(
     seeds: int | None,
     episodes: int | None,
     radii: str | None,
+    limit: float | None,
 ) -> tuple[Experiment, bool]:
     """The comparison, and whether the options make it another one than the file says."""
-    from hedgerow.experiments.schema import parse
-    from hedgerow.experiments.selection import selected
     from hedgerow.experiments.source import find
+    from hedgerow.experiments.trial import read
 
     source = find(SIZES.get(size, size))
-    chosen = selected(
+    loaded = read(
         source,
+        limit,
         learners=_split(learners),
         worlds=_split(worlds),
         adversaries=_split(adversaries),
@@ -123,7 +124,7 @@ def _experiment(
         episodes=episodes,
         radii=radii,
     )
-    return parse(chosen), chosen is not source
+    return loaded, loaded.source != source
 
 
 def _split(names: str) -> list[str]:

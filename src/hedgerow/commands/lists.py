@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.commands.terminal import CONTROL, AsJson, number, parameters, print_json
@@ -10,7 +11,11 @@ from hedgerow.errors import HedgerowError
 from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
+    from hedgerow.experiments.apart import Apart
     from hedgerow.registry import Registry
+
+LONGEST_LOADING = 60.0
+"""Seconds that an installed plug-in may take to be imported."""
 
 
 def worlds(as_json: AsJson = False) -> None:
@@ -157,19 +162,39 @@ def costs(as_json: AsJson = False) -> None:
 
 def summaries(registry: Registry, *, built_in: bool = True) -> list[dict[str, Any]]:
     """One line for each name, as plain data; a plug-in that is broken says why."""
-    found: list[dict[str, Any]] = []
-    for name in registry.names():
-        if not built_in and name in registry.builtin:
-            continue
-        entry: dict[str, Any] = {"name": name, "way": "installed", "description": "", "parameters": []}
-        try:
-            told = registry.describe(name)
-            given = [str(parameter) for parameter in told.parameters]
-            entry |= {"way": told.way, "home": told.home, "description": told.description, "parameters": given}
-        except HedgerowError as error:
-            entry["error"] = str(error)
-        found.append(entry)
+    from hedgerow.experiments.apart import Apart
+
+    place, found = Apart(), []
+    try:
+        for name in registry.names():
+            if built_in or name not in registry.builtin:
+                found.append(_summary(registry, name, place))
+    finally:
+        place.close()
     return found
+
+
+def _summary(registry: Registry, name: str, place: Apart) -> dict[str, Any]:
+    """One line; what is installed is loaded in the process `place` first, because it may do anything."""
+    entry: dict[str, Any] = {"name": name, "way": "installed", "description": "", "parameters": []}
+    try:
+        if name not in registry.builtin and registry.registered(name) is None:
+            place.call(_load, (registry.group, name), limit=LONGEST_LOADING)
+        told = registry.describe(name)
+        given = [str(parameter) for parameter in told.parameters]
+        entry |= {"way": told.way, "home": told.home, "description": told.description, "parameters": given}
+    except HedgerowError as error:
+        entry["error"] = str(error)
+    return entry
+
+
+def _load(asked: tuple[str, str], beat: Callable[[str], None]) -> None:
+    """Load a plug-in: a name of a group of entry points."""
+    from hedgerow import registry
+
+    group, name = asked
+    beat(f"the loading of {name}")
+    getattr(registry, group.rpartition(".")[2]).describe(name)
 
 
 def _list(title: str, entries: list[dict[str, Any]], as_json: bool) -> None:

@@ -66,7 +66,8 @@ def run(
 ) -> None:
     """Run an experiment: every world, adversary, learner, number of episodes and seed of a TOML file.
 
-    Exit code: 0 if all cells are finished, 1 if some failed, 2 if the request cannot be met, 130 after Ctrl-C.
+    Exit code: 0 if all cells are finished; 1 if some failed, or if code of others ended its process or took too long
+    before the first; 2 if the request cannot be met; 130 after Ctrl-C.
     """
     if listing:
         _print_shipped(as_json)
@@ -74,9 +75,10 @@ def run(
     if not experiment:
         raise typer.BadParameter("name a TOML file, or an experiment that ships (hedgerow run --list)")
     one_thread()
-    from hedgerow.experiments.schema import load
+    from hedgerow.experiments.source import find
+    from hedgerow.experiments.trial import read
 
-    loaded = load(experiment)
+    loaded = read(find(experiment), limit)
     if dry:
         _print_cells(loaded, as_json)
         return
@@ -100,7 +102,7 @@ def resume(
     one_thread()
     from hedgerow.experiments.sweep import stored_experiment
 
-    loaded = stored_experiment(directory)
+    loaded = stored_experiment(directory, limit)
     workers = make_workers(backend, processes, scheduler, fail_fast, limit)
     _execute(loaded, directory, workers, True, only or [], as_json, quiet)
 

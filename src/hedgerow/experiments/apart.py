@@ -24,7 +24,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, InvalidInput
 
 Beat = Callable[[str], None]
 """Called with what comes next; with the empty string if that may take any time."""
@@ -32,7 +32,7 @@ BETWEEN_BEATS = 0.2
 """Seconds between two beats that are sent: an episode may take microseconds."""
 LOOK = 0.1
 """Seconds between two looks at the clock, and at the parent process."""
-BEAT, DONE, RAISED = "beat", "done", "raised"
+BEAT, DONE, REFUSED, RAISED = "beat", "done", "refused", "raised"
 EPISODE = "episode"
 """How beats begin that come too often to be sent all."""
 COMPILING = "a moment after kernels were compiled"
@@ -78,7 +78,8 @@ class Apart:
             heard: Called with every beat that arrives.
 
         Raises:
-            Ended: If the process ends, or is silent for too long, or if the function raises anything.
+            InvalidInput: If the function does.
+            Ended: If the process ends, or is silent for too long, or if the function raises anything else.
         """
         try:
             self._send((function, argument))
@@ -113,6 +114,8 @@ class Apart:
             kind, content = message
             if kind == DONE:
                 return content
+            if kind == REFUSED:
+                raise InvalidInput(content)
             if kind == RAISED:
                 raise Ended(content, during)
             during, last = content, time.monotonic()
@@ -129,7 +132,7 @@ class Apart:
     def _death(self, during: str) -> Ended:
         assert self._process is not None
         code = self._process.wait()
-        if during:
+        if during.startswith(EPISODE):
             during += " or a moment later"  # not every beat is sent
         if code >= 0:
             return Ended(f"its process ended by itself, with exit code {code},", during)
@@ -186,6 +189,8 @@ def serve(parent: int) -> None:
         speaking.latest = ""
         try:
             result = function(argument, beat)
+        except InvalidInput as error:
+            say(REFUSED, str(error))
         except BaseException as error:
             say(RAISED, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
         else:

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow import registry
-from hedgerow.experiments.parts.common import PLUG_IN, Part, as_described
-from hedgerow.registry import Registry, loading
+from hedgerow.errors import InvalidInput
+from hedgerow.experiments.parts.adversaries import OWN
+from hedgerow.experiments.parts.common import PLUG_IN, as_described
+from hedgerow.experiments.parts.worlds import FILE
+from hedgerow.registry import Found, Registry, loading
 from hedgerow.registry.table import REGISTERED, home_of
 from hedgerow.results.naming import canonical
 
@@ -23,6 +26,8 @@ TABLES: Mapping[str, Registry] = {
     "adversary": registry.adversaries,
     "learner": registry.learners,
 }
+NOT_CODE = (FILE, OWN)
+"""Names that stand for data."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,34 @@ class Luggage:
 
     files: tuple[tuple[str, str], ...] = ()
     """(path, text)"""
-    registered: tuple[tuple[str, str, Any, dict[str, str]], ...] = ()
-    """(world, adversary or learner; name; class or function of a script, or `module:Name`; origin)"""
+    registered: tuple[tuple[str, str, Any, dict[str, str] | None], ...] = ()
+    """(world, adversary or learner; name; class or function of a script, or `module:Name`; origin, where known)"""
+
+
+def is_foreign(kind: str, name: str) -> bool:
+    """Whether a name of an experiment stands for code of others; a name that stands for nothing does not."""
+    if name in TABLES[kind].builtin or name in NOT_CODE:
+        return False
+    return not is_ours(name) if ":" in name else name in TABLES[kind].names()
+
+
+def is_ours(name: str) -> bool:
+    """Whether it is `module:Name` with a module of this package."""
+    where, colon, _ = name.rpartition(":")
+    return bool(colon) and where.startswith("hedgerow.") and not where.endswith(".py")
+
+
+def registered(names: Iterable[tuple[str, str]]) -> Luggage:
+    """Those of the names, each with its kind, that only this process knows; others can be looked up anywhere."""
+    known = [(kind, found) for kind, name in names if (found := TABLES[kind].registered(name)) is not None]
+    return _luggage((kind, found, _origin(found)) for kind, found in known)
+
+
+def _origin(found: Found) -> dict[str, str] | None:
+    try:
+        return found.origin
+    except InvalidInput:  # the same is found, and said, where the experiment is read
+        return None
 
 
 class Packer:
@@ -48,21 +79,23 @@ class Packer:
             return Luggage()
         key = canonical({kind: (part["name"], part[PLUG_IN]) for kind, part in foreign.items()})
         if key not in self._packed:
-            self._packed[key] = _luggage(foreign, self.folder)
+            self._packed[key] = _luggage(
+                (kind, as_described(TABLES[kind], part, self.folder), part[PLUG_IN]) for kind, part in foreign.items()
+            )
         return self._packed[key]
 
 
-def _luggage(foreign: Mapping[str, Part], folder: Path) -> Luggage:
-    files, registered = {}, []
-    for kind, part in foreign.items():
-        found = as_described(TABLES[kind], part, folder)
+def _luggage(foreign: Iterable[tuple[str, Found, dict[str, str] | None]]) -> Luggage:
+    """The luggage for code of these kinds, each with its origin."""
+    files, entered = {}, []
+    for kind, found, origin in foreign:
         file = loading.file_of_module(found.target.__module__)
         if file is not None:
             files[file.path] = file.text
         if found.way == REGISTERED and file is None:
             target = found.target if found.target.__module__ == "__main__" else home_of(found.target)
-            registered.append((kind, found.name, target, part[PLUG_IN]))
-    return Luggage(tuple(files.items()), tuple(registered))
+            entered.append((kind, found.name, target, origin))
+    return Luggage(tuple(files.items()), tuple(entered))
 
 
 def unpack(luggage: Luggage) -> None:

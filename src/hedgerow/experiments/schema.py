@@ -41,7 +41,9 @@ import numpy as np
 from hedgerow.checks import positive_share, real_number, seed_number, shown, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import parts
+from hedgerow.experiments.apart import Beat
 from hedgerow.experiments.parts import FILE, Misfit, Part
+from hedgerow.experiments.plugins import is_foreign
 from hedgerow.experiments.source import Source, Where, find
 from hedgerow.registry import learners
 from hedgerow.results.naming import canonical
@@ -77,6 +79,11 @@ class Ingredient:
     given: Part
     label: str
     where: Where
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is code of others."""
+        return is_foreign(str(self.where[0]), self.given["name"])
 
 
 @dataclass(frozen=True)
@@ -142,8 +149,11 @@ def load(name_or_path: str) -> Experiment:
     return parse(find(name_or_path))
 
 
-def parse(source: Source) -> Experiment:
-    """The experiment in a text; the first mistake is raised with its line and field."""
+def parse(source: Source, beat: Beat | None = None) -> Experiment:
+    """The experiment in a text; the first mistake is raised with its line and field.
+
+    Plug-ins are loaded and built in this process: `trial.read` does so in another one. `beat` is told what comes next.
+    """
     data = source.data()
     for key in data:
         if key not in TOP:
@@ -167,7 +177,7 @@ def parse(source: Source) -> Experiment:
         limit=reader.numbers("limit", checked_limit, LIMIT),
     )
     _check_size(experiment)
-    return replace(experiment, declined=_check_parts(experiment))
+    return replace(experiment, declined=_check_parts(experiment, beat))
 
 
 class _Reader:
@@ -282,21 +292,31 @@ def _check_size(experiment: Experiment) -> None:
         raise experiment.source.mistake(("seeds",), f"this makes more than {MOST_CELLS:,} cells; split it")
 
 
-def _check_parts(experiment: Experiment) -> tuple[Declined, ...]:
+def trial_of(source: Source, where: Where, name: str) -> str:
+    """The beginning of a sentence about what code of others does when it is tried."""
+    return str(source.mistake(where, f"in a trial of {name}"))
+
+
+def _check_parts(experiment: Experiment, beat: Beat | None) -> tuple[Declined, ...]:
     """Build what can be built before anything runs: worlds, adversaries on their layouts, baselines of learners.
 
     Returns what is declined, in an experiment that skips it; otherwise it is a mistake like any other.
     """
     folder = experiment.folder
-    learners = [
-        (item, _placed(experiment, item, parts.complete_learner, item.given, folder)) for item in experiment.learners
-    ]
+
+    def placed(item: Ingredient, action: Callable[..., Any], *given: Any, world: Ingredient | None = None) -> Any:
+        if beat is not None:  # a baseline may be the world's, so a learner of ours may build a world of others
+            others = [part for part in (item, world) if part is not None and part.is_foreign]
+            beat(trial_of(experiment.source, others[0].where, others[0].given["name"]) if others else "")
+        return _placed(experiment, item, action, *given)
+
+    learners = [(item, placed(item, parts.complete_learner, item.given, folder)) for item in experiment.learners]
     worlds: dict[str, Any] = {}  # by their description: most do not depend on the number of episodes
     declined: list[Declined] = []
 
     def check(world: Ingredient, episodes: int, item: Ingredient, action: Callable[..., Any], *given: Any) -> None:
         try:
-            _placed(experiment, item, action, *given)
+            placed(item, action, *given, world=world)
         except InvalidInput as error:
             if not experiment.skips:
                 raise
@@ -306,18 +326,18 @@ def _check_parts(experiment: Experiment) -> tuple[Declined, ...]:
     for episodes in experiment.episodes:
         present = []
         for world in experiment.worlds:
-            part = _placed(experiment, world, parts.complete_world, world.given, episodes, folder)
+            part = placed(world, parts.complete_world, world.given, episodes, folder)
             key = canonical(part)
             known = key in worlds
             if not known:
-                worlds[key] = _placed(experiment, world, parts.build_world, part, folder)
+                worlds[key] = placed(world, parts.build_world, part, folder)
             present.append((world, *worlds[key]))
             if not known or experiment.skips:  # what is declined may depend on the number of episodes
                 for item, description in learners:
                     where = worlds[key][0], part, world.label, experiment, episodes
                     check(world, episodes, item, _try_learner, description, *where)
         for item in experiment.adversaries:
-            part = _placed(experiment, item, parts.complete_adversary, item.given, episodes, folder)
+            part = placed(item, parts.complete_adversary, item.given, episodes, folder)
             for world, cmdp, loss in present:
                 given = part, cmdp, loss, episodes, folder
                 check(world, episodes, item, parts.check_adversary, *given)

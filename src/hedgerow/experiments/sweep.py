@@ -24,8 +24,9 @@ from hedgerow.experiments import backends
 from hedgerow.experiments.backends import BACKENDS, Counts
 from hedgerow.experiments.cells import PlannedCell, cells_of, experiment_data
 from hedgerow.experiments.plugins import Packer, record
-from hedgerow.experiments.schema import LIMIT, Experiment, checked_limit, parse
+from hedgerow.experiments.schema import LIMIT, Experiment, checked_limit
 from hedgerow.experiments.source import Source
+from hedgerow.experiments.trial import read
 from hedgerow.experiments.warming import compiled_together
 from hedgerow.experiments.worker import CellOutcome, Task, load_referee, own_version, perform
 from hedgerow.results import store
@@ -180,14 +181,14 @@ def run_cells(
     return Tally(target, len(chosen), skipped, done, books.failed, seconds, interrupted, found.damaged)
 
 
-def stored_experiment(directory: str | os.PathLike[str]) -> Experiment:
-    """The experiment whose results a directory holds."""
+def stored_experiment(directory: str | os.PathLike[str], limit: float | None = None) -> Experiment:
+    """The experiment whose results a directory holds; `limit` is that of `read`."""
     manifest = read_manifest(directory)
     try:
         source = Source(manifest["source_name"], manifest["source"], disk.checked_path(manifest["source_folder"]))
     except KeyError as error:
         raise InvalidInput(f"{directory} was not made by a sweep: its manifest has no entry {error}") from error
-    return parse(source)
+    return read(source, limit)
 
 
 def _chosen(cells: Sequence[PlannedCell], only: Sequence[str]) -> Sequence[PlannedCell]:

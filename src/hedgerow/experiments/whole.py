@@ -7,9 +7,10 @@ import os
 from hedgerow.checks import kind_of
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.progress import watcher
-from hedgerow.experiments.schema import load
+from hedgerow.experiments.source import find
 from hedgerow.experiments.sweep import Workers
 from hedgerow.experiments.sweep import sweep as run_sweep
+from hedgerow.experiments.trial import read
 from hedgerow.results.record import Results
 from hedgerow.results.store import open as open_results
 
@@ -44,7 +45,8 @@ def sweep(
 
     Raises:
         InvalidInput: If the file has a mistake (with its line), or the directory holds results and `resume` is False.
-        HedgerowError: If cells failed. All others have run, and `resume=True` tries those again.
+        HedgerowError: If cells failed. All others have run, and `resume=True` tries those again. Also if code of others
+            ends its process or takes too long when it is tried, before anything runs.
 
     Examples:
         >>> import hedgerow as hr
@@ -54,7 +56,7 @@ def sweep(
     """
     if not isinstance(experiment, str | os.PathLike):
         raise InvalidInput(f"an experiment is the path of a TOML file or a name, not {kind_of(experiment)}")
-    loaded = load(os.fspath(experiment))
+    loaded = read(find(os.fspath(experiment)), limit)
     backend = "dask" if scheduler else "serial" if processes == 1 else "loky"
     workers = Workers(backend, None if scheduler else processes, scheduler, limit=limit)
     tally = run_sweep(loaded, directory, workers=workers, resume=resume, watch=watcher(not progress))

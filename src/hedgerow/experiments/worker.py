@@ -22,7 +22,7 @@ import numpy as np
 from hedgerow.errors import HedgerowError
 from hedgerow.experiments.apart import Apart, Beat, Ended
 from hedgerow.experiments.parts import PLUG_IN
-from hedgerow.experiments.plugins import Luggage, unpack
+from hedgerow.experiments.plugins import Luggage, is_ours, unpack
 from hedgerow.experiments.run_cell import Tick, run_cell
 from hedgerow.experiments.schema import LIMIT
 from hedgerow.experiments.warming import smallest_world
@@ -67,9 +67,7 @@ class Task:
 
 
 def _is_foreign(part: dict[str, Any]) -> bool:
-    where, colon, _ = str(part.get("name", "")).rpartition(":")
-    ours = colon and where.startswith("hedgerow.") and not where.endswith(".py")  # a module of this package
-    return PLUG_IN in part and not ours
+    return PLUG_IN in part and not is_ours(part["name"])
 
 
 @dataclass(frozen=True)

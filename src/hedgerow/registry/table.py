@@ -232,6 +232,10 @@ class Registry:
             return None
         return Found(name, MODULE, target)
 
+    def registered(self, name: str) -> Found | None:
+        """Return what was registered as `name` in this process; None if nothing was."""
+        return self._registered.get(name)
+
     def name_of(self, target: Any) -> str:
         """Return what files call the class or function `target`: its name here, or else `module:Name`."""
         home = home_of(target)
