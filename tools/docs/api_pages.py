@@ -37,7 +37,7 @@ PAGES = (
         "The learners of the paper, what a learner is, and what a learner of your own can build on.",
         (
             "SVOPS", "SOPS", "CVOPS", "UOBREPS", "Learner", "Plan", "SafePolicy", "Ledger", "Statistics", "Estimates",
-            "check_learner", "save", "load",
+            "check_learner", "save", "load", "PremiseWarning", "PremiseError",
         ),
         ("learners",),
     ),
