@@ -348,18 +348,23 @@ class Failing(Ring):
         return super().step(action)
 
 
+def simulated(world: hg.GymWorld, learner: Any, episodes: int) -> None:
+    hr.simulate(world, None, learner, progress=False, episodes=episodes)
+
+
+@pytest.mark.parametrize("play", [hg.learn, simulated])
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_after_an_error_of_the_environment_the_learner_goes_on(error: type[BaseException]) -> None:
+def test_after_an_error_of_the_environment_the_learner_goes_on(error: type[BaseException], play: Any) -> None:
     """The plan stayed open, and the learner refused every further call."""
     world = hg.GymWorld(Failing(3, 9, error=error), 4, (0, 8), [2.0])
     learner = hr.SVOPS(world.view(), 50, 0.1, preset="sharp")
     for _ in range(2):
         with pytest.raises(error, match="the motor is stuck"):
-            hg.learn(world, learner, 10)
+            play(world, learner, 10)
         assert world.unfinished is not None
         assert learner.open_plans == ()
     before = learner.episode
-    hg.learn(world, learner, 10)
+    play(world, learner, 10)
     assert learner.episode == before + 10
     assert world.unfinished is None
 

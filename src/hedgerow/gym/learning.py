@@ -12,11 +12,11 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.checks import FloatArray, frozen, num_episodes, seed_number
-from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.errors import InvalidInput
 from hedgerow.gym.stepped import GymWorld
 from hedgerow.learners.ledger import ABOUT_SETS, Ledger
-from hedgerow.learners.protocol import Learner, Plan, Promising
-from hedgerow.model.episode import Episode
+from hedgerow.learners.numbered_plans import tell_failure
+from hedgerow.learners.protocol import Learner, Promising
 from hedgerow.model.identity import between
 
 
@@ -107,7 +107,7 @@ def learn(world: GymWorld, learner: Learner, episodes: int, *, seed: int = 0) ->
         try:
             episode = world.play(plan.policy, rng)
         except BaseException as error:
-            _close(learner, plan, world.unfinished, error)
+            tell_failure(learner, plan, world.unfinished, error)
             raise
         learner.observe(episode)
         losses[t], costs[t] = episode.losses.sum(), episode.costs.sum(axis=0)
@@ -127,15 +127,3 @@ def _ledger(learner: Learner, void_because: str) -> Ledger | None:
     """The promises of a learner that has some, as they stand in a world that clipped something."""
     ledger = learner.guarantees() if isinstance(learner, Promising) else None
     return ledger.voided(void_because, but=ABOUT_SETS) if isinstance(ledger, Ledger) else None
-
-
-def _close(learner: Learner, plan: Plan, seen: Episode | None, error: BaseException) -> None:
-    """Tell a learner what was seen before `error` ended the episode of a plan; what it refuses, the error says."""
-    abandon = getattr(learner, "abandon", None)
-    try:
-        if seen is not None:
-            learner.observe(seen)
-        elif callable(abandon):
-            abandon(plan, f"the environment raised {type(error).__name__} before a step was over")
-    except HedgerowError as refused:
-        error.add_note(f"and the learner refuses what was seen of the episode: {refused}")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.checks import kind_of, shown
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners.protocol import Plan
 from hedgerow.model.actions import Actions
 from hedgerow.model.episode import Episode
@@ -90,6 +90,18 @@ def missing_outcome(view: View, reason: Any, independent: bool, actions: Actions
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidInput(f"abandon(plan, reason) needs the reason in words, not {shown(reason)}")
     return Episode.missing(view, independent=reason if independent else None, actions=actions)
+
+
+def tell_failure(learner: Any, plan: Plan, seen: Episode | None, error: BaseException) -> None:
+    """Tell a learner what was seen before `error` ended the episode of a plan; what it refuses, the error says."""
+    abandon = getattr(learner, "abandon", None)
+    try:
+        if seen is not None:
+            learner.observe(seen)
+        elif callable(abandon):
+            abandon(plan, f"the environment raised {type(error).__name__} before a step was over")
+    except HedgerowError as refused:
+        error.add_note(f"and the learner refuses what was seen of the episode: {refused}")
 
 
 def _same_content(given: NumberedPlan, current: NumberedPlan) -> bool:

@@ -24,9 +24,11 @@ from numpy.typing import ArrayLike
 from hedgerow.adversaries.adaptive import AdaptiveLosses, Pursuit
 from hedgerow.checks import FloatArray, kind_of, num_episodes, seed_number, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.learners.numbered_plans import tell_failure
 from hedgerow.learners.protocol import Learner, Plan, feedback_of
 from hedgerow.learners.watching import Compiled, Nobody, Watched, Watcher
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy
 from hedgerow.output import progress_bar
 from hedgerow.simulation.accepting import Copies, Seal, is_ours, may_watch
@@ -288,7 +290,7 @@ class Simulation:
         self._last = plan
         referee.add(plan, loss)  # type: ignore[arg-type]
         self.watcher.planned()
-        episode = referee.play(plan, loss)  # type: ignore[arg-type]
+        episode = self._played(plan, loss)
         if loss is not None:
             self.watcher.played(loss, episode.costs)
         rows = episode.rows if self.ours else episode.rows.copy()
@@ -303,6 +305,16 @@ class Simulation:
                 self._open = plan
         self._close(plan)
         return plan, rows
+
+    def _played(self, plan: Plan, loss: FloatArray | None) -> Episode:
+        """The episode of a plan; if an environment fails in it, the learner is told what was seen of it."""
+        try:
+            return self.referee.play(plan, loss)  # type: ignore[arg-type]
+        except BaseException as error:
+            if hasattr(self.world, "unfinished"):
+                self._broken = f"the environment failed in episode {self.done - 1}"
+                tell_failure(self.learner, plan, self.world.unfinished, error)
+            raise
 
     def _planned(self) -> Plan:
         """The plan of the next episode; that of a learner that is not ours is copied and checked."""
