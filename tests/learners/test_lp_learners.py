@@ -79,7 +79,7 @@ def test_no_unsafe_episode_on_the_clean_event(name: str) -> None:
         m = (1, 3)[seed % 2]
         world, T = (roomy_world(seed, m), 2500) if seed < 4 else (random_world(seed, (1, 2, 2, 1), 2, m), 300)
         for losses in adversaries(world).values():
-            learner = make_lp(name, world, T, 0.5, seed=seed)
+            learner = make_lp(name, world, T, 0.15, seed=seed)
             run = hr.simulate(world, losses, learner, seed=seed, progress=False, marks="all")
             assert run.facts["refuted_safety"] == 0
             assert not np.any((run["clean_now"]) & (np.diff(run.unsafe, prepend=0) > 0))
@@ -110,7 +110,7 @@ def test_with_much_data_the_baseline_is_left_and_the_plan_is_safe(name: str) -> 
 
 def test_safe_etc_explores_then_commits() -> None:
     world, T = random_world(2, (1, 2, 2, 1), 2, 1), 600
-    learner = make_lp("safe-etc sharp", world, T, 0.5)
+    learner = make_lp("safe-etc sharp", world, T, 0.15)
     N0 = ceil(T ** (2 / 3))
     assert learner.num_exploring == N0
     run = hr.simulate(
@@ -150,7 +150,7 @@ def test_opt_pess_lp_tests_its_baseline_first() -> None:
     world, loss, found = roomy_world(3, 2), np.zeros(6), []
     slater = hr.offline.slater(world)
     for visits in (1, 40, 60, 80, 100, 120, 150, 200, 300, 1000, 10**4):
-        learner = make_lp("opt-pess-lp layered", world, 10**4, 0.5)
+        learner = make_lp("opt-pess-lp layered", world, 10**4, 0.15)
         set_counts(learner.core, world, loss, visits)
         estimate = np.array(learner.core.problem.lower)
         played = row_occupancy(world.layout, occupancy(world.layout, estimate, slater.policy))
@@ -193,7 +193,7 @@ def test_dope_warms_up() -> None:
     assert hr.field.DOPE(media.view(), 10**4, 0.01, **given).num_warmup == 10**4
     assert hr.field.DOPE(media.view(), 10**4, 0.01, warmup=0, **given).num_warmup == 0
     small = roomy_world(0)
-    learner = make_lp("dope sharp", small, 3000, 0.5, warmup=1000)
+    learner = make_lp("dope sharp", small, 3000, 0.15, warmup=1000)
     run = hr.simulate(small, np.zeros(small.layout.num_rows), learner, progress=False, marks="all")
     assert np.all(run["mixing_weight"][:1000] == 1.0)
     assert run["mixing_weight"][1000] == 0.0
