@@ -26,6 +26,9 @@ from hedgerow.projection.repair import recover
 from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus, make_residuals
 from hedgerow.projection.workspace import Workspace, make_workspace
 
+FINER, SMALLEST_TOL = 100.0, 1e-14
+"""What the tolerance is divided by where multipliers are large, and the smallest that makes sense"""
+
 
 class WarmStart(NamedTuple):
     """A dual point to start from, usually the one of a similar problem.
@@ -106,7 +109,18 @@ def _solve(
         index, kernel_problem, v, theta, workspace, settings.tol, settings.suspect_theta, settings.suspect_iterations
     )
     if outcome.code == SOLVED:
-        return _result(problem, kernel_problem, workspace, v, theta, outcome)
+        result = _result(problem, kernel_problem, workspace, v, theta, outcome)
+        if result.residuals.complementarity <= settings.tol:
+            return result
+        # The repair of the flow moves costs by up to `tol`, which large multipliers magnify: a step or two more.
+        v, theta, finer = v.copy(), theta.copy(), max(settings.tol / FINER, SMALLEST_TOL)
+        again = maximise_dual(
+            index, kernel_problem, v, theta, workspace, finer, settings.suspect_theta, settings.suspect_iterations
+        )
+        if again.code != SOLVED:
+            return result
+        finished = _result(problem, kernel_problem, workspace, v, theta, again)
+        return replace(finished, iterations=outcome.iterations + again.iterations)
     least = _least_violation(problem)
     if least.value > settings.tol_infeasible:
         result = _result(problem, kernel_problem, workspace, v, theta, outcome)
@@ -190,8 +204,10 @@ def _result(
     kl = np.sum(np.where(q > 0.0, q * (np.where(q > 0.0, log_q, 0.0) - problem.log_base), 0.0))
     base_mass = float(np.exp(problem.log_base).sum())
     cost = float(np.max(costs - problem.thresholds + relaxation, initial=0.0))
+    product = outcome.complementarity
     if relaxation == 0.0:
         cost = max(cost, outcome.cost)
+        product = max(product, float(np.max(theta * np.abs(costs - problem.thresholds), initial=0.0)))
     return ProjectionResult(
         status=ProjectionStatus.SOLVED if outcome.code == SOLVED else ProjectionStatus.NUMERICAL_FAILURE,
         log_occupancy=log_q,
@@ -200,7 +216,7 @@ def _result(
         theta=theta,
         objective=float(kl - q.sum() + base_mass),
         dual_value=outcome.value + base_mass,
-        residuals=make_residuals(outcome.flow, cost, outcome.complementarity, outcome.value, theta, problem.thresholds),
+        residuals=make_residuals(outcome.flow, cost, product, outcome.value, theta, problem.thresholds),
         iterations=outcome.iterations,
         relaxation=relaxation,
     )
