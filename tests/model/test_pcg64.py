@@ -220,7 +220,8 @@ def test_no_kernel_takes_a_generator() -> None:
 
 def generators() -> int:
     gc.collect()
-    return sum(isinstance(thing, Generator | PCG64) for thing in gc.get_objects())
+    # By type(): isinstance asks a dead weak proxy of another test for its class, which raises.
+    return sum(issubclass(type(thing), Generator | PCG64) for thing in gc.get_objects())
 
 
 def test_a_simulation_keeps_no_generator() -> None:
