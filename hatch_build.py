@@ -3,7 +3,7 @@
     python -m build --wheel --no-isolation                          the pure wheel, for every system
     HEDGEROW_COMPILED=1 python -m build --wheel --no-isolation      one for this Python and x86-64: nothing to compile
 
-The kernels are compiled by `hedgerow compile` in a process of its own, for the processors of `compiling/shipped.py`.
+The kernels are compiled by `hedgerow compile` in a process of its own, for the processors of `compiling/cache.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SWITCH = "HEDGEROW_COMPILED"
 TARGET = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
-"""As `SETTINGS` of src/hedgerow/compiling/shipped.py; a test compares them."""
+"""As `SETTINGS` of src/hedgerow/compiling/cache.py; a test compares them."""
 PLATFORMS = {"linux": "manylinux_2_28_x86_64", "win32": "win_amd64", "darwin": "macosx_11_0_x86_64"}
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from bench.contender import divergence
 from bench.hard_problems import BOXES, random_boxes, random_costs, random_layout
 from bench.trials import TOL_CERTIFICATE, Trial, Trials, worst_certificate
-from hedgerow import output
 from hedgerow.checks import FloatArray
+from hedgerow.display import output
 from hedgerow.model import occupancy
 from hedgerow.model.layout import Layout
 from hedgerow.projection.certificate import certify

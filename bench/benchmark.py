@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from bench import manifest, terminal
-from hedgerow import output
-from hedgerow.pages.drawing import check_browser
-from hedgerow.pages.export import save_figures
-from hedgerow.pages.paper import FOR_DOCS
-from hedgerow.pages.plots import Plot
+from hedgerow.display import output
+from hedgerow.report.export import FOR_DOCS, check_browser, save_figures
+from hedgerow.report.plots import Plot
 
 Found = TypeVar("Found")
 Item = TypeVar("Item")

@@ -29,11 +29,10 @@ from bench.benchmark import Benchmark, option
 from bench.episode_worlds import LABELS, BenchWorld
 from bench.mirror_steps import SIZES
 from bench.timing import Spread, at_most, duration
-from hedgerow import output
-from hedgerow.environments.play import make_streams, make_world
-from hedgerow.environments.player import Player
-from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.files import copied
+from hedgerow.display import output
+from hedgerow.environments.play import Player, make_streams, make_world
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.files import copied
 from hedgerow.projection.newton import SOLVED
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.simulation.run import Simulation

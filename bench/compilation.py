@@ -25,8 +25,8 @@ from typing import Self
 from bench import terminal
 from bench.benchmark import Benchmark, option
 from bench.timing import Spread, at_most, duration
-from hedgerow import output
 from hedgerow.compiling.cache import INHERITED
+from hedgerow.display import output
 from hedgerow.errors import InvalidInput
 
 WHOLE, ALONE, BLOCKS = "hedgerow compile", "hedgerow compile -j 1", "hedgerow compile --only blocks"
@@ -41,7 +41,7 @@ import os, sys
 import hedgerow as hr
 if not hr.__file__.startswith(sys.argv[1]):
     sys.exit(f"hedgerow comes from {hr.__file__}, not from {sys.argv[1]}")
-world = hr.catalogue.make("random-layered")
+world = hr.worlds.make("random-layered")
 run = hr.simulate(world, None, hr.SVOPS(world.cmdp.view(), 1, 0.01, "sharp"), progress=False)
 os._exit(run.way != "compiled")
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bench.timing import Spread, duration
-from hedgerow import output
+from hedgerow.display import output
 
 
 @dataclass(frozen=True)

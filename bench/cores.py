@@ -17,10 +17,10 @@ import numpy as np
 from bench import terminal
 from bench.benchmark import Benchmark
 from bench.timing import Spread
-from hedgerow import output
-from hedgerow.catalogue import make
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.display import output
+from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.simulation.run import simulate
+from hedgerow.worlds import make
 
 DELTA = 0.01
 

@@ -28,15 +28,15 @@ from bench.mirror_steps import SIZES
 from bench.plain_learners import OptimisticLP, PlainLearner, PlainOREPS, PlainSVOPS
 from bench.pynol_peer import PyNOLHedge
 from bench.timing import Spread
-from hedgerow import output
-from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.files import copied
-from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.svops import SVOPS
-from hedgerow.learners.mirror.uobreps import UOBREPS
-from hedgerow.pages.plots import Line, Plot, log_plot
+from hedgerow.display import output
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.cv_ops import CVOPS
+from hedgerow.learners.ops.files import copied
+from hedgerow.learners.ops.s_ops import SOPS
+from hedgerow.learners.ops.sv_ops import SVOPS
+from hedgerow.learners.ops.uob_reps import UOBREPS
 from hedgerow.planning import offline
+from hedgerow.report.plots import Line, Plot, log_plot
 from hedgerow.simulation.run import Simulation
 
 DELTA = 0.01

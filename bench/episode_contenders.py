@@ -17,8 +17,8 @@ from bench import inside
 from bench.episode_worlds import BenchWorld
 from bench.plain_learners import PlainLearner
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.protocol import Plan
+from hedgerow.learners.api import Plan
+from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.model.episode import Episode
 from hedgerow.simulation.run import Simulation, simulate
 

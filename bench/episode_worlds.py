@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.mirror_steps import SIZES, Size
-from hedgerow.catalogue import make
 from hedgerow.checks import FloatArray
 from hedgerow.importers.gym_table import unroll_gymnasium
 from hedgerow.model.cmdp import CMDP
+from hedgerow.worlds import make
 
 TIGHTNESS = 0.9
 LAKE_HORIZON = 20

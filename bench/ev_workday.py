@@ -21,23 +21,23 @@ import numpy as np
 
 from bench import terminal
 from bench.benchmark import Benchmark, in_any_order, option
-from hedgerow import output
-from hedgerow.catalogue import ev_workday, make
-from hedgerow.catalogue.ev_days import EVDays
-from hedgerow.catalogue.ev_replay import RealCars, replayed
-from hedgerow.catalogue.world import World
 from hedgerow.checks import FloatArray
+from hedgerow.confidence.radii import WITHOUT_HORIZON
+from hedgerow.display import output
 from hedgerow.environments.scores import Occupancies
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.radii import WITHOUT_HORIZON
 from hedgerow.importers.logs import Log
-from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.settings import PRESETS, Preset
-from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.cv_ops import CVOPS
+from hedgerow.learners.ops.s_ops import SOPS
+from hedgerow.learners.ops.settings import PRESETS, Preset
+from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.model.policy import Policy
 from hedgerow.simulation.run import simulate
+from hedgerow.worlds import make
+from hedgerow.worlds.ev import workday
+from hedgerow.worlds.ev.replay import EVDays, RealCars, replayed
+from hedgerow.worlds.world import World
 
 DELTA = 0.01
 ALPHAS = (0.1, 0.2)
@@ -154,7 +154,7 @@ class EVWorkday(Benchmark[list[Score]]):
 
     @property
     def tasks(self) -> list[Task]:
-        known = ev_workday.days_of(self.world).total
+        known = workday.days_of(self.world).total
         if self.episodes > known:
             raise InvalidInput(f"there are {known:,} real charger-days; {self.episodes:,} episodes are too many")
         if self.only and self.only not in VARIANTS:
@@ -216,7 +216,7 @@ def _on_cars(task: Task, learner: MirrorLearner) -> Score:
         plan = learner.plan()
         expected[t] = cars.expected(plan.mixture)
         learner.observe(cars.play(plan.policy, rng))
-    baseline = replayed(ev_workday.charge_at_once(task.world), task.world).losses[: task.episodes].sum()
+    baseline = replayed(workday.charge_at_once(task.world), task.world).losses[: task.episodes].sum()
     saved = 1.0 - float(expected[:, 0].sum() / baseline)
     return Score(task, saved, np.nan, np.nan, _mixing(learner, plan.notes), worst_window(expected[:, 1]))
 
@@ -241,7 +241,7 @@ def _world(name: str, alpha: float) -> World:
 def _occupancy(name: str, alpha: float) -> FloatArray:
     """(num_rows,): the occupancy of charging at once."""
     cmdp = _world(name, alpha).cmdp
-    return Occupancies(cmdp.layout, cmdp.transitions).of(Policy(cmdp, ev_workday.charge_at_once(name)))
+    return Occupancies(cmdp.layout, cmdp.transitions).of(Policy(cmdp, workday.charge_at_once(name)))
 
 
 def _mixing(learner: MirrorLearner, notes: Mapping[str, float]) -> float:

@@ -24,17 +24,16 @@ from bench import terminal
 from bench.benchmark import Benchmark, option
 from bench.episode_worlds import BenchWorld, catalogue_world
 from bench.timing import Spread, duration
-from hedgerow import output
-from hedgerow.estimates.boxes import refresh_all
+from hedgerow.confidence.boxes import refresh_all
+from hedgerow.display import output
 from hedgerow.learners.field.dope import DOPE
-from hedgerow.learners.field.lp_base import LPLearner
-from hedgerow.learners.field.lp_step import write_tables
+from hedgerow.learners.field.lp import LPLearner
+from hedgerow.learners.field.lp_kernels import write_tables
 from hedgerow.learners.field.opt_cmdp import OptCMDP
 from hedgerow.learners.field.s_lp import SLP
-from hedgerow.learners.mirror.sops import SOPS
+from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.planning import offline
-from hedgerow.planning.box_programs import box_program, least_loss_in_boxes
-from hedgerow.planning.linear_programs import NoSolution
+from hedgerow.planning.lp import NoSolution, box_program, least_loss_in_boxes
 from hedgerow.simulation.run import Simulation
 
 WORLDS = ("dope-factored", "dope-media")

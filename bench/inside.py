@@ -14,10 +14,10 @@ from functools import partial
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.estimates.boxes import refresh_all
-from hedgerow.experiments.preflight import num_bytes
-from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.step import prepare
+from hedgerow.confidence.boxes import refresh_all
+from hedgerow.forecast.preflight import num_bytes
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.step import prepare
 from hedgerow.model.cmdp import CMDP
 from hedgerow.projection.projector import Answer, Projector, solve_on
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from hedgerow import files
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import FileFormatError
+from hedgerow.storage import datafile
 
 KIND, VERSION = "bench samples run", 2
 SUFFIX = ".hedgerow"
@@ -53,8 +53,8 @@ def save(folder: Path, curves: Curves) -> None:
     """One file per run, written atomically; the folder is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays = {name: getattr(curves, name) for name in Curves._fields[1:]}
-    blob = files.pack(KIND, VERSION, curves.task._asdict(), arrays)
-    files.save(folder / curves.task.file_name, blob, overwrite=True)
+    blob = datafile.pack(KIND, VERSION, curves.task._asdict(), arrays)
+    datafile.save(folder / curves.task.file_name, blob, overwrite=True)
 
 
 def load(folder: Path, tasks: Iterable[Task]) -> list[Curves]:
@@ -63,7 +63,7 @@ def load(folder: Path, tasks: Iterable[Task]) -> list[Curves]:
 
 
 def _read(path: Path, task: Task) -> Curves:
-    data = files.load(path, KIND)
+    data = datafile.load(path, KIND)
     if data.meta != task._asdict() or set(data.arrays) != set(Curves._fields[1:]):
         raise FileFormatError(f"{path} holds another run than its name says; delete it, and it is run again")
     return Curves(task, **data.arrays)

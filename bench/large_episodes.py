@@ -14,7 +14,7 @@ import numpy as np
 from bench import inside
 from bench.mirror_steps import Size
 from hedgerow.checks import FloatArray
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.occupancy import occupancy, row_occupancy

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from hedgerow import files
+from hedgerow.storage import datafile
 
 SCHEMA = 1
 PACKAGES = ("hedgerow", "numpy", "scipy", "numba", "cvxpy", "clarabel", "ecos", "scs", "joblib")
@@ -37,7 +37,7 @@ def report(benchmark: str, settings: Mapping[str, Any], figures: list[dict[str, 
 def write(folder: Path, name: str, text: str) -> Path:
     """Write `text` to `folder`/`name`, atomically, and make the folder if need be."""
     folder.mkdir(parents=True, exist_ok=True)
-    files.save(folder / name, text.encode(), overwrite=True)
+    datafile.save(folder / name, text.encode(), overwrite=True)
     return folder / name
 
 

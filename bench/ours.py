@@ -16,15 +16,13 @@ import numpy as np
 from bench.contender import Run
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.experiments.preflight import num_bytes
-from hedgerow.model.index import Index, index_of
+from hedgerow.forecast.preflight import num_bytes
+from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.layout import Layout
-from hedgerow.projection.kernel_problem import KernelProblem
-from hedgerow.projection.newton import SOLVED, maximise_dual
+from hedgerow.projection.newton import SOLVED, maximise_dual, recover
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.repair import recover
 from hedgerow.projection.result import ProjectionSettings
-from hedgerow.projection.workspace import Workspace, make_workspace
+from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
 
 
 class Buffers(NamedTuple):

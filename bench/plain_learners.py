@@ -24,7 +24,7 @@ from bench import inside
 from bench.cvxpy_peers import CvxpyAsWritten
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.model.layout import Layout
 from hedgerow.projection.problem import ProjectionProblem
 

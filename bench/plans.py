@@ -21,11 +21,11 @@ from bench.calls import clocked
 from bench.episode_worlds import LABELS, BenchWorld, catalogue_world
 from bench.mirror_steps import SIZES
 from bench.timing import Spread, duration
-from hedgerow import output
 from hedgerow.checks import FloatArray
-from hedgerow.model.index import index_of
-from hedgerow.planning.box_programs import BoxSolution, box_program, least_loss_in_boxes
-from hedgerow.planning.constrained import SOLVED, PlanProblem, make_plan_workspace, plan_in_boxes
+from hedgerow.display import output
+from hedgerow.model.kernel_layout import index_of
+from hedgerow.planning.lp import BoxSolution, box_program, least_loss_in_boxes
+from hedgerow.planning.planner import SOLVED, PlanProblem, make_plan_workspace, plan_in_boxes
 
 WORLDS = ("dope-factored", "dope-inventory", "dope-media", SIZES[-1].label)
 """84, 1152, 1640 and 4100 triples"""

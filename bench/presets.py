@@ -17,11 +17,11 @@ from bench.benchmark import Benchmark, option
 from bench.episode import DELTA, EpisodeSpeed
 from bench.episode_worlds import LABELS, BenchWorld
 from bench.timing import duration
-from hedgerow import output
-from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.settings import Preset
-from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.display import output
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.s_ops import SOPS
+from hedgerow.learners.ops.settings import Preset
+from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.planning import offline
 
 PRESETS: tuple[Preset, Preset] = ("sharp", "sharpest")

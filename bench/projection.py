@@ -23,7 +23,7 @@ from bench.mirror_steps import SIZES, Size, cold_problem, mirror_step
 from bench.ours import Ours
 from bench.peers import contenders
 from bench.timing import Spread
-from hedgerow import output
+from hedgerow.display import output
 from hedgerow.projection.problem import ProjectionProblem
 
 IN_TURN = 8

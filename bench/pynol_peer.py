@@ -16,7 +16,7 @@ import numpy as np
 from bench import inside
 from bench.cvxpy_peers import incidences
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.learners.mirror.base import MirrorLearner
+from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.model.layout import Layout
 
 LEAST = 1e-12

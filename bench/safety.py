@@ -16,16 +16,16 @@ import numpy as np
 
 from bench import terminal
 from bench.benchmark import Benchmark, option
-from hedgerow import output
-from hedgerow.adversaries.adaptive import Pursuit
-from hedgerow.adversaries.losses import IID, Switching
-from hedgerow.catalogue import make
+from hedgerow.display import output
+from hedgerow.losses.adaptive import Pursuit
+from hedgerow.losses.oblivious import IID, Switching
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 from hedgerow.planning import offline
 from hedgerow.registry import learners
 from hedgerow.simulation.run import simulate
+from hedgerow.worlds import make
 
 SAFE = ("s-ops", "opt-pess-lp", "dope", "s-lp", "safe-etc", "opse-dp")
 """Those that promise no violation; one that is not registered is left out"""

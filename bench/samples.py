@@ -34,20 +34,20 @@ import numpy as np
 from bench import kept_curves, terminal
 from bench.benchmark import Benchmark, in_any_order, option
 from bench.kept_curves import Curves, Task
-from hedgerow import output
-from hedgerow.adversaries.losses import Switching
-from hedgerow.catalogue import make
-from hedgerow.catalogue.world import World
 from hedgerow.checks import FloatArray, IntArray
+from hedgerow.display import output
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.svops import SVOPS
-from hedgerow.learners.protocol import SafePolicy
-from hedgerow.pages.plots import Line, Plot, log_plot
+from hedgerow.learners.api import SafePolicy
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.cv_ops import CVOPS
+from hedgerow.learners.ops.s_ops import SOPS
+from hedgerow.learners.ops.sv_ops import SVOPS
+from hedgerow.losses.oblivious import Switching
 from hedgerow.planning import offline
+from hedgerow.report.plots import Line, Plot, log_plot
 from hedgerow.simulation.run import simulate
+from hedgerow.worlds import make
+from hedgerow.worlds.world import World
 
 SHOWN = 1_000
 """The plot begins at this fraction of the longest run."""

@@ -22,9 +22,9 @@ from bench.large_episodes import whole_episode
 from bench.mirror_steps import Size, cold_problem, mirror_step
 from bench.ours import Ours
 from bench.timing import duration
-from hedgerow import output
-from hedgerow.pages.plots import Line, Plot, log_plot
+from hedgerow.display import output
 from hedgerow.projection.problem import ProjectionProblem
+from hedgerow.report.plots import Line, Plot, log_plot
 
 SIZES = (
     Size((1, 4, 4, 4, 1), 3, 2),

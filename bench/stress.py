@@ -22,7 +22,7 @@ from bench.extreme_problems import FAMILIES, extreme_problem
 from bench.hard_problems import BOXES, HardProblem, hard_problem
 from bench.timing import duration
 from bench.trials import TOL_CERTIFICATE, Trial, Trials, worst_certificate
-from hedgerow import output
+from hedgerow.display import output
 from hedgerow.projection.certificate import certify, proves_infeasible
 from hedgerow.projection.result import ProjectionResult, ProjectionStatus
 from hedgerow.projection.solve import project

@@ -28,8 +28,8 @@ from bench.presets import PresetTimes, goal_of
 from bench.samples import Samples, shown
 from bench.scale import Scale
 from bench.timing import at_most, duration
-from hedgerow import files
 from hedgerow.errors import InvalidInput
+from hedgerow.storage import datafile
 
 PAGES, FIGURES = ("benchmarks.md", "ev-workday.md"), "figures"
 PROGRESS_FILE = "episode-progress.json"
@@ -50,7 +50,7 @@ def rewrite(docs: Path) -> bool:
         before = (docs / name).read_text(encoding="utf-8")
         after = replaced(before, contents)
         if after != before:
-            files.save(docs / name, after.encode(), overwrite=True)
+            datafile.save(docs / name, after.encode(), overwrite=True)
             changed = True
     return changed
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from bench import manifest
-from hedgerow import output
+from hedgerow.display import output
 
 PATIENCE = 2.0
 """Seconds between two lines"""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from bench import terminal
 from bench.benchmark import Benchmark, in_any_order, option
-from hedgerow import output
+from hedgerow.display import output
 
 TOL_CERTIFICATE = 1e-9
 MOST_LISTED = 20

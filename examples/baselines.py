@@ -13,7 +13,7 @@ import hedgerow as hr
 
 SHARES, SEEDS, DELTA = (1.0, 0.5, 0.25, 0.1), 3, 0.01
 
-world = hr.catalogue.make("random-layered", layers=(1, 3, 3, 1), actions=3, constraints=1)
+world = hr.worlds.make("random-layered", layers=(1, 3, 3, 1), actions=3, constraints=1)
 safest = hr.offline.slater(world)
 baselines = [safest] + [hr.offline.strictly_feasible(world, f * safest.margin, world.loss) for f in SHARES[1:]]
 

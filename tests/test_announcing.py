@@ -5,9 +5,9 @@ from __future__ import annotations
 import numba
 import pytest
 
-from hedgerow.compiling import announcing
-from hedgerow.compiling.announcing import LINK, PART, Announcer, callees, parts_of, seconds_ahead
+from hedgerow.compiling import warmup
 from hedgerow.compiling.kernels import kernel, shared_kernel
+from hedgerow.compiling.warmup import LINK, PART, Announcer, callees, parts_of, seconds_ahead
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
@@ -45,7 +45,7 @@ def test_a_line_is_said_for_what_takes_long_and_once(capsys, monkeypatch) -> Non
     with announcer.program(leaf):
         pass
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(announcing, "WORTH_A_LINE", 0.1)
+    monkeypatch.setattr(warmup, "WORTH_A_LINE", 0.1)
     with announcer.program(caller), announcer.program(large):
         pass
     said = capsys.readouterr().err
@@ -54,7 +54,7 @@ def test_a_line_is_said_for_what_takes_long_and_once(capsys, monkeypatch) -> Non
 
 
 def test_one_line_and_one_bar_for_a_whole(capsys, monkeypatch) -> None:
-    monkeypatch.setattr(announcing, "WORTH_A_LINE", 0.0)
+    monkeypatch.setattr(warmup, "WORTH_A_LINE", 0.0)
     moved: list[float] = []
     announcer = Announcer()
     with announcer.whole("the kernels", 12.0, shown=True):

@@ -169,9 +169,9 @@ def test_values_in_messages_are_short() -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
-    assert checks.shown(deep) == "a value of type list"
-    assert checks.shown("x" * 1000) == "'" + "x" * 59 + "..."
-    assert checks.shown(np.zeros((3, 3))).count("\n") == 0
+    assert checks.short_repr(deep) == "a value of type list"
+    assert checks.short_repr("x" * 1000) == "'" + "x" * 59 + "..."
+    assert checks.short_repr(np.zeros((3, 3))).count("\n") == 0
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,11 @@ from small_experiments import own_loss
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow import cli, output
+from hedgerow import cli
 from hedgerow.commands import check
 from hedgerow.compiling import cache
-from hedgerow.experiments import parts
+from hedgerow.display import output
+from hedgerow.experiments import components
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
 COMMANDS = (
@@ -64,7 +65,7 @@ def experiment(tmp_path: Path) -> Path:
 
 def test_check_as_json_agrees_with_the_library() -> None:
     shown = json.loads(run("check", NAME, "--json", "--no-probe"))
-    world = hr.catalogue.make(NAME)
+    world = hr.worlds.make(NAME)
     best, slater = hr.offline.optimum(world.cmdp, world.loss), hr.offline.slater(world.cmdp)
     policies = shown["offline"]["policies"]
     # Properties: dropping the constraint can only help, and only the constrained policies keep within the threshold.
@@ -100,7 +101,7 @@ def test_check_knows_the_published_optimum() -> None:
 
 
 def test_check_of_a_file(tmp_path: Path) -> None:
-    cmdp = hr.catalogue.make("random-layered", layers=(1, 3, 1), actions=2, constraints=2).cmdp
+    cmdp = hr.worlds.make("random-layered", layers=(1, 3, 1), actions=2, constraints=2).cmdp
     cmdp.save(tmp_path / "world.npz")
     shown = json.loads(run("check", str(tmp_path / "world.npz"), "--json", "--no-probe"))
     assert shown["rho"] == pytest.approx(hr.offline.slater(cmdp).margin, abs=1e-12)
@@ -111,7 +112,7 @@ def test_check_of_a_file(tmp_path: Path) -> None:
 
 
 def test_an_infeasible_problem_ends_with_1_and_a_proof(tmp_path: Path) -> None:
-    hr.catalogue.make(NAME).cmdp.with_thresholds([0.2]).save(tmp_path / "hopeless.npz")
+    hr.worlds.make(NAME).cmdp.with_thresholds([0.2]).save(tmp_path / "hopeless.npz")
     text = run("check", str(tmp_path / "hopeless.npz"), "--no-probe", code=1)
     assert "infeasible: every policy has 1 x 'cost 1' >= 0.25, while the thresholds allow 0.2" in text
     assert "cannot be met" in text
@@ -168,7 +169,7 @@ def test_check_refuses_an_experiment(
 
 
 def test_no_constraints_means_no_margin() -> None:
-    world = hr.catalogue.make(NAME)
+    world = hr.worlds.make(NAME)
     found = check.examine("free", None, hr.CMDP(world.cmdp.layout, world.cmdp.transitions), 100, 0.1, probe=False)
     assert found["rho"] is None
     assert found["certificate"] == "there are no constraints: every policy is feasible"
@@ -248,7 +249,7 @@ def test_check_of_a_world_has_the_same_forecast(tmp_path: Path) -> None:
         "you would have a policy",
     ):
         assert word in text
-    hr.catalogue.make(NAME).cmdp.save(tmp_path / "world.npz")  # a world without a loss
+    hr.worlds.make(NAME).cmdp.save(tmp_path / "world.npz")  # a world without a loss
     bare = json.loads(run("check", str(tmp_path / "world.npz"), "--no-probe", "--json"))
     assert bare["offline"] is None
     assert bare["forecast"]["baseline"].startswith("the Slater policy")
@@ -327,7 +328,7 @@ def test_a_failed_cell_is_exit_code_1_and_says_how_to_repeat_it(
     experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment.write_text(EXPERIMENT + "margin = 0.4\n")
-    monkeypatch.setattr(parts, "check_learner", lambda *arguments: None)  # nobody looked before
+    monkeypatch.setattr(components, "check_learner", lambda *arguments: None)  # nobody looked before
     out = str(tmp_path / "out")
     result = CliRunner().invoke(cli.app, ["run", str(experiment), "--out", out, "-j", "1", "--quiet"])
     assert result.exit_code == 1
@@ -406,11 +407,11 @@ def test_a_report_is_written(experiment: Path, tmp_path: Path) -> None:
 
 def test_demo_opens_its_results_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table and the page of `demo` share what was read and fitted."""
-    from hedgerow.experiments import schema, source
+    from hedgerow.experiments import source, spec
     from hedgerow.results import groups
 
-    tiny = schema.parse(source.Source("demo", 'title = "Small [and] short"\n' + EXPERIMENT, tmp_path))
-    monkeypatch.setattr(schema, "load", lambda name: tiny)
+    tiny = spec.parse(source.Source("demo", 'title = "Small [and] short"\n' + EXPERIMENT, tmp_path))
+    monkeypatch.setattr(spec, "load", lambda name: tiny)
     opened, fitted = [], []
     own_open, own_fit = hr.results.open, groups.growth_exponent
     monkeypatch.setattr(hr.results, "open", lambda path: opened.append(path) or own_open(path))
@@ -439,7 +440,7 @@ def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> 
 
 def test_worlds_lists_the_whole_catalogue() -> None:
     listed = json.loads(run("worlds", "--json"))
-    assert [entry["name"] for entry in listed] == list(hr.catalogue.names())
+    assert [entry["name"] for entry in listed] == list(hr.worlds.names())
     text = run("worlds")
     for entry in listed:
         assert entry["name"] in text

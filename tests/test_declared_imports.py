@@ -154,7 +154,7 @@ import hedgerow as hr
 for module in pkgutil.walk_packages(hr.__path__, "hedgerow."):
     if not module.name.startswith(("hedgerow.gym", "hedgerow.__main__")):
         importlib.import_module(module.name)
-world = hr.catalogue.make("lower-bound-2")
+world = hr.worlds.make("lower-bound-2")
 run = hr.simulate(world, None, hr.SOPS(world.view(), 8, 0.05, baseline=hr.offline.slater(world.cmdp)), progress=False)
 with tempfile.TemporaryDirectory() as folder:
     run.report(folder + "/run.html")

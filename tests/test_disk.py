@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow import disk, files
 from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.storage import atomic, datafile
 
 LONGEST_NAME = 255
 posix = pytest.mark.skipif(os.name != "posix", reason="FIFOs, locks, signals and limits as POSIX systems have them")
@@ -55,7 +55,7 @@ def test_one_of_many_savers_wins_and_the_others_are_told(
     for turn in range(5):
         path = tmp_path / f"{turn}.npz"
         blobs = [bytes([number]) * 50_000 for number in range(24)]  # more than may write at a time
-        ends = together([partial(files.save, path, blob) for blob in blobs])
+        ends = together([partial(datafile.save, path, blob) for blob in blobs])
         winners = [blob for blob, end in zip(blobs, ends, strict=True) if end is None]
         assert winners == [path.read_bytes()]
         losers = [end for end in ends if end is not None]
@@ -65,7 +65,7 @@ def test_one_of_many_savers_wins_and_the_others_are_told(
 
 def test_savers_that_overwrite_all_succeed(tmp_path: Path) -> None:
     blobs = [bytes([number]) * 50_000 for number in range(24)]
-    ends = together([partial(files.save, tmp_path / "x", blob, overwrite=True) for blob in blobs])
+    ends = together([partial(datafile.save, tmp_path / "x", blob, overwrite=True) for blob in blobs])
     assert set(ends) == {None}
     assert (tmp_path / "x").read_bytes() in blobs
     assert names(tmp_path) == ["x"]
@@ -92,9 +92,9 @@ def test_what_a_killed_saver_leaves_is_removed_by_the_next(step: str, tmp_path: 
     assert killed.returncode == -signal.SIGKILL
     assert len(names(tmp_path)) == (1 if step == "write" else 2)
     assert not target.exists() or target.read_bytes() == b"of the killed"
-    files.save(tmp_path / "other.npz", b"of another target")
+    datafile.save(tmp_path / "other.npz", b"of another target")
     assert len(names(tmp_path)) == (2 if step == "write" else 3)  # not its business
-    files.save(target, b"new", overwrite=True)
+    datafile.save(target, b"new", overwrite=True)
     assert names(tmp_path) == ["file.npz", "other.npz"]
     assert target.read_bytes() == b"new"
 
@@ -102,9 +102,9 @@ def test_what_a_killed_saver_leaves_is_removed_by_the_next(step: str, tmp_path: 
 @posix
 def test_what_somebody_is_writing_is_left_alone(tmp_path: Path) -> None:
     target = tmp_path / "file.npz"
-    temporary, handle = disk._open_temporary(target)  # a saver in the middle of its work
+    temporary, handle = atomic._open_temporary(target)  # a saver in the middle of its work
     os.write(handle, b"slow")
-    files.save(target, b"quick")
+    datafile.save(target, b"quick")
     assert temporary.read_bytes() == b"slow"
     temporary.replace(target)
     os.close(handle)
@@ -144,7 +144,7 @@ def like_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         refuse_if_open(name)
         unlink(name, missing_ok)
 
-    monkeypatch.setattr(disk, "fcntl", None)
+    monkeypatch.setattr(atomic, "fcntl", None)
     monkeypatch.setattr(os, "open", remember)
     monkeypatch.setattr(os, "close", forget)
     monkeypatch.setattr(Path, "replace", careful_replace)
@@ -153,16 +153,16 @@ def like_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("like_windows")
 def test_a_system_without_locks_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for turn in range(disk.MOST_SAVERS + 2):
-        files.save(tmp_path / f"{turn}", b"new")
-        files.save(tmp_path / "same", bytes([turn]), overwrite=True)
+    for turn in range(atomic.MOST_SAVERS + 2):
+        datafile.save(tmp_path / f"{turn}", b"new")
+        datafile.save(tmp_path / "same", bytes([turn]), overwrite=True)
         with pytest.raises(InvalidInput, match="exists already"):
-            files.save(tmp_path / "same", b"")
-    assert len(names(tmp_path)) == disk.MOST_SAVERS + 3
+            datafile.save(tmp_path / "same", b"")
+    assert len(names(tmp_path)) == atomic.MOST_SAVERS + 3
     monkeypatch.setattr(os, "fsync", refuse(errno.ENOSPC))
     with pytest.raises(OSError, match="No space left"):
-        files.save(tmp_path / "full", b"x")
-    assert len(names(tmp_path)) == disk.MOST_SAVERS + 3
+        datafile.save(tmp_path / "full", b"x")
+    assert len(names(tmp_path)) == atomic.MOST_SAVERS + 3
 
 
 @pytest.mark.usefixtures("like_windows")
@@ -171,41 +171,41 @@ def test_savers_without_locks(has_links: bool, tmp_path: Path, monkeypatch: pyte
     if not has_links:
         monkeypatch.setattr(os, "link", refuse(errno.EINVAL))
     blobs = [bytes([number]) * 50_000 for number in range(24)]
-    ends = together([partial(files.save, tmp_path / "once", blob) for blob in blobs])
+    ends = together([partial(datafile.save, tmp_path / "once", blob) for blob in blobs])
     assert [blob for blob, end in zip(blobs, ends, strict=True) if end is None] == [(tmp_path / "once").read_bytes()]
-    assert set(together([partial(files.save, tmp_path / "x", blob, overwrite=True) for blob in blobs])) == {None}
+    assert set(together([partial(datafile.save, tmp_path / "x", blob, overwrite=True) for blob in blobs])) == {None}
     assert (tmp_path / "x").read_bytes() in blobs
     assert names(tmp_path) == ["once", "x"]
 
 
 @pytest.mark.usefixtures("like_windows")
 def test_without_locks_an_old_temporary_file_counts_as_left_behind(tmp_path: Path) -> None:
-    (old, handle), (young, other) = disk._open_temporary(tmp_path / "x"), disk._open_temporary(tmp_path / "x")
+    (old, handle), (young, other) = atomic._open_temporary(tmp_path / "x"), atomic._open_temporary(tmp_path / "x")
     os.close(handle)
     os.close(other)
-    os.utime(old, (0.0, time.time() - 2 * disk._LEFT_BEHIND))
-    files.save(tmp_path / "x", b"new")
+    os.utime(old, (0.0, time.time() - 2 * atomic._LEFT_BEHIND))
+    datafile.save(tmp_path / "x", b"new")
     assert names(tmp_path) == [young.name, "x"]
 
 
 @posix
 def test_too_many_unfinished_savers_are_an_error_not_a_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "_PATIENCE", 0.05)
-    monkeypatch.setattr(disk.fcntl, "flock", refuse(errno.ENOLCK))  # nobody can tell whether they live
-    for _ in range(disk.MOST_SAVERS):
-        os.close(disk._open_temporary(tmp_path / "x")[1])
+    monkeypatch.setattr(atomic, "_PATIENCE", 0.05)
+    monkeypatch.setattr(atomic.fcntl, "flock", refuse(errno.ENOLCK))  # nobody can tell whether they live
+    for _ in range(atomic.MOST_SAVERS):
+        os.close(atomic._open_temporary(tmp_path / "x")[1])
     with pytest.raises(InvalidInput, match=r"16 others seem to be writing it; if there are none, remove .*-\*\.tmp"):
-        files.save(tmp_path / "x", b"")
+        datafile.save(tmp_path / "x", b"")
 
 
 @posix
 def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
     for name in ("x" * LONGEST_NAME, "ä" * (LONGEST_NAME // 2)):
-        files.save(tmp_path / name, b"1")
-        files.save(tmp_path / name, b"2", overwrite=True)
+        datafile.save(tmp_path / name, b"1")
+        datafile.save(tmp_path / name, b"2", overwrite=True)
         assert (tmp_path / name).read_bytes() == b"2"
     with pytest.raises(OSError, match="too long") as caught:
-        files.save(tmp_path / ("x" * (LONGEST_NAME + 1)), b"")
+        datafile.save(tmp_path / ("x" * (LONGEST_NAME + 1)), b"")
     assert Path(caught.value.filename).parent == tmp_path
 
 
@@ -214,20 +214,20 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     link, real = tmp_path / "link.npz", tmp_path / "far" / "real.npz"
     link.symlink_to(Path("far") / "real.npz")
-    files.save(link, b"1")  # it led nowhere
+    datafile.save(link, b"1")  # it led nowhere
     with pytest.raises(InvalidInput, match=r"link\.npz exists already"):
-        files.save(link, b"2")
-    files.save(link, b"3", overwrite=True)
+        datafile.save(link, b"2")
+    datafile.save(link, b"3", overwrite=True)
     assert link.is_symlink()
     assert real.read_bytes() == b"3"
     assert (names(tmp_path), names(tmp_path / "far")) == (["far", "link.npz"], ["real.npz"])
     real.unlink()
     real.parent.rmdir()
     with pytest.raises(InvalidInput, match=r"cannot write .*link\.npz: the folder .*far does not exist"):
-        files.save(link, b"4")
+        datafile.save(link, b"4")
     (tmp_path / "round").symlink_to("round")
     with pytest.raises(OSError, match="symbolic links"):
-        files.save(tmp_path / "round", b"5", overwrite=True)
+        datafile.save(tmp_path / "round", b"5", overwrite=True)
 
 
 @posix
@@ -237,7 +237,7 @@ def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name, kind in (("fifo", "not a regular file"), ("device", "not a regular file"), ("folder", "a folder")):
         with pytest.raises(InvalidInput, match=f"it is {kind}; choose another name"):
-            files.save(tmp_path / name, b"", overwrite=True)
+            datafile.save(tmp_path / name, b"", overwrite=True)
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
     assert names(tmp_path) == ["device", "fifo", "folder"]
 
@@ -263,25 +263,25 @@ def test_a_full_disk_leaves_the_old_file_and_is_named(tmp_path: Path) -> None:
 def test_reading_a_fifo_does_not_wait(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(FileFormatError, match=r"cannot read .*fifo: it is not a regular file"):
-        files.load(tmp_path / "fifo")
+        datafile.load(tmp_path / "fifo")
     with pytest.raises(FileFormatError, match="cannot read /dev/zero: it is not a regular file"):
-        files.load("/dev/zero")
+        datafile.load("/dev/zero")
 
 
 def test_reading_has_a_limit_where_it_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(bytes(1001))
-    assert disk.read(tmp_path / "x", 1001) == bytes(1001)
+    assert atomic.read(tmp_path / "x", 1001) == bytes(1001)
     with pytest.raises(OSError, match="it has 1,001 bytes; at most 1,000 are read"):
-        disk.read(tmp_path / "x", 1000)
+        atomic.read(tmp_path / "x", 1000)
 
 
 @posix
 def test_names_that_no_file_can_have(tmp_path: Path) -> None:
     for name in ("a\0b", "a\ud800b"):
         with pytest.raises(InvalidInput, match="no file can be called"):
-            files.save(tmp_path / name, b"")
+            datafile.save(tmp_path / name, b"")
         with pytest.raises(FileFormatError, match="no file can have this name"):
-            files.load(tmp_path / name)
+            datafile.load(tmp_path / name)
 
 
 @posix

@@ -12,7 +12,7 @@ from typer.main import get_command
 
 import hedgerow as hr
 from hedgerow import cli
-from hedgerow.experiments import schema, source
+from hedgerow.experiments import source, spec
 from hedgerow.experiments.sweep import Workers, sweep
 
 DONE, FAILED, REFUSED = 0, 1, 2
@@ -82,11 +82,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     (folder / "tiny.toml").write_text(EXPERIMENT)
     (folder / "file").write_text("in the way")
-    sweep(schema.load(str(folder / "tiny.toml")), folder / "finished", workers=Workers("serial"))
+    sweep(spec.load(str(folder / "tiny.toml")), folder / "finished", workers=Workers("serial"))
     shutil.copytree(folder / "finished", folder / "damaged")
     (cell,) = (folder / "damaged").glob("cells/*.parquet")
     spoil(cell)
-    world = hr.catalogue.make("lower-bound-1").cmdp
+    world = hr.worlds.make("lower-bound-1").cmdp
     world.save(folder / "world.npz")
     world.save(folder / "damaged.npz")
     spoil(folder / "damaged.npz")
@@ -117,8 +117,8 @@ def test_exit_code(
     here, (code, words) = tmp_path / "here", CASES[case]
     shutil.copytree(made, here)
     monkeypatch.chdir(tmp_path)
-    tiny = schema.parse(source.Source("demo", f'title = "demo"\ndelta = 0.05\n{EXPERIMENT}', here))
-    monkeypatch.setattr(schema, "load", lambda name: tiny)  # what `demo` runs
+    tiny = spec.parse(source.Source("demo", f'title = "demo"\ndelta = 0.05\n{EXPERIMENT}', here))
+    monkeypatch.setattr(spec, "load", lambda name: tiny)  # what `demo` runs
     monkeypatch.setattr(sys, "argv", ["hedgerow", *case.format(here=here).split()])
     with pytest.raises(SystemExit) as stop:
         cli.main()

@@ -10,8 +10,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.storage import datafile
 
 ARRAYS = {
     "floats": np.array([[0.1, -0.0], [np.inf, 5e-324]]),
@@ -26,7 +26,7 @@ META = {"name": "größe", "list": [1, 2.5, None, True], "nested": {"a": []}}
 
 
 def test_content_survives_the_round_trip() -> None:
-    file = files.unpack(files.pack("example", 3, META, ARRAYS), "example")
+    file = datafile.unpack(datafile.pack("example", 3, META, ARRAYS), "example")
     assert (file.kind, file.version, file.meta) == ("example", 3, META)
     assert set(file.arrays) == set(ARRAYS)
     for name, array in ARRAYS.items():
@@ -36,11 +36,11 @@ def test_content_survives_the_round_trip() -> None:
 
 
 def test_equal_content_gives_equal_bytes_and_other_content_does_not() -> None:
-    blob = files.pack("example", 1, META, ARRAYS)
+    blob = datafile.pack("example", 1, META, ARRAYS)
     reordered = dict(reversed(META.items())), dict(reversed(ARRAYS.items()))
-    assert files.pack("example", 1, *reordered) == blob
-    assert files.pack("example", 2, META, ARRAYS) != blob
-    assert files.pack("example", 1, META, {**ARRAYS, "floats": np.zeros((2, 2))}) != blob
+    assert datafile.pack("example", 1, *reordered) == blob
+    assert datafile.pack("example", 2, META, ARRAYS) != blob
+    assert datafile.pack("example", 1, META, {**ARRAYS, "floats": np.zeros((2, 2))}) != blob
 
 
 def test_the_content_hash_is_that_of_the_content_spelled_out() -> None:
@@ -53,9 +53,9 @@ def test_the_content_hash_is_that_of_the_content_spelled_out() -> None:
     )
     arrays = {"values": values, "flags": np.array([True, False])}
     expected = hashlib.sha256(text).hexdigest()
-    assert files.content_hash("example", 2, {"name": "größe"}, arrays) == expected
+    assert datafile.content_hash("example", 2, {"name": "größe"}, arrays) == expected
     for same in (np.asfortranarray(values), values.astype(">f8"), np.repeat(values, 2, axis=1)[:, ::2]):
-        assert files.content_hash("example", 2, {"name": "größe"}, arrays | {"values": same}) == expected
+        assert datafile.content_hash("example", 2, {"name": "größe"}, arrays | {"values": same}) == expected
 
 
 def test_every_part_of_the_content_counts() -> None:
@@ -72,57 +72,57 @@ def test_every_part_of_the_content_counts() -> None:
         ("example", 1, {}, {"x": x, "y": np.zeros(0)}),
         ("example", 1, {}, {}),
     ]
-    assert len({files.content_hash(*variant) for variant in variants}) == len(variants)
+    assert len({datafile.content_hash(*variant) for variant in variants}) == len(variants)
     with pytest.raises(ValueError, match="'x' has the dtype object, which is neither numbers nor text"):
-        files.content_hash("example", 1, {}, {"x": np.array([{}], dtype=object)})
+        datafile.content_hash("example", 1, {}, {"x": np.array([{}], dtype=object)})
 
 
 def test_numpy_reads_the_arrays_without_us(tmp_path) -> None:
     path = tmp_path / "plain.npz"
-    files.save(path, files.pack("example", 1, META, ARRAYS))
+    datafile.save(path, datafile.pack("example", 1, META, ARRAYS))
     with np.load(path, allow_pickle=False) as archive:
         np.testing.assert_array_equal(archive["floats"], ARRAYS["floats"])
 
 
 def test_the_last_bytes_are_the_checksum_of_the_rest() -> None:
-    blob = files.pack("example", 1, META, ARRAYS)
+    blob = datafile.pack("example", 1, META, ARRAYS)
     assert blob[-64:].decode() == hashlib.sha256(blob[:-64]).hexdigest()
 
 
 def test_objects_are_not_pickled() -> None:
     with pytest.raises(ValueError, match="allow_pickle"):
-        files.pack("example", 1, {}, {"objects": np.array([{}, []], dtype=object)})
+        datafile.pack("example", 1, {}, {"objects": np.array([{}, []], dtype=object)})
     with pytest.raises(ValueError, match="not JSON compliant"):
-        files.pack("example", 1, {"x": float("nan")}, {})
+        datafile.pack("example", 1, {"x": float("nan")}, {})
 
 
 def test_save_refuses_to_overwrite_unless_told(tmp_path) -> None:
     path = tmp_path / "file.hedge"
-    first, second = files.pack("a", 1, {}, {}), files.pack("b", 1, {}, {})
-    files.save(path, first)
+    first, second = datafile.pack("a", 1, {}, {}), datafile.pack("b", 1, {}, {})
+    datafile.save(path, first)
     with pytest.raises(InvalidInput, match=r"file.hedge exists already; choose another name or pass overwrite=True"):
-        files.save(path, second)
+        datafile.save(path, second)
     assert path.read_bytes() == first
-    files.save(path, second, overwrite=True)
-    assert files.load(path, "b").kind == "b"
+    datafile.save(path, second, overwrite=True)
+    assert datafile.load(path, "b").kind == "b"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file.hedge"]
 
 
 def test_save_names_the_missing_folder(tmp_path) -> None:
     with pytest.raises(InvalidInput, match=r"the folder .*nowhere does not exist"):
-        files.save(tmp_path / "nowhere" / "file.hedge", b"")
+        datafile.save(tmp_path / "nowhere" / "file.hedge", b"")
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_debris(tmp_path, monkeypatch) -> None:
     path = tmp_path / "file.hedge"
-    files.save(path, b"old")
+    datafile.save(path, b"old")
 
     def fail(handle: int) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="disk full"):
-        files.save(path, b"new", overwrite=True)
+        datafile.save(path, b"new", overwrite=True)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -130,30 +130,30 @@ def test_a_failed_write_leaves_the_old_file_and_no_debris(tmp_path, monkeypatch)
 @pytest.mark.skipif(os.name != "posix", reason="permissions of other systems differ")
 def test_a_saved_file_has_ordinary_permissions(tmp_path) -> None:
     (tmp_path / "ordinary").touch()
-    files.save(tmp_path / "ours", b"")
+    datafile.save(tmp_path / "ours", b"")
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ordinary", "ours")]
     assert modes[0] == modes[1]
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path) -> None:
     with pytest.raises(FileFormatError, match=r"cannot read .*absent.hedge: No such file"):
-        files.load(tmp_path / "absent.hedge")
+        datafile.load(tmp_path / "absent.hedge")
     with pytest.raises(FileFormatError, match="cannot read"):
-        files.load(tmp_path)
+        datafile.load(tmp_path)
 
 
 def test_the_wrong_kind_is_named() -> None:
     with pytest.raises(FileFormatError, match="here holds a 'learner', not a 'cmdp'"):
-        files.unpack(files.pack("learner", 1, {}, {}), "cmdp", "here")
+        datafile.unpack(datafile.pack("learner", 1, {}, {}), "cmdp", "here")
 
 
-GOOD = files.pack("example", 1, META, ARRAYS)
+GOOD = datafile.pack("example", 1, META, ARRAYS)
 
 
 @pytest.mark.parametrize("blob", [b"", b"x", GOOD[:-1], GOOD[:100], GOOD[:-64], b"\0" * 500, GOOD[64:-64]])
 def test_a_truncated_or_foreign_file_is_refused(blob: bytes) -> None:
     with pytest.raises(FileFormatError, match="is not a hedgerow data file, or was cut short"):
-        files.unpack(blob)
+        datafile.unpack(blob)
 
 
 @pytest.mark.parametrize("place", [0, 40, 300, len(GOOD) - 200, len(GOOD) - 1])
@@ -161,7 +161,7 @@ def test_a_flipped_bit_is_noticed(place: int) -> None:
     blob = bytearray(GOOD)
     blob[place] ^= 1
     with pytest.raises(FileFormatError, match="checksum does not match its content; restore it from a copy"):
-        files.unpack(bytes(blob))
+        datafile.unpack(bytes(blob))
 
 
 def signed(members: dict[str, bytes], method: int = zipfile.ZIP_STORED, edit=lambda body: body) -> bytes:
@@ -218,12 +218,12 @@ MALFORMED = [
 @pytest.mark.parametrize(("blob", "message"), MALFORMED)
 def test_a_signed_but_malformed_file_is_refused(blob: bytes, message: str) -> None:
     with pytest.raises(FileFormatError, match=message):
-        files.unpack(blob)
+        datafile.unpack(blob)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
 def test_two_members_of_one_name_are_refused() -> None:
     blob = signed(HEADER | {"x.npy": npy(PLAIN, bytes(8)), "x.npy!": npy(PLAIN, bytes(8))})
     with pytest.raises(FileFormatError, match="two members have the same name"):
-        files.unpack(blob)
-    assert files.unpack(signed(HEADER | {"x.npy": npy(PLAIN, bytes(8))})).arrays["x"].tolist() == [0.0]
+        datafile.unpack(blob)
+    assert datafile.unpack(signed(HEADER | {"x.npy": npy(PLAIN, bytes(8))})).arrays["x"].tolist() == [0.0]

@@ -11,7 +11,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import cli
-from hedgerow.output import visible
+from hedgerow.display.output import visible
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One learner for each label; even the folder has a strange name."""
     folder = tmp_path_factory.mktemp("hostile") / "of [/x]"
     (folder / "world [").mkdir(parents=True)
-    world = hr.catalogue.make("lower-bound-1").cmdp
+    world = hr.worlds.make("lower-bound-1").cmdp
     names = {"constraint_names": (COST,)}
     hr.CMDP(world.layout, world.transitions, world.costs, world.thresholds, **names).save(folder / "world [/x].npz")
     learners = "".join(f'[[learner]]\nname = "sv-ops"\nlabel = {json.dumps(label)}\n' for label in LABELS)

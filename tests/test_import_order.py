@@ -145,7 +145,7 @@ def test_docstrings_are_not_counted() -> None:
         ("from hedgerow import Layout", ("model", "offline"), "model imports __init__"),
         ("from .. import files, cli", ("model", "offline"), "model imports cli"),
         ("from ..estimates.counts import N", ("catalogue", "dope"), "catalogue imports estimates"),
-        ("from hedgerow.catalogue import make", ("learners", "core"), "learners imports the catalogue"),
+        ("from hedgerow.worlds import make", ("learners", "core"), "learners imports the catalogue"),
         ("import hedgerow.novelty", ("cli",), "novelty has no place in ORDER"),
         ("from hedgerow.checks import frozen", ("files",), "files imports checks"),
     ],
@@ -162,7 +162,7 @@ def test_a_wrong_import_is_found(source: str, parts: tuple[str, ...], complaint:
         ("from hedgerow import files", ("model", "cmdp")),
         ("from .layout import Layout\nfrom . import costs\nfrom .. import errors", ("model", "cmdp")),
         ("import numpy\nfrom os import path", ("errors",)),
-        ("from hedgerow.catalogue import make", ("promises", "commands")),
+        ("from hedgerow.worlds import make", ("promises", "commands")),
     ],
 )
 def test_a_right_import_is_let_through(source: str, parts: tuple[str, ...]) -> None:

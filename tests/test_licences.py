@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.pages.document import packed_plotly
 from hedgerow.registry.builtin import WORLDS
+from hedgerow.report.page import packed_plotly
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "THIRD-PARTY-LICENCES.md"
@@ -60,9 +60,9 @@ def test_every_file_that_is_shipped_is_listed() -> None:
 
 def test_a_new_asset_would_be_missed() -> None:
     for name in (
-        "src/hedgerow/pages/assets/icons.woff2",
+        "src/hedgerow/report/assets/icons.woff2",
         "docs/assets/other.js",
-        "src/hedgerow/catalogue/data/x.csv.gz",
+        "src/hedgerow/worlds/data/x.csv.gz",
     ):
         assert unlisted({name}) == [name]
 
@@ -84,7 +84,7 @@ def test_every_module_with_worlds_says_what_is_not_ours() -> None:
 
 
 def test_data_of_others_are_those_of_the_attribution() -> None:
-    attribution = (ROOT / "src/hedgerow/catalogue/data/ATTRIBUTION.md").read_text(encoding="utf-8")
+    attribution = (ROOT / "src/hedgerow/worlds/data/ATTRIBUTION.md").read_text(encoding="utf-8")
     tables = set(re.findall(r"`(ev_\w+)`", attribution))
     others = {name for name, row in table("In the packages").items() if row[-1] == "CC BY 4.0"}
     assert {Path(name).name.removesuffix(".csv.gz") for name in others} == tables
@@ -101,7 +101,7 @@ def test_plotly_brings_its_notice_into_every_page() -> None:
 
 @pytest.mark.parametrize("file", ["page.css", "page.js"])
 def test_pages_bring_no_fonts_and_no_images_of_others(file: str) -> None:
-    content = (ROOT / "src/hedgerow/pages/assets" / file).read_text(encoding="utf-8")
+    content = (ROOT / "src/hedgerow/report/assets" / file).read_text(encoding="utf-8")
     assert not re.search(r"@font-face|@import|url\(\s*['\"]?(?!#)|base64,[A-Za-z0-9+/]{40}", content)
 
 

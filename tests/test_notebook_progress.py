@@ -28,7 +28,7 @@ class Slow:
     def observe(self, episode, policy, trajectory):
         pass
 
-world = hr.catalogue.make("lower-bound-1").cmdp
+world = hr.worlds.make("lower-bound-1").cmdp
 hr.simulate(world, hr.losses.IID(), hr.SVOPS(world.view(), 5, 0.05), step_wise=True)
 """
 LONG = "run = hr.simulate(world, Slow(), hr.SVOPS(world.view(), 250, 0.05))"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow import html_parts
-from hedgerow.output import visible
+from hedgerow.display import html
+from hedgerow.display.output import visible
 from shown_objects import HOSTILE, SECOND, labelled_world, many_labels, objects
 
 SHOWING = (
@@ -79,7 +79,7 @@ def hostile() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def middling() -> dict[str, Any]:
-    return objects(hr.catalogue.make("dope-media").cmdp)
+    return objects(hr.worlds.make("dope-media").cmdp)
 
 
 def check(value: Any) -> Shown:
@@ -90,7 +90,7 @@ def check(value: Any) -> Shown:
     assert "url(" not in shown.content
     assert all(char.isprintable() for char in shown.content)
     assert len(shown.content) <= LARGEST
-    assert all(len(table) <= html_parts.MOST_ROWS + 1 for table in shown.tables)
+    assert all(len(table) <= html.MOST_ROWS + 1 for table in shown.tables)
     # No colour but half transparent ones, and the blue of the drawing: what is below decides.
     assert not re.search(r"(?<!-)(color|background):(?!inherit|none|rgba)", shown.content)
     return shown
@@ -143,7 +143,7 @@ def test_a_run_says_its_scores_and_whether_it_was_safe(hostile: dict[str, Any], 
     shown = check(run)
     assert len(shown.tables[0]) <= 7
     assert shown.column("episodes")[-1] == "60"
-    assert shown.column("regret")[-1] == html_parts.number(float(run.regret[-1]))
+    assert shown.column("regret")[-1] == html.number(float(run.regret[-1]))
     assert shown.column("safe so far")[-1] == ("yes" if run.safe[-1] else "no")
     assert ("not safe: " in shown.text) == (not run.safe[-1])
     assert shown.column("constraint", 1) == ["delay", visible(HOSTILE)]
@@ -170,7 +170,7 @@ def test_a_plan_holds_its_bounds_against_the_thresholds(hostile: dict[str, Any])
     plan = hostile["plan"]
     shown = check(plan)
     assert shown.column("threshold") == ["0.75", "1.5"]
-    assert shown.column("expected cost at most") == [html_parts.number(float(u)) for u in plan.cost_bounds]
+    assert shown.column("expected cost at most") == [html.number(float(u)) for u in plan.cost_bounds]
     assert shown.column("within") == ["not proven", "not proven"]
     assert "episode 0" in shown.text
     assert "own policy" in shown.text
@@ -205,7 +205,7 @@ def test_a_certificate_says_what_is_fine(hostile: dict[str, Any]) -> None:
 def test_results_have_a_line_per_learner(hostile: dict[str, Any]) -> None:
     results = hostile["results"]
     shown, summary = check(results), results.groups[0].summary()
-    assert shown.column("regret") == [html_parts.number(summary.regret)]
+    assert shown.column("regret") == [html.number(summary.regret)]
     assert shown.column("safe seeds") == [f"{summary.safe} of 1"]
     assert shown.column("world") == [visible(HOSTILE)]
     empty = type(results)(None, results.manifest, (), results.load)
@@ -219,7 +219,7 @@ def test_a_world_tells_constraints_and_knowledge(hostile: dict[str, Any]) -> Non
     known = check(hostile["knowing view"])
     assert "known beforehand: the transitions of 6 of 6 rows are known" in known.text
     assert "no constraints" in check(hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0])).text
-    world = hr.catalogue.make("dope-media")
+    world = hr.worlds.make("dope-media")
     assert "dope-media: " in check(world).text
 
 
@@ -233,10 +233,10 @@ def test_small_layouts_are_drawn_and_large_ones_are_not(hostile: dict[str, Any])
 
 
 def test_pieces() -> None:
-    assert html_parts.number(12) == "12"
-    assert html_parts.number(123456.7) == "123,457"
-    assert html_parts.number(-0.00012345) == "-0.0001234"
-    assert html_parts.number(float("inf")) == "inf"
-    assert html_parts.name("x" * 100).words == "x" * 47 + "…"
-    assert html_parts.table(["a"], []) == ""
-    assert "<b>" not in html_parts.table(["<b>"], [[html_parts.Cell("<b>", hint='"<b>')]])
+    assert html.number(12) == "12"
+    assert html.number(123456.7) == "123,457"
+    assert html.number(-0.00012345) == "-0.0001234"
+    assert html.number(float("inf")) == "inf"
+    assert html.name("x" * 100).words == "x" * 47 + "…"
+    assert html.table(["a"], []) == ""
+    assert "<b>" not in html.table(["<b>"], [[html.HtmlCell("<b>", hint='"<b>')]])

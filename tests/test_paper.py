@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hedgerow import paper
-from hedgerow.promises.table import PROMISES
+from hedgerow.verify.claims import PROMISES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import hedgerow as hr
-from hedgerow import files
+from hedgerow.storage import datafile
 
 HEAVY = ("numpy", "scipy", "numba", "plotly", "cvxpy", "gymnasium")
 
@@ -31,8 +31,8 @@ def test_public_name_resolves(name: str) -> None:
 
 def test_public_names_are_what_they_are_called() -> None:
     assert hr.offline.__name__ == "hedgerow.planning.offline"
-    assert hr.losses.__name__ == "hedgerow.adversaries.losses"
-    assert isinstance(hr.catalogue, types.ModuleType)
+    assert hr.losses.__name__ == "hedgerow.losses.oblivious"
+    assert isinstance(hr.worlds, types.ModuleType)
     assert callable(hr.unroll)
     assert callable(hr.unroll_gymnasium)
     assert hr.__version__.split(".")[0].isdigit()
@@ -55,7 +55,7 @@ def test_import_is_light() -> None:
 
 
 def test_offline_needs_no_compiler() -> None:
-    assert "numba" not in loaded_after("import hedgerow; hedgerow.offline; hedgerow.catalogue")
+    assert "numba" not in loaded_after("import hedgerow; hedgerow.offline; hedgerow.worlds")
 
 
 def test_load_finds_the_kind(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_load_finds_the_kind(tmp_path: Path) -> None:
 
 
 def test_load_refuses_other_kinds(tmp_path: Path) -> None:
-    (tmp_path / "letter.npz").write_bytes(files.pack("letter", 1, {}, {}))
+    (tmp_path / "letter.npz").write_bytes(datafile.pack("letter", 1, {}, {}))
     with pytest.raises(hr.FileFormatError, match="holds a 'letter'; this release can load: cmdp"):
         hr.load(tmp_path / "letter.npz")
     with pytest.raises(hr.FileFormatError, match=r"cannot read .*nowhere"):

@@ -13,7 +13,7 @@ import numba
 import pytest
 
 from hedgerow import compiling
-from hedgerow.compiling import ahead, shipped
+from hedgerow.compiling import cache, warmup
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = "from hedgerow.compiling.kernels import kernel\n\n\n@kernel\ndef double(x):\n    return x + x\n"
@@ -40,7 +40,7 @@ def call(tmp_path: Path, code: str, **environment: str) -> str:
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     """A folder whose `shipped` holds the kernel `double`, compiled for TARGET."""
-    assert call(tmp_path, CALL, NUMBA_CACHE_DIR=str(tmp_path / "shipped"), **shipped.SETTINGS) == "4.0 0"
+    assert call(tmp_path, CALL, NUMBA_CACHE_DIR=str(tmp_path / "shipped"), **cache.SETTINGS) == "4.0 0"
     return tmp_path
 
 
@@ -76,13 +76,13 @@ def test_the_build_hook_compiles_for_the_same_processors() -> None:
     assert spec.loader is not None
     hook = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hook)
-    assert hook.TARGET == shipped.SETTINGS
-    assert hook.TARGET["NUMBA_CPU_NAME"] == shipped.TARGET
+    assert hook.TARGET == cache.SETTINGS
+    assert hook.TARGET["NUMBA_CPU_NAME"] == cache.TARGET
 
 
 def test_nothing_came_with_the_sources() -> None:
-    assert not shipped.FOLDER.is_dir()
-    assert not shipped.is_usable()
+    assert not cache.FOLDER.is_dir()
+    assert not cache.is_usable()
 
 
 def test_a_companion_is_waited_for_while_it_works_and_ended_afterwards() -> None:
@@ -92,12 +92,12 @@ def test_a_companion_is_waited_for_while_it_works_and_ended_afterwards() -> None
         looked.append(1)
         return len(looked) > 3
 
-    with ahead.companion("climb", ["-c", "import time; time.sleep(60)"]):
-        ahead.wait("another", is_there)
+    with warmup.companion("climb", ["-c", "import time; time.sleep(60)"]):
+        warmup.wait("another", is_there)
         assert looked == []
-        ahead.wait("climb", is_there)
+        warmup.wait("climb", is_there)
         assert len(looked) == 4
-    ahead.wait("climb", is_there)
+    warmup.wait("climb", is_there)
     assert len(looked) == 4
-    with ahead.companion("climb", ["-c", "raise SystemExit(1)"]):
-        ahead.wait("climb", lambda: False)  # it has failed: nobody waits for ever
+    with warmup.companion("climb", ["-c", "raise SystemExit(1)"]):
+        warmup.wait("climb", lambda: False)  # it has failed: nobody waits for ever

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow import brief
-from hedgerow.output import visible
+from hedgerow.display import text
+from hedgerow.display.output import visible
 from shown_objects import HOSTILE, labelled_world, many_labels, objects
 
 LONGEST = 200
@@ -21,7 +21,7 @@ WITHOUT_OBJECTS = {"CostDistribution", "Environment", "Learner"}
 
 @pytest.fixture(scope="module")
 def middling() -> dict[str, Any]:
-    return objects(hr.catalogue.make("dope-media").cmdp)
+    return objects(hr.worlds.make("dope-media").cmdp)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_a_world_with_hostile_labels(hostile: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ["random-layered", "ev-workday", "lower-bound-1"])
 def test_worlds_of_the_catalogue(name: str) -> None:
-    world = hr.catalogue.make(name)
+    world = hr.worlds.make(name)
     shown = {"world": world, "cmdp": world.cmdp, "view": world.view(), "baseline": world.baseline}
     assert too_much(shown) == {}
     assert repr(world).startswith(f"World({name!r}, Layout(")
@@ -131,16 +131,16 @@ def test_results_of_a_sweep_name_the_directory(hostile: dict[str, Any], tmp_path
     ],
 )
 def test_names_in_quotation_marks(name: str, line: str | None) -> None:
-    shown = brief.quoted(name)
-    assert len(shown) <= brief.LONGEST_NAME
+    shown = text.quoted(name)
+    assert len(shown) <= text.LONGEST_NAME
     assert shown.isprintable()
     assert line is None or shown == line
 
 
 def test_lists_say_how_much_is_left_out() -> None:
-    assert brief.listed([]) == ""
-    assert brief.listed("abcdef", most=2) == "a, b, ... 4 more"
-    assert brief.listed(iter("ab"), most=2, count=10_002) == "a, b, ... 10,000 more"
-    assert brief.numbers([]) == "[]"
-    assert brief.line("Run", "x" * 500).endswith("...)")
-    assert len(brief.line("Run", "x" * 500)) == LONGEST
+    assert text.listed([]) == ""
+    assert text.listed("abcdef", most=2) == "a, b, ... 4 more"
+    assert text.listed(iter("ab"), most=2, count=10_002) == "a, b, ... 10,000 more"
+    assert text.numbers([]) == "[]"
+    assert text.line("Run", "x" * 500).endswith("...)")
+    assert len(text.line("Run", "x" * 500)) == LONGEST

@@ -19,7 +19,7 @@ NOT_OF_THE_RUN = {"seconds"}
 
 def runs() -> dict[str, np.ndarray]:
     """All arrays and numbers of the runs, by learner, preset and name."""
-    world = hr.catalogue.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=2).cmdp
+    world = hr.worlds.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=2).cmdp
     losses = hr.losses.Switching(period=4, seed=1)
     found = {}
     for preset in ("paper", "sharp"):

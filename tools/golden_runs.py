@@ -157,7 +157,7 @@ def _known() -> hr.CMDP:
 
 
 def _three() -> hr.CMDP:
-    return hr.catalogue.make("random-layered", layers=(1, 3, 7, 1), actions=2, constraints=3, seed=2).cmdp
+    return hr.worlds.make("random-layered", layers=(1, 3, 7, 1), actions=2, constraints=3, seed=2).cmdp
 
 
 def _roomy() -> hr.CMDP:

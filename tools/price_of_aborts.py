@@ -74,7 +74,7 @@ def worst(low: np.ndarray, high: np.ndarray, values: np.ndarray) -> float:
 
 def main() -> None:
     for name, (layers, actions) in WORLDS.items():
-        made = hr.catalogue.make("random-layered", layers=layers, actions=actions, constraints=1)
+        made = hr.worlds.make("random-layered", layers=layers, actions=actions, constraints=1)
         best = hr.offline.optimum(made.cmdp, made.loss).policy
         policy = (1.0 - SPREAD) * best + SPREAD / actions
         found = [

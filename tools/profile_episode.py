@@ -29,7 +29,7 @@ def main(choice: str) -> None:
         sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
         from bench.episode import DELTA
         from bench.episode_worlds import LABELS
-        from hedgerow.learners.mirror.svops import SVOPS
+        from hedgerow.learners.ops.sv_ops import SVOPS
         from hedgerow.simulation.run import Simulation
 
         label = list(LABELS)[int(choice) - 1] if choice.isdigit() else choice

@@ -12,9 +12,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
-from hedgerow.learners.told import told_in_words  # noqa: E402
-from hedgerow.pages.board_markdown import table, write_into  # noqa: E402
+from hedgerow.learners.api import describe_inputs  # noqa: E402
 from hedgerow.registry import learners  # noqa: E402
+from hedgerow.report.board_markdown import table, write_into  # noqa: E402
 
 PAGE = ROOT / "docs" / "field.md"
 NAME = "learners"
@@ -28,7 +28,7 @@ def learner_table() -> str:
 
 def _row(name: str, learner: Any) -> list[str]:
     title, recalled = getattr(learner, "title", name.upper()), getattr(learner, "recalled", "")
-    return [name, title, told_in_words(learner), learner.source, recalled or "-"]
+    return [name, title, describe_inputs(learner), learner.source, recalled or "-"]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Rewrite docs/worlds.md from the catalogue: the page has no number that is not in `frozen.json`.
 
-    python tools/write_worlds.py             after `python -m hedgerow.catalogue.freeze`
+    python tools/write_worlds.py             after `python -m hedgerow.worlds.freeze`
     python tools/write_worlds.py --check     exit code 1 if the page is not up to date
 
 No world is built for it.
@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "worlds.md"
 sys.path[:0] = [str(ROOT / "src")]
 
-from hedgerow import catalogue  # noqa: E402
-from hedgerow.catalogue.entries import ADVERSARIES, FrozenRecord, complete_params, find, frozen_record  # noqa: E402
+from hedgerow import worlds  # noqa: E402
+from hedgerow.worlds.entries import ADVERSARIES, FrozenRecord, complete_params, find, frozen_record  # noqa: E402
 
 HEAD = """\
 # The worlds of the catalogue
@@ -32,7 +32,7 @@ one of them.
 ```python
 import hedgerow as hr
 
-world = hr.catalogue.make("slater-chain", rho=0.5)
+world = hr.worlds.make("slater-chain", rho=0.5)
 round(world.golden.optimum, 6)  # 3.428571
 round(world.price, 6)  # 3.428571
 world.golden.is_control  # False
@@ -72,13 +72,13 @@ MEANINGS = """\
 
 def page() -> str:
     """The whole page."""
-    lines = (line for name in catalogue.names() for line in _values(name))
-    meanings = (_meaning(name) for name in catalogue.names())
+    lines = (line for name in worlds.names() for line in _values(name))
+    meanings = (_meaning(name) for name in worlds.names())
     return HEAD + _count() + SIZES + "".join(lines) + BASELINES + MEANINGS + "".join(meanings)
 
 
 def _count() -> str:
-    names = catalogue.names()
+    names = worlds.names()
     controls = [name for name in names if frozen_record(name).golden.is_control]
     return (
         f"There are {len(names)} worlds. With their default parameters {len(controls)} of them are controls: "
@@ -88,7 +88,7 @@ def _count() -> str:
 
 def _values(name: str) -> Iterator[str]:
     """One line for each frozen choice of parameters."""
-    told = catalogue.describe(name)
+    told = worlds.describe(name)
     for params in told.frozen:
         complete = complete_params(find(name), params)
         given = ", ".join(f"{key}={complete[key]}".replace(" ", "") for key in params)
@@ -107,7 +107,7 @@ def _row(title: str, source: str, record: FrozenRecord) -> str:
 
 
 def _meaning(name: str) -> str:
-    told = catalogue.describe(name)
+    told = worlds.describe(name)
     parameters = ", ".join(f"{key}={value}".replace(" ", "") for key, value in told.parameters.items())
     return _line(name, told.description, parameters or "-", ", ".join(told.adversaries or ADVERSARIES))
 

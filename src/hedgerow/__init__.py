@@ -15,9 +15,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedgerow import catalogue, errors, estimates, field, learners, results
-    from hedgerow.adversaries import losses
-    from hedgerow.contract.checker import check_learner
+    from hedgerow import confidence, errors, field, learners, results, worlds
+    from hedgerow.confidence.snapshot import Estimates
     from hedgerow.environments.protocol import Environment
     from hedgerow.errors import (
         BusyError,
@@ -28,21 +27,21 @@ if TYPE_CHECKING:
         InfeasibleWarning,
         InvalidInput,
     )
-    from hedgerow.estimates.frames import Estimates
-    from hedgerow.experiments.whole import sweep
+    from hedgerow.experiments.api import sweep
     from hedgerow.importers.gym_table import unroll_gymnasium
     from hedgerow.importers.logs import Log
     from hedgerow.importers.tables import TableWorld, from_table
     from hedgerow.importers.unroll import unroll
-    from hedgerow.learners.ledger import Ledger
-    from hedgerow.learners.mirror.cvops import CVOPS
-    from hedgerow.learners.mirror.sops import SOPS
-    from hedgerow.learners.mirror.svops import SVOPS
-    from hedgerow.learners.mirror.uobreps import UOBREPS
+    from hedgerow.learners.api import Learner, Plan, SafePolicy
+    from hedgerow.learners.guarantees import Ledger
+    from hedgerow.learners.ops.cv_ops import CVOPS
+    from hedgerow.learners.ops.s_ops import SOPS
+    from hedgerow.learners.ops.sv_ops import SVOPS
+    from hedgerow.learners.ops.uob_reps import UOBREPS
     from hedgerow.learners.premises import PremiseError, PremiseWarning
-    from hedgerow.learners.protocol import Learner, Plan, SafePolicy
     from hedgerow.learners.saving import save
     from hedgerow.learners.statistics import Statistics
+    from hedgerow.losses import oblivious
     from hedgerow.model import occupancy
     from hedgerow.model.actions import Actions
     from hedgerow.model.cmdp import CMDP
@@ -52,8 +51,6 @@ if TYPE_CHECKING:
     from hedgerow.model.layout import Layout
     from hedgerow.model.policy import Mixture, Policy
     from hedgerow.model.view import View
-    from hedgerow.pages.export import save_figure
-    from hedgerow.pages.page import report
     from hedgerow.planning import offline
     from hedgerow.projection.certificate import Certificate, certify
     from hedgerow.projection.problem import ProjectionProblem
@@ -61,8 +58,11 @@ if TYPE_CHECKING:
     from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
     from hedgerow.projection.solve import WarmStart, project
     from hedgerow.registry import costs, worlds
-    from hedgerow.simulation.outcome import Run
+    from hedgerow.report.export import save_figure
+    from hedgerow.report.page import report
+    from hedgerow.simulation.result import Run
     from hedgerow.simulation.run import simulate
+    from hedgerow.testing.check_learner import check_learner
 
     __version__: str
 
@@ -137,12 +137,12 @@ __all__ = [
 ]
 
 _MODULES = {
-    "catalogue": "hedgerow.catalogue",
+    "catalogue": "hedgerow.worlds",
     "errors": "hedgerow.errors",
-    "estimates": "hedgerow.estimates",
+    "estimates": "hedgerow.confidence",
     "field": "hedgerow.field",
     "learners": "hedgerow.learners",
-    "losses": "hedgerow.adversaries.losses",
+    "losses": "hedgerow.losses.oblivious",
     "occupancy": "hedgerow.model.occupancy",
     "offline": "hedgerow.planning.offline",
     "results": "hedgerow.results",
@@ -158,10 +158,10 @@ _HOME = {
         "InfeasibleWarning",
         "InvalidInput",
     ),
-    "hedgerow.learners.mirror.cvops": ("CVOPS",),
-    "hedgerow.learners.mirror.sops": ("SOPS",),
-    "hedgerow.learners.mirror.svops": ("SVOPS",),
-    "hedgerow.learners.mirror.uobreps": ("UOBREPS",),
+    "hedgerow.learners.ops.cv_ops": ("CVOPS",),
+    "hedgerow.learners.ops.s_ops": ("SOPS",),
+    "hedgerow.learners.ops.sv_ops": ("SVOPS",),
+    "hedgerow.learners.ops.uob_reps": ("UOBREPS",),
     "hedgerow.model.cmdp": ("CMDP",),
     "hedgerow.model.knowledge": ("Knowledge",),
     "hedgerow.model.view": ("View",),
@@ -172,24 +172,24 @@ _HOME = {
         "DeterministicCosts",
         "EmpiricalCosts",
     ),
-    "hedgerow.experiments.whole": ("sweep",),
+    "hedgerow.experiments.api": ("sweep",),
     "hedgerow.importers.gym_table": ("unroll_gymnasium",),
     "hedgerow.importers.logs": ("Log",),
     "hedgerow.importers.tables": ("TableWorld", "from_table"),
-    "hedgerow.contract.checker": ("check_learner",),
+    "hedgerow.testing.check_learner": ("check_learner",),
     "hedgerow.environments.protocol": ("Environment",),
-    "hedgerow.estimates.frames": ("Estimates",),
-    "hedgerow.learners.ledger": ("Ledger",),
+    "hedgerow.confidence.snapshot": ("Estimates",),
+    "hedgerow.learners.guarantees": ("Ledger",),
     "hedgerow.learners.premises": ("PremiseError", "PremiseWarning"),
     "hedgerow.learners.saving": ("save",),
-    "hedgerow.learners.protocol": ("Learner", "Plan", "SafePolicy"),
+    "hedgerow.learners.api": ("Learner", "Plan", "SafePolicy"),
     "hedgerow.learners.statistics": ("Statistics",),
     "hedgerow.model.actions": ("Actions",),
     "hedgerow.model.episode": ("Episode",),
     "hedgerow.model.layout": ("Layout",),
     "hedgerow.model.policy": ("Mixture", "Policy"),
-    "hedgerow.pages.export": ("save_figure",),
-    "hedgerow.pages.page": ("report",),
+    "hedgerow.report.export": ("save_figure",),
+    "hedgerow.report.page": ("report",),
     "hedgerow.importers.unroll": ("unroll",),
     "hedgerow.projection.certificate": ("Certificate", "certify"),
     "hedgerow.projection.problem": ("ProjectionProblem",),
@@ -197,14 +197,14 @@ _HOME = {
     "hedgerow.projection.result": ("ProjectionResult", "ProjectionSettings", "ProjectionStatus"),
     "hedgerow.projection.solve": ("WarmStart", "project"),
     "hedgerow.registry": ("costs", "worlds"),
-    "hedgerow.simulation.outcome": ("Run",),
+    "hedgerow.simulation.result": ("Run",),
     "hedgerow.simulation.run": ("simulate",),
 }
 
 _READERS = {
     "cmdp": ("hedgerow.model.cmdp", "CMDP", "from_file"),
     "view": ("hedgerow.model.view", "View", "from_file"),
-    "learner": ("hedgerow.learners.mirror.files", "from_file"),
+    "learner": ("hedgerow.learners.ops.files", "from_file"),
     "own-learner": ("hedgerow.learners.saving", "from_file"),
 }
 """By kind of data file: where its reader is. Compilers are only loaded for files that need them."""
@@ -233,10 +233,10 @@ def load(path: str | os.PathLike[str]) -> CMDP | View | Learner:
         ...     hr.load(f"{folder}/view.npz").constraint_names
         ('delay',)
     """
-    from hedgerow import files
     from hedgerow.errors import FileFormatError
+    from hedgerow.storage import datafile
 
-    file = files.load(path)
+    file = datafile.load(path)
     if file.kind not in _READERS:
         raise FileFormatError(f"{path} holds a {file.kind!r}; this release can load: {', '.join(_READERS)}")
     module, *attributes = _READERS[file.kind]

@@ -123,11 +123,11 @@ def within(what: str, array: FloatArray, low: float, high: float, where: Locator
 def whole_number(what: str, value: object, least: int, most: int = LARGEST_COUNT) -> int:
     """`value` as an int in least..most; bools and fractions are refused."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InvalidInput(f"{what} must be a whole number, not {shown(value)}")
+        raise InvalidInput(f"{what} must be a whole number, not {short_repr(value)}")
     if value < least:
-        raise InvalidInput(f"{what} is {shown(value)}; it must be at least {least}")
+        raise InvalidInput(f"{what} is {short_repr(value)}; it must be at least {least}")
     if value > most:
-        raise InvalidInput(f"{what} is {shown(value)}; it must be at most {most}")
+        raise InvalidInput(f"{what} is {short_repr(value)}; it must be at most {most}")
     return int(value)
 
 
@@ -143,7 +143,7 @@ def seed_number(value: object) -> int:
     return whole_number("the seed", value, 0, LARGEST_SEED)
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """`value` for a message of one line, however long or deep it is."""
     try:
         text = repr(value)
@@ -170,7 +170,7 @@ def positive_share(what: str, value: object, *, below_one: bool) -> float:
     return number
 
 
-def kind_of(value: object) -> str:
+def type_name(value: object) -> str:
     """An argument in words: `the class SVOPS`, `an object of the class CMDP`."""
     return (
         f"the class {value.__name__}" if isinstance(value, type) else f"an object of the class {type(value).__name__}"
@@ -180,7 +180,7 @@ def kind_of(value: object) -> str:
 def _number(what: str, value: object) -> float:
     """`value` as a float that may be infinite or NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InvalidInput(f"{what} must be a number, not {shown(value)}")
+        raise InvalidInput(f"{what} must be a number, not {short_repr(value)}")
     try:
         return float(value)
     except OverflowError:

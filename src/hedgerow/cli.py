@@ -27,10 +27,10 @@ import typer
 from hedgerow.commands import check, check_learner, compare, kernels, lists, run
 from hedgerow.commands.signals import INTERRUPTED, ending_in_order
 from hedgerow.commands.terminal import FAILED, REFUSED
+from hedgerow.display.output import say
 from hedgerow.errors import HedgerowError
-from hedgerow.experiments.apart import Ended
-from hedgerow.output import say
-from hedgerow.streams import OutputLost, safe_streams
+from hedgerow.experiments.isolation import Ended
+from hedgerow.stdio import OutputLost, safe_streams
 
 app = typer.Typer(
     name="hedgerow",
@@ -40,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-ELSEWHERE = {"verify": "hedgerow.promises"}
+ELSEWHERE = {"verify": "hedgerow.verify"}
 """Commands whose folder brings its own; its module `commands` must be light to import."""
 
 

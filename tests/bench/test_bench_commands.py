@@ -18,7 +18,7 @@ from bench.__main__ import BENCHMARKS, main
 from bench.projection import ProjectionSpeed, SolverRow
 from bench.scale import Scale
 from bench.timing import Spread, duration
-from hedgerow import output
+from hedgerow.display import output
 from hedgerow.errors import HedgerowError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ from bench import calls, inside
 from bench.calls import Caller, CallRow, Calls
 from bench.episode_worlds import LABELS, BenchWorld
 from bench.timing import Spread
-from hedgerow.learners.mirror.files import copied
+from hedgerow.learners.ops.files import copied
 from hedgerow.simulation.run import Simulation
 
 SMALL, MIDDLE, _ = calls.WORLDS

@@ -19,8 +19,8 @@ from bench.episode_goals import goals
 from bench.episode_worlds import LABELS, BenchWorld, frozen_lake, random_world
 from bench.mirror_steps import SIZES
 from bench.pynol_peer import PyNOLHedge
-from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.planning import offline
 from hedgerow.simulation.run import Simulation
 

@@ -8,8 +8,8 @@ import pytest
 from bench import inside
 from bench.large_episodes import VISITS, ring_world, whole_episode
 from bench.mirror_steps import Size, mirror_step
-from hedgerow.experiments.preflight import num_bytes
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.forecast.preflight import num_bytes
+from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.simulation.run import Simulation
 
 SPARSE = Size((1, *[7] * 4, 1), 3, 2, 4)

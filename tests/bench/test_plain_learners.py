@@ -12,7 +12,7 @@ from bench.mirror_steps import SIZES
 from bench.plain_learners import Knowledge, OptimisticLP, PlainOREPS, PlainSVOPS, largest_mean, reach_bound
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.unroll import unroll
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.model.occupancy import occupancy, row_occupancy
 from hedgerow.planning import offline
 from hedgerow.projection.problem import ProjectionProblem

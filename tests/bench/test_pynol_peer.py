@@ -13,7 +13,7 @@ from bench.episode_worlds import BenchWorld, random_world
 from bench.mirror_steps import SIZES
 from bench.plain_learners import PlainOREPS
 from bench.pynol_peer import PyNOLHedge
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.ops.sv_ops import SVOPS
 
 
 class StandIn:

@@ -31,20 +31,18 @@ MODULES = ("hedgerow.gym", "hedgerow.registry")
 """Public modules that `hedgerow.__all__` does not list: one needs an extra, `hr.worlds` is made of the other."""
 
 HANDED_OUT = {
-    "hedgerow.adversaries.adaptive": ("CheckedAdaptive",),
-    "hedgerow.adversaries.loss_blocks": ("CheckedBlocks",),
-    "hedgerow.catalogue.ev_replay": ("RealCars", "Replayed", "replayed"),
-    "hedgerow.contract.checker": ("Finding", "Findings"),
+    "hedgerow.losses.adaptive": ("CheckedAdaptive",),
+    "hedgerow.losses.blocks": ("CheckedBlocks",),
+    "hedgerow.worlds.ev.replay": ("RealCars", "Replayed", "replayed"),
+    "hedgerow.testing.check_learner": ("Finding", "Findings"),
     "hedgerow.importers.unroll": ("RewardScale", "Unrolled"),
     "hedgerow.learners.field.base": ("FieldLearner",),
-    "hedgerow.learners.ledger": ("Promise",),
-    "hedgerow.learners.mirror.base": ("MirrorLearner",),
-    "hedgerow.learners.mirror.plans": ("MirrorPlan",),
-    "hedgerow.learners.mirror.settings": ("Settings",),
-    "hedgerow.learners.observed": ("Observed",),
-    "hedgerow.learners.protocol": ("Limited", "Promising", "Resumable"),
-    "hedgerow.learners.statistics": ("Planned",),
-    "hedgerow.learners.told": ("Told",),
+    "hedgerow.learners.guarantees": ("Promise",),
+    "hedgerow.learners.ops.base": ("MirrorLearner",),
+    "hedgerow.learners.ops.plans": ("MirrorPlan",),
+    "hedgerow.learners.ops.settings": ("Settings",),
+    "hedgerow.learners.api": ("Inputs", "Limited", "Promising", "Resumable"),
+    "hedgerow.learners.statistics": ("Observed", "Planned"),
     "hedgerow.model.policy": ("UniformMixture",),
     "hedgerow.projection.result": ("ProjectionResiduals",),
     "hedgerow.results.groups": ("Group", "GroupSummary", "Setting"),
@@ -54,7 +52,7 @@ HANDED_OUT = {
 
 WITHOUT_EXAMPLE = {
     "hedgerow.errors": "an error has no behaviour to show, the calls that raise it do",
-    "hedgerow.learners.mirror.settings.Settings": "made by learners, never by hand: `learner.settings`",
+    "hedgerow.learners.ops.settings.Settings": "made by learners, never by hand: `learner.settings`",
 }
 """Modules and objects that need no example, and why."""
 
@@ -275,8 +273,8 @@ def member_faults(member: Member) -> list[str]:
 
 def test_everything_public_is_looked_at() -> None:
     names = {public.name for public in PUBLIC}
-    assert {"hedgerow.model.layout.Layout", "hedgerow.load", "hedgerow.gym.stepped.GymWorld"} <= names
-    assert {"hedgerow.registry.table.Registry", "hedgerow.adversaries.losses.Switching"} <= names
+    assert {"hedgerow.model.layout.Layout", "hedgerow.load", "hedgerow.gym.world.GymWorld"} <= names
+    assert {"hedgerow.registry.registry.Registry", "hedgerow.losses.oblivious.Switching"} <= names
     assert len(PUBLIC) > 90
     assert any(member.name.endswith("Layout.split_rows") for member in MEMBERS)
     assert any(member.is_property and member.name.endswith("Layout.steps") for member in MEMBERS)

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from learner_cases import random_world, with_costs
 
-from hedgerow.environments.play import make_path, make_streams, make_world, play
-from hedgerow.environments.player import Player
+from hedgerow.environments.play import Player, make_path, make_streams, make_world, play
 from hedgerow.environments.protocol import Environment
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import CostDistribution, EmpiricalCosts
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import occupancy, row_occupancy
 from hedgerow.model.policy import Policy

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from hedgerow.experiments import parts
-from hedgerow.experiments.schema import Experiment, parse
+from hedgerow.experiments import components
 from hedgerow.experiments.source import Source
+from hedgerow.experiments.spec import Experiment, parse
 
 HEAD = """\
 seeds = 2
@@ -61,7 +61,7 @@ def small(text: str = SMALL, folder: Path | None = None) -> Experiment:
 def overlooked(text: str) -> Experiment:
     """An experiment with learners that cannot be built, as if nobody had looked before the run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "check_learner", lambda *arguments: None)
+        patch.setattr(components, "check_learner", lambda *arguments: None)
         return small(text)
 
 

@@ -20,7 +20,7 @@ from hedgerow import cli
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import sweep as sweeping
 from hedgerow.experiments import worker
-from hedgerow.experiments.apart import Apart, Ended
+from hedgerow.experiments.isolation import Apart, Ended
 from hedgerow.experiments.sweep import Workers, sweep
 
 WORLD = '[[world]]\nname = "lower-bound-1"\n[[adversary]]\nname = "own"\n'

@@ -12,12 +12,12 @@ from small_experiments import NUM_CELLS, SMALL, small
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.cells import cells_of, experiment_data, seeds_of
-from hedgerow.experiments.parts import Misfit, build_learner, build_world, complete_learner
-from hedgerow.experiments.run_cell import run_cell
-from hedgerow.experiments.schema import load
+from hedgerow.experiments.components import SpecError, build_learner, build_world, complete_learner
+from hedgerow.experiments.expand import cells_of, experiment_data, seeds_of
+from hedgerow.experiments.spec import load
+from hedgerow.experiments.worker import run_cell
 from hedgerow.planning import offline
-from hedgerow.simulation.outcome import Run
+from hedgerow.simulation.result import Run
 
 
 def test_every_combination_is_a_cell() -> None:
@@ -95,7 +95,7 @@ def test_a_cell_does_not_depend_on_its_neighbours() -> None:
 
 def by_hand(seeds: tuple[int, int, int]) -> Run:
     simulation_seed, learner_seed, adversary_seed = seeds
-    world = hr.catalogue.make("lower-bound-1", episodes=80)
+    world = hr.worlds.make("lower-bound-1", episodes=80)
     slater = hr.offline.slater(world.cmdp)
     learner = hr.SOPS(
         world.cmdp.view(), 80, 0.01, "sharp", learner_seed, baseline=slater.policy, baseline_costs=slater.costs
@@ -138,7 +138,7 @@ def test_progress_is_told() -> None:
 
 
 def test_the_two_baselines() -> None:
-    cmdp = hr.catalogue.make("lower-bound-1", rho=0.25).cmdp
+    cmdp = hr.worlds.make("lower-bound-1", rho=0.25).cmdp
     safest = build_learner(complete_learner({"name": "s-ops"}), cmdp, 10, 0.1, 0)
     assert isinstance(safest, hr.SOPS)
     assert safest.baseline_costs == pytest.approx([0.25], abs=1e-9)  # alpha - rho
@@ -156,7 +156,7 @@ def test_the_baselines_that_a_world_brings() -> None:
     learner = build_learner(complete_learner({"name": "s-ops", "baseline": "budget"}), cmdp, 10, 0.1, 0, None, world)
     assert isinstance(learner, hr.SOPS)
     assert learner.baseline_costs == pytest.approx([1.0], abs=1e-8)  # DOPE's own budget
-    golden = hr.catalogue.make("dope-media").golden
+    golden = hr.worlds.make("dope-media").golden
     assert golden is not None
     assert hr.occupancy.evaluate(cmdp, learner.baseline, loss).loss == pytest.approx(golden.baseline, abs=1e-8)
     days = {"name": "ev-workday", "alpha": 0.1, "prices": "carbon"}
@@ -169,7 +169,7 @@ def test_the_baselines_that_a_world_brings() -> None:
         part = complete_learner({"name": "s-ops", "baseline": kind})
         with pytest.raises(InvalidInput, match=rf"no baseline '{kind}' \({offers}\); take baseline = 'slater'"):
             build_learner(part, cmdp, 10, 0.1, 0, None, world if kind == "own" else None)
-    with pytest.raises(Misfit, match="a margin belongs to baseline = 'margin', not to 'budget'"):
+    with pytest.raises(SpecError, match="a margin belongs to baseline = 'margin', not to 'budget'"):
         complete_learner({"name": "s-ops", "baseline": "budget", "margin": 0.1})
 
 
@@ -182,20 +182,20 @@ def test_the_demo_names_its_baseline() -> None:
 
 
 def test_known_transitions_reach_the_learner() -> None:
-    cmdp = hr.catalogue.make("lower-bound-1").cmdp
+    cmdp = hr.worlds.make("lower-bound-1").cmdp
     learner = build_learner(complete_learner({"name": "sv-ops", "known_transitions": True}), cmdp, 10, 0.1, 0)
     assert learner.transitions is not None
     assert build_learner(complete_learner({"name": "sv-ops"}), cmdp, 10, 0.1, 0).transitions is None
 
 
 def test_numbers_that_only_one_learner_knows() -> None:
-    cmdp = hr.catalogue.make("lower-bound-1").cmdp
+    cmdp = hr.worlds.make("lower-bound-1").cmdp
     learner = build_learner(complete_learner({"name": "cv-ops", "memory_budget": 4096}), cmdp, 10, 0.1, 0)
     assert isinstance(learner, hr.CVOPS)
     assert learner.memory_budget == 4096
-    with pytest.raises(Misfit, match="memory_budget must be a number, not 'much'"):
+    with pytest.raises(SpecError, match="memory_budget must be a number, not 'much'"):
         complete_learner({"name": "cv-ops", "memory_budget": "much"})
-    with pytest.raises(Misfit, match="sv-ops has no switch 'memory_budget'"):
+    with pytest.raises(SpecError, match="sv-ops has no switch 'memory_budget'"):
         complete_learner({"name": "sv-ops", "memory_budget": 4096})
 
 
@@ -205,7 +205,7 @@ def test_the_demo_shows_every_learner_of_the_paper() -> None:
 
 
 def test_a_world_file_that_changes_is_refused(tmp_path: Path) -> None:
-    world = hr.catalogue.make("lower-bound-1")
+    world = hr.worlds.make("lower-bound-1")
     world.cmdp.save(tmp_path / "world.npz")
     text = SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "world.npz"')
     cell = cells_of(small(text, tmp_path))[0]

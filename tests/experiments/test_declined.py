@@ -10,10 +10,10 @@ from small_experiments import small
 import hedgerow as hr
 from hedgerow import results
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.cells import cells_of, experiment_data
-from hedgerow.experiments.schema import Declined, Experiment
+from hedgerow.experiments.expand import cells_of, experiment_data
+from hedgerow.experiments.spec import Experiment, SkippedCell
 from hedgerow.experiments.sweep import Workers, stored_experiment, sweep
-from hedgerow.registry import loading
+from hedgerow.registry import plugins
 
 PICKY = """
 import hedgerow as hr
@@ -62,9 +62,9 @@ label = "picky"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(loading, "_loaded", {})  # messages name the file that was loaded first
+    monkeypatch.setattr(plugins, "_loaded", {})  # messages name the file that was loaded first
     (tmp_path / "picky.py").write_text(PICKY)
-    hr.catalogue.make("lower-bound-1").cmdp.save(tmp_path / "world.npz")
+    hr.worlds.make("lower-bound-1").cmdp.save(tmp_path / "world.npz")
     return tmp_path
 
 
@@ -75,7 +75,7 @@ def made(folder: Path, skip: str = 'declined = "skip"', episodes: str = "40") ->
 def test_what_is_declined_is_known_before_the_run(folder: Path) -> None:
     declined = made(folder).declined
     (picky,) = [item for item in declined if item.kind == "learner"]
-    assert picky == Declined("two", "learner", "picky", 40, picky.why)
+    assert picky == SkippedCell("two", "learner", "picky", 40, picky.why)
     assert picky.why.endswith("it takes one constraint")
     (other,) = [item for item in declined if item.kind == "adversary"]
     assert (other.world, other.label) == ("lossless", "own")

@@ -10,9 +10,9 @@ from small_experiments import small
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments import parts
-from hedgerow.experiments.cells import cells_of
-from hedgerow.experiments.run_cell import run_cell
+from hedgerow.experiments import components
+from hedgerow.experiments.expand import cells_of
+from hedgerow.experiments.worker import run_cell
 
 NAMES = ("cycle", "betrayal", "hidden", "early-bird", "tempting")
 TEXT = """\
@@ -49,7 +49,7 @@ def test_descriptions_stay_small_and_complete() -> None:
 def test_a_cell_runs_the_losses_of_its_own_length_and_world() -> None:
     for cell in cells_of(small(PLAIN)):
         T = cell.spec["episodes"]
-        world = hr.catalogue.make("lower-bound-1", episodes=T)
+        world = hr.worlds.make("lower-bound-1", episodes=T)
         by_hand = {
             "cycle": hr.losses.Cycle(),
             "betrayal": hr.losses.Betrayal(T),
@@ -72,9 +72,9 @@ def test_parameters_of_the_file_count() -> None:
     cell = cells_of(small(with_one('name = "betrayal"\nturn = 1\nsafe_loss = 0.4')))[0]
     assert cell.spec["adversary"] == {"name": "betrayal", "turn": 1.0, "safe_loss": 0.4}
     assert isinstance(cell.spec["adversary"]["turn"], float)
-    part = parts.complete_adversary({"name": "betrayal", "episodes": 4}, 20)
+    part = components.complete_adversary({"name": "betrayal", "episodes": 4}, 20)
     assert part == {"name": "betrayal", "episodes": 4, "turn": 0.5, "safe_loss": 0.2}
-    built = parts.build_adversary(part, 0, None, episodes=20)
+    built = components.build_adversary(part, 0, None, episodes=20)
     assert built == hr.losses.Betrayal(4)
 
 
@@ -99,7 +99,7 @@ def test_mistakes_have_a_line(adversary: str, message: str) -> None:
 
 
 def test_worlds_without_a_loss_or_without_temptation_are_known_before_the_run(tmp_path: Path) -> None:
-    hr.catalogue.make("lower-bound-1").cmdp.save(tmp_path / "world.npz")
+    hr.worlds.make("lower-bound-1").cmdp.save(tmp_path / "world.npz")
     text = with_one('name = "early-bird"').replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "world.npz"')
     with pytest.raises(InvalidInput, match="adversary 1: this world has no loss of its own: early-bird needs one"):
         small(text, tmp_path)
@@ -122,12 +122,12 @@ def test_a_plug_in_is_filled_in_as_well_unless_it_has_defaults(tmp_path: Path) -
         "        self.seen = episodes, world\n",
         encoding="utf-8",
     )
-    world = hr.catalogue.make("lower-bound-1")
+    world = hr.worlds.make("lower-bound-1")
     built = {}
     for name in ("Late", "Own"):
-        part = parts.complete_adversary({"name": f"mine.py:{name}"}, 20, tmp_path)
+        part = components.complete_adversary({"name": f"mine.py:{name}"}, 20, tmp_path)
         assert not {"episodes", "world", "own_loss"} & set(part)
-        made = parts.build_adversary(part, 0, world.loss, tmp_path, cmdp=world.cmdp, episodes=20)
+        made = components.build_adversary(part, 0, world.loss, tmp_path, cmdp=world.cmdp, episodes=20)
         built[name] = made.adversary.seen
     assert built == {"Late": (20, 2, [0.5, 1.0], 0.5), "Own": (7, "none")}
     cell = cells_of(small(with_one('name = "mine.py:Late"\nrate = 0.25'), tmp_path))[0]
@@ -135,4 +135,4 @@ def test_a_plug_in_is_filled_in_as_well_unless_it_has_defaults(tmp_path: Path) -
 
 
 def test_ev_days_keep_their_world_of_the_file() -> None:
-    assert parts.complete_adversary({"name": "ev-days"}, 10)["world"] == "ev-workday"
+    assert components.complete_adversary({"name": "ev-days"}, 10)["world"] == "ev-workday"

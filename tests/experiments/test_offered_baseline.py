@@ -9,23 +9,23 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments import parts
-from hedgerow.experiments.cells import cells_of
-from hedgerow.experiments.parts.baseline import safe_policy
-from hedgerow.experiments.run_cell import run_cell
-from hedgerow.experiments.schema import parse
+from hedgerow.experiments import components
+from hedgerow.experiments.components import safe_policy
+from hedgerow.experiments.expand import cells_of
 from hedgerow.experiments.source import Source
+from hedgerow.experiments.spec import parse
+from hedgerow.experiments.worker import run_cell
 
 OFFERED = {"baseline": "offered"}
 
 
 def taken(name: str) -> str:
-    return parts.baseline_taken(OFFERED, parts.complete_world({"name": name}, 100, Path()), Path())
+    return components.baseline_taken(OFFERED, components.complete_world({"name": name}, 100, Path()), Path())
 
 
-def policy_in(name: str) -> tuple[hr.catalogue.World, object]:
-    world = hr.catalogue.make(name)
-    return world, safe_policy(OFFERED, world.cmdp, parts.complete_world({"name": name}, 100, Path()), Path())
+def policy_in(name: str) -> tuple[hr.worlds.World, object]:
+    world = hr.worlds.make(name)
+    return world, safe_policy(OFFERED, world.cmdp, components.complete_world({"name": name}, 100, Path()), Path())
 
 
 def test_a_budget_comes_first() -> None:
@@ -46,32 +46,32 @@ POOR = """
 import hedgerow as hr
 
 def poor():
-    world = hr.catalogue.make("lower-bound-2")
-    return hr.catalogue.Ingredients(world.cmdp, world.loss)
+    world = hr.worlds.make("lower-bound-2")
+    return hr.worlds.WorldDefinition(world.cmdp, world.loss)
 """
 
 
 def test_else_least_loss_at_half_of_the_margin(tmp_path: Path) -> None:
     """The margin is 1/4, and the loss falls with the cost: half of the margin is left, and no more."""
     (tmp_path / "poor.py").write_text(POOR)
-    world, part = hr.catalogue.make("lower-bound-2"), parts.complete_world({"name": "poor.py:poor"}, 100, tmp_path)
+    world, part = hr.worlds.make("lower-bound-2"), components.complete_world({"name": "poor.py:poor"}, 100, tmp_path)
     found = safe_policy(OFFERED, world.cmdp, part, tmp_path)
     rho = hr.offline.slater(world).margin
     assert rho == pytest.approx(0.25)
     assert world.cmdp.thresholds - hr.occupancy.evaluate(world.cmdp, found.policy).costs == pytest.approx(0.5 * rho)
-    assert parts.baseline_taken(OFFERED, part, tmp_path) == "half of the margin"
+    assert components.baseline_taken(OFFERED, part, tmp_path) == "half of the margin"
 
 
 def test_a_file_has_no_loss_and_takes_the_least_cost(tmp_path: Path) -> None:
-    cmdp = hr.catalogue.make("lower-bound-2").cmdp
+    cmdp = hr.worlds.make("lower-bound-2").cmdp
     cmdp.save(tmp_path / "world.npz")
-    part = parts.complete_world({"name": "file", "file": "world.npz"}, 100, tmp_path)
+    part = components.complete_world({"name": "file", "file": "world.npz"}, 100, tmp_path)
     found = safe_policy(OFFERED, cmdp, part, tmp_path)
     assert found.costs == pytest.approx(hr.offline.slater(cmdp).costs)
 
 
 def test_a_world_without_a_margin_has_none() -> None:
-    cmdp = hr.catalogue.make("lower-bound-1").cmdp.with_thresholds([0.25])
+    cmdp = hr.worlds.make("lower-bound-1").cmdp.with_thresholds([0.25])
     with pytest.raises(InvalidInput, match="no baseline to offer: no policy is safe with a margin"):
         safe_policy(OFFERED, cmdp)
 
@@ -85,10 +85,10 @@ def test_a_cell_says_which_it_was() -> None:
     offered, other = (run_cell(cell.spec).facts for cell in cells_of(parse(Source("x.toml", text, Path()))))
     assert offered["baseline_taken"] == "own"
     assert set(other) == {"slater"}
-    assert parts.baseline_taken({"baseline": "slater"}, {"name": "lower-bound-2"}, Path()) == "slater"
-    assert parts.baseline_taken({}, {"name": "lower-bound-2"}, Path()) == ""
+    assert components.baseline_taken({"baseline": "slater"}, {"name": "lower-bound-2"}, Path()) == "slater"
+    assert components.baseline_taken({}, {"name": "lower-bound-2"}, Path()) == ""
 
 
 def test_it_has_no_margin_of_its_own() -> None:
-    with pytest.raises(parts.Misfit, match="a margin belongs to baseline = 'margin', not to 'offered'"):
-        parts.complete_learner({"name": "always-baseline", "baseline": "offered", "margin": 0.1})
+    with pytest.raises(components.SpecError, match="a margin belongs to baseline = 'margin', not to 'offered'"):
+        components.complete_learner({"name": "always-baseline", "baseline": "offered", "margin": 0.1})

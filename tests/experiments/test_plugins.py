@@ -18,13 +18,12 @@ from test_dask import cluster  # noqa: F401 - a fixture
 import hedgerow as hr
 from hedgerow import registry
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments import backends, parts, plugins
-from hedgerow.experiments.cells import cells_of
-from hedgerow.experiments.run_cell import run_cell
-from hedgerow.experiments.schema import Experiment
+from hedgerow.experiments import backends, components, plugins
+from hedgerow.experiments.expand import cells_of
+from hedgerow.experiments.spec import Experiment
 from hedgerow.experiments.sweep import Workers, stored_experiment, sweep
-from hedgerow.experiments.worker import CellOutcome, Task, own_version, perform
-from hedgerow.registry import loading
+from hedgerow.experiments.worker import CellOutcome, Task, own_version, perform, run_cell
+from hedgerow.registry import plugins as loading
 
 PLUGIN = '''\
 """Everything that one can bring along."""
@@ -152,9 +151,9 @@ def changed(folder: Path, old: str = "0.5", new: str = "0.5 + 0.0") -> None:
 
 
 def learner_of(folder: Path, **given: Any) -> Any:
-    cmdp = hr.catalogue.make("lower-bound-1").cmdp
-    part = parts.complete_learner(given, folder)
-    return parts.build_learner(part, cmdp, 30, 0.05, 7, folder)
+    cmdp = hr.worlds.make("lower-bound-1").cmdp
+    part = components.complete_learner(given, folder)
+    return components.build_learner(part, cmdp, 30, 0.05, 7, folder)
 
 
 # Descriptions ---------------------------------------------------------------------------------------------------------
@@ -178,7 +177,7 @@ def test_another_source_is_another_cell(folder: Path) -> None:
 
 
 def test_built_in_names_have_no_origin() -> None:
-    assert all(parts.PLUG_IN not in cell.spec[kind] for cell in cells_of(small()) for kind in plugins.TABLES)
+    assert all(components.PLUG_IN not in cell.spec[kind] for cell in cells_of(small()) for kind in plugins.TABLES)
 
 
 def test_a_cell_refuses_other_code_than_it_describes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,8 +193,8 @@ def test_a_cell_refuses_other_code_than_it_describes(folder: Path, monkeypatch: 
 
 @pytest.mark.parametrize(("name", "actions", "own"), [("meadow", 2, True), ("Hill", 3, True), ("bare", 2, False)])
 def test_what_a_world_may_return(folder: Path, name: str, actions: int, own: bool) -> None:
-    part = parts.complete_world({"name": f"mine.py:{name}"}, 10, folder)
-    cmdp, loss = parts.build_world(part, folder)
+    part = components.complete_world({"name": f"mine.py:{name}"}, 10, folder)
+    cmdp, loss = components.build_world(part, folder)
     assert cmdp.layout.num_actions == actions
     assert (loss is not None) == own
     text = PLAIN.replace('"mine.py:meadow"\nwidth = 3', f'"mine.py:{name}"')
@@ -204,18 +203,18 @@ def test_what_a_world_may_return(folder: Path, name: str, actions: int, own: boo
 
 def test_the_catalogue_makes_worlds_of_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    world = hr.catalogue.make("mine.py:meadow", width=4)
+    world = hr.worlds.make("mine.py:meadow", width=4)
     assert (world.cmdp.layout.num_actions, world.golden, world.description) == (4, None, "One step, `width` actions.")
     with pytest.raises(InvalidInput, match="bare has no loss of its own"):
-        hr.catalogue.make("mine.py:bare")
+        hr.worlds.make("mine.py:bare")
     with pytest.raises(InvalidInput, match="has no parameter 'with'; did you mean 'width'"):
-        hr.catalogue.make("mine.py:meadow", **{"with": 4})
+        hr.worlds.make("mine.py:meadow", **{"with": 4})
 
 
 @pytest.mark.parametrize(("name", "extra"), [("Foe", {"period": 3}), ("Watchful", {}), ("always", {})])
 def test_what_an_adversary_may_be(folder: Path, name: str, extra: dict[str, Any]) -> None:
-    part = parts.complete_adversary({"name": f"mine.py:{name}", **extra}, 10, folder)
-    adversary = parts.build_adversary(part, 1, None, folder)
+    part = components.complete_adversary({"name": f"mine.py:{name}", **extra}, 10, folder)
+    adversary = components.build_adversary(part, 1, None, folder)
     layout = hr.Layout((1, 1), 2)
     if name == "Watchful":
         adversary.start(layout)
@@ -228,7 +227,7 @@ def test_what_an_adversary_may_be(folder: Path, name: str, extra: dict[str, Any]
 def test_a_cell_with_plug_ins_is_what_one_would_write_by_hand(folder: Path) -> None:
     cell = cells_of(small(PLAIN, folder))[0]
     done = run_cell(cell.spec, folder)
-    from hedgerow.experiments.cells import seeds_of
+    from hedgerow.experiments.expand import seeds_of
 
     seeds = seeds_of(cell.spec)
     module = loading.load_text(PLUGIN, "elsewhere.py").module
@@ -252,7 +251,7 @@ def test_a_constructor_gets_what_it_asks_for(folder: Path) -> None:
 
 
 def test_transitions_and_baseline(folder: Path) -> None:
-    cmdp = hr.catalogue.make("lower-bound-1").cmdp
+    cmdp = hr.worlds.make("lower-bound-1").cmdp
     slater = hr.offline.slater(cmdp)
     knowing = learner_of(folder, name="mine.py:Knowing", known_transitions=True)
     assert np.array_equal(knowing.transitions, cmdp.transitions)
@@ -266,15 +265,15 @@ def test_transitions_and_baseline(folder: Path) -> None:
 
 
 def test_a_subclass_of_ours_keeps_its_switches(folder: Path) -> None:
-    part = parts.complete_learner({"name": "mine.py:Tuned", "preset": "sharp", "radii": "anytime"}, folder)
+    part = components.complete_learner({"name": "mine.py:Tuned", "preset": "sharp", "radii": "anytime"}, folder)
     assert part == {
         "name": "mine.py:Tuned",
         "plug-in": {"sha256": loading.text_digest(PLUGIN)},
         "preset": "sharp",
         "radii": "anytime",
     }
-    with pytest.raises(parts.Misfit, match="has no switch 'sigma'"):
-        parts.complete_learner({"name": "mine.py:Tuned", "sigma": "safe"}, folder)
+    with pytest.raises(components.SpecError, match="has no switch 'sigma'"):
+        components.complete_learner({"name": "mine.py:Tuned", "sigma": "safe"}, folder)
 
 
 HEAD = 'seeds = 1\nepisodes = 10\n[[world]]\nname = "lower-bound-1"\n[[adversary]]\nname = "own"\n[[learner]]\n'
@@ -329,7 +328,12 @@ def test_a_mistake_is_known_by_its_line(name: str, folder: Path) -> None:
             "has no parameter 'with'; did you mean 'width'",
         ),
         ('"mine.py:meadow"\nwidth = 3', '"mine.py:meadow"\nwidth = 0', 3, "mine.py:meadow fails: "),
-        ('"mine.py:meadow"\nwidth = 3', '"mine.py:Blind"', 3, "must return a CMDP, a pair (CMDP, loss) or Ingredients"),
+        (
+            '"mine.py:meadow"\nwidth = 3',
+            '"mine.py:Blind"',
+            3,
+            "must return a CMDP, a pair (CMDP, loss) or WorldDefinition",
+        ),
         ('"mine.py:Foe"\nperiod = 5', '"mine.py:Foe"', 6, "mine.py:Foe needs the parameter 'period'"),
         ('"mine.py:Foe"\nperiod = 5', '"mine.py:Foe"\nperiod = 0.5', 8, "period must be a whole number, not 0.5"),
         ('"mine.py:Foe"\nperiod = 5', '"mine.py:Blind"', 6, "Blind is no adversary: it needs start, loss and observe"),
@@ -369,7 +373,7 @@ def test_resume_never_mixes_two_versions(folder: Path) -> None:
 
 def tasks_of(experiment: Experiment, folder: str) -> list[Task]:
     """The tasks of a sweep, whose workers find nothing in `folder`."""
-    packer = plugins.Packer(experiment.folder)
+    packer = plugins.PluginCollector(experiment.folder)
     return [
         Task(cell.id, cell.spec, folder, False, own_version(), number=number, luggage=packer.pack(cell.spec))
         for number, cell in enumerate(cells_of(experiment))
@@ -388,14 +392,14 @@ def test_a_worker_needs_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     outcome = perform(task)
     assert not outcome.failed, outcome.error
     monkeypatch.setattr(loading, "_loaded", {})
-    assert "cannot read /nowhere/mine.py" in perform(replace(task, luggage=plugins.Luggage())).error
+    assert "cannot read /nowhere/mine.py" in perform(replace(task, luggage=plugins.PluginBundle())).error
 
 
 def test_luggage_is_packed_once(folder: Path) -> None:
     first, second = tasks_of(small(PLAIN, folder), "")
     assert first.luggage is second.luggage
     assert first.luggage.files == ((str(folder / "mine.py"), PLUGIN),)
-    assert plugins.Packer(folder).pack(cells_of(small())[0].spec) == plugins.Luggage()
+    assert plugins.PluginCollector(folder).pack(cells_of(small())[0].spec) == plugins.PluginBundle()
 
 
 @pytest.mark.slow
@@ -422,7 +426,7 @@ SCRIPT = """\
 import sys
 from pathlib import Path
 import hedgerow as hr
-from hedgerow.experiments.schema import parse
+from hedgerow.experiments.spec import parse
 from hedgerow.experiments.source import Source
 from hedgerow.experiments.sweep import Workers, sweep
 

@@ -11,9 +11,9 @@ from scipy.optimize import linprog
 
 import hedgerow as hr
 from hedgerow.environments.scores import make_scores
-from hedgerow.experiments import preflight
+from hedgerow.forecast import preflight
 from hedgerow.model.layout import Layout
-from hedgerow.planning.linear_programs import flow_matrix
+from hedgerow.planning.lp import flow_matrix
 
 
 def two_layers(thresholds: tuple[float, float]) -> hr.CMDP:
@@ -105,7 +105,7 @@ def test_feasible_without_margin() -> None:
 
 
 def test_visits_until_radii_say_something() -> None:
-    cmdp = hr.catalogue.make("random-layered", layers=(1, 3, 3, 1), actions=3, constraints=1).cmdp
+    cmdp = hr.worlds.make("random-layered", layers=(1, 3, 3, 1), actions=3, constraints=1).cmdp
     T, delta = 10_000, 0.05
     rows = {row["radii"]: row for row in preflight.informative_radii(cmdp, T, delta)}
     # paper: xi = sqrt(4 ln(T|X||A|m/delta) / N) < 1, that is N > 4 ln(...)
@@ -126,7 +126,7 @@ def test_visits_until_radii_say_something() -> None:
 
 
 def test_nothing_to_learn_about_certain_transitions() -> None:
-    cmdp = hr.catalogue.make("lower-bound-1").cmdp
+    cmdp = hr.worlds.make("lower-bound-1").cmdp
     assert all(row["visits"]["transitions"] == 0 for row in preflight.informative_radii(cmdp, 100, 0.1))
 
 
@@ -137,7 +137,7 @@ def test_first_visits_is_a_bisection(limit: int) -> None:
 
 
 def test_a_learner_that_refuses_says_why() -> None:
-    cmdp = hr.catalogue.make("lower-bound-1").cmdp.with_thresholds([0.25])  # no margin at all
+    cmdp = hr.worlds.make("lower-bound-1").cmdp.with_thresholds([0.25])  # no margin at all
     runs = {run["learner"]: run for run in preflight.probe_learners(cmdp, 200, 0.1)}
     assert "no margin" in runs["s-ops"]["refused"] or "not safe" in runs["s-ops"]["refused"]
     assert runs["sv-ops"]["seconds"] == pytest.approx(200e-6 * runs["sv-ops"]["microseconds_per_episode"])

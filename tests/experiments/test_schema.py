@@ -12,9 +12,9 @@ from small_experiments import SMALL, small
 import hedgerow as hr
 from hedgerow import cli
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.cells import cells_of
-from hedgerow.experiments.schema import TOP, load
+from hedgerow.experiments.expand import cells_of
 from hedgerow.experiments.source import shipped
+from hedgerow.experiments.spec import TOP, load
 
 
 def test_what_a_file_says() -> None:
@@ -47,14 +47,14 @@ def test_what_ships_is_valid(name: str) -> None:
 
 
 def test_a_world_from_a_file(tmp_path: Path) -> None:
-    world = hr.catalogue.make("lower-bound-1")
+    world = hr.worlds.make("lower-bound-1")
     world.cmdp.save(tmp_path / "world.npz")
     text = SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "world.npz"')
     assert small(text, tmp_path).worlds[0].given == {"name": "file", "file": "world.npz"}
 
 
 def test_a_world_without_a_safe_policy_is_known_before_the_run(tmp_path: Path) -> None:
-    hr.catalogue.make("lower-bound-1").cmdp.with_thresholds([0.2]).save(tmp_path / "world.npz")
+    hr.worlds.make("lower-bound-1").cmdp.with_thresholds([0.2]).save(tmp_path / "world.npz")
     text = SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "world.npz"')
     words = r"line 14, learner 2, baseline: in the world 'first': the baseline is not safe: 'cost 1' costs 0.25"
     with pytest.raises(InvalidInput, match=words):
@@ -176,7 +176,7 @@ def test_labels_that_become_the_same_file_name() -> None:
     text = SMALL.replace('name = "sv-ops"', 'name = "sv-ops"\nlabel = "a b"').replace(
         'preset = "sharp"', 'preset = "sharp"\nlabel = "a-b"'
     )
-    from hedgerow.experiments.cells import cells_of
+    from hedgerow.experiments.expand import cells_of
 
     with pytest.raises(InvalidInput, match="two cells would be called"):
         cells_of(small(text))
@@ -184,7 +184,7 @@ def test_labels_that_become_the_same_file_name() -> None:
 
 def test_arrays_may_stand_in_the_file() -> None:
     experiment = small(SMALL.replace("period = 20", "period = 20\npatterns = [[0.0, 1.0], [1.0, 0.0]]"))
-    from hedgerow.experiments.parts import build_adversary, complete_adversary
+    from hedgerow.experiments.components import build_adversary, complete_adversary
 
     part = complete_adversary(experiment.adversaries[0].given, 50)
     losses = build_adversary(part, 0, None)

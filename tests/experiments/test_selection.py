@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.cells import cells_of
-from hedgerow.experiments.schema import parse
+from hedgerow.experiments.expand import cells_of
 from hedgerow.experiments.selection import as_toml, selected
 from hedgerow.experiments.source import Source, find, shipped
+from hedgerow.experiments.spec import parse
 
 TEXT = """\
 title = "All"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.schema import parse
 from hedgerow.experiments.source import Source, find, line_of, shipped
+from hedgerow.experiments.spec import parse
 
 TEXT = '''\
 # [[learner]] in a comment does not count

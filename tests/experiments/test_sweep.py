@@ -14,8 +14,9 @@ from small_experiments import NUM_CELLS, SMALL, cell_files, overlooked, small
 
 from hedgerow import results
 from hedgerow.errors import FileFormatError, InvalidInput
-from hedgerow.experiments import backends, progress, run_cell, sweep, worker
-from hedgerow.experiments.cells import PlannedCell, cells_of
+from hedgerow.experiments import backends, progress, sweep, worker
+from hedgerow.experiments import worker as run_cell
+from hedgerow.experiments.expand import PlannedCell, cells_of
 from hedgerow.experiments.sweep import Listener, Workers, stored_experiment
 from hedgerow.experiments.worker import CellOutcome, Task
 from hedgerow.simulation.run import Simulation
@@ -312,7 +313,7 @@ def test_plain_lines_may_be_patient(capsys: pytest.CaptureFixture[str]) -> None:
     """Many short cells would flood a log: failures and the last cell are told in any case."""
     cells = cells_of(small())[:4]
     for patience, told in ((0.0, [1, 2, 3, 4]), (60.0, [1, 3, 4])):
-        lines = progress.Lines(patience)
+        lines = progress.ProgressLines(patience)
         lines.start(cells, 0, list)
         for number, cell in enumerate(cells, start=1):
             lines.finish(cell, CellOutcome(cell.id, number, {}, {}, "", "out of luck" if number == 3 else ""))

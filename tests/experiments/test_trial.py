@@ -15,10 +15,10 @@ import hedgerow as hr
 from hedgerow import cli
 from hedgerow.commands import lists
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments import trial
-from hedgerow.experiments.apart import Apart, Ended
-from hedgerow.experiments.schema import parse
-from hedgerow.registry import loading
+from hedgerow.experiments import reading
+from hedgerow.experiments.isolation import Apart, Ended
+from hedgerow.experiments.spec import parse
+from hedgerow.registry import plugins
 
 LIMIT = "3"
 """Seconds; a machine under load is slow."""
@@ -98,7 +98,7 @@ WRONG = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(loading, "_loaded", {})  # messages name the file that was loaded first
+    monkeypatch.setattr(plugins, "_loaded", {})  # messages name the file that was loaded first
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
     return tmp_path
@@ -144,15 +144,15 @@ def test_names_that_are_chosen_from_the_command_line(
 @pytest.mark.slow
 def test_what_is_read_apart_is_what_is_read_here(folder: Path) -> None:
     honest = source(text("mine.py:Honest"), folder)
-    assert trial.read(honest) == parse(honest)
-    chosen = trial.read(source(text(), folder), learners=["mine.py:Honest"], seeds=2)
+    assert reading.read(honest) == parse(honest)
+    chosen = reading.read(source(text(), folder), learners=["mine.py:Honest"], seeds=2)
     assert [item.label for item in chosen.learners] == ["Honest"]
     assert chosen.seeds == (0, 1)
     declined = source(text("mine.py:Declines"), folder)
     with pytest.raises(InvalidInput) as here:
         parse(declined)
     with pytest.raises(InvalidInput) as there:
-        trial.read(declined)
+        reading.read(declined)
     assert str(there.value) == str(here.value)
 
 
@@ -168,12 +168,12 @@ def test_no_process_is_started_without_code_of_others(monkeypatch: pytest.Monkey
         raise AssertionError("a process was started")
 
     monkeypatch.setattr(Apart, "_start", refuse)
-    for content in (SMALL, text("hedgerow.learners.mirror.svops:SVOPS")):
-        assert trial.read(source(content)) == parse(source(content))
+    for content in (SMALL, text("hedgerow.learners.ops.sv_ops:SVOPS")):
+        assert reading.read(source(content)) == parse(source(content))
     with pytest.raises(InvalidInput, match="unknown learner 'gready'"):
-        trial.read(source(text("gready")))
+        reading.read(source(text("gready")))
     with pytest.raises(InvalidInput, match="must be positive"):
-        trial.read(source(SMALL), 0.0)
+        reading.read(source(SMALL), 0.0)
 
 
 # Commands without an experiment ---------------------------------------------------------------------------------------

@@ -16,14 +16,10 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.experiments import forecast as fc
-from hedgerow.experiments.baselines import assumed_baseline, baseline_choices, world_baseline
-from hedgerow.experiments.forecast.bounds import Forecaster, Mixing
-from hedgerow.experiments.forecast.course import Course
-from hedgerow.experiments.forecast.log_value import log_value, read_log
-from hedgerow.experiments.forecast.slack import slack_of
-from hedgerow.experiments.forecast.summary import Baseline, verdict
-from hedgerow.experiments.forecast.wishes import time_ties, wishes
+from hedgerow import forecast as fc
+from hedgerow.forecast.bounds import Forecaster, LambdaForecast, Mixing
+from hedgerow.forecast.preflight import assumed_baseline, baseline_choices, world_baseline
+from hedgerow.forecast.summary import BaselineForecast, log_value, read_log, slack_of, time_ties, verdict, wishes
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import uniform_policy
 
@@ -50,7 +46,7 @@ def some_views() -> dict[str, hr.View]:
             same_costs=[-1, -1, *range(6), *range(6), *range(6)],
         ),
         "wide": wide,
-        "media": hr.catalogue.make("dope-media").view(),
+        "media": hr.worlds.make("dope-media").view(),
         "no margin in a threshold": hr.View(Layout((1, 2, 1), 2), [0.0, 0.5], ("never", "seldom")),
     }  # fmt: skip
 
@@ -150,7 +146,7 @@ def by_hand(view: hr.View, beta: np.ndarray, t: int, horizon: int, preset: str) 
 @pytest.mark.parametrize("preset", ["sharpest", "sharp"])
 def test_lambda_is_what_the_formulas_say(preset: Any) -> None:
     view, beta = tiny(), np.array([0.2, 0.5])
-    found = fc.forecast(view, fc.assumed_model(view), Baseline(beta, "told"), 3_000, DELTA)
+    found = fc.forecast(view, fc.assumed_model(view), BaselineForecast(beta, "told"), 3_000, DELTA)
     for mark in found["marks"]:
         t = mark["episodes"]
         assert mark[preset]["least"] == pytest.approx(by_hand(view, beta, t, max(t, 3_000), preset), abs=1e-9)
@@ -204,7 +200,7 @@ def test_the_rule_is_the_learners(name: str, preset: Any) -> None:
 
 
 def test_the_bounds_are_the_learners() -> None:
-    world = hr.catalogue.make("random-layered", **SMALL)
+    world = hr.worlds.make("random-layered", **SMALL)
     safest = hr.offline.slater(world)
     learner = hr.SOPS(world.view(), 4_000, DELTA, "sharp", baseline=safest)
     hr.simulate(world, world.loss, learner, seed=3, episodes=2_000, progress=False)
@@ -220,12 +216,12 @@ def test_the_bounds_are_the_learners() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["sharpest", "sharp"])
 def test_a_run_is_near_its_forecast(preset: Any) -> None:
-    world = hr.catalogue.make("random-layered", **SMALL)
+    world = hr.worlds.make("random-layered", **SMALL)
     safest, T = hr.offline.slater(world), 30_000
     learner = hr.SOPS(world.view(), T, 0.01, preset, baseline=safest)
     run = hr.simulate(world, world.loss, learner, seed=0, progress=False)
     model = fc.true_model(world.cmdp, world.loss)
-    course = Course(Forecaster(world.view(), model, np.array(safest.costs), T, 0.01, preset), T)
+    course = LambdaForecast(Forecaster(world.view(), model, np.array(safest.costs), T, 0.01, preset), T)
     for t in (1_000, 10_000, T):
         k = int(np.flatnonzero(run.episodes >= t)[0])
         least, most = course.at(t)
@@ -327,7 +323,7 @@ def test_a_threshold_that_cannot_be_reached_is_told() -> None:
 
 
 def test_the_model_of_a_world() -> None:
-    world = hr.catalogue.make("random-layered", **SMALL)
+    world = hr.worlds.make("random-layered", **SMALL)
     own, bare = fc.true_model(world.cmdp, world.loss), fc.true_model(world.cmdp)
     assert own.true_costs == pytest.approx(world.cmdp.thresholds, abs=1e-9)
     assert hr.occupancy.evaluate(world, own.policy, world.loss).loss == pytest.approx(world.golden.optimum, abs=1e-9)
@@ -344,13 +340,13 @@ def test_the_model_of_a_world() -> None:
 
 
 def test_wishes_for_ties_are_true_ones() -> None:
-    world = hr.catalogue.make("dope-media").cmdp
+    world = hr.worlds.make("dope-media").cmdp
     free = world.with_knowledge(None)
     tied = time_ties(free.view(), fc.true_model(free))
     assert tied is not None
     world.with_knowledge(tied.knowledge)  # which refuses what is not true
     assert time_ties(world.view(), fc.true_model(world)) is None  # these are declared already
-    random = hr.catalogue.make("random-layered", **SMALL)
+    random = hr.worlds.make("random-layered", **SMALL)
     assert time_ties(random.view(), fc.true_model(random.cmdp)) is None
     once = hr.View(Layout((1, 2, 1), 2), [0.5], ("cost",))
     assert time_ties(once, fc.assumed_model(once)) is None
@@ -410,7 +406,7 @@ def test_verdicts(mean: tuple[float, float], words: str) -> None:
 def test_the_course_of_lambda_episode_by_episode(logged: int) -> None:
     T = 600
     own = caster(tiny(), T)
-    course, explored, least, most = Course(own, T, logged), 0.0, [], []
+    course, explored, least, most = LambdaForecast(own, T, logged), 0.0, [], []
     for t in range(T):
         least.append(own.mixing(t + logged).least)
         low, high = (own.mixing(int(e) + logged).most for e in (np.floor(explored), np.ceil(explored)))
@@ -426,7 +422,7 @@ def test_the_course_of_lambda_episode_by_episode(logged: int) -> None:
 
 def test_a_learner_without_margin_never_explores() -> None:
     view = VIEWS["no margin in a threshold"]
-    course = Course(caster(view), 10_000)
+    course = LambdaForecast(caster(view), 10_000)
     assert course.explored(10_000) < 1.0
     assert course.mean(10_000).most == pytest.approx(1.0, abs=1e-3)
 
@@ -435,7 +431,7 @@ def test_a_learner_without_margin_never_explores() -> None:
 
 
 def test_choices_of_a_baseline() -> None:
-    world = hr.catalogue.make("dope-media")
+    world = hr.worlds.make("dope-media")
     found = {choice["policy"]: choice for choice in baseline_choices(world)}
     slater, half, tenth, budget = found.values()
     assert slater["margin"] == pytest.approx(world.golden.margin, abs=1e-9)
@@ -444,7 +440,7 @@ def test_choices_of_a_baseline() -> None:
     assert world.golden.optimum < tenth["loss"] < half["loss"] < slater["loss"]
     assert budget["loss"] == pytest.approx(world.golden.baseline, abs=1e-8)
     assert world_baseline(world, world.cmdp).costs == pytest.approx([1.0], abs=1e-8)
-    days = hr.catalogue.make("ev-workday")
+    days = hr.worlds.make("ev-workday")
     assert world_baseline(days, days.cmdp).costs.tolist() == [0.001]
     assert "Slater" in world_baseline(None, world.cmdp).words
 
@@ -480,7 +476,7 @@ def logged(world: hr.CMDP, policy: np.ndarray) -> StandInLog:
 
 
 def test_what_a_log_buys(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = hr.catalogue.make("random-layered", **SMALL).cmdp
+    world = hr.worlds.make("random-layered", **SMALL).cmdp
     view, layout = world.view(), world.layout
     half = uniform_policy(layout).reshape(-1, 3)
     half[:, 2], half[:, :2] = 0.0, 0.5  # never the third action

@@ -18,11 +18,11 @@ import hedgerow.gym as hg
 from hedgerow.model.occupancy import evaluate
 
 
-@pytest.mark.parametrize("name", hr.catalogue.names())
+@pytest.mark.parametrize("name", hr.worlds.names())
 def test_the_checker_is_silent(name: str) -> None:
     env = gymnasium.make(hg.env_id(name))
     check_env(env.unwrapped)
-    world = hr.catalogue.make(name)
+    world = hr.worlds.make(name)
     assert env.observation_space == gymnasium.spaces.Discrete(world.cmdp.layout.num_states)
     assert env.action_space == gymnasium.spaces.Discrete(world.cmdp.layout.num_actions)
     assert env.unwrapped.cmdp.content_hash == world.cmdp.content_hash  # type: ignore[attr-defined]
@@ -45,7 +45,7 @@ def test_without_gymnasium_the_error_says_what_to_install() -> None:
 def test_registering_twice_is_silent_and_parameters_reach_the_builder() -> None:
     hg.register_world("dope-media")
     env = gymnasium.make("hedgerow/random-layered-v0", seed=3)
-    other = hr.catalogue.make("random-layered", seed=3)
+    other = hr.worlds.make("random-layered", seed=3)
     assert env.unwrapped.cmdp.content_hash == other.cmdp.content_hash  # type: ignore[attr-defined]
 
 
@@ -67,7 +67,7 @@ def test_an_episode_has_the_steps_losses_and_costs_of_the_world() -> None:
 
 
 def test_samples_agree_with_the_expectations() -> None:
-    world = hr.catalogue.make("dope-factored")
+    world = hr.worlds.make("dope-factored")
     env, rng = hg.CMDPEnv(world), np.random.default_rng(0)
     totals = []
     env.reset(seed=1)

@@ -357,7 +357,7 @@ def test_written_logs_are_read_back(tmp_path: Path) -> None:
 
 
 def test_logs_that_were_played() -> None:
-    world = hr.catalogue.make("random-layered", layers=(1, 3, 3, 1), actions=2, constraints=2).cmdp
+    world = hr.worlds.make("random-layered", layers=(1, 3, 3, 1), actions=2, constraints=2).cmdp
     uniform, slater = hr.Policy.uniform(world), hr.Policy(world, hr.offline.slater(world).policy)
     log = hr.Log.played(world, uniform, 4000, seed=3)
     assert (len(log), log.num_steps, log.num_unknown) == (4000, 12_000, 0)

@@ -164,8 +164,8 @@ def test_a_table_of_gymnasium(support: Any, start: Any) -> None:
 
 def test_worlds_of_the_catalogue_declare_what_is_true() -> None:
     shared = 0
-    for name in hr.catalogue.names():
-        cmdp = hr.catalogue.make(name).cmdp
+    for name in hr.worlds.names():
+        cmdp = hr.worlds.make(name).cmdp
         assert_true(cmdp)
         shared += cmdp.knowledge.same_transitions is not None
     assert shared > 0

@@ -9,7 +9,7 @@ from learner_cases import draw_path, make_learner
 from numpy.random import Generator
 
 import hedgerow as hr
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
+from hedgerow.learners.ops.base import MirrorLearner as Learner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.knowledge import ARRAYS
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
-from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.state import flat_arrays
-from hedgerow.learners.mirror.svops import SVOPS
-from hedgerow.learners.mirror.uobreps import UOBREPS
+from hedgerow.learners.ops.base import MirrorLearner as Learner
+from hedgerow.learners.ops.cv_ops import CVOPS
+from hedgerow.learners.ops.s_ops import SOPS
+from hedgerow.learners.ops.state import flat_arrays
+from hedgerow.learners.ops.sv_ops import SVOPS
+from hedgerow.learners.ops.uob_reps import UOBREPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, DeterministicCosts, EmpiricalCosts
 from hedgerow.model.layout import Layout
 from hedgerow.planning import offline
-from hedgerow.simulation.outcome import CURVES, Run
+from hedgerow.simulation.result import CURVES, Run
 
 
 def random_world(

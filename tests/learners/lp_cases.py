@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.estimates.boxes import refresh_all
-from hedgerow.learners.field.lp_base import LPLearner
-from hedgerow.learners.field.lp_core import LPCore
-from hedgerow.learners.field.lp_step import write_tables
+from hedgerow.confidence.boxes import refresh_all
+from hedgerow.learners.field.lp import LPLearner
+from hedgerow.learners.field.lp_kernels import LPCore, write_tables
 
 VARIANTS: dict[str, tuple[type[LPLearner], dict[str, Any]]] = {
     "opt-cmdp": (hr.field.OptCMDP, {}),

@@ -13,10 +13,10 @@ import pytest
 from learner_cases import KINDS, assert_same, make_learner, random_world, scores, snapshot
 
 import hedgerow as hr
-from hedgerow.estimates.kt import kt_interval
-from hedgerow.learners.mirror import absorbing
-from hedgerow.learners.mirror.base import MirrorLearner
-from hedgerow.learners.mirror.state import RELAXED
+from hedgerow.confidence.kl import kt_interval
+from hedgerow.learners.ops import absorb
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.state import RELAXED
 from hedgerow.model.cmdp import CMDP
 from hedgerow.projection.certificate import certify
 from hedgerow.projection.result import ProjectionResult
@@ -261,7 +261,7 @@ def test_between_episodes(kind: str, options: dict[str, Any], tmp_path: Path) ->
 
 
 def test_centres_and_balls_follow() -> None:
-    world = hr.catalogue.make("dope-media", support="full").cmdp
+    world = hr.worlds.make("dope-media", support="full").cmdp
     learner = make_learner("s-ops", world, 1000, preset="sharpest")
     assert learner.core.state.balls.radius.size
     learner.absorb(uniform_log(world, 2000))
@@ -412,7 +412,7 @@ def test_an_interrupted_projection_is_found_later(monkeypatch: pytest.MonkeyPatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(absorbing, "project_all", interrupted)
+        patched.setattr(absorb, "project_all", interrupted)
         with pytest.raises(KeyboardInterrupt):
             learner.absorb(uniform_log(WORLD, 500))
     assert learner.core.state.numbers.open == 1
@@ -464,7 +464,7 @@ def test_why_nothing_may_be_left_out_without_a_word() -> None:
 @pytest.mark.slow
 def test_fewer_own_episodes() -> None:
     """The first 3000 episodes of S-OPS cost much less after 3000 uniformly played ones (10^4: 4028 -> 2423)."""
-    world = hr.catalogue.make("random-layered", layers=(1, 3, 3, 1), actions=3, constraints=1)
+    world = hr.worlds.make("random-layered", layers=(1, 3, 3, 1), actions=3, constraints=1)
     regret = []
     for logged in (0, 3000):
         learner = hr.SOPS(world.cmdp.view(), 3000, 0.01, "sharpest", baseline=hr.offline.slater(world.cmdp))

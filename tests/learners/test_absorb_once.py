@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "importers"))
 from test_log_seals import VIEW, WORLD, played, sources
 
 import hedgerow as hr
-from hedgerow import files
-from hedgerow.learners.mirror.files import FILE_KIND, to_bytes
+from hedgerow.learners.ops.files import FILE_KIND, to_bytes
+from hedgerow.storage import datafile
 
 
 def learner() -> hr.SVOPS:
@@ -72,11 +72,11 @@ def test_other_logs_are_welcome_and_equal_episodes_are_no_reason() -> None:
 def test_a_file_that_claims_impossible_logs_is_refused() -> None:
     one = learner()
     one.absorb(played(2))
-    content = files.unpack(to_bytes(one), FILE_KIND)
+    content = datafile.unpack(to_bytes(one), FILE_KIND)
     known = content.arrays["logs.absorbed"]
     assert known.shape == (1, 2, 32)
     for wrong in (known.astype(np.int64), known[:, :1], np.repeat(known, 3, axis=0)):
-        blob = files.pack(FILE_KIND, content.version, content.meta, {**content.arrays, "logs.absorbed": wrong})
+        blob = datafile.pack(FILE_KIND, content.version, content.meta, {**content.arrays, "logs.absorbed": wrong})
         with pytest.raises(hr.FileFormatError, match=r"logs\.absorbed must be uint8 of shape"):
             type(one).restored(VIEW, {"file": np.frombuffer(blob, dtype=np.uint8)})
     assert WORLD.view().constraint_names == VIEW.constraint_names

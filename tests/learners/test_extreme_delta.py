@@ -12,11 +12,11 @@ import pytest
 from learner_cases import make_learner, random_world
 
 import hedgerow as hr
-from hedgerow.contract.worlds import small_worlds
-from hedgerow.estimates.radii import KINDS, Radii
-from hedgerow.learners.ledger import NOTHING_LEFT, Promise
-from hedgerow.learners.mirror.regret_constants import primal_constant
+from hedgerow.confidence.radii import KINDS, Radii
+from hedgerow.learners.guarantees import NOTHING_LEFT, Promise
+from hedgerow.learners.ops.guarantees import primal_constant
 from hedgerow.registry.builtin import LEARNERS
+from hedgerow.testing.trial import small_worlds
 
 SMALLEST = float(np.finfo(np.float64).tiny)
 SMALL = (1e-16, 1e-100, SMALLEST)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.learners.api import Inputs, describe_inputs
 from hedgerow.learners.field.base import FieldLearner
-from hedgerow.learners.ledger import Ledger
-from hedgerow.learners.told import Told, told_in_words
+from hedgerow.learners.guarantees import Ledger
 from hedgerow.registry import learners
 
 
@@ -21,7 +21,7 @@ class Half(FieldLearner):
     """Leaves half of the episodes to its baseline, and remembers the last loss of each row."""
 
     kind, title, source = "half", "Half", "the tests"
-    told = Told(baseline=True)
+    told = Inputs(baseline=True)
     changing = ("own_policy", "last")
 
     def __init__(self, view: hr.View, episodes: int, delta: float, seed: int = 0, *, baseline: Any, scale: float = 1.0):
@@ -40,7 +40,7 @@ class Half(FieldLearner):
 
 @pytest.fixture(name="world")
 def world_of_the_catalogue() -> Any:
-    return hr.catalogue.make("dope-factored")
+    return hr.worlds.make("dope-factored")
 
 
 def learner_of(world: Any, episodes: int = 40, seed: int = 3) -> Half:
@@ -95,7 +95,7 @@ def test_calls_out_of_turn_change_nothing(world: Any) -> None:
     before = pickle.dumps(learner.state())
     with pytest.raises(hr.InvalidInput, match="planned already"):
         learner.plan()
-    elsewhere = hr.catalogue.make("lower-bound-2")
+    elsewhere = hr.worlds.make("lower-bound-2")
     foreign = elsewhere.cmdp.play(hr.Policy.uniform(elsewhere), np.random.default_rng(0))
     with pytest.raises(hr.InvalidInput, match="another world"):
         learner.observe(foreign)
@@ -151,16 +151,16 @@ def test_arguments_are_checked(world: Any) -> None:
 
 
 def test_what_learners_are_told_is_said_in_words() -> None:
-    assert told_in_words(hr.SOPS) == "T, delta, a baseline"
-    assert told_in_words(hr.field.Uniform) == "nothing"
-    assert str(Told(cheats="the losses")) == "T, delta, cheats: the losses"
-    assert told_in_words(object()) == "not said"
+    assert describe_inputs(hr.SOPS) == "T, delta, a baseline"
+    assert describe_inputs(hr.field.Uniform) == "nothing"
+    assert str(Inputs(cheats="the losses")) == "T, delta, cheats: the losses"
+    assert describe_inputs(object()) == "not said"
 
 
 @pytest.mark.parametrize("name", learners.builtin)
 def test_every_learner_says_what_it_is_told_and_who_described_it(name: str) -> None:
     cls = hr.learners.find(name)
-    assert isinstance(cls.told, Told)  # type: ignore[attr-defined]
+    assert isinstance(cls.told, Inputs)  # type: ignore[attr-defined]
     assert cls.source  # type: ignore[attr-defined]
     assert cls.kind == name  # type: ignore[attr-defined]
 

@@ -10,10 +10,10 @@ import pytest
 from learner_cases import assert_same, draw_path, make_learner, random_world, snapshot
 
 import hedgerow as hr
-from hedgerow import files
-from hedgerow.estimates.counts import effective_number
-from hedgerow.estimates.radii import Radii, weighted_cost_radius
-from hedgerow.learners.mirror.files import from_bytes, to_bytes
+from hedgerow.confidence.counts import effective_number
+from hedgerow.confidence.radii import Radii, weighted_cost_radius
+from hedgerow.learners.ops.files import from_bytes, to_bytes
+from hedgerow.storage import datafile
 
 RATES = (0.003, 0.07, 0.25, 0.5, 0.9, 1.0)
 
@@ -185,9 +185,9 @@ def test_a_file_from_before_the_switch_is_read() -> None:
     world = random_world(3)
     learner = make_learner("sv-ops", world, 50)
     played(learner, world, 20, 1)
-    data = files.unpack(to_bytes(learner))
+    data = datafile.unpack(to_bytes(learner))
     del data.meta["settings"]["forget"]
-    old = from_bytes(files.pack("learner", data.version, data.meta, data.arrays))
+    old = from_bytes(datafile.pack("learner", data.version, data.meta, data.arrays))
     assert old.settings.forget == 0.0
     assert_same(snapshot(learner), snapshot(old))
 
@@ -204,9 +204,9 @@ def test_a_file_with_other_bounds_is_refused(amount: float) -> None:
         played(learner, world, 1, learner.episode)
         since = state.counts.num_visits - state.epoch_visits
     row = int(np.flatnonzero((since == 1) & (state.epoch_visits > 20))[0])
-    data = files.unpack(to_bytes(learner))
-    assert isinstance(from_bytes(files.pack("learner", data.version, data.meta, data.arrays)), hr.SVOPS)
+    data = datafile.unpack(to_bytes(learner))
+    assert isinstance(from_bytes(datafile.pack("learner", data.version, data.meta, data.arrays)), hr.SVOPS)
     data.arrays["state.boxes.cost_lower"][row] += amount
     data.arrays["state.boxes.cost_upper"][row] += amount
     with pytest.raises(hr.FileFormatError, match="not those of any epoch"):
-        from_bytes(files.pack("learner", data.version, data.meta, data.arrays))
+        from_bytes(datafile.pack("learner", data.version, data.meta, data.arrays))

@@ -10,13 +10,13 @@ import pytest
 from learner_cases import KINDS, assert_same, draw_path, make_learner, random_world, snapshot
 
 import hedgerow as hr
-from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
-from hedgerow.learners.mirror.files import FILE_VERSION, load, to_bytes
+from hedgerow.learners.ops.base import MirrorLearner as Learner
+from hedgerow.learners.ops.files import FILE_VERSION, load, to_bytes
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Mixture
+from hedgerow.storage import datafile
 
 
 def play(learner: Learner, world: CMDP, episodes: int, rng: np.random.Generator) -> None:
@@ -255,13 +255,13 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path) -> None:
         (lambda meta, arrays: arrays["state.system.candidate"].fill(5), "a constraint that does not exist"),
         (lambda meta, arrays: arrays["state.system.num_candidates"].fill(7), "a constraint that does not exist"),
     ]:
-        data = files.unpack(blob)
+        data = datafile.unpack(blob)
         change(data.meta, data.arrays)
-        path.write_bytes(files.pack("learner", FILE_VERSION, data.meta, data.arrays))
+        path.write_bytes(datafile.pack("learner", FILE_VERSION, data.meta, data.arrays))
         with pytest.raises(FileFormatError, match=message):
             load(path)
-    data = files.unpack(blob)
-    path.write_bytes(files.pack("learner", 9, data.meta, data.arrays))
+    data = datafile.unpack(blob)
+    path.write_bytes(datafile.pack("learner", 9, data.meta, data.arrays))
     with pytest.raises(FileFormatError, match="schema version 9"):
         load(path)
 

@@ -14,13 +14,12 @@ from lp_cases import SAFE, VARIANTS, make_lp, roomy_world, set_counts
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
-from hedgerow.learners.field.lp_base import LPLearner
-from hedgerow.learners.field.lp_core import LPCore
-from hedgerow.learners.field.lp_promises import clean_probability
-from hedgerow.learners.field.lp_step import next_plan
-from hedgerow.learners.ledger import INDEPENDENT_LOSSES
+from hedgerow.learners.field.base import clean_probability
+from hedgerow.learners.field.lp import LPLearner
+from hedgerow.learners.field.lp_kernels import LPCore, next_plan
+from hedgerow.learners.guarantees import INDEPENDENT_LOSSES
 from hedgerow.model.occupancy import occupancy, row_occupancy
-from hedgerow.planning.constrained import SOLVED
+from hedgerow.planning.planner import SOLVED
 from hedgerow.simulation.run import Simulation
 
 
@@ -182,11 +181,11 @@ def test_epochs_plan_when_visits_have_doubled(name: str) -> None:
 
 
 def test_dope_warms_up() -> None:
-    world = hr.catalogue.make("dope-factored")
+    world = hr.worlds.make("dope-factored")
     best = hr.offline.optimum(world.cmdp.with_thresholds(world.baseline_thresholds), world.loss)
     given = {"baseline": best.policy, "baseline_costs": world.baseline_thresholds}
     assert hr.field.DOPE(world.view(), 10**5, 0.01, **given).num_warmup == 675
-    media = hr.catalogue.make("dope-media")
+    media = hr.worlds.make("dope-media")
     best = hr.offline.optimum(media.cmdp.with_thresholds(media.baseline_thresholds), media.loss)
     given = {"baseline": best.policy, "baseline_costs": media.baseline_thresholds}
     assert hr.field.DOPE(media.view(), 10**5, 0.01, **given).num_warmup == 12_500

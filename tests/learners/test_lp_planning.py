@@ -11,11 +11,10 @@ from learner_cases import random_world
 from lp_cases import VARIANTS, make_lp, set_counts
 
 import hedgerow as hr
-from hedgerow.learners.field.lp_base import LPLearner
-from hedgerow.learners.field.lp_core import LPCore
-from hedgerow.planning.box_programs import box_program, least_loss_in_boxes
-from hedgerow.planning.constrained import INFEASIBLE, SOLVED, plan_in_boxes
-from hedgerow.planning.linear_programs import NoSolution
+from hedgerow.learners.field.lp import LPLearner
+from hedgerow.learners.field.lp_kernels import LPCore
+from hedgerow.planning.lp import NoSolution, box_program, least_loss_in_boxes
+from hedgerow.planning.planner import INFEASIBLE, SOLVED, plan_in_boxes
 
 EPISODES, DELTA = 100_000, 0.01
 IOTA = {"dope-factored": 21.493374, "dope-media": 23.208172}
@@ -66,7 +65,7 @@ def check(core: LPCore, world: Any, expected: float | None) -> None:
 
 @pytest.mark.parametrize(("name", "visits", "expected"), entries(OPT_CMDP))
 def test_opt_cmdp_plans_as_published(name: str, visits: int, expected: float | None) -> None:
-    world = hr.catalogue.make(name)
+    world = hr.worlds.make(name)
     core = published(world, hr.field.OptCMDP, visits)
     assert core.box.radii.transition_log == pytest.approx(IOTA[name], abs=1e-6)
     check(core, world, expected)
@@ -74,7 +73,7 @@ def test_opt_cmdp_plans_as_published(name: str, visits: int, expected: float | N
 
 @pytest.mark.parametrize(("name", "visits", "expected"), entries(DOPE))
 def test_dope_plans_as_published(name: str, visits: int, expected: float | None) -> None:
-    world = hr.catalogue.make(name)
+    world = hr.worlds.make(name)
     core, layout, gap = published(world, hr.field.DOPE, visits), world.cmdp.layout, 0.8 * world.cmdp.thresholds[0]
     # Of the source also the last step goes on to one of S states, although nothing follows. Ours leads to the end.
     last, before = layout.rows(layout.steps - 1), layout.rows(layout.steps - 2)
@@ -89,7 +88,7 @@ def test_dope_plans_as_published(name: str, visits: int, expected: float | None)
 
 @pytest.mark.parametrize(("name", "visits", "expected"), entries(OPT_PESS))
 def test_opt_pess_lp_plans_as_published(name: str, visits: int, expected: float | None) -> None:
-    world = hr.catalogue.make(name)
+    world = hr.worlds.make(name)
     gap = 0.8 * world.cmdp.thresholds[0]
     # With known losses the source drops one radius b of the loss, not those that pay for the pessimism.
     check(published(world, hr.field.OptPessLP, visits, 4.0 * world.cmdp.layout.steps / gap), world, expected)

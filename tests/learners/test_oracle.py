@@ -11,8 +11,7 @@ import pytest
 from learner_cases import random_world
 
 import hedgerow as hr
-from hedgerow.contract.trial import build
-from hedgerow.contract.worlds import small_worlds
+from hedgerow.testing.trial import build, small_worlds
 
 EPISODES = 200
 
@@ -20,7 +19,7 @@ EPISODES = 200
 @pytest.mark.parametrize("name", ["random-layered", "dope-factored", "lower-bound-2"])
 @pytest.mark.parametrize("losses", [hr.losses.Switching(period=30, seed=3), hr.losses.IID(seed=2), None])
 def test_no_regret_and_no_violation(name: str, losses: Any) -> None:
-    world = hr.catalogue.make(name)
+    world = hr.worlds.make(name)
     told = world.loss if losses is None else losses
     learner = hr.field.Oracle(world.view(), EPISODES, world=world, losses=told)
     run = hr.simulate(world, losses, learner, progress=False)

@@ -14,8 +14,8 @@ from numpy.random import Generator
 from scipy.optimize import linprog
 
 import hedgerow as hr
-from hedgerow import files
 from hedgerow.model.occupancy import evaluate, occupancy, row_occupancy
+from hedgerow.storage import datafile
 
 PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 TOL = 1e-8
@@ -403,8 +403,8 @@ def test_a_state_goes_on_bit_for_bit(known: bool, tmp_path: Path) -> None:
     seen, loss = filled(world, 30, transitions=world.transitions if known else None)
     seen.episodes_left = 1  # what somebody hangs on it is no part of the state
     seen.doubled()
-    (tmp_path / "seen").write_bytes(files.pack("seen", 1, {}, seen.state()))
-    again = hr.Statistics.restored(world.view(), files.load(tmp_path / "seen", "seen").arrays)
+    (tmp_path / "seen").write_bytes(datafile.pack("seen", 1, {}, seen.state()))
+    again = hr.Statistics.restored(world.view(), datafile.load(tmp_path / "seen", "seen").arrays)
     assert again.num_episodes == 30
     episode = drawn_episode(world, hr.Policy.uniform(world), loss, np.random.default_rng(5))
     for one in (seen, again):
@@ -463,7 +463,7 @@ def test_a_damaged_state_is_refused(name: str, damage: object) -> None:
 
 
 def test_greedy_on_dope_media() -> None:
-    world, rng = hr.catalogue.make("dope-media"), np.random.default_rng(0)
+    world, rng = hr.worlds.make("dope-media"), np.random.default_rng(0)
     learner, plans = Greedy(world.view(), 20_000, 0.01), set()
     for _ in range(300):
         plan = learner.plan()
@@ -478,7 +478,7 @@ def test_greedy_on_dope_media() -> None:
 
 
 def test_greedy_in_a_simulation() -> None:
-    world = hr.catalogue.make("dope-media")
+    world = hr.worlds.make("dope-media")
     run = hr.simulate(
         world, hr.losses.Switching(period=1_000), Greedy(world.view(), 20_000, 0.01), episodes=60, progress=False
     )

@@ -16,11 +16,11 @@ import pytest
 from learner_cases import KINDS, assert_same, draw_path, make_learner, random_world, snapshot
 
 import hedgerow as hr
-from hedgerow.adversaries import losses
 from hedgerow.errors import BusyError, HedgerowError, InvalidInput
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
-from hedgerow.learners.mirror.files import load, to_bytes
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.ops.base import MirrorLearner as Learner
+from hedgerow.learners.ops.files import load, to_bytes
+from hedgerow.learners.ops.sv_ops import SVOPS
+from hedgerow.losses import oblivious
 from hedgerow.simulation.run import Simulation, simulate
 
 WORLD = random_world(0)
@@ -58,7 +58,7 @@ def calls(learner: Learner, folder: Path) -> dict[str, Callable[[], Any]]:
         "save": lambda: learner.save(folder / "refused.hedge"),
         "copy": lambda: copy.copy(learner),
         "pickle": lambda: pickle.dumps(learner),
-        "simulate": lambda: simulate(WORLD, losses.IID(), learner, episodes=1),
+        "simulate": lambda: simulate(WORLD, oblivious.IID(), learner, episodes=1),
     }
 
 
@@ -92,7 +92,7 @@ def test_a_second_thread_is_refused_and_changes_nothing(kind: str, tmp_path: Pat
 
 def test_files_beside_a_compiled_simulation_are_whole_or_refused(tmp_path: Path) -> None:
     learner, outcomes = make_learner("sv-ops", WORLD, 60_000), []
-    simulation = Simulation(WORLD, losses.IID(seed=1), learner, 0)
+    simulation = Simulation(WORLD, oblivious.IID(seed=1), learner, 0)
     thread = threading.Thread(target=lambda: [simulation.advance(5_000) for _ in range(12)])
     thread.start()
     while thread.is_alive():
@@ -110,7 +110,7 @@ def test_files_beside_a_compiled_simulation_are_whole_or_refused(tmp_path: Path)
 def test_two_learners_in_two_threads_are_free() -> None:
     def run(seed: int) -> bytes:
         learner = make_learner("s-ops", WORLD, 3_000, seed=seed)
-        simulate(WORLD, losses.IID(seed=seed), learner, seed=seed, progress=False)
+        simulate(WORLD, oblivious.IID(seed=seed), learner, seed=seed, progress=False)
         return to_bytes(learner)
 
     one_after_the_other = [run(seed) for seed in range(4)]
@@ -153,7 +153,7 @@ def test_nobody_comes_into_an_operation_not_even_its_own_thread(monkeypatch: pyt
 
 def test_a_simulation_notices_that_its_learner_played_elsewhere() -> None:
     learner = make_learner("sv-ops", WORLD)
-    simulation = Simulation(WORLD, losses.IID(), learner)
+    simulation = Simulation(WORLD, oblivious.IID(), learner)
     simulation.advance(5)
     learner.observe(draw_path(WORLD, learner.plan().policy, np.random.default_rng(0)), *ZEROS)
     with pytest.raises(InvalidInput, match="begin a new simulation"):
@@ -167,7 +167,7 @@ def test_a_planned_episode_is_not_planned_again_by_a_simulation(step_wise: bool)
     learner.plan()
     before = snapshot(learner)
     with pytest.raises(InvalidInput, match="episode 0 of the learner is planned already; call observe"):
-        simulate(WORLD, losses.IID(), learner, step_wise=step_wise)
+        simulate(WORLD, oblivious.IID(), learner, step_wise=step_wise)
     assert_same(before, snapshot(learner))
 
 
@@ -201,14 +201,14 @@ def test_a_turn_ends_whenever_it_is_interrupted() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_copies_and_pickles_are_learners_of_their_own(kind: str, twin_of: Callable[[Learner], Learner]) -> None:
     learner = make_learner(kind, WORLD, confidence_scale=0.05)
-    simulate(WORLD, losses.IID(), learner, seed=0, progress=False, episodes=30)
+    simulate(WORLD, oblivious.IID(), learner, seed=0, progress=False, episodes=30)
     before, twin = snapshot(learner), twin_of(learner)
     assert_same(before, snapshot(twin))
     for one, other in zip(snapshot(learner), snapshot(twin), strict=True):
         assert one == other
     arrays, others = learner.state_arrays(), twin.state_arrays()
     assert not any(np.shares_memory(arrays[name], others[name]) for name in arrays)
-    simulate(WORLD, losses.IID(), twin, seed=0, progress=False, episodes=5)
+    simulate(WORLD, oblivious.IID(), twin, seed=0, progress=False, episodes=5)
     assert_same(before, snapshot(learner))
     assert twin.turn is not learner.turn
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.learners.mirror.mixing import MOST_SKIPPED, bound_by_balls, bound_by_sums, bound_costs
-from hedgerow.learners.mirror.sound_aggregate import least_bounds
+from hedgerow.learners.ops.mixing import MOST_SKIPPED, bound_by_balls, bound_by_sums, bound_costs
+from hedgerow.learners.ops.soundness import least_bounds
 
 
 def learner_on(name: str, episodes: int, **params: object) -> tuple[hr.SOPS, hr.CMDP, np.ndarray]:
-    world = hr.catalogue.make(name, **params)
+    world = hr.worlds.make(name, **params)
     learner = hr.SOPS(world.view(), episodes, 0.05, "sharpest", 1, baseline=hr.offline.slater(world.cmdp))
     return learner, world.cmdp, world.loss
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.experiments import parts
-from hedgerow.learners.mirror.files import from_bytes, to_bytes
-from hedgerow.model.impossible import refuse_impossible
+from hedgerow.experiments import components
+from hedgerow.learners.ops.files import from_bytes, to_bytes
+from hedgerow.model.counting import refuse_impossible
 
 PRESETS = ("paper", "sharp", "sharpest")
 LURED = np.tile([0.0, 1.0], 3)
@@ -240,14 +240,14 @@ def test_statistics_of_a_learner_of_ones_own_refuse_it_too() -> None:
 @pytest.mark.parametrize("name", ["s-ops", "dope"])
 def test_experiments_take_the_switch(name: str) -> None:
     part = {"name": name, "on_refuted": "warn", **({"preset": "sharp"} if name == "s-ops" else {})}
-    assert parts.complete_learner(part)["on_refuted"] == "warn"
+    assert components.complete_learner(part)["on_refuted"] == "warn"
 
 
 # Nothing true is refuted ----------------------------------------------------------------------------------------------
 
 
 def shipped(name: str) -> Any:
-    return hr.catalogue.make(name)
+    return hr.worlds.make(name)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from learner_cases import draw_path, random_world
 
-from hedgerow.catalogue import make
 from hedgerow.errors import InfeasibleWarning
-from hedgerow.learners.mirror import rescue
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
-from hedgerow.learners.mirror.files import copied
-from hedgerow.learners.mirror.relaxing import LEAST_ROOM, SHARE
-from hedgerow.learners.mirror.state import PROJECTED, RELAXED, flat_arrays
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.ops import fallback
+from hedgerow.learners.ops.base import MirrorLearner as Learner
+from hedgerow.learners.ops.files import copied
+from hedgerow.learners.ops.state import PROJECTED, RELAXED, flat_arrays
+from hedgerow.learners.ops.step import LEAST_ROOM, SHARE
+from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.projection.newton import SUSPECT
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.reference import least_violation_by_lp
 from hedgerow.simulation.run import Simulation
+from hedgerow.worlds import make
 
 
 def impossible_world(m: int, share: float = 0.5) -> CMDP:
@@ -118,7 +118,7 @@ def test_a_projection_that_is_too_hard_is_given_up_after_so_many_steps(monkeypat
     tight = world.cmdp.with_thresholds([0.0])
     learner = SVOPS(tight.view(), 100_000, 0.05, "sharp")
     simulation = Simulation(tight, world.loss, learner)
-    monkeypatch.setattr(rescue, "MOST_ITERATIONS", 1)
+    monkeypatch.setattr(fallback, "MOST_ITERATIONS", 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InfeasibleWarning)
         for _ in range(20):
@@ -135,7 +135,7 @@ def test_a_projection_that_fails_at_every_room_ends_all_the_same(m: int, monkeyp
     world = impossible_world(2) if m else random_world(3, (1, 3, 3, 1), m=0)
     learner = learner_for(world)
     Simulation(world, np.full(world.layout.num_rows, 0.5), learner).advance(500)
-    monkeypatch.setattr(rescue, "project_all", lambda core, status: SUSPECT)
-    rescue.rescue(learner.layout, learner.core)
+    monkeypatch.setattr(fallback, "project_all", lambda core, status: SUSPECT)
+    fallback.fallback_solve(learner.layout, learner.core)
     np.testing.assert_allclose(learner.policy.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)
     assert learner.core.state.numbers.last_status == (RELAXED if m else PROJECTED)

@@ -9,27 +9,25 @@ import pytest
 from numpy.random import SeedSequence
 from scipy import stats
 
-from hedgerow.learners.mirror.regret_constants import primal_constant, segment_bounds
-from hedgerow.learners.mirror.safe_search import (
+from hedgerow.learners.ops.guarantees import primal_constant, segment_bounds
+from hedgerow.learners.ops.search import (
     LITERAL,
     PRACTICAL,
     Search,
     SearchRule,
+    descend,
+    first_point,
     keep_policy,
     make_search,
     mix_costs,
-    search_step,
-    stopping_radius,
-)
-from hedgerow.learners.mirror.simplex_ogd import (
-    descend,
-    first_point,
     project_on_simplex,
     regret_constant,
+    search_step,
     step_constant,
+    stopping_radius,
 )
 from hedgerow.model.layout import Layout
-from hedgerow.model.pcg64 import seeded
+from hedgerow.model.random_streams import seeded
 
 LAYOUT = Layout((1, 2, 2, 1), 2)
 

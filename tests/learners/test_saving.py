@@ -10,8 +10,8 @@ from foreign_learners import FollowTheLeader, Uniform
 from learner_cases import make_learner, random_world
 
 import hedgerow as hr
-from hedgerow import files
 from hedgerow.simulation.run import Simulation
+from hedgerow.storage import datafile
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -51,14 +51,14 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(hr.InvalidInput, match="the state 'sums' of FollowTheLeader is not an array of numbers"):
         hr.save(learner, tmp_path / "no.hedge")
     hr.save(FollowTheLeader(world.view(), 10), tmp_path / "own.hedge")
-    file = files.load(tmp_path / "own.hedge")
+    file = datafile.load(tmp_path / "own.hedge")
     for meta, message in (
         ({**file.meta, "learner": "os:system"}, "which is not known here"),
         ({**file.meta, "learner": "not_imported_yet:Learner"}, "import or register its class first"),
         ({**file.meta, "mood": 1}, "does not describe a learner"),
         ({**file.meta, "num_actions": 3}, "does not describe a learner"),
     ):
-        blob = files.pack("own-learner", 1, meta, dict(file.arrays))
+        blob = datafile.pack("own-learner", 1, meta, dict(file.arrays))
         (tmp_path / "bad.hedge").write_bytes(blob)
         with pytest.raises(hr.FileFormatError, match=message):
             hr.load(tmp_path / "bad.hedge")
@@ -68,9 +68,9 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path: Path) -> None:
 def test_a_file_that_names_a_shipped_learner_and_holds_another_state_is_refused(name: str, tmp_path: Path) -> None:
     """It ended in a KeyError: what a file says of itself is never to be believed."""
     hr.save(FollowTheLeader(random_world(0).view(), 10), tmp_path / "own.hedge")
-    file = files.load(tmp_path / "own.hedge")
+    file = datafile.load(tmp_path / "own.hedge")
     for state in ({}, {"state.file": np.zeros(3)}, {"state.file": np.array("x")}, {"state.arguments": np.array("5")}):
         arrays = {key: array for key, array in file.arrays.items() if key.startswith("view.")} | state
-        (tmp_path / "bad.hedge").write_bytes(files.pack("own-learner", 1, {**file.meta, "learner": name}, arrays))
+        (tmp_path / "bad.hedge").write_bytes(datafile.pack("own-learner", 1, {**file.meta, "learner": name}, arrays))
         with pytest.raises(hr.FileFormatError, match=f"names the learner '{name}', but does not hold its state"):
             hr.load(tmp_path / "bad.hedge")

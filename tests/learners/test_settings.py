@@ -9,7 +9,7 @@ import pytest
 from learner_cases import KINDS, make_learner, random_world
 
 import hedgerow as hr
-from hedgerow.learners.mirror.settings import PRESETS, WIDE, Settings, from_meta, make_settings, to_meta
+from hedgerow.learners.ops.settings import PRESETS, WIDE, Settings, from_meta, make_settings, to_meta
 
 ALL = frozenset(to_meta(Settings())) - {"preset"}
 WORLD = random_world(0)

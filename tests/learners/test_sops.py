@@ -9,11 +9,10 @@ import pytest
 from learner_cases import draw_path, make_learner, random_world
 
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror.core import Baseline
-from hedgerow.learners.mirror.mixing import literal_weight, safe_weight
-from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.state import flat_arrays
-from hedgerow.learners.mirror.step import prepare
+from hedgerow.learners.ops.mixing import literal_weight, safe_weight
+from hedgerow.learners.ops.s_ops import SOPS
+from hedgerow.learners.ops.state import BaselineArrays, flat_arrays
+from hedgerow.learners.ops.step import prepare
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
@@ -25,7 +24,7 @@ BOTH = np.arange(2)
 
 def weight(rule: Any, U: list[float], alpha: list[float], beta: list[float], horizon: float = 3.0) -> float:
     most = np.full(len(U), horizon)
-    return rule(Baseline(np.zeros((0, 0)), np.array(beta), np.array(alpha), most, BOTH[: len(U)]), np.array(U))
+    return rule(BaselineArrays(np.zeros((0, 0)), np.array(beta), np.array(alpha), most, BOTH[: len(U)]), np.array(U))
 
 
 def test_the_printed_sigma_exceeds_one_where_the_repair_is_right() -> None:

@@ -11,22 +11,22 @@ import pytest
 from known_worlds import knowing
 from learner_cases import KINDS, assert_same, draw_path, make_learner, random_world, snapshot
 
-from hedgerow import files
+from hedgerow.confidence.boxes import make_box_rule, make_boxes, refresh_all
+from hedgerow.confidence.budget import make_unknowns
+from hedgerow.confidence.counts import Counts
+from hedgerow.confidence.radii import Radii
 from hedgerow.errors import FileFormatError
-from hedgerow.estimates.boxes import make_box_rule, make_boxes, refresh_all
-from hedgerow.estimates.counts import Counts
-from hedgerow.estimates.radii import Radii
-from hedgerow.estimates.unknowns import make_unknowns
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
-from hedgerow.learners.mirror.cvops import CVOPS
-from hedgerow.learners.mirror.files import FILE_KIND, FILE_VERSION, from_bytes, to_bytes
-from hedgerow.learners.mirror.safe_search import Broken, Facts
-from hedgerow.learners.mirror.sound_boxes import _older_bounds
-from hedgerow.learners.mirror.soundness import RANGES
-from hedgerow.learners.mirror.state import Incomplete, Logged, Numbers, Reals, flat_arrays
+from hedgerow.learners.ops.base import MirrorLearner as Learner
+from hedgerow.learners.ops.cv_ops import CVOPS
+from hedgerow.learners.ops.files import FILE_KIND, FILE_VERSION, from_bytes, to_bytes
+from hedgerow.learners.ops.search import Broken, SearchState
+from hedgerow.learners.ops.soundness import RANGES
+from hedgerow.learners.ops.soundness_sets import _older_bounds
+from hedgerow.learners.ops.state import Incomplete, LoggedCounts, Numbers, Reals, flat_arrays
 from hedgerow.model.cmdp import CMDP
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
+from hedgerow.storage import datafile
 
 pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")
 
@@ -36,9 +36,9 @@ TIED = knowing("ties")
 RECORDS = {
     "numbers": Numbers,
     "reals": Reals,
-    "search.facts": Facts,
+    "search.facts": SearchState,
     "search.broken": Broken,
-    "logged": Logged,
+    "logged": LoggedCounts,
     "incomplete": Incomplete,
 }
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
@@ -60,9 +60,9 @@ def after(episodes: int, kind: str, world: CMDP = PLAIN, **options: Any) -> Lear
 
 
 def changed(blob: bytes, change: Change) -> bytes:
-    data = files.unpack(blob)
+    data = datafile.unpack(blob)
     change(data.meta, data.arrays)
-    return files.pack(FILE_KIND, FILE_VERSION, data.meta, data.arrays)
+    return datafile.pack(FILE_KIND, FILE_VERSION, data.meta, data.arrays)
 
 
 def entry(name: str, place: Any, value: float) -> Change:
@@ -443,7 +443,7 @@ def test_a_learner_that_was_interrupted_is_saved_as_it_is(kind: str, monkeypatch
     if kind == "cv-ops":
         monkeypatch.setattr(CVOPS, "_next_phase", stop)
     else:
-        monkeypatch.setattr("hedgerow.learners.mirror.base.rescue", stop)
+        monkeypatch.setattr("hedgerow.learners.ops.base.rescue", stop)
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it comes when it comes
         for _ in range(200):
             learner.plan()
@@ -462,7 +462,7 @@ LATER = ("ties", "aggregate", "ball_from", "search_radius", "on_refuted")
 
 def older_file(learner: Learner, version: int) -> bytes:
     """What an earlier release would have written of a learner of whose world only P may be known."""
-    data = files.unpack(to_bytes(learner))
+    data = datafile.unpack(to_bytes(learner))
     meta, arrays = dict(data.meta), dict(data.arrays)
     # 4: costs counted with the visits, boxes did not say what made them, nothing came from logs, P was an argument.
     meta["settings"] = {k: v for k, v in meta["settings"].items() if k not in LATER}
@@ -475,7 +475,7 @@ def older_file(learner: Learner, version: int) -> bytes:
     if version == 3:  # thresholds were not raised
         del arrays["state.certificate"]
         arrays["state.reals"] = arrays["state.reals"][:4]
-    return files.pack(FILE_KIND, version, meta, arrays)
+    return datafile.pack(FILE_KIND, version, meta, arrays)
 
 
 def without_tests(learner: Learner) -> dict[str, np.ndarray]:
@@ -503,6 +503,6 @@ def test_files_of_earlier_releases_are_read(kind: str, options: dict[str, Any], 
 
 @pytest.mark.parametrize("version", [2, FILE_VERSION + 1])
 def test_files_of_other_releases_are_refused(version: int) -> None:
-    data = files.unpack(to_bytes(after(3, "sv-ops")))
+    data = datafile.unpack(to_bytes(after(3, "sv-ops")))
     with pytest.raises(FileFormatError, match=f"version {version}; this release reads versions 3 to {FILE_VERSION}"):
-        from_bytes(files.pack(FILE_KIND, version, data.meta, data.arrays))
+        from_bytes(datafile.pack(FILE_KIND, version, data.meta, data.arrays))

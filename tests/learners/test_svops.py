@@ -9,8 +9,8 @@ import pytest
 from learner_cases import draw_path, make_learner, random_world
 from naive_svops import NaiveSVOPS
 
-from hedgerow.learners.mirror.state import PROJECTED, RELAXED
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.ops.state import PROJECTED, RELAXED
+from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import DeterministicCosts
 from hedgerow.model.layout import Layout

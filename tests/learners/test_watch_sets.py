@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from hedgerow import losses
-from hedgerow.estimates.aggregate_radius import aggregate_radius, log_term_of
-from hedgerow.learners.mirror.core import Core
-from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.watch_sets import is_clean
+from hedgerow.confidence.aggregate import aggregate_radius, log_term_of
+from hedgerow.learners.ops.s_ops import SOPS
+from hedgerow.learners.ops.state import Core
+from hedgerow.learners.ops.watch import is_clean
 from hedgerow.model.cmdp import CMDP
 from hedgerow.planning import offline
-from hedgerow.promises.worlds_known import buffer, fan, layered
 from hedgerow.simulation.run import Simulation
+from hedgerow.verify.worlds import buffer, fan, layered
 
 TOL = 1e-12
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from naive_model import random_cmdp, random_layout, random_transitions
 
-from hedgerow import files
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, DeterministicCosts, EmpiricalCosts
 from hedgerow.model.layout import Layout
+from hedgerow.storage import datafile
 
 LAYOUT = Layout((1, 2, 1), 2)  # 6 rows; triples: 2 rows with 2 successors, 4 rows with 1
 P = np.array([0.5, 0.5, 0.25, 0.75, 1.0, 1.0, 1.0, 1.0])
@@ -72,14 +72,14 @@ def test_the_content_hash_does_not_cover_the_container(monkeypatch) -> None:
     """Releases of Python write different zip files for the same content."""
     world = CMDP(LAYOUT, P, COSTS, [0.5, 1.5], constraint_names=["Zeit", "größe"])
     before, blob = world.content_hash, world.to_bytes()
-    member = files._member
+    member = datafile._member
 
     def newer(name: str) -> zipfile.ZipInfo:
         info = member(name)
         info.create_version = 63
         return info
 
-    monkeypatch.setattr(files, "_member", newer)
+    monkeypatch.setattr(datafile, "_member", newer)
     assert world.to_bytes() != blob
     assert world.content_hash == before == "c2a3d89206ab47b44f31352c7aea667800a364cc13d1d08bceefdec01163d745"
 
@@ -157,9 +157,9 @@ def test_bad_input_is_refused(make, message: str) -> None:
 
 def signed(meta: dict | None = None, arrays: dict | None = None, without: tuple = (), version: int = 1) -> bytes:
     """The file of a good world with some entries replaced or left out, and a correct checksum."""
-    good = files.unpack(CMDP(LAYOUT, P, COSTS, TWO).to_bytes())
+    good = datafile.unpack(CMDP(LAYOUT, P, COSTS, TWO).to_bytes())
     kept = {name: array for name, array in {**good.arrays, **(arrays or {})}.items() if name not in without}
-    return files.pack(
+    return datafile.pack(
         "cmdp", version, {k: v for k, v in {**good.meta, **(meta or {})}.items() if k not in without}, kept
     )
 
@@ -181,7 +181,7 @@ BAD_FILES = [
     (signed(arrays={"layer_sizes": np.array([1, 2**50, 1])}), "full support needs"),
     (signed(arrays={"transitions": changed(P, 0, 0.75)}), "layer 0, state 0, action 0 sum to 1.25, not 1"),
     (signed(arrays={"row_start": np.arange(7)}), "needs both row_start and successor"),
-    (files.pack("learner", 1, {}, {}), "holds a 'learner', not a 'cmdp'"),
+    (datafile.pack("learner", 1, {}, {}), "holds a 'learner', not a 'cmdp'"),
 ]
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow import files
 from hedgerow.model.knowledge import ARRAYS, NOTHING, Knowledge, checked_knowledge
 from hedgerow.model.view import FILE_KIND, FILE_VERSION
+from hedgerow.storage import datafile
 
 NAN = np.nan
 LAYOUT = hr.Layout((1, 2, 2, 1), 2)
@@ -358,7 +358,7 @@ def test_content_hashes_tell_views_apart() -> None:
 
 def arrays_of(view: hr.View, tmp_path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     view.save(tmp_path / "sound", overwrite=True)
-    data = files.load(tmp_path / "sound", FILE_KIND)
+    data = datafile.load(tmp_path / "sound", FILE_KIND)
     return dict(data.meta), dict(data.arrays)
 
 
@@ -396,7 +396,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 def test_a_file_that_describes_no_view_is_refused(damage: Damage, message: str, tmp_path: Path) -> None:
     meta, arrays = arrays_of(VIEW.knowing(**ALL), tmp_path)
     damage(meta, arrays)
-    (tmp_path / "damaged").write_bytes(files.pack(FILE_KIND, FILE_VERSION, meta, arrays))
+    (tmp_path / "damaged").write_bytes(datafile.pack(FILE_KIND, FILE_VERSION, meta, arrays))
     for read in (hr.View.load, hr.load):
         with pytest.raises(hr.FileFormatError, match=message) as error:
             read(tmp_path / "damaged")
@@ -412,8 +412,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     for name in ("short", "bit"):
         with pytest.raises(hr.FileFormatError):
             hr.View.load(tmp_path / name)
-    data = files.unpack(blob)
-    (tmp_path / "newer").write_bytes(files.pack(FILE_KIND, FILE_VERSION + 1, data.meta, data.arrays))
+    data = datafile.unpack(blob)
+    (tmp_path / "newer").write_bytes(datafile.pack(FILE_KIND, FILE_VERSION + 1, data.meta, data.arrays))
     with pytest.raises(hr.FileFormatError, match=f"schema version {FILE_VERSION + 1}; this release reads"):
         hr.View.load(tmp_path / "newer")
     hr.CMDP(LAYOUT, P).save(tmp_path / "world")
@@ -454,7 +454,7 @@ def test_the_hash_of_a_world_is_what_it_was_without_knowledge(tmp_path: Path) ->
         "state_labels": None,
         "action_labels": None,
     }
-    assert BERNOULLI.content_hash == files.content_hash("cmdp", 1, meta, arrays)
+    assert BERNOULLI.content_hash == datafile.content_hash("cmdp", 1, meta, arrays)
     hashes = [BERNOULLI.with_knowledge({name: value}).content_hash for name, value in ALL.items()]
     assert len({BERNOULLI.content_hash, BERNOULLI.with_knowledge(ALL).content_hash, *hashes}) == 2 + len(ALL)
 
@@ -471,10 +471,10 @@ def test_a_file_of_a_world_keeps_its_knowledge(name: str, tmp_path: Path) -> Non
 
 
 def test_a_file_of_a_world_with_false_knowledge_is_refused(tmp_path: Path) -> None:
-    data = files.unpack(BERNOULLI.with_knowledge(ALL).to_bytes())
+    data = datafile.unpack(BERNOULLI.with_knowledge(ALL).to_bytes())
     arrays = {**data.arrays, "transitions": np.where(LAYOUT.row_of_triple == 2, [0.4, 0.6] * 8, P)}
     with pytest.raises(hr.FileFormatError, match="same_transitions are not true of this world"):
-        hr.CMDP.from_bytes(files.pack("cmdp", 1, data.meta, arrays))
+        hr.CMDP.from_bytes(datafile.pack("cmdp", 1, data.meta, arrays))
 
 
 FALSE: dict[str, tuple[dict[str, Any], str]] = {

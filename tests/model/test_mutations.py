@@ -17,11 +17,11 @@ import pytest
 from naive_model import random_cmdp, random_support, random_transitions
 from numpy.random import Generator
 
-from hedgerow import files
 from hedgerow.errors import HedgerowError
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BetaCosts, EmpiricalCosts
 from hedgerow.model.layout import Layout
+from hedgerow.storage import datafile
 
 MEMORY_ALLOWED = 20_000_000
 """Bytes at most while reading; the files are smaller than 20,000."""
@@ -43,7 +43,7 @@ def worlds() -> list[CMDP]:
 
 WORLDS = worlds()
 BLOBS = [world.to_bytes() for world in WORLDS]
-FILES = [files.unpack(blob) for blob in BLOBS]
+FILES = [datafile.unpack(blob) for blob in BLOBS]
 
 
 # Accidents and forgeries: bytes -> bytes
@@ -88,7 +88,7 @@ def damaged(rng: Generator, blob: bytes) -> bytes:
 
 def forged(rng: Generator, blob: bytes) -> bytes:
     """Damage to the archive, or to a member of an otherwise sound archive, and a checksum that fits."""
-    tail = len(files._COMMENT) + 64
+    tail = len(datafile._COMMENT) + 64
     body = damaged(rng, blob[:-tail]) + blob[-tail:-64] if rng.random() < 0.5 else damaged_member(rng, blob)[:-64]
     return body + hashlib.sha256(body).hexdigest().encode()
 
@@ -207,7 +207,7 @@ def miswritten(rng: Generator, blob: bytes) -> bytes:
     meta, arrays = dict(file.meta), dict(file.arrays)
     for _ in range(rng.integers(1, 3)):
         MISTAKES[rng.integers(len(MISTAKES))](rng, meta, arrays)
-    return files.pack(file.kind, int(rng.choice([1, 0, 2], p=[0.94, 0.03, 0.03])), meta, arrays)
+    return datafile.pack(file.kind, int(rng.choice([1, 0, 2], p=[0.94, 0.03, 0.03])), meta, arrays)
 
 
 def outcome_of(mutant: bytes) -> tuple[CMDP | None, str]:
@@ -263,7 +263,7 @@ def test_a_small_file_that_claims_a_huge_world_is_refused_before_memory_is_taken
     tracemalloc.start()
     try:
         for meta, arrays in claims:
-            assert outcome_of(files.pack(file.kind, file.version, meta, {**file.arrays, **arrays}))[0] is None
+            assert outcome_of(datafile.pack(file.kind, file.version, meta, {**file.arrays, **arrays}))[0] is None
         assert tracemalloc.get_traced_memory()[1] < MEMORY_ALLOWED
     finally:
         tracemalloc.stop()

@@ -152,7 +152,7 @@ def test_bad_input_is_refused(make, message: str) -> None:
 
 
 def test_a_world_is_evaluated_by_its_own_loss() -> None:
-    world = hr.catalogue.make("dope-media")
+    world = hr.worlds.make("dope-media")
     uniform = hr.Policy.uniform(world)
     assert hr.occupancy.evaluate(world, uniform).loss == hr.occupancy.evaluate(world.cmdp, uniform, world.loss).loss
     assert hr.occupancy.evaluate(world.cmdp, uniform).loss == 0.0

@@ -22,8 +22,19 @@ import hedgerow as hr
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
-from hedgerow.model.beta_draws import beta, standard_exponential, standard_gamma, standard_normal
-from hedgerow.model.pcg64 import Stream, borrowed, lent, next_word, seeded, stream_at, uniform
+from hedgerow.model.random_streams import (
+    Stream,
+    beta,
+    borrowed,
+    lent,
+    next_word,
+    seeded,
+    standard_exponential,
+    standard_gamma,
+    standard_normal,
+    stream_at,
+    uniform,
+)
 
 COUNT = 100 if numba.config.DISABLE_JIT else 20_000
 
@@ -129,7 +140,7 @@ def test_another_generator_seeds_a_stream_anew_each_time(bits: Any) -> None:
 
 @pytest.mark.parametrize("rng", [None, 5, np.random])
 def test_what_is_no_generator_is_refused(rng: Any) -> None:
-    world = hr.catalogue.make("lower-bound-2").cmdp
+    world = hr.worlds.make("lower-bound-2").cmdp
     with pytest.raises(InvalidInput, match=r"rng must be a numpy.random.Generator, such as default_rng\(seed\)"):
         world.play(hr.Policy.uniform(world), rng)
 
@@ -162,7 +173,7 @@ def test_a_wrong_state_is_refused_and_changes_nothing(state: dict[str, Any]) -> 
 
 def test_episodes_of_a_generator_are_those_of_its_bits() -> None:
     """By hand: actions, next states and costs drawn from one generator, one number each, step by step."""
-    world = hr.catalogue.make("random-layered").cmdp
+    world = hr.worlds.make("random-layered").cmdp
     policy, rng, twin = hr.Policy.uniform(world), np.random.default_rng(10), np.random.default_rng(10)
     layout = world.layout
     for _ in range(20):
@@ -225,7 +236,7 @@ def generators() -> int:
 
 
 def test_a_simulation_keeps_no_generator() -> None:
-    world = hr.catalogue.make("lower-bound-2")
+    world = hr.worlds.make("lower-bound-2")
 
     def runs(count: int) -> None:
         for seed in range(count):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hedgerow.model.sorting import first_gap, sort_by_key
+from hedgerow.model.kernel_layout import first_gap, sort_by_key
 
 
 @pytest.mark.parametrize("part", [3, 9, 1_000])

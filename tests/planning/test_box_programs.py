@@ -7,10 +7,9 @@ from math import log
 import numpy as np
 import pytest
 
-from hedgerow import catalogue
+from hedgerow import worlds
 from hedgerow.planning import offline
-from hedgerow.planning.box_programs import BoxSolution, box_program, least_loss_in_boxes, least_violation_in_boxes
-from hedgerow.planning.linear_programs import NoSolution
+from hedgerow.planning.lp import BoxSolution, NoSolution, box_program, least_loss_in_boxes, least_violation_in_boxes
 
 
 @pytest.mark.parametrize(
@@ -26,7 +25,7 @@ from hedgerow.planning.linear_programs import NoSolution
 )
 def test_values_of_optcmdp(name: str, visits: float, value: float) -> None:
     """P_hat = P, so many visits of every pair in 1e5 episodes, delta = .01, radii of OptCMDP; costs, losses known."""
-    world = catalogue.make(name)
+    world = worlds.make(name)
     layout, p = world.cmdp.layout, world.cmdp.transitions
     states = layout.layer_sizes[1]  # of the MDP that was unrolled
     iota = log(6 * states * layout.num_actions * layout.steps * 1e5 / 0.01)
@@ -45,7 +44,7 @@ def test_values_of_optcmdp(name: str, visits: float, value: float) -> None:
 
 @pytest.mark.parametrize("name", ["dope-factored", "dope-inventory", "random-layered"])
 def test_boxes_of_one_point_give_the_offline_optimum(name: str) -> None:
-    world = catalogue.make(name)
+    world = worlds.make(name)
     cmdp = world.cmdp
     program = box_program(cmdp.layout, cmdp.transitions, cmdp.transitions)
     answer = least_loss_in_boxes(program, world.loss, cmdp.mean_costs.T, cmdp.thresholds)

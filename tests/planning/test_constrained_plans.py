@@ -10,30 +10,26 @@ import plan_cases
 import pytest
 from plan_cases import PlanCase, random_plan
 
-from hedgerow import catalogue
+from hedgerow import worlds
 from hedgerow.errors import CertificateError, InvalidInput
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import policy_of_masses
-from hedgerow.planning import box_plans
-from hedgerow.planning.box_plans import BoxPlan, BoxPlanner, constrained_plan
-from hedgerow.planning.box_programs import (
-    BoxSolution,
-    box_program,
-    least_loss_in_boxes,
-    least_violation_in_boxes,
-)
-from hedgerow.planning.constrained import (
+from hedgerow.planning import planner as box_plans
+from hedgerow.planning.lp import BoxSolution, NoSolution, box_program, least_loss_in_boxes, least_violation_in_boxes
+from hedgerow.planning.planner import (
     INFEASIBLE,
     SOLVED,
     UNSOLVED,
+    BoxPlan,
+    BoxPlanner,
     PlanProblem,
     PlanWorkspace,
+    constrained_plan,
     make_plan_workspace,
     plan_in_boxes,
     policy_of_row_masses,
 )
-from hedgerow.planning.linear_programs import NoSolution
 
 TOL_VALUE, TOL_VIOLATION, TOL_PROOF = 1e-9, 1e-8, 1e-9
 CHUNK = 25
@@ -140,7 +136,7 @@ def test_thresholds_that_the_costs_just_reach(seed: int) -> None:
 )
 def test_values_that_another_program_computed(name: str, kind: str, visits: float, value: float | None) -> None:
     """P_hat = P, so many visits of every pair, 1e5 episodes, delta = .01; costs and losses known; None: infeasible."""
-    world = catalogue.make(name)
+    world = worlds.make(name)
     layout, p, steps = world.cmdp.layout, world.cmdp.transitions, world.cmdp.layout.steps
     states, A = layout.layer_sizes[1], layout.num_actions  # of the MDP that was unrolled
     iota = log(6 * states * A * steps * 1e5 / 0.01)

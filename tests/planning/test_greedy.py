@@ -4,7 +4,7 @@ import naive_boxes as naive
 import numpy as np
 import pytest
 
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.planning.robust import fill_row, robust_scratch, sort_row
 

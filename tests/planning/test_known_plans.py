@@ -12,10 +12,10 @@ from naive_model import random_layout, random_transitions
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
-from hedgerow.planning import known_plans, offline
-from hedgerow.planning.constrained import UNSOLVED
-from hedgerow.planning.known_plans import KnownPlanner
-from hedgerow.planning.linear_programs import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
+from hedgerow.planning import offline
+from hedgerow.planning import planner as known_plans
+from hedgerow.planning.lp import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
+from hedgerow.planning.planner import UNSOLVED, KnownPlanner
 
 
 def random_world(seed: int) -> tuple[CMDP, np.ndarray]:
@@ -65,7 +65,7 @@ def test_without_a_proof_the_margin_is_left_to_highs_and_the_loss_has_no_solutio
 
 def test_a_small_program_loads_no_compiled_code() -> None:
     code = (
-        "import sys, hedgerow as hr; world = hr.catalogue.make('dope-factored'); hr.offline.optimum(world);"
+        "import sys, hedgerow as hr; world = hr.worlds.make('dope-factored'); hr.offline.optimum(world);"
         "hr.offline.Optima(world).optimum(world.loss); sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,8 +8,8 @@ import pytest
 from allocations import allocations
 from plan_cases import random_plan
 
-from hedgerow.model.index import index_of
-from hedgerow.planning.constrained import PlanProblem, make_plan_workspace, plan_in_boxes, policy_of_row_masses
+from hedgerow.model.kernel_layout import index_of
+from hedgerow.planning.planner import PlanProblem, make_plan_workspace, plan_in_boxes, policy_of_row_masses
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plain Python allocates")
 

@@ -12,8 +12,8 @@ from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
-from hedgerow.planning import linear_programs, offline
-from hedgerow.planning.linear_programs import Suggestion
+from hedgerow.planning import lp, offline
+from hedgerow.planning.lp import Suggestion
 from hedgerow.planning.policy_simplex import PolicySimplex
 
 TOL = 1e-9
@@ -42,13 +42,13 @@ def drifting_losses(cmdp: CMDP, seed: int, count: int) -> np.ndarray:
 def asked(monkeypatch) -> list[int]:
     """How many rows each program had that HiGHS was asked to solve."""
     calls: list[int] = []
-    real = linear_programs.linprog
+    real = lp.linprog
 
     def counting(objective: Any, **options: Any) -> Any:
         calls.append(len(objective))
         return real(objective, **options)
 
-    monkeypatch.setattr(linear_programs, "linprog", counting)
+    monkeypatch.setattr(lp, "linprog", counting)
     return calls
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow.model import occupancy
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.planning.robust import RobustScratch, least_cost, robust_scratch, row_mass_of_least_cost
 

@@ -10,9 +10,8 @@ from projection_cases import random_problem
 
 from hedgerow.checks import IntArray
 from hedgerow.projection.dual import evaluate, evaluate_base, gradient
-from hedgerow.projection.newton import SOLVED, Outcome, maximise_from_base
+from hedgerow.projection.newton import SOLVED, NewtonOutcome, maximise_from_base, recover
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.repair import recover
 from hedgerow.projection.result import ProjectionSettings
 from hedgerow.projection.solve import project
 from hedgerow.projection.workspace import make_workspace
@@ -21,7 +20,7 @@ TOL = ProjectionSettings().tol
 
 
 class Iterate:
-    """A base that is projected again and again, changed in a few rows in between, as in `learners/mirror/step.py`."""
+    """A base that is projected again and again, changed in a few rows in between, as in `learners/ops/step.py`."""
 
     def __init__(self, seed: int) -> None:
         self.rng, self.problem = np.random.default_rng(seed), random_problem(seed, boxes="wide", m=2)
@@ -30,7 +29,7 @@ class Iterate:
         self.v, self.theta, self.policy = np.zeros(self.layout.num_states), np.zeros(2), np.zeros(self.layout.num_rows)
         self.project(np.arange(self.layout.num_rows))
 
-    def project(self, rows: IntArray) -> Outcome:
+    def project(self, rows: IntArray) -> NewtonOutcome:
         outcome = maximise_from_base(self.index, self.kernel, rows, self.v, self.theta, self.ws, TOL, np.inf, 60)
         assert outcome.code == SOLVED
         log_w = self.kernel.log_weight.copy()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from hedgerow.projection.game import solve_game
+from hedgerow.projection.infeasibility import solve_game
 
 
 def solve(cuts: np.ndarray) -> tuple[np.ndarray, float]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from projection_cases import random_problem
 
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.projection.certificate import proves_infeasible
 from hedgerow.projection.infeasibility import LeastViolation, least_violation, make_cutting_planes, support
 from hedgerow.projection.problem import ProjectionProblem

@@ -19,9 +19,8 @@ from hedgerow.planning.robust import least_cost, robust_scratch, row_mass_of_lea
 from hedgerow.projection.direction import newton_direction
 from hedgerow.projection.dual import evaluate, gradient
 from hedgerow.projection.masses import evaluate_masses, mass_direction
-from hedgerow.projection.newton import maximise_dual
+from hedgerow.projection.newton import maximise_dual, recover
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.repair import recover
 from hedgerow.projection.workspace import make_workspace
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plain Python allocates")

@@ -4,11 +4,10 @@ import naive_projection as naive
 import numpy as np
 import pytest
 
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
-from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.rows import bound_value, clip_row, clip_row_wide, find_bounds, settle_full_row, settle_row
-from hedgerow.projection.workspace import make_workspace
+from hedgerow.projection.workspace import KernelProblem, make_workspace
 
 TOL = 1e-12
 TOL_SUM = 1e-15

@@ -12,11 +12,11 @@ from numpy.random import Generator
 from strategies import generators, layouts, random_rows
 
 import hedgerow as hr
-from hedgerow.estimates.boxes import Boxes, make_box_rule, make_boxes, refresh_all
-from hedgerow.estimates.counts import Counts, make_counts
-from hedgerow.estimates.radii import Radii
-from hedgerow.estimates.unknowns import make_unknowns
-from hedgerow.model.index import index_of
+from hedgerow.confidence.boxes import Boxes, make_box_rule, make_boxes, refresh_all
+from hedgerow.confidence.budget import make_unknowns
+from hedgerow.confidence.counts import Counts, make_counts
+from hedgerow.confidence.radii import Radii
+from hedgerow.model.kernel_layout import index_of
 
 M = 2
 ROUNDING = 1e-12

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.estimates.kt import kt_bounds
-from hedgerow.estimates.radii import Radii, cost_radius, scaled_bounds, transition_radius
+from hedgerow.confidence.kl import kt_bounds
+from hedgerow.confidence.radii import Radii, cost_radius, scaled_bounds, transition_radius
 from hedgerow.model.layout import Layout
 
 SMALLEST = float(np.finfo(np.float64).tiny)

@@ -19,7 +19,7 @@ HORIZON = 60
 
 @cache
 def world() -> Any:
-    return hr.catalogue.make("random-layered", layers=(1, 2, 3, 1), actions=2, constraints=2).cmdp
+    return hr.worlds.make("random-layered", layers=(1, 2, 3, 1), actions=2, constraints=2).cmdp
 
 
 def made(kind: str, preset: str, seed: int) -> Any:

@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.experiments.cells import cells_of
-from hedgerow.experiments.schema import parse
+from hedgerow.experiments.expand import cells_of
 from hedgerow.experiments.source import Source
+from hedgerow.experiments.spec import parse
 
 Data = dict[str, Any]
 BASE: Data = {

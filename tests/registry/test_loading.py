@@ -10,7 +10,7 @@ import pytest
 import hedgerow as hr
 from hedgerow import registry
 from hedgerow.errors import InvalidInput
-from hedgerow.registry import loading
+from hedgerow.registry import plugins
 
 # (text of the file, the line to blame or None, words of the message)
 BROKEN: dict[str, tuple[str, int | None, str]] = {
@@ -77,7 +77,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.py").write_bytes(b"# \xe9\n")
     with pytest.raises(InvalidInput, match=r"latin.py is not a text file in UTF-8: .* at byte 2"):
         hr.learners.find("latin.py:X", tmp_path)
-    (tmp_path / "large.py").write_bytes(b"#" * (loading.LARGEST + 1))
+    (tmp_path / "large.py").write_bytes(b"#" * (plugins.LARGEST + 1))
     with pytest.raises(InvalidInput, match=r"cannot read .*large.py"):
         hr.learners.find("large.py:X", tmp_path)
 

@@ -11,8 +11,8 @@ import pytest
 import hedgerow as hr
 from hedgerow import registry
 from hedgerow.errors import InvalidInput
-from hedgerow.registry import Registry, builtin, loading
-from hedgerow.registry.table import home_of
+from hedgerow.registry import Registry, builtin, plugins
+from hedgerow.registry.registry import home_of
 
 GREEDY = '''\
 """A learner in a file."""
@@ -51,7 +51,7 @@ TABLES = (registry.learners, registry.worlds, registry.adversaries, registry.cos
 def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     for table in TABLES:
         monkeypatch.setattr(table, "_registered", {})
-    monkeypatch.setattr(loading, "_loaded", {})
+    monkeypatch.setattr(plugins, "_loaded", {})
 
 
 def distribution(
@@ -93,7 +93,7 @@ def test_kinds_of_classes_are_the_names_in_the_table() -> None:
 def test_nothing_is_imported_before_it_is_asked_for() -> None:
     script = (
         "import sys, hedgerow as hr\nhr.learners.names(), hr.worlds.names(), hr.costs.names()\n"
-        "assert 'numba' not in sys.modules and 'hedgerow.catalogue' not in sys.modules, 'too early'\n"
+        "assert 'numba' not in sys.modules and 'hedgerow.worlds' not in sys.modules, 'too early'\n"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -127,11 +127,11 @@ def test_a_module_and_a_class_inside_a_class(tmp_path: Path, monkeypatch: pytest
     monkeypatch.syspath_prepend(tmp_path)
     found = registry.learners.look_up("ways_module:Greedy.Inner")
     assert (found.way, found.target.__qualname__) == ("module", "Greedy.Inner")
-    assert found.origin == {"module": "ways_module", "sha256": loading.text_digest(GREEDY)}
+    assert found.origin == {"module": "ways_module", "sha256": plugins.text_digest(GREEDY)}
 
 
 def test_a_built_in_learner_is_one_thing_however_it_is_called() -> None:
-    found = registry.learners.look_up("hedgerow.learners.mirror.sops:SOPS")
+    found = registry.learners.look_up("hedgerow.learners.ops.s_ops:SOPS")
     assert (found.name, found.way, found.origin) == ("s-ops", "built-in", None)
 
 
@@ -140,8 +140,8 @@ def test_a_file_from_its_folder(tmp_path: Path) -> None:
     (tmp_path / "sub" / "greedy.py").write_text(GREEDY)
     found = registry.learners.look_up("sub/greedy.py:Greedy", tmp_path)
     assert found.way == "file"
-    assert found.origin == {"sha256": loading.text_digest(GREEDY)}
-    assert loading.text_digest(GREEDY) in found.target.__module__
+    assert found.origin == {"sha256": plugins.text_digest(GREEDY)}
+    assert plugins.text_digest(GREEDY) in found.target.__module__
     told = hr.learners.describe("sub/greedy.py:Greedy", tmp_path)
     assert told.description == "Takes what looks best."
     assert [str(parameter) for parameter in told.parameters] == ["view", "episodes: int", "rate: float = 0.5"]
@@ -191,7 +191,7 @@ def test_entry_points_of_every_group(tmp_path: Path, monkeypatch: pytest.MonkeyP
     text = GREEDY + "class Costs(hr.BernoulliCosts): ...\n"
     points = (
         "[hedgerow.learners]\ngreedy = fake_plugin:Greedy\n[hedgerow.worlds]\nmeadow = fake_plugin:function\n"
-        "[hedgerow.adversaries]\nfoe = fake_plugin:Greedy.Inner [extra]\n[hedgerow.costs]\nodd = fake_plugin:Costs\n"
+        "[hedgerow.losses]\nfoe = fake_plugin:Greedy.Inner [extra]\n[hedgerow.costs]\nodd = fake_plugin:Costs\n"
     )
     distribution(tmp_path, "fake_plugin", text, points)
     monkeypatch.syspath_prepend(tmp_path)
@@ -199,7 +199,7 @@ def test_entry_points_of_every_group(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found.way == "installed"
     assert found.origin == {
         "module": "fake_plugin",
-        "sha256": loading.text_digest(text),
+        "sha256": plugins.text_digest(text),
         "distribution": "fake-plugin",
         "version": "1.2",
     }
@@ -300,7 +300,7 @@ HOSTILE = (
     *("", ":", "::", ":Name", "x.py:", "x.py", ".py:x", "../../etc/passwd:root", "/dev/zero:x", "no_such_package:X"),
     *("os:", "os:path", "os:sep", "os:nothing", "builtins:None", "hedgerow:catalogue", "a b:c", "os;sys:exit"),
     *("\x00.py:X", "a\nb", "\x1b[31m:x", "x" * 5000, f"{'x' * 5000}.py:X", "os:path.join.", "s-ops:x", ".:x", "..:x"),
-    *("{0}:x", "%s:x", "$HOME:x", "hedgerow.learners.mirror.sops:__doc__", "..mirror:x"),
+    *("{0}:x", "%s:x", "$HOME:x", "hedgerow.learners.ops.s_ops:__doc__", "..mirror:x"),
 )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.learners.ledger import Ledger, Promise
+from hedgerow.learners.guarantees import Ledger, Promise
 from hedgerow.results import store
-from hedgerow.results.record import heading
-from hedgerow.simulation.outcome import Run
+from hedgerow.results.groups import heading
+from hedgerow.simulation.result import Run
 
 
 class MadeRun(Run):

@@ -11,8 +11,8 @@ from run_cases import made_directory, made_run, made_spec
 
 from hedgerow import results
 from hedgerow.errors import InvalidInput
-from hedgerow.pages.export import paper_plots
-from hedgerow.pages.page import report
+from hedgerow.report.export import paper_plots
+from hedgerow.report.page import report
 from hedgerow.results import groups as groups_module
 from hedgerow.results import store
 from hedgerow.results.groups import Setting, groups

@@ -16,11 +16,9 @@ from run_cases import EPISODES, made_directory, made_learner, made_run, made_spe
 from hedgerow import results
 from hedgerow.errors import InvalidInput
 from hedgerow.results import store
-from hedgerow.results.groups import Group, Setting
-from hedgerow.results.latex import latex_table, number
-from hedgerow.results.latex_text import escaped
+from hedgerow.results.groups import Group, Setting, heading
+from hedgerow.results.latex import escaped, latex_table, number
 from hedgerow.results.metrics import interquartile_interval, interquartile_mean
-from hedgerow.results.record import heading
 
 
 def rows(table: str) -> list[list[str]]:

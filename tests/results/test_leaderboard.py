@@ -12,7 +12,7 @@ from run_cases import made_learner, made_run, made_spec
 
 from hedgerow import results
 from hedgerow.errors import FileFormatError, InvalidInput
-from hedgerow.learners.told import Told
+from hedgerow.learners.api import Inputs
 from hedgerow.results import store
 from hedgerow.results.leaderboard import Block, Leaderboard, leaderboard
 
@@ -27,7 +27,7 @@ def write(
     *,
     worst: float = -0.1,
     kind: str = "s-ops",
-    told: Told | None = None,
+    told: Inputs | None = None,
     world: str = "toy",
     **spec: Any,
 ) -> None:
@@ -144,7 +144,7 @@ def test_one_unsafe_seed_is_one_too_many(path: Path) -> None:
 def test_shares_lie_between_the_oracle_and_the_baseline(path: Path) -> None:
     write(path, "a", [30.0])
     write(path, "base", [110.0], kind="always-baseline")
-    write(path, "truth", [10.0], kind="oracle", told=Told(cheats="the losses to come"))
+    write(path, "truth", [10.0], kind="oracle", told=Inputs(cheats="the losses to come"))
     shares = {item.learner: item.scores.share for item in only(path).standings if item.scores}
     assert shares == {"a": pytest.approx(0.2), "base": 1.0, "truth": 0.0}
 
@@ -158,7 +158,7 @@ def test_there_is_no_share_without_a_baseline_that_costs_anything(path: Path) ->
 
 def test_who_cheats_has_no_rank(path: Path) -> None:
     write(path, "a", [30.0])
-    write(path, "truth", [0.0], kind="oracle", told=Told(cheats="the losses to come"))
+    write(path, "truth", [0.0], kind="oracle", told=Inputs(cheats="the losses to come"))
     first, second = only(path).standings
     assert (first.learner, first.status, first.rank, first.why) == ("truth", "cheats", None, "the losses to come")
     assert (second.learner, second.rank) == ("a", 1)

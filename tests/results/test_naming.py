@@ -10,7 +10,7 @@ import pytest
 from run_cases import made_spec
 
 from hedgerow.errors import InvalidInput
-from hedgerow.results.naming import canonical, cell_hash, cell_id, label
+from hedgerow.results.manifest import canonical, cell_hash, cell_id, label
 
 
 def test_id_is_readable() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.results import store
-from hedgerow.results.naming import cell_hash
+from hedgerow.results.manifest import cell_hash
 
 SPEC = {
     "world": {"name": "random-layered", "layers": [1, 2, 2, 1], "actions": 2},
@@ -23,7 +23,7 @@ SPEC = {
 
 
 def simulated(**options: object) -> hr.Run:
-    world = hr.catalogue.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=1)
+    world = hr.worlds.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=1)
     slater = hr.offline.slater(world.cmdp)
     learner = hr.SOPS(world.cmdp.view(), 300, 0.05, "sharp", 4, baseline=slater)
     losses = hr.losses.Switching(period=50, seed=1)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_1samp, ttest_rel
 
 from hedgerow.errors import InvalidInput
-from hedgerow.results.seed_statistics import Estimate, are_equal, difference, mean_of
+from hedgerow.results.leaderboard import Estimate, are_equal, difference, mean_of
 
 
 def test_the_interval_is_that_of_the_t_test() -> None:

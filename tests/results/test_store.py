@@ -16,11 +16,10 @@ from run_cases import EPISODES, made_directory, made_learner, made_run, made_spe
 
 from hedgerow import results
 from hedgerow.errors import FileFormatError, InvalidInput
-from hedgerow.pages.page import page
+from hedgerow.report.page import page
 from hedgerow.results import store
-from hedgerow.results.naming import cell_hash
-from hedgerow.results.surroundings import commit, typed
-from hedgerow.results.tables import MOST_COMPARATORS
+from hedgerow.results.manifest import cell_hash, commit, typed
+from hedgerow.results.table import MOST_COMPARATORS
 
 EXPERIMENT = {"experiment": {"name": "made up"}}
 

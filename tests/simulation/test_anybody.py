@@ -144,7 +144,7 @@ def test_an_environment_without_a_model_is_sampled() -> None:
 
 
 def test_a_foreign_run_has_a_page(tmp_path: Path) -> None:
-    world = hr.catalogue.make("dope-media")
+    world = hr.worlds.make("dope-media")
     run = hr.simulate(world, None, FollowTheLeader(world.cmdp.view(), 100), seed=0, progress=False)
     text = hr.report(run, tmp_path / "run.html").read_text(encoding="utf-8")
     assert "follow-the-leader" in text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hedgerow as hr
-from hedgerow.simulation.interrupts import held_back
+from hedgerow.simulation.arguments import held_back
 from hedgerow.simulation.run import Simulation
 
 
@@ -31,7 +31,7 @@ class Interrupted:
 
 
 def interrupted(signals: int) -> Simulation:
-    world = hr.catalogue.make("lower-bound-2")
+    world = hr.worlds.make("lower-bound-2")
     simulation = Simulation(world.cmdp, world.loss, Interrupted(world.view(), signals), episodes=10)
     with pytest.raises(KeyboardInterrupt):
         simulation.run()

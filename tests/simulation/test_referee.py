@@ -15,8 +15,8 @@ from forgers import REFUSED, SCORED, Honest
 from learner_cases import KINDS, make_learner
 
 import hedgerow as hr
-from hedgerow.simulation import accepting
-from hedgerow.simulation.accepting import Copies, is_ours, may_watch
+from hedgerow.simulation import referee
+from hedgerow.simulation.referee import Copies, is_ours, may_watch
 from hedgerow.simulation.run import Simulation
 
 LOSS = np.linspace(0.0, 1.0, 12)
@@ -60,16 +60,16 @@ def test_scores_are_those_of_the_plan_as_it_was(kind: type) -> None:
 def test_what_is_played_is_what_is_scored() -> None:
     """The array of a policy that is set to another one between two episodes: the visited rows follow it."""
 
-    class Told(forgers.Rebound):
+    class Inputs(forgers.Rebound):
         rows: list[Any] = []  # noqa: RUF012 - read below
 
         def observe(self, episode: hr.Episode) -> None:
             self.rows.append(episode.rows % 2)
             super().observe(episode)
 
-    played(Told, 20)
-    assert all(np.all(row == 1) for row in Told.rows[1::2])
-    assert not all(np.all(row == 1) for row in Told.rows[::2])
+    played(Inputs, 20)
+    assert all(np.all(row == 1) for row in Inputs.rows[1::2])
+    assert not all(np.all(row == 1) for row in Inputs.rows[::2])
 
 
 def test_adversaries_see_what_happened_whatever_the_learner_writes() -> None:
@@ -129,7 +129,7 @@ def test_who_is_ours() -> None:
     class Liar(Honest):
         pass
 
-    Liar.__module__, Liar.__qualname__ = "hedgerow.learners.mirror.svops", "SVOPS"
+    Liar.__module__, Liar.__qualname__ = "hedgerow.learners.ops.sv_ops", "SVOPS"
     ours, theirs = hr.SVOPS(view, 5, 0.1), Tuned(view, 5, 0.1)
     assert is_ours(ours)
     assert not any(map(is_ours, (theirs, Liar(view, 5, 0.1), Honest(view, 5, 0.1))))
@@ -157,7 +157,7 @@ def test_equal_contents_are_computed_once_and_old_ones_forgotten(monkeypatch: py
     assert copies.of(hr.Plan(one), 0).policy is copies.of(hr.Plan(two), 1).policy
     coins = [copies.of(hr.Plan(hr.Mixture((0.5, one), (0.5, two)), one), 2).mixture for _ in range(2)]
     assert coins[0] is coins[1]
-    monkeypatch.setattr(accepting, "NUMBERS_KEPT", 0)
+    monkeypatch.setattr(referee, "NUMBERS_KEPT", 0)
     few = Copies(Honest, place.layout)
     for number in range(500):
         share = number / 1000
@@ -171,10 +171,10 @@ def test_a_learner_of_another_world_is_refused_where_it_crashed() -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(place)!r})\n"
         "import forgers, numpy as np, hedgerow as hr\n"
-        "world = hr.catalogue.make('random-layered', layers=(1, 2, 1), actions=2, constraints=1)\n"
+        "world = hr.worlds.make('random-layered', layers=(1, 2, 1), actions=2, constraints=1)\n"
         "for kind in (forgers.OtherWorld, forgers.LayoutMender):\n"
         "    for seed in range(5):\n"
-        "        world = hr.catalogue.make('random-layered', layers=(1, 2, 1), actions=2, constraints=1)\n"
+        "        world = hr.worlds.make('random-layered', layers=(1, 2, 1), actions=2, constraints=1)\n"
         "        try:\n"
         "            hr.simulate(world, None, kind(world.view(), 50, 0.1), seed=seed, progress=False)\n"
         "        except hr.InvalidInput as error:\n"

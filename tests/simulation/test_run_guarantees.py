@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.adversaries.loss_blocks import is_stochastic, known_as
-from hedgerow.learners.ledger import INDEPENDENT_LOSSES, Ledger, Promise
-from hedgerow.pages.page import run_results
-from hedgerow.results.tables import run_facts
+from hedgerow.learners.guarantees import INDEPENDENT_LOSSES, Ledger, Promise
+from hedgerow.losses.blocks import is_stochastic, known_as
+from hedgerow.report.page import run_results
+from hedgerow.results.table import run_facts
 
-WORLD = hr.catalogue.make("lower-bound-1")
+WORLD = hr.worlds.make("lower-bound-1")
 OWN = Promise("costs", "costs <= thresholds", 0.9, "Lemma 1")
 MEANS = Promise("regret", "R_T = O(sqrt(T))", 0.95, "Theorem 2", assumes=INDEPENDENT_LOSSES)
 ADVERSARIAL = "the losses of this run are adversarial ({})"

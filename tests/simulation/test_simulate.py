@@ -10,28 +10,28 @@ import numpy as np
 import pytest
 from learner_cases import KINDS, assert_same, make_learner, random_world, scores, snapshot, with_costs
 
-from hedgerow import catalogue
-from hedgerow.adversaries import losses
+from hedgerow import worlds
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror import base as learner_module
-from hedgerow.learners.mirror.files import load
-from hedgerow.learners.mirror.rescue import rescue
-from hedgerow.learners.mirror.sops import SOPS
-from hedgerow.learners.mirror.svops import SVOPS
+from hedgerow.learners.ops import base as learner_module
+from hedgerow.learners.ops.fallback import fallback_solve
+from hedgerow.learners.ops.files import load
+from hedgerow.learners.ops.s_ops import SOPS
+from hedgerow.learners.ops.sv_ops import SVOPS
+from hedgerow.losses import oblivious
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import DeterministicCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate
-from hedgerow.planning import linear_programs, offline
-from hedgerow.simulation.marks import checkpoints
+from hedgerow.planning import lp, offline
+from hedgerow.simulation.arguments import checkpoints
 from hedgerow.simulation.run import Simulation, simulate
 
 ADVERSARIES: dict[str, Any] = {
-    "fixed": lambda world: losses.Fixed(np.random.default_rng(9).random(world.layout.num_rows)),
-    "iid": lambda world: losses.IID(seed=1),
-    "switching": lambda world: losses.Switching(period=20, seed=1),
-    "drifting": lambda world: losses.Drifting(period=50, seed=1),
-    "pursuit": lambda world: losses.Pursuit(),
+    "fixed": lambda world: oblivious.Fixed(np.random.default_rng(9).random(world.layout.num_rows)),
+    "iid": lambda world: oblivious.IID(seed=1),
+    "switching": lambda world: oblivious.Switching(period=20, seed=1),
+    "drifting": lambda world: oblivious.Drifting(period=50, seed=1),
+    "pursuit": lambda world: oblivious.Pursuit(),
 }
 
 
@@ -43,7 +43,7 @@ def test_compiled_and_step_wise_runs_agree_bit_for_bit(kind: str, preset: str, c
     runs = []
     for step_wise in (False, True):
         learner = make_learner(kind, world, 300, preset=preset, confidence_scale=0.3, seed=2)
-        run = simulate(world, losses.Switching(period=7, seed=1), learner, seed=4, step_wise=step_wise)
+        run = simulate(world, oblivious.Switching(period=7, seed=1), learner, seed=4, step_wise=step_wise)
         runs.append((snapshot(learner), scores(run)))
     assert_same(runs[0][0], runs[1][0])
     assert_same(runs[0][1], runs[1][1])
@@ -56,7 +56,7 @@ def test_they_also_agree_when_projections_are_infeasible_and_with_doubling() -> 
     runs = []
     for step_wise in (False, True):
         learner = make_learner("sv-ops", world, None, confidence_scale=0.02, horizon="doubling")
-        run = simulate(world, losses.IID(seed=1), learner, episodes=80, step_wise=step_wise)
+        run = simulate(world, oblivious.IID(seed=1), learner, episodes=80, step_wise=step_wise)
         runs.append((snapshot(learner), scores(run)))
     assert run["infeasible"][-1] > 10
     assert run["refuted_feasibility"] > 0  # clean, yet infeasible: no policy is feasible here
@@ -71,12 +71,12 @@ def test_an_interrupted_projection_is_finished_by_the_next_call(
     step_wise: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every third call of the slow solver dies: the episode is completed later, and nothing else changes."""
-    entry = catalogue.make("random-layered", layers=(1, 3, 3, 3, 1), actions=2, constraints=1)
+    entry = worlds.make("random-layered", layers=(1, 3, 3, 3, 1), actions=2, constraints=1)
     world = entry.cmdp.with_thresholds([0.0])  # next to nothing is allowed: many projections are hard
 
     def simulation() -> Simulation:
         learner = SVOPS(world.view(), 100_000, 0.05, "sharp", seed=3)
-        return Simulation(world, losses.IID(seed=1), learner, episodes=100, step_wise=step_wise)
+        return Simulation(world, oblivious.IID(seed=1), learner, episodes=100, step_wise=step_wise)
 
     whole = simulation()
     whole.finish()
@@ -87,7 +87,7 @@ def test_an_interrupted_projection_is_finished_by_the_next_call(
         calls += 1
         if calls % 3 == 0:
             raise KeyboardInterrupt
-        rescue(*arguments)
+        fallback_solve(*arguments)
 
     broken = simulation()
     monkeypatch.setattr(learner_module, "rescue", failing)
@@ -105,12 +105,12 @@ def test_an_interrupted_projection_is_finished_by_the_next_call(
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_through_a_file_is_the_run_without(kind: str, tmp_path: Path) -> None:
     world = random_world(1)
-    whole = Simulation(world, losses.IID(seed=1), make_learner(kind, world, 120))
+    whole = Simulation(world, oblivious.IID(seed=1), make_learner(kind, world, 120))
     whole.finish()
-    first = Simulation(world, losses.IID(seed=1), make_learner(kind, world, 120))
+    first = Simulation(world, oblivious.IID(seed=1), make_learner(kind, world, 120))
     first.advance(50)
     first.learner.save(tmp_path / "learner.hedge")
-    second = Simulation(world, losses.IID(seed=1), load(tmp_path / "learner.hedge"))
+    second = Simulation(world, oblivious.IID(seed=1), load(tmp_path / "learner.hedge"))
     second.watcher.stage = replace(second.watcher.stage, streams=first.watcher.stage.streams)
     second.finish()
     assert_same(snapshot(whole.learner), snapshot(second.learner))
@@ -147,7 +147,7 @@ def test_the_mirror_descent_inequality_against_its_worst_comparator() -> None:
     """T18 with P known, so that every policy is in every set: also for the q of least estimated loss, and not idly."""
     world = random_world(3, (1, 3, 3, 1), 3, m=0)
     learner = make_learner("sv-ops", world, 5_000, 0.1, transitions=world.transitions)
-    simulation = Simulation(world, losses.Switching(period=700, seed=1), learner, seed=3)
+    simulation = Simulation(world, oblivious.Switching(period=700, seed=1), learner, seed=3)
     simulation.finish()
     run, score = simulation.result(), simulation.watcher.watch
     least = offline.optimum(world, score.estimates / score.estimates.max()).value * score.estimates.max()
@@ -159,7 +159,7 @@ def test_the_mirror_descent_inequality_against_its_worst_comparator() -> None:
 def test_scores_are_those_of_the_policies_played() -> None:
     """Step by step with `evaluate`: the mixture of the learner's policy and the baseline, never the branch."""
     world = random_world(4)
-    adversary = losses.Switching(period=10, seed=1)
+    adversary = oblivious.Switching(period=10, seed=1)
     learner = make_learner("s-ops", world, 60)
     simulation = Simulation(world, adversary, learner, seed=1)
     table = adversary.block(world.layout, 0, 60).dense()
@@ -184,11 +184,11 @@ def test_scores_are_those_of_the_policies_played() -> None:
 def test_the_clean_event_is_watched() -> None:
     world = random_world(5)
     learner = make_learner("sv-ops", world, 400, confidence_scale=1e-3)
-    run = simulate(world, losses.IID(seed=1), learner)
+    run = simulate(world, oblivious.IID(seed=1), learner)
     assert run["unclean"][-1] > 0
     boxes = learner.core.state.boxes
     outside = (world.transitions < boxes.lower - 1e-12) | (world.transitions > boxes.upper + 1e-12)
-    simulation = Simulation(world, losses.IID(seed=1), make_learner("sv-ops", world, 400, confidence_scale=1e-3))
+    simulation = Simulation(world, oblivious.IID(seed=1), make_learner("sv-ops", world, 400, confidence_scale=1e-3))
     simulation.finish()
     rows = np.unique(world.layout.row_of_triple[outside])
     seen = simulation.watcher.watch.sets.outside
@@ -226,7 +226,7 @@ def test_an_adaptive_adversary_sees_what_happened() -> None:
 def test_same_seed_same_run_other_seed_other_run() -> None:
     world = random_world(0)
     results = [
-        scores(simulate(world, losses.IID(seed=1), make_learner("s-ops", world, 100, seed=s), seed=t))
+        scores(simulate(world, oblivious.IID(seed=1), make_learner("s-ops", world, 100, seed=s), seed=t))
         for s, t in [(0, 0), (0, 0), (0, 1), (1, 0)]
     ]
     assert_same(results[0], results[1])
@@ -257,15 +257,15 @@ def test_checkpoints(episodes: int) -> None:
 def test_misuse() -> None:
     world = random_world(0)
     with pytest.raises(InvalidInput, match="built for another world"):
-        simulate(random_world(1), losses.IID(), make_learner("sv-ops", world))
+        simulate(random_world(1), oblivious.IID(), make_learner("sv-ops", world))
     with pytest.raises(InvalidInput, match="built for 10 episodes"):
-        simulate(world, losses.IID(), make_learner("sv-ops", world, 10), episodes=11)
+        simulate(world, oblivious.IID(), make_learner("sv-ops", world, 10), episodes=11)
     with pytest.raises(InvalidInput, match="pass episodes="):
-        simulate(world, losses.IID(), make_learner("sv-ops", world, None, horizon="doubling"))
+        simulate(world, oblivious.IID(), make_learner("sv-ops", world, None, horizon="doubling"))
     learner = make_learner("sv-ops", world, 5)
-    simulate(world, losses.IID(), learner)
+    simulate(world, oblivious.IID(), learner)
     with pytest.raises(InvalidInput, match="has played all of its 5 episodes"):
-        simulate(world, losses.IID(), learner)
+        simulate(world, oblivious.IID(), learner)
     with pytest.raises(InvalidInput, match="is no adversary"):
         simulate(world, 3, make_learner("sv-ops", world))
     with pytest.raises(InvalidInput, match="the loss of episode 0"):
@@ -280,13 +280,13 @@ def test_comparators_of_all_checkpoints_cost_hardly_more_than_one(monkeypatch: p
     world = random_world(5, m=2)
     expected: list[float] = []
     run = simulate(
-        world, losses.Switching(period=20, seed=1), make_learner("sv-ops", world, 400), seed=0, progress=False
+        world, oblivious.Switching(period=20, seed=1), make_learner("sv-ops", world, 400), seed=0, progress=False
     )
     for sums, t in zip(run.losses, run.episodes, strict=True):
         expected.append(float(t) * offline.optimum(world, np.clip(sums / t, 0.0, 1.0)).value)
     asked: list[int] = []
-    real = linear_programs.linprog
-    monkeypatch.setattr(linear_programs, "linprog", lambda *args, **options: asked.append(1) or real(*args, **options))
+    real = lp.linprog
+    monkeypatch.setattr(lp, "linprog", lambda *args, **options: asked.append(1) or real(*args, **options))
     so_far = run.regret_so_far
     assert len(asked) <= 1
     assert len(so_far) > 100
@@ -296,7 +296,7 @@ def test_comparators_of_all_checkpoints_cost_hardly_more_than_one(monkeypatch: p
 def test_regret_against_nobody_is_not_a_number() -> None:
     world = random_world(5, m=1)
     nobody = world.with_thresholds([0.0])
-    run = simulate(nobody, losses.IID(seed=1), make_learner("sv-ops", nobody, 20), seed=0, progress=False)
+    run = simulate(nobody, oblivious.IID(seed=1), make_learner("sv-ops", nobody, 20), seed=0, progress=False)
     assert np.isnan(run.optimum)
     assert np.all(np.isnan(run.regret_so_far))
 
@@ -319,7 +319,7 @@ MIXED_UP: dict[str, tuple[Any, str]] = {
     ),
     "a class of worlds": (lambda i, loss, learner: (CMDP, loss, learner), "not the class CMDP; make an object of it"),
     "a class of losses": (
-        lambda i, loss, learner: (i.cmdp, losses.Switching, learner),
+        lambda i, loss, learner: (i.cmdp, oblivious.Switching, learner),
         r"second .*, not the class Switching; make an object of it, Switching\(\.\.\.\); the order",
     ),
     "a class of learners": (
@@ -333,11 +333,11 @@ MIXED_UP: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("order", "message"), MIXED_UP.values(), ids=MIXED_UP)
 def test_arguments_that_are_mixed_up_are_named(order: Any, message: str) -> None:
-    entry = catalogue.make("lower-bound-1")
+    entry = worlds.make("lower-bound-1")
     learner = make_learner("sv-ops", entry.cmdp, 10)
     before = snapshot(learner)
     with pytest.raises(InvalidInput, match=message):
-        simulate(*order(entry, losses.IID(seed=1), learner))
+        simulate(*order(entry, oblivious.IID(seed=1), learner))
     assert_same(before, snapshot(learner))
 
 
@@ -353,4 +353,4 @@ def test_whatever_follows_the_learner_is_named() -> None:
     """`simulate(world, losses, learner, 1000)` took the 1000 for a seed and not for the number of episodes."""
     world = random_world(0)
     with pytest.raises(TypeError, match="positional arguments"):
-        simulate(world, losses.IID(), make_learner("sv-ops", world, 20), 10)  # type: ignore[misc]
+        simulate(world, oblivious.IID(), make_learner("sv-ops", world, 20), 10)  # type: ignore[misc]

@@ -24,8 +24,8 @@ import numpy as np
 from signed_mutations import ODD_NUMBERS, change_entry, change_many, change_shape, change_type, exchange, rename
 
 import hedgerow as hr
-from hedgerow.contract.worlds import small_worlds
 from hedgerow.registry.builtin import LEARNERS
+from hedgerow.testing.trial import small_worlds
 
 PLAYED, EPISODES, LONGEST = 15, 20, 20.0
 """Episodes before the state is taken, episodes afterwards, and the seconds that all of it may take"""

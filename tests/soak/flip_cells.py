@@ -18,9 +18,9 @@ from rounds import Broken, main, rounds
 
 from hedgerow import results
 from hedgerow.errors import FileFormatError
-from hedgerow.experiments.cells import cells_of
-from hedgerow.experiments.schema import parse
+from hedgerow.experiments.expand import cells_of
 from hedgerow.experiments.source import Source
+from hedgerow.experiments.spec import parse
 from hedgerow.experiments.sweep import Workers, sweep
 from hedgerow.results import store
 

@@ -39,7 +39,7 @@ def resident() -> float:
 
 def many_episodes(episodes: int) -> list[float]:
     """The memory after each block of one long run, the first block left out."""
-    world = hr.catalogue.make("lower-bound-2")
+    world = hr.worlds.make("lower-bound-2")
     learner = hr.SVOPS(world.view(), episodes=episodes, delta=0.05, preset="sharp")
     looks, marks = [], [1]
     for first in range(0, episodes, BLOCK):
@@ -52,7 +52,7 @@ def many_episodes(episodes: int) -> list[float]:
 
 def many_simulations(simulations: int) -> tuple[list[float], Counter[str]]:
     """The memory after each tenth of them, after a warm-up; and which kinds of objects have become more meanwhile."""
-    world, losses = hr.catalogue.make("lower-bound-2"), hr.losses.Switching(period=10)
+    world, losses = hr.worlds.make("lower-bound-2"), hr.losses.Switching(period=10)
     view = world.view()
 
     def play(count: int) -> None:

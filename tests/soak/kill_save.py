@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from rounds import Broken, main, rounds
 
-from hedgerow import disk
+from hedgerow.storage import atomic
 
 LARGEST = 2_000_000
 LONGEST_LIFE = 0.08
@@ -47,17 +47,17 @@ def save_for_ever(folder: Path, first: int, seed: int) -> None:
     print("ready", flush=True)
     while True:
         number += 1
-        disk.save(folder / REPLACED, content(number, rng), overwrite=True)
+        atomic.save(folder / REPLACED, content(number, rng), overwrite=True)
         print(number, flush=True)
         (folder / NEW).unlink(missing_ok=True)
-        disk.save(folder / NEW, content(number, rng))
+        atomic.save(folder / NEW, content(number, rng))
 
 
 def soak(count: int, rng: random.Random) -> str:
     found: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="kill-save-") as name:
         folder, number = Path(name), 0
-        disk.save(folder / REPLACED, content(number, rng))
+        atomic.save(folder / REPLACED, content(number, rng))
         for _ in rounds(count):
             said = _kill_one(folder, number, rng)
             left = {path.name for path in folder.iterdir()} - {REPLACED, NEW}
@@ -71,8 +71,8 @@ def soak(count: int, rng: random.Random) -> str:
             found["files replaced"] += now - number
             found["saves waited for"] += said > number
             number = now + 1
-            disk.save(folder / REPLACED, content(number, rng), overwrite=True)
-            disk.save(folder / NEW, content(number, rng), overwrite=True)
+            atomic.save(folder / REPLACED, content(number, rng), overwrite=True)
+            atomic.save(folder / NEW, content(number, rng), overwrite=True)
             left = {path.name for path in folder.iterdir()} - {REPLACED, NEW}
             if left:
                 raise Broken(f"temporary files stayed: {left}")

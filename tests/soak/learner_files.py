@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "learners"))
 from learner_cases import draw_path, make_learner, random_world
 
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
+from hedgerow.learners.ops.base import MirrorLearner as Learner
 from hedgerow.model.cmdp import CMDP
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from rounds import Broken, main, rounds
 
 import hedgerow as hr
-from hedgerow.learners.ownership import NOW
+from hedgerow.learners.locking import NOW
 
 PAUSE = 0.0003
 EVERY = 3
@@ -43,7 +43,7 @@ class Rounds:
     """What a round does; signals outside of `guarded` pass without effect."""
 
     def __init__(self, seed: int) -> None:
-        self.world = hr.catalogue.make("random-layered", layers=(1, 2, 1), actions=2, constraints=1)
+        self.world = hr.worlds.make("random-layered", layers=(1, 2, 1), actions=2, constraints=1)
         self.policy, self.rng = hr.Policy.uniform(self.world.cmdp), np.random.default_rng(seed)
         self.old, self.found = self._learner(EPISODES), Counter[str]()
 

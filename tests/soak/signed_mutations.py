@@ -25,10 +25,10 @@ from learner_files import Situation, observe, situations
 from numpy.random import Generator
 from sound_learner import problems
 
-from hedgerow import files
 from hedgerow.errors import FileFormatError, InfeasibleWarning
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
-from hedgerow.learners.mirror.files import FILE_KIND, FILE_VERSION, from_file, to_bytes
+from hedgerow.learners.ops.base import MirrorLearner as Learner
+from hedgerow.learners.ops.files import FILE_KIND, FILE_VERSION, from_file, to_bytes
+from hedgerow.storage import datafile
 
 PER_CHILD = 100
 EPISODES = 20
@@ -133,16 +133,16 @@ MUTATIONS: list[Callable[[Generator, dict[str, Any], dict[str, np.ndarray]], Non
 def mutant(number: int, blobs: list[bytes]) -> tuple[int, bytes]:
     """Which situation it comes from, and the bytes."""
     rng, chosen = np.random.default_rng([7, number]), number % len(blobs)
-    file = files.unpack(blobs[chosen])
+    file = datafile.unpack(blobs[chosen])
     for _ in range(int(rng.choice([1, 1, 1, 2, 3]))):
         MUTATIONS[rng.integers(len(MUTATIONS))](rng, file.meta, file.arrays)
-    return chosen, files.pack(FILE_KIND, FILE_VERSION, file.meta, file.arrays)
+    return chosen, datafile.pack(FILE_KIND, FILE_VERSION, file.meta, file.arrays)
 
 
 def verdict(blob: bytes, situation: Situation) -> str:
     """`refused`, `sound`, or what is wrong."""
     try:
-        learner = from_file(files.unpack(blob, FILE_KIND, "mutant"), "mutant")
+        learner = from_file(datafile.unpack(blob, FILE_KIND, "mutant"), "mutant")
     except FileFormatError as error:
         return "refused" if "mutant" in str(error) and "\n" not in str(error) else f"a refusal without words: {error!r}"
     except Exception as error:
@@ -155,7 +155,7 @@ def verdict(blob: bytes, situation: Situation) -> str:
 def _after_some_episodes(learner: Learner, situation: Situation) -> str:
     rng = np.random.default_rng(0)
     world = situation.world.with_thresholds(learner.view.thresholds)
-    from_file(files.unpack(to_bytes(learner)))
+    from_file(datafile.unpack(to_bytes(learner)))
     for _ in range(EPISODES):
         if learner.episodes is not None and learner.episode >= learner.episodes:
             break
@@ -163,7 +163,7 @@ def _after_some_episodes(learner: Learner, situation: Situation) -> str:
             learner.plan()
         observe(learner, world, rng)
     wrong = problems(learner)
-    from_file(files.unpack(to_bytes(learner)))
+    from_file(datafile.unpack(to_bytes(learner)))
     return f"senseless after {EPISODES} episodes: {', '.join(wrong[:3])}" if wrong else "sound"
 
 

@@ -11,8 +11,8 @@ from math import log
 
 import numpy as np
 
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
-from hedgerow.learners.mirror.cvops import CVOPS
+from hedgerow.learners.ops.base import MirrorLearner as Learner
+from hedgerow.learners.ops.cv_ops import CVOPS
 
 CLOSE = 1e-6
 

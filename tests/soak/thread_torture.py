@@ -27,9 +27,9 @@ from numpy.random import Generator
 from sound_learner import problems
 
 from hedgerow import errors
-from hedgerow.adversaries import losses
-from hedgerow.learners.mirror.base import MirrorLearner as Learner
-from hedgerow.learners.mirror.files import load
+from hedgerow.learners.ops.base import MirrorLearner as Learner
+from hedgerow.learners.ops.files import load
+from hedgerow.losses import oblivious
 from hedgerow.model.cmdp import CMDP
 from hedgerow.simulation.run import simulate
 
@@ -83,7 +83,7 @@ def finish(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
 def run(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
     simulate(
         world,
-        losses.IID(seed=1),
+        oblivious.IID(seed=1),
         learner,
         seed=int(rng.integers(10**6)),
         progress=False,
@@ -94,7 +94,7 @@ def run(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
 def run_step_wise(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
     simulate(
         world,
-        losses.Pursuit(),
+        oblivious.Pursuit(),
         learner,
         seed=int(rng.integers(10**6)),
         progress=False,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hedgerow.experiments import source
-from hedgerow.experiments.schema import Experiment, load
+from hedgerow.experiments.spec import Experiment, load
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = "docs/figures/gallery"

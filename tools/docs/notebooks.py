@@ -152,8 +152,7 @@ class _Figures:
 
 def draw_figures(jobs: list[tuple[Any, Path]]) -> None:
     """Write plotly figures as SVG, on a light ground. The only place that knows how figures of notebooks are drawn."""
-    from hedgerow.pages.export import save_figures
-    from hedgerow.pages.paper import FOR_DOCS
+    from hedgerow.report.export import FOR_DOCS, save_figures
 
     if jobs:
         save_figures(jobs, FOR_DOCS)

@@ -122,8 +122,8 @@ def _prints(statement: ast.Expr) -> bool:
 
 
 def _read_experiment(block: Block) -> None:
-    from hedgerow.experiments.schema import parse
     from hedgerow.experiments.source import Source
+    from hedgerow.experiments.spec import parse
 
     parse(Source(block.settings.get("title", "experiment.toml"), block.text, Path.cwd()))
 

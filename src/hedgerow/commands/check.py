@@ -19,14 +19,14 @@ import typer
 
 from hedgerow.commands import prospects
 from hedgerow.commands.terminal import CONTROL, FAILED, AsJson, number, parameters, print_json
+from hedgerow.display.output import Screen, Table
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
-from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
-    from hedgerow.catalogue import World
     from hedgerow.checks import FloatArray
     from hedgerow.model.cmdp import CMDP
     from hedgerow.model.view import View
+    from hedgerow.worlds import World
 
 MOST_STATES = 24
 """A policy of more states is not printed (JSON has it)."""
@@ -93,8 +93,8 @@ def _is_of_others(problem: str) -> bool:
 
 def _examined_apart(asked: _Asked, limit: float) -> dict[str, Any]:
     """`_examined` in a process that may end, or be ended while the world is built."""
-    from hedgerow.experiments.apart import Apart
-    from hedgerow.experiments.schema import checked_limit
+    from hedgerow.experiments.isolation import Apart
+    from hedgerow.experiments.spec import checked_limit
 
     place, longest = Apart(), checked_limit(limit)
     try:
@@ -130,8 +130,8 @@ def _view_type() -> type[View]:
 
 def _find(problem: str, choices: list[str]) -> tuple[World | None, Any]:
     """The world of the catalogue, if it is one, and its CMDP; or a view."""
-    from hedgerow import catalogue, registry
-    from hedgerow.catalogue import entries
+    from hedgerow import registry, worlds
+    from hedgerow.worlds import entries
 
     if problem in registry.worlds.names() or not Path(problem).exists():
         if Path(problem).suffix and ":" not in problem and problem not in registry.worlds.names():
@@ -141,7 +141,7 @@ def _find(problem: str, choices: list[str]) -> tuple[World | None, Any]:
             cmdp, loss = entries.parts_of(entries.build_foreign(found, params), found.name)
             if loss is None:
                 return None, cmdp
-        world = catalogue.make(problem, **params)
+        world = worlds.make(problem, **params)
         return world, world.cmdp
     if Path(problem).suffix == ".toml":
         raise InvalidInput(f"{problem} is an experiment, not a problem; `hedgerow run {problem} --cells` checks it")
@@ -151,10 +151,10 @@ def _find(problem: str, choices: list[str]) -> tuple[World | None, Any]:
 
 
 def _from_file(problem: str) -> CMDP | View:
-    from hedgerow import files
     from hedgerow.model import cmdp, view
+    from hedgerow.storage import datafile
 
-    file = files.load(problem)
+    file = datafile.load(problem)
     if file.kind == view.FILE_KIND:
         return view.View.from_file(file, problem)
     if file.kind != cmdp.FILE_KIND:
@@ -164,14 +164,14 @@ def _from_file(problem: str) -> CMDP | View:
 
 def _parsed(choices: list[str]) -> dict[str, Any]:
     """KEY=VALUE with TOML values."""
-    from hedgerow.checks import shown
+    from hedgerow.checks import short_repr
 
     found: dict[str, Any] = {}
     for choice in choices:
         try:
             found |= tomllib.loads(choice)
         except (ValueError, RecursionError) as error:
-            raise InvalidInput(f"--set {shown(choice)} is not KEY=VALUE as in TOML: {error}") from error
+            raise InvalidInput(f"--set {short_repr(choice)} is not KEY=VALUE as in TOML: {error}") from error
     return found
 
 
@@ -189,7 +189,7 @@ def examine(
     log: str | None = None,
 ) -> dict[str, Any]:
     """Everything that `check` shows about a world, as plain data."""
-    from hedgerow.experiments import preflight
+    from hedgerow.forecast import preflight
 
     layout = cmdp.layout
     reached = preflight.reachable_states(cmdp)
@@ -232,8 +232,8 @@ def _examine_future(
     """The forecast for S-OPS with the true world as the model, and with a log; empty if the world is infeasible."""
     if not feasible:
         return {"forecast": None, "log": None}
-    from hedgerow.experiments import forecast
-    from hedgerow.experiments.baselines import world_baseline
+    from hedgerow import forecast
+    from hedgerow.forecast.preflight import world_baseline
 
     view, model = cmdp.view(), forecast.true_model(cmdp, None if world is None else world.loss)
     baseline = prospects.told_baseline(view, baseline_costs, world_baseline(world, cmdp))
@@ -245,7 +245,7 @@ def _examine_future(
 
 def offline_summary(world: World, feasible: bool = True) -> dict[str, Any]:
     """Best policies of a catalogue entry under its own loss, certified."""
-    from hedgerow.experiments.baselines import baseline_choices
+    from hedgerow.forecast.preflight import baseline_choices
     from hedgerow.model.cmdp import CMDP
     from hedgerow.planning import offline
 
@@ -274,7 +274,7 @@ def offline_summary(world: World, feasible: bool = True) -> dict[str, Any]:
 
 def _price(world: World, policies: dict[str, Any]) -> dict[str, Any] | None:
     """The price of the constraint under the world's own loss; None if no policy is feasible."""
-    from hedgerow.catalogue.world import is_free, price_of
+    from hedgerow.worlds.world import is_free, price_of
 
     if "optimum" not in policies or not world.cmdp.num_constraints:
         return None

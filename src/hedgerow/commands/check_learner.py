@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.commands.terminal import FAILED, AsJson, print_json
-from hedgerow.output import Screen, say
+from hedgerow.display.output import Screen, say
 
 Name = Annotated[str, typer.Argument(help="A registered name, package.module:Class, or file.py:Class.")]
 Episodes = Annotated[int, typer.Option(help="Episodes of each run.")]
@@ -32,8 +32,8 @@ def check_learner(
     took too long.
     """
     from hedgerow.checks import num_episodes, positive_share, seed_number
-    from hedgerow.experiments.apart import Apart, Ended
-    from hedgerow.experiments.schema import checked_limit
+    from hedgerow.experiments.isolation import Apart, Ended
+    from hedgerow.experiments.spec import checked_limit
 
     count, chance = num_episodes(episodes, 2), positive_share("delta", delta, below_one=True)
     place = Apart()
@@ -57,7 +57,7 @@ def check_learner(
 
 def _checked(asked: tuple[str, int, float, int], beat: Callable[[str], None]) -> Any:
     """The findings."""
-    from hedgerow.contract.checker import examine
+    from hedgerow.testing.check_learner import examine
 
     name, count, delta, seed = asked
     beat(f"the loading of {name}")

@@ -26,10 +26,10 @@ from hedgerow.commands.run import (
     run_sweep,
 )
 from hedgerow.commands.terminal import AsJson, Quiet, number, one_thread, print_json
-from hedgerow.output import Screen, Table, say
+from hedgerow.display.output import Screen, Table, say
 
 if TYPE_CHECKING:
-    from hedgerow.experiments.schema import Experiment
+    from hedgerow.experiments.spec import Experiment
     from hedgerow.results.leaderboard import Block, Leaderboard
 
 SIZES = {"minute": "compare-minute", "hour": "compare-hour", "day": "compare-day"}
@@ -82,14 +82,14 @@ def compare(
     tally = run_sweep(loaded, target, workers, True, [], quiet, PATIENCE)
     found = None if tally.interrupted else open_tally(tally)
     if found is not None:
-        from hedgerow.pages.board import write_board
+        from hedgerow.report.board import write_board
         from hedgerow.results.leaderboard import leaderboard
 
         board = leaderboard(found)
         page = write_board(found, board=board)
         if markdown is not None:
-            from hedgerow.pages.board_markdown import markdown as as_markdown
-            from hedgerow.pages.board_markdown import write_into
+            from hedgerow.report.board_markdown import markdown as as_markdown
+            from hedgerow.report.board_markdown import write_into
 
             write_into(markdown, as_markdown(board, found.manifest))
         if as_json:
@@ -110,8 +110,8 @@ def _experiment(
     limit: float | None,
 ) -> tuple[Experiment, bool]:
     """The comparison, and whether the options make it another one than the file says."""
+    from hedgerow.experiments.reading import read
     from hedgerow.experiments.source import find
-    from hedgerow.experiments.trial import read
 
     source = find(SIZES.get(size, size))
     loaded = read(
@@ -133,20 +133,20 @@ def _split(names: str) -> list[str]:
 
 def _mark(experiment: Experiment) -> str:
     """Six signs that tell this choice of options from others: each has a directory of its own."""
-    from hedgerow.results.naming import fingerprint
+    from hedgerow.results.manifest import fingerprint
 
     return fingerprint(experiment.as_data())[:6]
 
 
 def _check_page(path: Path) -> None:
     """Refuse a page without markers before anything runs."""
-    from hedgerow.pages.board_markdown import around
+    from hedgerow.report.board_markdown import around
 
     around(path)
 
 
 def _announce(experiment: Experiment) -> None:
-    from hedgerow.experiments.cells import cells_of
+    from hedgerow.experiments.expand import cells_of
 
     cells = cells_of(experiment)
     episodes = sum(cell.spec["episodes"] for cell in cells)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.commands.terminal import Quiet, one_thread
-from hedgerow.output import say
+from hedgerow.display.output import say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EPISODES = 3
 
 
-class Stage(StrEnum):
+class CompileStage(StrEnum):
     """A part of the package whose kernels can be compiled by themselves."""
 
     PROJECTION = "projection"
@@ -37,7 +37,7 @@ class Stage(StrEnum):
 def compile_kernels(
     quiet: Quiet = False,
     only: Annotated[
-        Stage | None,
+        CompileStage | None,
         typer.Option(
             help="The projection, simulations in blocks, plan and observe, the learners of the field, or what is rare; "
             "by default all."
@@ -58,7 +58,7 @@ def compile_kernels(
     if where or clean:
         (_clean if clean else _tell)()
         return
-    from hedgerow.compiling import shipped
+    from hedgerow.compiling import cache as shipped
     from hedgerow.experiments.warming import compiled_together
 
     begun = time.perf_counter()
@@ -82,7 +82,8 @@ def _clean() -> None:
 
 
 def _tell() -> None:
-    from hedgerow.compiling import cache, shipped
+    from hedgerow.compiling import cache
+    from hedgerow.compiling import cache as shipped
 
     num_files, size = _content(cache.root())
     say(f"compiled on this machine: {cache.root()}, {num_files} files, {size / 1e6:.1f} MB")
@@ -101,9 +102,9 @@ def _content(folder: Path | None) -> tuple[int, int]:
 
 
 def _world() -> CMDP:
-    from hedgerow import catalogue
+    from hedgerow import worlds
 
-    return catalogue.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=1).cmdp
+    return worlds.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=1).cmdp
 
 
 def _project(world: CMDP) -> None:
@@ -133,16 +134,16 @@ def _simulate(world: CMDP, step_wise: bool, field: bool = False) -> None:
 
     import numpy as np
 
-    from hedgerow.adversaries.losses import Fixed
-    from hedgerow.experiments import parts
+    from hedgerow.experiments import components
+    from hedgerow.losses.oblivious import Fixed
     from hedgerow.registry import learners
     from hedgerow.simulation.run import simulate
 
     silent = np.zeros(world.layout.num_rows)
     for name in [name for name, home in learners.builtin.items() if (".field." in home) == field]:
         hasty = {"confidence_scale": 1e-6} if name == "cv-ops" else {}  # its search ends at once
-        part = parts.complete_learner({"name": name, **hasty})
-        learner = parts.build_learner(part, world, EPISODES, 0.1, 0, losses=Fixed(silent))
+        part = components.complete_learner({"name": name, **hasty})
+        learner = components.build_learner(part, world, EPISODES, 0.1, 0, losses=Fixed(silent))
         simulate(world, silent, learner, progress=False, step_wise=step_wise)
         if step_wise:
             copy.copy(learner)  # as from a file
@@ -158,10 +159,10 @@ def _embed(world: CMDP) -> None:
     """Call what step-by-step simulations, a user's own loop, and learners in Python call."""
     import numpy as np
 
-    from hedgerow.estimates.kt import kt_interval
-    from hedgerow.experiments import forecast
-    from hedgerow.experiments.baselines import assumed_baseline
-    from hedgerow.learners.mirror.svops import SVOPS
+    from hedgerow import forecast
+    from hedgerow.confidence.kl import kt_interval
+    from hedgerow.forecast.preflight import assumed_baseline
+    from hedgerow.learners.ops.sv_ops import SVOPS
     from hedgerow.learners.statistics import Statistics
 
     kt_interval(1, 0.5, 1.0)
@@ -185,8 +186,8 @@ def _rescue(world: CMDP) -> None:
 
     from hedgerow.errors import InfeasibleWarning
     from hedgerow.experiments.warming import smallest_world
-    from hedgerow.learners.mirror.svops import SVOPS
-    from hedgerow.model.index import index_of
+    from hedgerow.learners.ops.sv_ops import SVOPS
+    from hedgerow.model.kernel_layout import index_of
     from hedgerow.model.layout import Layout
     from hedgerow.planning.robust import least_cost, robust_scratch
     from hedgerow.projection.direction import maximise_quadratic
@@ -203,11 +204,11 @@ def _rescue(world: CMDP) -> None:
     least_cost(index_of(layout), np.ones(2), np.ones(2), np.zeros(2), robust_scratch(layout))
 
 
-STAGES: dict[Stage, Callable[[CMDP], None]] = {
-    Stage.BLOCKS: lambda world: _simulate(world, step_wise=False),
-    Stage.STEPS: _embed,
-    Stage.FIELD: _compare,
-    Stage.RARE: _rescue,
-    Stage.PROJECTION: _project,
+STAGES: dict[CompileStage, Callable[[CMDP], None]] = {
+    CompileStage.BLOCKS: lambda world: _simulate(world, step_wise=False),
+    CompileStage.STEPS: _embed,
+    CompileStage.FIELD: _compare,
+    CompileStage.RARE: _rescue,
+    CompileStage.PROJECTION: _project,
 }
 """The stages in order: the projection comes last, because a companion process compiles it meanwhile."""

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.commands.terminal import CONTROL, AsJson, number, parameters, print_json
+from hedgerow.display.output import Screen, Table
 from hedgerow.errors import HedgerowError
-from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
-    from hedgerow.experiments.apart import Apart
+    from hedgerow.experiments.isolation import Apart
     from hedgerow.registry import Registry
 
 LONGEST_LOADING = 60.0
@@ -24,7 +24,8 @@ def worlds(as_json: AsJson = False) -> None:
     The price is what the constraint costs: the least loss under it minus the least loss without it, per episode.
     Where it is 0, the world is a control: every learner that is good without the constraint is safe there.
     """
-    from hedgerow import catalogue, registry
+    from hedgerow import registry
+    from hedgerow import worlds as catalogue
 
     entries = [entry_summary(name) for name in catalogue.names()]
     others = summaries(registry.worlds, built_in=False)
@@ -55,8 +56,8 @@ def worlds(as_json: AsJson = False) -> None:
 
 def entry_summary(name: str) -> dict[str, Any]:
     """One line of the catalogue, as plain data, from what is stored about the world: none is built."""
-    from hedgerow import catalogue
-    from hedgerow.catalogue.entries import frozen_record
+    from hedgerow import worlds as catalogue
+    from hedgerow.worlds.entries import frozen_record
 
     told, record = catalogue.describe(name), frozen_record(name)
     facts, golden = record.facts, record.golden
@@ -95,7 +96,7 @@ def entry_summary(name: str) -> dict[str, Any]:
 def learners(as_json: AsJson = False) -> None:
     """List the learners: what they do, what they are told, their source, their parameters, switches and presets."""
     from hedgerow import registry
-    from hedgerow.learners.mirror.settings import PRESETS
+    from hedgerow.learners.ops.settings import PRESETS
 
     entries = [_learner_entry(entry) for entry in summaries(registry.learners)]
     if as_json:
@@ -113,17 +114,17 @@ def learners(as_json: AsJson = False) -> None:
 def _learner_entry(entry: dict[str, Any]) -> dict[str, Any]:
     """A line of the list with what only learners have."""
     from hedgerow import registry
-    from hedgerow.experiments.parts import SUPPLIED, has_presets, needs_baseline
-    from hedgerow.learners.mirror.settings import PRESETS
-    from hedgerow.learners.told import told_in_words
+    from hedgerow.experiments.components import LEARNER_SUPPLIED, has_presets, needs_baseline
+    from hedgerow.learners.api import describe_inputs
+    from hedgerow.learners.ops.settings import PRESETS
 
     if "error" in entry:
         return entry
     target = registry.learners.find(entry["name"])
-    own = [text for text in entry["parameters"] if text.partition(":")[0].partition(" ")[0] not in SUPPLIED]
+    own = [text for text in entry["parameters"] if text.partition(":")[0].partition(" ")[0] not in LEARNER_SUPPLIED]
     return entry | {
         "parameters": own,
-        "told": told_in_words(target),
+        "told": describe_inputs(target),
         "source": getattr(target, "source", ""),
         "recalled": getattr(target, "recalled", ""),
         "needs_baseline": needs_baseline(target),
@@ -135,8 +136,8 @@ def _learner_entry(entry: dict[str, Any]) -> dict[str, Any]:
 def adversaries(as_json: AsJson = False) -> None:
     """List the adversaries with their parameters. "own", not listed, repeats the world's own loss."""
     from hedgerow import registry
-    from hedgerow.adversaries.loss_blocks import is_stochastic
-    from hedgerow.experiments.parts import filled_in
+    from hedgerow.experiments.components import filled_in
+    from hedgerow.losses.blocks import is_stochastic
 
     entries = summaries(registry.adversaries)
     for entry in entries:
@@ -162,7 +163,7 @@ def costs(as_json: AsJson = False) -> None:
 
 def summaries(registry: Registry, *, built_in: bool = True) -> list[dict[str, Any]]:
     """One line for each name, as plain data; a plug-in that is broken says why."""
-    from hedgerow.experiments.apart import Apart
+    from hedgerow.experiments.isolation import Apart
 
     place, found = Apart(), []
     try:

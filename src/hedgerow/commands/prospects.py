@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.commands.terminal import number
+from hedgerow.display.output import Screen, Table
 from hedgerow.errors import InvalidInput
-from hedgerow.output import Screen, Table
 
 if TYPE_CHECKING:
-    from hedgerow.experiments.forecast.summary import Baseline
+    from hedgerow.forecast.summary import BaselineForecast
     from hedgerow.model.view import View
 
 EXPLAINED = (
@@ -27,8 +27,9 @@ def examine_view(
     problem: str, view: View, told: str | None, log: str | None, episodes: int, delta: float
 ) -> dict[str, Any]:
     """Everything that `check` shows about a view, as plain data."""
-    from hedgerow.experiments import forecast, preflight
-    from hedgerow.experiments.baselines import assumed_baseline
+    from hedgerow import forecast
+    from hedgerow.forecast import preflight
+    from hedgerow.forecast.preflight import assumed_baseline
 
     baseline = told_baseline(view, told, assumed_baseline(view))
     return {
@@ -42,23 +43,25 @@ def examine_view(
     }
 
 
-def examine_log(view: View, log: str | None, baseline: Baseline, episodes: int, delta: float) -> dict[str, Any] | None:
+def examine_log(
+    view: View, log: str | None, baseline: BaselineForecast, episodes: int, delta: float
+) -> dict[str, Any] | None:
     """The value of a log, if there is one."""
     if log is None:
         return None
-    from hedgerow.experiments.forecast.log_value import log_value
+    from hedgerow.forecast.summary import log_value
 
     return log_value(view, log, baseline.costs, episodes, delta)
 
 
-def told_baseline(view: View, told: str | None, otherwise: Baseline) -> Baseline:
+def told_baseline(view: View, told: str | None, otherwise: BaselineForecast) -> BaselineForecast:
     """The baseline with the costs of `--baseline-costs name=value,...`; the other costs are those of `otherwise`."""
     if not told:
         return otherwise
     import numpy as np
 
-    from hedgerow.experiments.forecast.summary import Baseline
-    from hedgerow.learners.protocol import checked_baseline_costs
+    from hedgerow.forecast.summary import BaselineForecast
+    from hedgerow.learners.api import checked_baseline_costs
 
     beta = np.array(otherwise.costs)
     given = parsed_costs(told, view.constraint_names)
@@ -66,12 +69,12 @@ def told_baseline(view: View, told: str | None, otherwise: Baseline) -> Baseline
         beta[view.constraint_names.index(name)] = value
     missing = [name for name in view.constraint_names if name not in given]
     words = "as told" + (f"; for {', '.join(map(repr, missing))} {otherwise.words}" if missing else "")
-    return Baseline(np.array(checked_baseline_costs(view, beta, allow_no_margin=False)), words)
+    return BaselineForecast(np.array(checked_baseline_costs(view, beta, allow_no_margin=False)), words)
 
 
 def parsed_costs(told: str, names: tuple[str, ...]) -> dict[str, float]:
     """NAME=VALUE, separated by commas; a number alone is enough where there is one constraint."""
-    from hedgerow.checks import did_you_mean, shown
+    from hedgerow.checks import did_you_mean, short_repr
 
     found: dict[str, float] = {}
     for piece in told.split(","):
@@ -79,12 +82,16 @@ def parsed_costs(told: str, names: tuple[str, ...]) -> dict[str, float]:
         if not equals and len(names) == 1:
             name = names[0]
         if name not in names:
-            reason = f"there is no constraint {shown(name)}{did_you_mean(name, names)}" if name else "it names nothing"
-            raise InvalidInput(f"--baseline-costs {shown(piece.strip())} is not NAME=VALUE: {reason}")
+            reason = (
+                f"there is no constraint {short_repr(name)}{did_you_mean(name, names)}" if name else "it names nothing"
+            )
+            raise InvalidInput(f"--baseline-costs {short_repr(piece.strip())} is not NAME=VALUE: {reason}")
         try:
             found[name] = float(value)
         except ValueError as error:
-            raise InvalidInput(f"--baseline-costs {shown(piece.strip())}: {shown(value)} is not a number") from error
+            raise InvalidInput(
+                f"--baseline-costs {short_repr(piece.strip())}: {short_repr(value)} is not a number"
+            ) from error
     return found
 
 

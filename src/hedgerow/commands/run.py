@@ -15,21 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.commands.signals import INTERRUPTED
-from hedgerow.commands.terminal import (
-    FAILED,
-    AsJson,
-    Quiet,
-    number,
-    one_thread,
-    print_json,
-)
-from hedgerow.output import Screen, Table, say
+from hedgerow.commands.terminal import FAILED, AsJson, Quiet, number, one_thread, print_json
+from hedgerow.display.output import Screen, Table, say
 
 if TYPE_CHECKING:
-    from hedgerow.experiments.schema import Experiment
+    from hedgerow.experiments.spec import Experiment
     from hedgerow.experiments.sweep import Tally, Workers
-    from hedgerow.results.groups import Group
-    from hedgerow.results.record import Results
+    from hedgerow.results.groups import Group, Results
 
 FOLDER = Path("out")
 """Results go below this folder unless another one is named."""
@@ -75,8 +67,8 @@ def run(
     if not experiment:
         raise typer.BadParameter("name a TOML file, or an experiment that ships (hedgerow run --list)")
     one_thread()
+    from hedgerow.experiments.reading import read
     from hedgerow.experiments.source import find
-    from hedgerow.experiments.trial import read
 
     loaded = read(find(experiment), limit)
     if dry:
@@ -118,7 +110,7 @@ def demo(
     A second call shows what the first one found; remove the directory to compute it again.
     """
     one_thread()
-    from hedgerow.experiments.schema import load
+    from hedgerow.experiments.spec import load
 
     loaded = load("demo")
     if not quiet:
@@ -152,12 +144,12 @@ def report(
             "formats, sizes, fonts and titles are those of the figures: name a folder by --figures"
         )
     from hedgerow import results
-    from hedgerow.pages.page import report
+    from hedgerow.report.page import report
 
     found = results.open(directory)
     written = [report(found, out)]
     if figures is not None:
-        from hedgerow.pages.export import write_figures
+        from hedgerow.report.export import write_figures
 
         written += write_figures(found, figures, formats or ["svg", "png"], **given)
     for path in written if not quiet else []:
@@ -243,7 +235,7 @@ def open_tally(tally: Tally) -> Results | None:
 
 
 def _report(found: Results) -> Path:
-    from hedgerow.pages.page import report
+    from hedgerow.report.page import report
 
     path: Path = report(found)
     return path
@@ -365,7 +357,7 @@ def _print_shipped(as_json: bool) -> None:
 
 
 def _print_cells(experiment: Experiment, as_json: bool) -> None:
-    from hedgerow.experiments.cells import cells_of
+    from hedgerow.experiments.expand import cells_of
 
     cells = cells_of(experiment)
     if as_json:

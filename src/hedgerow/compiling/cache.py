@@ -1,15 +1,15 @@
-"""The cache of compiled kernels: a folder of the user's own, or a temporary one, that holds complete files only.
+"""Who else could put code where it is read from: the owners and modes of files, of folders and of all that leads there.
 
-Code that is read from a cache is executed. A folder (`hedgerow` in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache) is
-therefore refused if it belongs to another user, if others may write to it, or if they could exchange it (`trust.py`).
-In that case, and without a home or without permission to write, kernels go to a private temporary folder that is
-removed when the process ends; child processes find it through HEDGEROW_PRIVATE_CACHE. Each process decides this once,
-when it first calls a kernel. Folders in it are looked at in the same way, and removed if they are not ours alone.
+What is read from a cache is executed. Whoever can write to a file, or to its folder, or can exchange one of the folders
+on the way there, can have their code executed by us. So
 
-Files are numba's, each followed by a checksum: one that is truncated, damaged, or that somebody else owns or may write
-to, is compiled and written again.
-Code that is missing here may have come with the package (`shipped.py`).
-When something new is compiled, folders that nothing has used for KEPT_DAYS are removed.
+    a file or a folder of ours    belongs to us, and nobody else may write to it
+    each folder on the way        belongs to us or to the system; if others may write to it, it is sticky, as /tmp is:
+                                  there they can exchange nothing but their own
+    each link on the way          belongs to us or to the system
+
+The group that a system gives to one user alone counts as that user, but not for what we have made ourselves. The
+system is root and whoever owns the root folder. Other systems than POSIX protect their users' folders otherwise.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import os
 import pickle
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -32,7 +33,140 @@ from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
-from hedgerow.compiling import shipped, trust
+POSIX = os.name == "posix"
+GROUP, OTHERS = 0o020, 0o002
+MOST_LINKS = 40
+
+
+def objection_to(path: Path) -> str:
+    """Why the content of a file or a folder could be somebody else's; empty if it cannot."""
+    if not POSIX:
+        return ""
+    if path.lstat().st_uid != os.geteuid():
+        return f"{path} belongs to somebody else"
+    return _objection(path, path.stat())
+
+
+def objection_to_the_way(path: Path) -> str:
+    """Why somebody else could exchange a folder on the way to `path`; empty if nobody can."""
+    if not POSIX:
+        return ""
+    system = {os.geteuid(), 0, Path("/").stat().st_uid}
+    at, names, links = Path("/"), list(path.absolute().parts[1:]), 0
+    while names:
+        if (found := at.stat()).st_uid not in system:
+            return f"{at} belongs to somebody else"
+        if _others_may_write(found) and not found.st_mode & stat.S_ISVTX:
+            return f"{at} can be written by others, who could exchange what is in it"
+        name = names.pop(0)
+        entry = at.parent if name == ".." else at / name
+        if not entry.is_symlink():
+            at = entry
+            continue
+        links += 1
+        if links > MOST_LINKS or entry.lstat().st_uid not in system:
+            return f"{entry} is a link of somebody else, or one of too many"
+        target = entry.readlink()
+        at, parts = (Path("/"), target.parts[1:]) if target.is_absolute() else (at, target.parts)
+        names = [*parts, *names]
+    return ""
+
+
+def content_of(path: str) -> bytes:
+    """The bytes of a file of ours.
+
+    Raises:
+        PermissionError: If somebody else may have written them, or if it is a link or no file.
+    """
+    if not POSIX:
+        return Path(path).read_bytes()
+    # What is looked at is what is read. Opening a pipe must not wait for its writer.
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        found = os.fstat(file.fileno())
+        objection = _objection(path, found) if stat.S_ISREG(found.st_mode) else f"{path} is no file"
+        if objection:
+            raise PermissionError(objection)
+        return file.read()
+
+
+def _objection(path: Path | str, found: os.stat_result) -> str:
+    if found.st_uid != os.geteuid():
+        return f"{path} belongs to somebody else"
+    return f"{path} can be written by others" if found.st_mode & (GROUP | OTHERS) else ""
+
+
+def _others_may_write(found: os.stat_result) -> bool:
+    return bool(found.st_mode & OTHERS or (found.st_mode & GROUP and not _is_own_group(found.st_gid)))
+
+
+def _is_own_group(number: int) -> bool:
+    """Whether a group has the name of this user and no other member, as many systems make one for each user."""
+    import grp
+    import pwd
+
+    try:
+        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(number)
+    except KeyError:
+        return False
+    return group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Compiled code in the package: a platform wheel ships every kernel, and then nothing is compiled at all.
+#
+# It is made for TARGET, which most x86-64 processors since 2015 or so can run, and gives the same bits as code for the
+# processor at hand. If the processor lacks one of NEEDED, if numba or Python has another version, or if a source was
+# changed, nothing is found here and the kernel is compiled.
+
+
+TARGET = "x86-64-v3"
+NEEDED = ("avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe")
+"""Features that TARGET requires beyond those of every x86-64 processor."""
+FOLDER = Path(__file__).parents[1] / "compiled"
+SETTINGS = {"NUMBA_CPU_NAME": TARGET, "NUMBA_CPU_FEATURES": ""}
+"""Environment of the process that compiles this code, see `hatch_build.py`"""
+
+
+_ignored: list[bool] = []
+
+
+def ignore() -> None:
+    """Use no shipped code in this process."""
+    _ignored.append(True)
+
+
+def is_usable() -> bool:
+    """Whether shipped code exists, is not ignored, and runs on this processor."""
+    return not _ignored and FOLDER.is_dir() and _fits()
+
+
+@cache
+def _fits() -> bool:
+    from llvmlite import binding
+
+    found = binding.get_host_cpu_features()
+    return all(found.get(feature) for feature in NEEDED)
+
+
+def key_of(native: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key of the same function in shipped code."""
+    signature, (triple, _, _), hashes = native
+    return signature, (triple, TARGET, ""), hashes
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The cache of compiled kernels: a folder of the user's own, or a temporary one, that holds complete files only.
+#
+# Code that is read from a cache is executed. A folder (`hedgerow` in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache) is
+# therefore refused if it belongs to another user, if others may write to it, or if they could exchange it (`trust.py`).
+# In that case, and without a home or without permission to write, kernels go to a private temporary folder that is
+# removed when the process ends; child processes find it through HEDGEROW_PRIVATE_CACHE. Each process decides this once,
+# when it first calls a kernel. Folders in it are looked at in the same way, and removed if they are not ours alone.
+#
+# Files are numba's, each followed by a checksum: one that is truncated, damaged, or that somebody else owns or may
+# write to, is compiled and written again. Code that is missing here may have come with the package (`shipped.py`).
+# When something new is compiled, folders that nothing has used for KEPT_DAYS are removed.
+
 
 KEPT_DAYS = 30
 INHERITED = "HEDGEROW_PRIVATE_CACHE"
@@ -61,21 +195,21 @@ def usual_root() -> Path:
 def root() -> Path | None:
     """The cache folder of this process, checked; None if nothing can be kept anywhere."""
     inherited = os.environ.get(INHERITED)
-    if inherited and Path(inherited).is_dir() and not _objection(Path(inherited)):
+    if inherited and Path(inherited).is_dir() and not _objection_to_folder(Path(inherited)):
         return Path(inherited)
     try:
         usual = usual_root()
-        objection = _objection(usual)
+        objection = _objection_to_folder(usual)
     except (OSError, RuntimeError) as error:  # the latter from Path.home()
         objection = f"{error}"
     return usual if not objection else _temporary_root(objection)
 
 
-def _objection(folder: Path) -> str:
+def _objection_to_folder(folder: Path) -> str:
     """Why a folder cannot be trusted or used; empty if it can. A missing folder is created."""
     try:
         _make(folder)
-        if objection := trust.objection_to(folder) or trust.objection_to_the_way(folder):
+        if objection := objection_to(folder) or objection_to_the_way(folder):
             return objection
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
@@ -181,9 +315,9 @@ class KernelCache(FunctionCache):
 
     def ensure_cache_path(self) -> None:
         folder = Path(str(self.cache_path))
-        if objection := _objection(folder.parent):
+        if objection := _objection_to_folder(folder.parent):
             raise OSError(objection)
-        if os.path.lexists(folder) and (folder.is_symlink() or trust.objection_to(folder)):
+        if os.path.lexists(folder) and (folder.is_symlink() or objection_to(folder)):
             _set_aside(folder)
         _make(folder)
         remove_unused(folder.parent)
@@ -191,7 +325,7 @@ class KernelCache(FunctionCache):
     @property
     def is_empty(self) -> bool:
         """Whether neither the cache nor the package holds any version of the function."""
-        places = [shipped.FOLDER / self._folder] if shipped.is_usable() else []
+        places = [FOLDER / self._folder] if is_usable() else []
         places += [Path(self.cache_path)] if self.cache_path is not None else []
         return not any(any(place.glob(f"{self._impl.filename_base}.*.nbc")) for place in places)
 
@@ -204,17 +338,17 @@ class KernelCache(FunctionCache):
         if self._open():
             _note_use(Path(str(self.cache_path)))
             with contextlib.suppress(Exception):  # without a folder, too
-                if objection := trust.objection_to(Path(str(self.cache_path))):
+                if objection := objection_to(Path(str(self.cache_path))):
                     raise PermissionError(objection)
                 found = super().load_overload(sig, target_context)
-        if found is None and shipped.is_usable():
+        if found is None and is_usable():
             with contextlib.suppress(Exception):
                 found = self._load_shipped(sig, target_context)
         return found
 
     def _load_shipped(self, sig: Any, target_context: Any) -> Any:
-        files = _CheckedFiles(str(shipped.FOLDER / self._folder), self._impl.filename_base, source_stamp="")
-        data = files.load(shipped.key_of(self._index_key(sig, target_context.codegen())))
+        files = _CheckedFiles(str(FOLDER / self._folder), self._impl.filename_base, source_stamp="")
+        data = files.load(key_of(self._index_key(sig, target_context.codegen())))
         return None if data is None else self._impl.rebuild(target_context, data)
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -283,12 +417,12 @@ class _OwnFiles(_CheckedFiles):
     """Files that we have written, and nobody else."""
 
     def _content(self, path: str) -> bytes:
-        return trust.content_of(path)
+        return content_of(path)
 
     @contextlib.contextmanager
     def _open_for_write(self, filepath: str) -> Iterator[Any]:
         """Open a file for its owner alone; whatever stands in its place stays until all is written."""
         with super()._open_for_write(filepath) as file:
-            if trust.POSIX:
+            if POSIX:
                 os.fchmod(file.fileno(), 0o600)
             yield file

@@ -30,7 +30,7 @@ from numba import config
 from numpy.typing import NDArray
 
 import hedgerow.compiling.bundle_types  # noqa: F401  numba learns what bundles are
-from hedgerow.compiling import parts
+from hedgerow.compiling import linking
 from hedgerow.compiling.cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,9 +49,9 @@ def _imports(source: Path) -> tuple[Path, ...]:
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         for name in names:
-            root, *parts = name.split(".")
-            file = _PACKAGE.joinpath(*parts).with_suffix(".py")
-            if root == _PACKAGE.name and parts and file.is_file():
+            root, *linking = name.split(".")
+            file = _PACKAGE.joinpath(*linking).with_suffix(".py")
+            if root == _PACKAGE.name and linking and file.is_file():
                 found.append(file)
     return tuple(found)
 
@@ -92,17 +92,17 @@ def _compiled(function: F, example: Any) -> F:
         return function
     folder = cache_name(Path(function.__code__.co_filename))  # named now, when the sources are read
     compiled: Any
-    if not parts.AVAILABLE:
+    if not linking.AVAILABLE:
         compiled = _plainly(function)
     else:
-        compiled = parts.Program(function) if example is None else parts.Shared(function, folder, example)
+        compiled = linking.Program(function) if example is None else linking.Shared(function, folder, example)
     compiled._cache = KernelCache(function, folder)  # as `cache=True` would set numba's own cache
     return cast(F, compiled)
 
 
 def _plainly(function: F) -> Any:
     """Compile with plain numba, each function by itself, if its version does not fit `parts.py`."""
-    return numba.jit(**{name: value for name, value in parts.OPTIONS.items() if name != "no_cfunc_wrapper"})(function)
+    return numba.jit(**{name: value for name, value in linking.OPTIONS.items() if name != "no_cfunc_wrapper"})(function)
 
 
 @kernel

@@ -8,17 +8,21 @@ the costs of the visited pairs alone is the same as drawing the whole matrix G_t
 from __future__ import annotations
 
 import numpy as np
-from numpy.random import SeedSequence
+from numpy.random import PCG64, Generator, SeedSequence
+from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, IntArray, seed_number
+from hedgerow.checks import FloatArray, IntArray, float_array, seed_number, within
 from hedgerow.compiling.bundles import Bundle
-from hedgerow.compiling.kernels import kernel
-from hedgerow.model.beta_draws import beta
+from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, DeterministicCosts, EmpiricalCosts
-from hedgerow.model.index import Index
+from hedgerow.model.episode import Episode
+from hedgerow.model.identity import same_layout
+from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.layout import Layout
-from hedgerow.model.pcg64 import Stream, seeded, uniform
+from hedgerow.model.occupancy import checked_loss
+from hedgerow.model.policy import Mixture, Policy
+from hedgerow.model.random_streams import Stream, beta, borrowed, lent, seeded, uniform
 
 BERNOULLI, DETERMINISTIC, BETA, EMPIRICAL, OTHER = 0, 1, 2, 3, 4
 """Kinds of costs; other classes draw with their own `sample`, outside compiled code."""
@@ -145,3 +149,136 @@ def _draw_cost(world: KernelWorld, row: int, i: int, matrix: int, stream: Stream
     if world.cost_kind == EMPIRICAL:
         return float(world.table[matrix, row, i])
     return float(world.mean_costs[row, i])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Play policies in a CMDP, with one random stream for each kind of chance.
+#
+# Compiled code draws costs of the four built-in classes, pair by pair. Any other `CostDistribution` draws with its own
+# `sample` the whole matrix G_t of an episode; so do all of them for learners with full feedback.
+
+
+class Player:
+    """A CMDP and the streams that its episodes are drawn from."""
+
+    def __init__(
+        self, cmdp: CMDP, world: KernelWorld, streams: Streams, *, full: bool = False, index: Index | None = None
+    ) -> None:
+        self._cmdp, self._world, self._streams, self._full = cmdp, world, streams, full
+        self._view = cmdp.view()
+        self._index = index_of(cmdp.layout) if index is None else index
+        self._path = make_path(cmdp.layout, cmdp.num_constraints)
+        self._policy = np.zeros(cmdp.layout.num_rows)
+
+    def play(self, policy: Policy, loss: FloatArray) -> Episode:
+        """Play an episode under the loss (num_rows,); with full feedback it has the losses and costs of all pairs."""
+        rows, triples, costs = self._path.rows, self._path.triples, self._path.costs
+        self._policy[:] = policy.probabilities  # kernels are compiled once, for writable arrays
+        world, all_costs = self._world, None
+        if self._full or world.cost_kind == OTHER:
+            world = world.replace(cost_kind=OTHER)
+        play(self._index, world, self._policy, self._streams, self._path)
+        if world.cost_kind == OTHER:
+            all_costs = self._sampled()
+            costs = all_costs[rows]
+        if not self._full:
+            return Episode.trusted(self._view, rows, triples, loss[rows], costs)
+        # Copied: these would be arrays of the adversary and of the world.
+        everything = np.array(loss), np.array(all_costs)
+        return Episode.trusted(self._view, rows, triples, loss[rows], costs, *everything)
+
+    def _sampled(self) -> FloatArray:
+        """Draw G_t (num_rows, m) and check it: the class that draws it may be a user's."""
+        costs, shape = self._cmdp.costs, (self._cmdp.num_constraints, self._cmdp.layout.num_rows)
+        what = f"a cost drawn by {type(costs).__name__}.sample"
+        where = self._cmdp.layout.describe_row
+        with lent(self._streams.costs) as rng:
+            drawn = costs.sample(rng)
+        matrix = within(what, float_array(what, drawn, shape, where), 0.0, 1.0, where)
+        return np.ascontiguousarray(matrix.T)
+
+
+def played(cmdp: CMDP, policy: Policy | ArrayLike, rng: Generator, loss: ArrayLike | None = None) -> Episode:
+    """Play one episode of a policy under a loss (num_rows,), 0 by default, with all chance from one generator."""
+    layout = cmdp.layout
+    losses = np.zeros(layout.num_rows) if loss is None else checked_loss(layout, loss)
+    chosen = policy if isinstance(policy, Policy) and same_layout(policy.layout, layout) else Policy(layout, policy)
+    with borrowed(rng) as stream:
+        return Player(cmdp, make_world(cmdp), Streams(stream, stream, stream)).play(chosen, losses)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Many episodes of one policy, or of one mixture, drawn in one compiled call: logs for tests, benchmarks and examples.
+#
+# With the same seed, a policy gets the episodes that a simulation would draw. A mixture chooses its policies with a
+# stream of its own.
+
+
+class Played(Bundle):
+    """All episodes, one after the other."""
+
+    chosen: IntArray
+    """(episodes,): which policy plays each of them"""
+    rows: IntArray
+    """(episodes L,)"""
+    triples: IntArray
+    """(episodes L,)"""
+    costs: FloatArray
+    """(episodes L, m)"""
+
+
+def play_many(
+    cmdp: CMDP, policy: Policy | Mixture | ArrayLike, episodes: int, seed: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Rows (episodes L,), triples (episodes L,) and costs (episodes L, m)."""
+    layout, m = cmdp.layout, cmdp.num_constraints
+    given = policy.policies() if isinstance(policy, Mixture) else [(1.0, policy)]
+    parts = [(weight, _policy_of(cmdp, part)) for weight, part in given]
+    weights = np.array([weight for weight, _ in parts])
+    mixing = Generator(PCG64(SeedSequence(seed_number(seed)).spawn(4)[3]))
+    chosen = (
+        mixing.choice(len(parts), size=episodes, p=weights / weights.sum()) if len(parts) > 1 else np.zeros(episodes)
+    )
+    size = episodes * layout.steps
+    target = Played(
+        chosen=chosen.astype(np.int64),
+        rows=np.zeros(size, dtype=np.int64),
+        triples=np.zeros(size, dtype=np.int64),
+        costs=np.zeros((size, m)),
+    )
+    world = make_world(cmdp)
+    if world.cost_kind == OTHER:
+        _play_slowly(cmdp, world, [part for _, part in parts], seed, target)
+    else:
+        policies = np.array([part.probabilities for _, part in parts])
+        play_block(index_of(layout), world, policies, make_streams(seed), make_path(layout, m), target)
+    return target.rows, target.triples, target.costs
+
+
+def _policy_of(cmdp: CMDP, policy: Policy | ArrayLike) -> Policy:
+    own = isinstance(policy, Policy) and same_layout(policy.layout, cmdp.layout)
+    return policy if isinstance(policy, Policy) and own else Policy(cmdp.layout, policy)
+
+
+@kernel
+def play_block(
+    index: Index, world: KernelWorld, policies: FloatArray, streams: Streams, path: Path, target: Played
+) -> None:
+    """Play policies[chosen[e]] (num_rows,) in each episode e."""
+    steps = len(path.rows)
+    for e in range(len(target.chosen)):
+        play(index, world, policies[target.chosen[e]], streams, path)
+        copy_into(path.rows, target.rows[e * steps : (e + 1) * steps])
+        copy_into(path.triples, target.triples[e * steps : (e + 1) * steps])
+        for k in range(steps):
+            for i in range(path.costs.shape[1]):
+                target.costs[e * steps + k, i] = path.costs[k, i]
+
+
+def _play_slowly(cmdp: CMDP, world: KernelWorld, policies: list[Policy], seed: int, target: Played) -> None:
+    """Play outside compiled code, for cost classes that compiled code does not know."""
+    player, steps = Player(cmdp, world, make_streams(seed)), cmdp.layout.steps
+    silent = np.zeros(cmdp.layout.num_rows)
+    for e, j in enumerate(target.chosen.tolist()):
+        episode, own = player.play(policies[j], silent), slice(e * steps, (e + 1) * steps)
+        target.rows[own], target.triples[own], target.costs[own] = episode.rows, episode.triples, episode.costs

@@ -16,7 +16,7 @@ from hedgerow.checks import FloatArray, IntArray, frozen
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.environments.play import KernelWorld
-from hedgerow.model.index import Index, index_of
+from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Mixture, Policy, UniformMixture
 

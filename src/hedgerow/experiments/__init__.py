@@ -1,6 +1,6 @@
 """Experiments: sweeps described by data, run in parallel, and stored; no cell is ever run twice.
 
-    from hedgerow.experiments.schema import load
+    from hedgerow.experiments.spec import load
     from hedgerow.experiments.sweep import sweep
     tally = sweep(load("quickstart"), "out/quickstart")    # loky on all cores; the same files whichever way it is run
 

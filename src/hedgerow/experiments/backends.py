@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow import disk
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.worker import NOT_BEGUN, CellOutcome, Task, close_apart, perform, perform_apart
+from hedgerow.storage import atomic
 
 BACKENDS = ("loky", "serial", "dask")
 MOST_DEATHS_IN_COMPANY = 2
@@ -44,7 +44,7 @@ def counted(tasks: Sequence[Task]) -> Iterator[tuple[list[Task], Counts]]:
     with tempfile.TemporaryDirectory(prefix="hedgerow-") as folder:
         path = Path(folder) / "counters"
         # Written, not only mapped: on a full disk this is an error, while a page without disk space ends the process.
-        disk.save(path, np.full(max(1, len(tasks)), NOT_BEGUN, dtype=np.int64).tobytes())
+        atomic.save(path, np.full(max(1, len(tasks)), NOT_BEGUN, dtype=np.int64).tobytes())
         counters = np.memmap(path, dtype=np.int64, mode="r+")
         numbered = [
             replace(task, number=number, counters=str(path), parent=os.getpid()) for number, task in enumerate(tasks)

@@ -14,12 +14,10 @@ from typing import Any
 
 from hedgerow import registry
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.parts.adversaries import OWN
-from hedgerow.experiments.parts.common import PLUG_IN, as_described
-from hedgerow.experiments.parts.worlds import FILE
-from hedgerow.registry import Found, Registry, loading
-from hedgerow.registry.table import REGISTERED, home_of
-from hedgerow.results.naming import canonical
+from hedgerow.experiments.components import FILE, OWN, PLUG_IN, as_described
+from hedgerow.registry import Found, Registry, plugins
+from hedgerow.registry.registry import REGISTERED, home_of
+from hedgerow.results.manifest import canonical
 
 TABLES: Mapping[str, Registry] = {
     "world": registry.worlds,
@@ -31,7 +29,7 @@ NOT_CODE = (FILE, OWN)
 
 
 @dataclass(frozen=True)
-class Luggage:
+class PluginBundle:
     """The plug-in code that a worker needs besides the description of a cell."""
 
     files: tuple[tuple[str, str], ...] = ()
@@ -53,7 +51,7 @@ def is_ours(name: str) -> bool:
     return bool(colon) and where.startswith("hedgerow.") and not where.endswith(".py")
 
 
-def registered(names: Iterable[tuple[str, str]]) -> Luggage:
+def registered(names: Iterable[tuple[str, str]]) -> PluginBundle:
     """Those of the names, each with its kind, that only this process knows; others can be looked up anywhere."""
     known = [(kind, found) for kind, name in names if (found := TABLES[kind].registered(name)) is not None]
     return _luggage((kind, found, _origin(found)) for kind, found in known)
@@ -66,17 +64,17 @@ def _origin(found: Found) -> dict[str, str] | None:
         return None
 
 
-class Packer:
+class PluginCollector:
     """Packs the plug-in code of many cells, whose parts repeat."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._packed: dict[str, Luggage] = {}
+        self._packed: dict[str, PluginBundle] = {}
 
-    def pack(self, spec: Mapping[str, Any]) -> Luggage:
+    def pack(self, spec: Mapping[str, Any]) -> PluginBundle:
         foreign = {kind: spec[kind] for kind in TABLES if PLUG_IN in spec[kind]}
         if not foreign:
-            return Luggage()
+            return PluginBundle()
         key = canonical({kind: (part["name"], part[PLUG_IN]) for kind, part in foreign.items()})
         if key not in self._packed:
             self._packed[key] = _luggage(
@@ -85,27 +83,27 @@ class Packer:
         return self._packed[key]
 
 
-def _luggage(foreign: Iterable[tuple[str, Found, dict[str, str] | None]]) -> Luggage:
+def _luggage(foreign: Iterable[tuple[str, Found, dict[str, str] | None]]) -> PluginBundle:
     """The luggage for code of these kinds, each with its origin."""
     files, entered = {}, []
     for kind, found, origin in foreign:
-        file = loading.file_of_module(found.target.__module__)
+        file = plugins.file_of_module(found.target.__module__)
         if file is not None:
             files[file.path] = file.text
         if found.way == REGISTERED and file is None:
             target = found.target if found.target.__module__ == "__main__" else home_of(found.target)
             entered.append((kind, found.name, target, origin))
-    return Luggage(tuple(files.items()), tuple(entered))
+    return PluginBundle(tuple(files.items()), tuple(entered))
 
 
-def unpack(luggage: Luggage) -> None:
+def unpack(luggage: PluginBundle) -> None:
     """Load the plug-in code of a cell, unless it is loaded already."""
     for path, text in luggage.files:
-        loading.load_text(text, path)
+        plugins.load_text(text, path)
     for kind, name, target, origin in luggage.registered:
         if isinstance(target, str):
             module, _, attribute = target.partition(":")
-            TABLES[kind].receive(name, loading.member(loading.load_module(module), attribute, module))
+            TABLES[kind].receive(name, plugins.member(plugins.load_module(module), attribute, module))
         else:
             TABLES[kind].receive(name, target, origin)
 
@@ -117,6 +115,6 @@ def record(specs: Iterable[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
         for kind in TABLES:
             part = spec[kind]
             if PLUG_IN in part and part["name"] not in found:
-                code = loading.file_of_module(as_described(TABLES[kind], part, folder).target.__module__)
+                code = plugins.file_of_module(as_described(TABLES[kind], part, folder).target.__module__)
                 found[part["name"]] = {**part[PLUG_IN], **({} if code is None else {"text": code.text})}
     return found

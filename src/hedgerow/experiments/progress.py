@@ -12,14 +12,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.display.output import Screen, make_progress, say
 from hedgerow.experiments.sweep import Listener
-from hedgerow.output import Screen, make_progress, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from hedgerow.experiments.backends import Counts
-    from hedgerow.experiments.cells import PlannedCell
+    from hedgerow.experiments.expand import PlannedCell
     from hedgerow.experiments.worker import CellOutcome
 
 REFRESH = 0.25
@@ -32,7 +32,7 @@ def watcher(quiet: bool, patience: float = 0.0) -> Listener:
     """The listener that suits the output; `patience` is the least number of seconds between two plain lines."""
     if quiet:
         return Quiet()
-    return Display() if sys.stderr.isatty() else Lines(patience)
+    return Display() if sys.stderr.isatty() else ProgressLines(patience)
 
 
 def damage_line(reasons: Mapping[str, str]) -> str:
@@ -50,7 +50,7 @@ class Quiet(Listener):
         _say(f"hedgerow: {damage_line(reasons)}")
 
 
-class Lines(Listener):
+class ProgressLines(Listener):
     """Prints a plain line for each event; for cells that end well, one per `patience` seconds and the last."""
 
     def __init__(self, patience: float = 0.0) -> None:

@@ -23,15 +23,15 @@ from dataclasses import replace
 from typing import Any
 
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments import parts
-from hedgerow.experiments.parts import OWN
-from hedgerow.experiments.schema import default_label
+from hedgerow.experiments import components
+from hedgerow.experiments.components import OWN
 from hedgerow.experiments.source import Source
+from hedgerow.experiments.spec import default_label
 from hedgerow.learners.field.base import RADII, FieldLearner
 from hedgerow.registry import adversaries as all_adversaries
 from hedgerow.registry import learners as all_learners
 from hedgerow.registry import worlds as all_worlds
-from hedgerow.results.naming import PARTS
+from hedgerow.results.manifest import PARTS
 
 _TABLES = {"world": all_worlds, "adversary": all_adversaries, "learner": all_learners}
 
@@ -87,12 +87,12 @@ def _tables(source: Source, data: Mapping[str, Any], kind: str) -> list[dict[str
 
 
 def _is_named(table: Mapping[str, Any]) -> bool:
-    return isinstance(table.get("name", table.get(parts.FILE)), str)
+    return isinstance(table.get("name", table.get(components.FILE)), str)
 
 
 def _label(kind: str, table: Mapping[str, Any]) -> str:
     given = {key: value for key, value in table.items() if key != "label"}
-    return default_label(kind, given if "name" in given else {"name": parts.FILE, **given})
+    return default_label(kind, given if "name" in given else {"name": components.FILE, **given})
 
 
 def _named(source: Source, kind: str, name: str, tables: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def _named(source: Source, kind: str, name: str, tables: Sequence[dict[str, Any]
     if not (kind == "adversary" and name == OWN):
         _find(source, kind, name, tables)
     table: dict[str, Any] = {"name": name}
-    if kind == "learner" and parts.needs_baseline(all_learners.look_up(name, source.folder).target):
+    if kind == "learner" and components.needs_baseline(all_learners.look_up(name, source.folder).target):
         table["baseline"] = "offered"
     return [{**table, "label": name.rpartition(":")[2]}]
 

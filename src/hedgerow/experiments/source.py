@@ -21,8 +21,8 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
-from hedgerow import disk
 from hedgerow.errors import InvalidInput
+from hedgerow.storage import atomic
 
 Where = tuple[str | int, ...]
 """A path into the data: keys, and numbers (from 0) of the entries of a list."""
@@ -90,7 +90,7 @@ def find(name_or_path: str) -> Source:
         return Source(name_or_path, text, Path())
     path = Path(name_or_path)
     try:
-        text = disk.read(path, LARGEST).decode().replace("\r\n", "\n")
+        text = atomic.read(path, LARGEST).decode().replace("\r\n", "\n")
         return Source(name_or_path, text, path.parent)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is not a text file in UTF-8: {error.reason} at byte {error.start}") from error

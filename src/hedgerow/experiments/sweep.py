@@ -17,21 +17,21 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hedgerow import disk
-from hedgerow.adversaries.adaptive import Pursuit
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import backends
 from hedgerow.experiments.backends import BACKENDS, Counts
-from hedgerow.experiments.cells import PlannedCell, cells_of, experiment_data
-from hedgerow.experiments.plugins import Packer, record
-from hedgerow.experiments.schema import LIMIT, Experiment, checked_limit
+from hedgerow.experiments.expand import PlannedCell, cells_of, experiment_data
+from hedgerow.experiments.plugins import PluginCollector, record
+from hedgerow.experiments.reading import read
 from hedgerow.experiments.source import Source
-from hedgerow.experiments.trial import read
+from hedgerow.experiments.spec import LIMIT, Experiment, checked_limit
 from hedgerow.experiments.warming import compiled_together
 from hedgerow.experiments.worker import CellOutcome, Task, load_referee, own_version, perform
+from hedgerow.losses.adaptive import Pursuit
 from hedgerow.results import store
+from hedgerow.results.groups import heading
 from hedgerow.results.manifest import MANIFEST, read_manifest, update_manifest
-from hedgerow.results.record import heading
+from hedgerow.storage import atomic
 
 WARM_EPISODES = 3
 BETWEEN_NOTES = 1.0
@@ -185,7 +185,7 @@ def stored_experiment(directory: str | os.PathLike[str], limit: float | None = N
     """The experiment whose results a directory holds; `limit` is that of `read`."""
     manifest = read_manifest(directory)
     try:
-        source = Source(manifest["source_name"], manifest["source"], disk.checked_path(manifest["source_folder"]))
+        source = Source(manifest["source_name"], manifest["source"], atomic.checked_path(manifest["source_folder"]))
     except KeyError as error:
         raise InvalidInput(f"{directory} was not made by a sweep: its manifest has no entry {error}") from error
     return read(source, limit)
@@ -225,7 +225,7 @@ def _check_plug_ins(target: Path, present: Mapping[str, Any]) -> None:
 
 
 def _tasks(waiting: Sequence[PlannedCell], folder: Path, trace: bool, limit: float) -> list[Task]:
-    packer, place = Packer(folder), str(folder.resolve())
+    packer, place = PluginCollector(folder), str(folder.resolve())
     ours = own_version()
     return [
         Task(cell.id, cell.spec, place, trace, ours, luggage=packer.pack(cell.spec), limit=limit) for cell in waiting
@@ -306,7 +306,7 @@ class _Books:
         """Store the outcome of a cell: its files first, then its entry in the manifest."""
         for path, content in outcome.files.items():
             # An existing file is no finished cell: finished ones were not run.
-            disk.save(self.directory / path, content, overwrite=True)
+            atomic.save(self.directory / path, content, overwrite=True)
         note: dict[str, Any] = {
             "status": "failed" if outcome.failed else "done",
             "error": outcome.error or None,

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from hedgerow.learners.mirror.base import MirrorLearner
+    from hedgerow.learners.ops.base import MirrorLearner
     from hedgerow.model.cmdp import CMDP
 
 COMPANION = ("-m", "hedgerow", "compile", "--only", "projection", "--quiet")
@@ -18,30 +18,30 @@ def compiled_together(*, alone: bool = False, shown: bool = True) -> Iterator[No
     """Compile kernels inside this block; another process compiles those of the projection, unless `alone`."""
     from numba import config
 
-    from hedgerow.compiling import ahead, parts
-    from hedgerow.compiling.announcing import announcer, seconds_ahead
-    from hedgerow.learners.mirror.loop import run_block
-    from hedgerow.learners.mirror.step import learn, project_weights
+    from hedgerow.compiling import linking, warmup
+    from hedgerow.compiling.warmup import announcer, seconds_ahead
+    from hedgerow.learners.ops.loop import run_block
+    from hedgerow.learners.ops.step import learn, project_weights
 
     programs: list[Any] = [run_block, learn, project_weights]
     if config.DISABLE_JIT or not any(kernel._cache.is_empty for kernel in programs):  # type: ignore[attr-defined]
         with nullcontext() if shown else announcer.whole("what is left", 1.0, shown):
             yield
         return
-    alone = alone or not parts.AVAILABLE  # plain numba shares nothing
+    alone = alone or not linking.AVAILABLE  # plain numba shares nothing
     ahead_of_us = seconds_ahead(programs) if alone else seconds_ahead(programs, without=project_weights)
     with announcer.whole("the kernels", ahead_of_us, shown):
         if alone:
             yield
             return
-        with ahead.companion("project_weights", COMPANION):
+        with warmup.companion("project_weights", COMPANION):
             _compile_loop()
             yield
 
 
 def _compile_loop() -> None:
     """Compile the loop of simulations from its outermost kernel inwards: the companion compiles the innermost ones."""
-    from hedgerow.learners.mirror.watcher import MirrorWatcher
+    from hedgerow.learners.ops.audit import MirrorWatcher
     from hedgerow.simulation.run import Simulation
 
     world = smallest_world()
@@ -54,7 +54,7 @@ def compile_projection() -> None:
     """Compile the projection of learners, which all their programs share."""
     from numba import config, typeof
 
-    from hedgerow.learners.mirror.step import project_weights
+    from hedgerow.learners.ops.step import project_weights
 
     if not config.DISABLE_JIT:  # type: ignore[attr-defined]
         core, program, kind = _patient(smallest_world()).core, cast(Any, project_weights), cast(Any, typeof)
@@ -72,8 +72,8 @@ def smallest_world() -> CMDP:
 
 def _patient(world: CMDP) -> MirrorLearner:
     """A learner that calls no kernel when it is made."""
-    from hedgerow.learners.mirror.core import Core
-    from hedgerow.learners.mirror.svops import SVOPS
+    from hedgerow.learners.ops.state import Core
+    from hedgerow.learners.ops.sv_ops import SVOPS
 
     class Patient(SVOPS):
         def _start(self, core: Core) -> None:

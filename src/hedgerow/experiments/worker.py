@@ -1,7 +1,9 @@
-"""The worker: run a cell, and return the content of its files.
+"""`run_cell`: from the description of a cell to its scores. A pure function: the same description, the same bits.
 
-A worker sends the content to the one process that owns the directory of results. So workers need no common file system,
-a worker that outlives its sweep cannot write into it, and an error is an answer like any other.
+Besides the keys of every cell, a description may say how closely to watch:
+
+    "marks": 40                                                          about so many checkpoints instead of 200
+    "watch": {"audit": true, "notes": true, "estimator": true}           options of the learner's own watcher
 """
 
 from __future__ import annotations
@@ -12,26 +14,113 @@ import signal
 import threading
 import time
 import traceback
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hedgerow.errors import HedgerowError
-from hedgerow.experiments.apart import Apart, Beat, Ended
-from hedgerow.experiments.parts import PLUG_IN
-from hedgerow.experiments.plugins import Luggage, is_ours, unpack
-from hedgerow.experiments.run_cell import Tick, run_cell
-from hedgerow.experiments.schema import LIMIT
+from hedgerow.errors import HedgerowError, InfeasibleWarning, InvalidInput
+from hedgerow.experiments import components
+from hedgerow.experiments.components import PLUG_IN
+from hedgerow.experiments.expand import seeds_of
+from hedgerow.experiments.isolation import Apart, Beat, Ended
+from hedgerow.experiments.plugins import PluginBundle, is_ours, unpack
+from hedgerow.experiments.spec import LIMIT
 from hedgerow.experiments.warming import smallest_world
-from hedgerow.learners.protocol import Plan
+from hedgerow.learners.api import Plan
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
+from hedgerow.planning import offline
 from hedgerow.results import store
-from hedgerow.simulation.run import simulate
+from hedgerow.simulation.arguments import NUM_MARKS, checkpoints
+from hedgerow.simulation.result import Run
+from hedgerow.simulation.run import FEWEST_EPISODES, MOST_EPISODES, SOON, Simulation, simulate
+
+Tick = Callable[[int], None]
+"""Called with the number of episodes done."""
+
+
+class CellRun(NamedTuple):
+    """The result of a cell."""
+
+    run: Run
+    seconds: dict[str, float]
+    """Wall time: build (world, baseline, learner), loop (episodes), score (comparators), total"""
+    facts: dict[str, float | str]
+    """What is known of the world and worth keeping with the curves: slater, its margin rho; baseline_taken, which of
+    its baselines `baseline = "offered"` stood for"""
+    trace: Run | None = None
+    """The same run with every episode as a checkpoint, if it was asked for"""
+
+
+def run_cell(
+    spec: Mapping[str, Any],
+    folder: Path | None = None,
+    tick: Tick | None = None,
+    *,
+    trace: bool = False,
+    beat: Callable[[str], None] = lambda _: None,
+) -> CellRun:
+    """Run one cell; files that it names are looked for in `folder`. A `trace` keeps every single episode as well.
+
+    `beat` is called with what comes next, each episode of a learner that is not compiled; with nothing when the rest is
+    scoring, which may take its time.
+    """
+    begun = time.perf_counter()
+    seeds = seeds_of(spec)
+    cmdp, own_loss = components.build_world(spec["world"], folder or Path())
+    adversary = components.build_adversary(
+        spec["adversary"], seeds.adversary, own_loss, folder, cmdp=cmdp, episodes=spec["episodes"]
+    )
+    beat("the construction of the learner")
+    learner = components.build_learner(
+        spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder, spec["world"], adversary
+    )
+    marks = checkpoints(spec["episodes"], spec.get("marks", NUM_MARKS))
+    closely = dict(spec.get("watch", {}))
+    simulation = Simulation(
+        cmdp, adversary, learner, seeds.simulation, episodes=spec["episodes"], marks="all" if trace else marks,
+        audit=closely.pop("audit", False), watch=closely,
+    )  # fmt: skip
+    if simulation.first:
+        raise InvalidInput(f"a new learner says that it has observed {simulation.first} episodes already")
+    simulation.on_episode = lambda done: beat(f"episode {done}")
+    built = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InfeasibleWarning)  # the table of the cell counts such episodes
+        count = MOST_EPISODES if simulation.ours or simulation.way == "step-wise" else FEWEST_EPISODES
+        while simulation.done < spec["episodes"]:
+            if tick is not None:
+                tick(simulation.done)
+            beat(f"episode {simulation.done}")
+            before = time.perf_counter()
+            simulation.advance(count)
+            if time.perf_counter() - before < SOON:
+                count = min(2 * count, MOST_EPISODES)
+    beat("")
+    played = time.perf_counter()
+    whole, rho = simulation.result(), offline.slater(cmdp).margin
+    run = whole.at(marks) if trace else whole
+    _ = run.regret_so_far  # an optimum for each checkpoint: its time belongs here
+    scored = time.perf_counter()
+    seconds = {"build": built - begun, "loop": played - built, "score": scored - played, "total": scored - begun}
+    facts: dict[str, float | str] = {"slater": rho}
+    if spec["learner"].get("baseline") == "offered":
+        facts["baseline_taken"] = components.baseline_taken(spec["learner"], spec["world"], folder or Path())
+    return CellRun(run, seconds, facts, whole if trace else None)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The worker: run a cell, and return the content of its files.
+#
+# A worker sends the content to the one process that owns the directory of results. So workers need no common file
+# system, a worker that outlives its sweep cannot write into it, and an error is an answer like any other.
+
 
 NOT_BEGUN = -1
 MOST_DEATHS = 3
@@ -55,7 +144,7 @@ class Task:
     """A file of one int64 per task: episodes done; empty if nothing reads it (another machine)"""
     parent: int = 0
     """The process to work for; if it ends, the worker ends; 0 to go on in any case"""
-    luggage: Luggage = field(default_factory=Luggage)
+    luggage: PluginBundle = field(default_factory=PluginBundle)
     """The plug-in code that the cell needs"""
     limit: float = LIMIT
     """Seconds that an episode may take, for cells with plug-in code"""

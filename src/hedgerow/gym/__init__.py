@@ -24,11 +24,11 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("hedgerow.gym needs Gymnasium: pip install 'hedgerow[gym]'", name=error.name) from error
 
-from hedgerow.gym.cmdp_env import CMDPEnv
+from hedgerow.gym.env import CMDPEnv
 from hedgerow.gym.learning import Samples, learn
 from hedgerow.gym.registration import env_id, make_world_env, register_world
-from hedgerow.gym.stepped import ClippedWarning, GymWorld
 from hedgerow.gym.vector_costs import StepCosts, VectorCosts
+from hedgerow.gym.world import ClippedWarning, GymWorld
 
 __all__ = [
     "CMDPEnv",

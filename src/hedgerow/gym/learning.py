@@ -13,10 +13,10 @@ from numpy.random import PCG64, Generator, SeedSequence
 
 from hedgerow.checks import FloatArray, frozen, num_episodes, seed_number
 from hedgerow.errors import InvalidInput
-from hedgerow.gym.stepped import GymWorld
-from hedgerow.learners.ledger import ABOUT_SETS, Ledger
-from hedgerow.learners.numbered_plans import tell_failure
-from hedgerow.learners.protocol import Learner, Promising
+from hedgerow.gym.world import GymWorld
+from hedgerow.learners.api import Learner, Promising
+from hedgerow.learners.guarantees import ABOUT_SETS, Ledger
+from hedgerow.learners.plans import tell_failure
 from hedgerow.model.identity import between
 
 
@@ -27,7 +27,7 @@ class Samples:
     Examples:
         >>> import hedgerow as hr
         >>> from hedgerow.gym import CMDPEnv, GymWorld, learn
-        >>> env = CMDPEnv(hr.catalogue.make("lower-bound-1"))
+        >>> env = CMDPEnv(hr.worlds.make("lower-bound-1"))
         >>> world = GymWorld(env, steps=1, rewards=(-1, 0), thresholds={"cost": 0.5})
         >>> record = learn(world, hr.SVOPS(world.view(), 5, 0.05), 5)
         >>> record.losses.shape, record.costs.shape

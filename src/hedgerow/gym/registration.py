@@ -7,8 +7,8 @@ from typing import Any
 import gymnasium
 from numpy.typing import ArrayLike
 
-from hedgerow import catalogue
-from hedgerow.gym.cmdp_env import CMDPEnv
+from hedgerow import worlds
+from hedgerow.gym.env import CMDPEnv
 
 VERSION = 0
 
@@ -45,7 +45,7 @@ def register_world(*names: str) -> None:
         >>> "hedgerow/dope-media-v0" in gymnasium.registry
         True
     """
-    for name in names or catalogue.names():
+    for name in names or worlds.names():
         if env_id(name) not in gymnasium.registry:
             gymnasium.register(
                 id=env_id(name), entry_point="hedgerow.gym.registration:make_world_env", kwargs={"world": name}
@@ -61,7 +61,7 @@ def make_world_env(
         world: The name in the catalogue.
         loss: (num_rows,) losses in [0, 1] in the place of the world's own; None keeps those.
         render_mode: None or "ansi".
-        **parameters: Parameters of the world (`hr.catalogue.describe`).
+        **parameters: Parameters of the world (`hr.worlds.describe`).
 
     Returns:
         The environment.
@@ -71,4 +71,4 @@ def make_world_env(
         >>> make_world_env("dope-media", support="known").action_space
         Discrete(2)
     """
-    return CMDPEnv(catalogue.make(world, **parameters), loss, render_mode=render_mode)
+    return CMDPEnv(worlds.make(world, **parameters), loss, render_mode=render_mode)

@@ -22,7 +22,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, kind_of, whole_number
+from hedgerow.checks import FloatArray, type_name, whole_number
 from hedgerow.errors import InvalidInput
 
 
@@ -69,7 +69,7 @@ class VectorCosts:
 
     def __init__(self, envs: VectorEnv[Any, Any, Any], num_costs: int) -> None:
         if not isinstance(envs, VectorEnv):
-            raise InvalidInput(f"costs are read from a vector environment of Gymnasium, not from {kind_of(envs)}")
+            raise InvalidInput(f"costs are read from a vector environment of Gymnasium, not from {type_name(envs)}")
         self.num_envs, self.num_costs = envs.num_envs, whole_number("the number of costs", num_costs, 0)
         mode = envs.metadata.get("autoreset_mode")
         if mode is None:

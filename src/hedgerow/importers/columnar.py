@@ -10,16 +10,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hedgerow import disk, seal
-from hedgerow.checks import kind_of, shown, unmasked
+from hedgerow.checks import short_repr, type_name, unmasked
 from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.storage import atomic, checksum
 
 KINDS = "the path of a CSV, Parquet or Arrow file, a table of pyarrow, pandas or polars, a mapping {column: values}"
 MORE_KINDS = {"log": ", or a sequence of hedgerow Episodes"}
 """Further kinds that are accepted, by the name of the table"""
 
 
-class Source(NamedTuple):
+class ColumnarSource(NamedTuple):
     """A table that has not been read yet."""
 
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class Source(NamedTuple):
     """Whether a checksum of the whole file was verified"""
 
 
-def open_table(given: Any, what: str, names: Sequence[str] = ()) -> Source:
+def open_table(given: Any, what: str, names: Sequence[str] = ()) -> ColumnarSource:
     """Find the columns of a table in any of its forms.
 
     `what` is its name in messages, such as `log`. The columns `names` hold names: in a CSV file they are text as it is
@@ -45,7 +45,7 @@ def open_table(given: Any, what: str, names: Sequence[str] = ()) -> Source:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidInput(f"the {what} has several columns that are called {repeated[0]!r}; rename or drop one")
-    return Source(names, table.select)
+    return ColumnarSource(names, table.select)
 
 
 def _arrow_table(given: Any, what: str) -> Any:
@@ -68,8 +68,8 @@ def _arrow_table(given: Any, what: str) -> Any:
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, InvalidInput):
             raise
-        raise InvalidInput(f"the {what} is no table: {shown(str(error))}; give {kinds}") from error
-    raise InvalidInput(f"a {what} is {kinds}, not {kind_of(given)}")
+        raise InvalidInput(f"the {what} is no table: {short_repr(str(error))}; give {kinds}") from error
+    raise InvalidInput(f"a {what} is {kinds}, not {type_name(given)}")
 
 
 def _values(name: str, values: Any, what: str) -> Any:
@@ -87,8 +87,8 @@ def _values(name: str, values: Any, what: str) -> Any:
         raise InvalidInput(f"the column {name!r} of the {what} must hold values of one kind: {error}") from error
 
 
-def _from_file(given: str | os.PathLike[str], what: str, named: Sequence[str]) -> Source:
-    path = disk.checked_path(given)
+def _from_file(given: str | os.PathLike[str], what: str, named: Sequence[str]) -> ColumnarSource:
+    path = atomic.checked_path(given)
     try:
         if not path.is_file():
             raise FileFormatError(f"cannot read the {what} {path}: there is no such file")
@@ -107,11 +107,11 @@ def _from_file(given: str | os.PathLike[str], what: str, named: Sequence[str]) -
     )
 
 
-def _from_parquet(path: str, what: str) -> Source:
+def _from_parquet(path: str, what: str) -> ColumnarSource:
     import pyarrow as pa
     from pyarrow import parquet
 
-    blob = _parsed(lambda: disk.read(path), path, what)
+    blob = _parsed(lambda: atomic.read(path), path, what)
 
     def opened() -> Any:
         return parquet.ParquetFile(pa.BufferReader(blob), pre_buffer=False, page_checksum_verification=True)
@@ -123,21 +123,21 @@ def _from_parquet(path: str, what: str) -> Source:
 
     def contents() -> tuple[tuple[str, ...], bool]:
         with opened() as file:
-            return tuple(file.schema_arrow.names), seal.KEY.encode() in (file.metadata.metadata or {})
+            return tuple(file.schema_arrow.names), checksum.KEY.encode() in (file.metadata.metadata or {})
 
     damaged = FileFormatError(
         f"cannot read the {what} {path}, it is damaged: it is not what was sealed. Restore it from a copy; if you "
-        f"changed it on purpose, drop its entry {seal.KEY!r}, as with table.replace_schema_metadata(None)"
+        f"changed it on purpose, drop its entry {checksum.KEY!r}, as with table.replace_schema_metadata(None)"
     )
-    if seal.has_seal(blob) and not seal.is_intact(blob):  # before anything in it is interpreted
+    if checksum.has_seal(blob) and not checksum.is_intact(blob):  # before anything in it is interpreted
         raise damaged
     names, sealed = _parsed(contents, path, what)
-    if sealed and not seal.is_intact(blob):
+    if sealed and not checksum.is_intact(blob):
         raise damaged
-    return Source(names, lambda chosen: _parsed(lambda: read(chosen), path, what), sealed=sealed)
+    return ColumnarSource(names, lambda chosen: _parsed(lambda: read(chosen), path, what), sealed=sealed)
 
 
-def _from_csv(path: str, what: str, named: Sequence[str]) -> Source:
+def _from_csv(path: str, what: str, named: Sequence[str]) -> ColumnarSource:
     import pyarrow as pa
     from pyarrow import compute, csv
 
@@ -158,7 +158,7 @@ def _from_csv(path: str, what: str, named: Sequence[str]) -> Source:
     return open_table(_parsed(read, path, what), what)._replace(typed=False)
 
 
-def _from_ipc(path: str, what: str, *, stream: bool) -> Source:
+def _from_ipc(path: str, what: str, *, stream: bool) -> ColumnarSource:
     import pyarrow as pa
 
     def read() -> Any:
@@ -166,7 +166,7 @@ def _from_ipc(path: str, what: str, *, stream: bool) -> Source:
             return reader.read_all()
 
     table = _parsed(read, path, what)
-    return Source(tuple(table.column_names), table.select)
+    return ColumnarSource(tuple(table.column_names), table.select)
 
 
 def _parsed(read: Callable[[], Any], path: str, what: str) -> Any:
@@ -176,4 +176,4 @@ def _parsed(read: Callable[[], Any], path: str, what: str) -> Any:
     try:
         return read()
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileFormatError(f"cannot read the {what} {path}, it is damaged: {shown(str(error))}") from error
+        raise FileFormatError(f"cannot read the {what} {path}, it is damaged: {short_repr(str(error))}") from error

@@ -1,66 +1,129 @@
-"""Logs: episodes that were played before, by whatever policy, as a learner can take them in (`learner.absorb`).
+"""What a log says, in one number: equal for the same episodes in whatever order, file or object they come.
 
-A log is a table with one line per step:
-
-    episode        any values; equal ones belong together
-    step           optional: 0, 1, ..., L - 1; without it the lines of an episode stand in their order
-    state, action  by label or number; or both in one: `row`
-    next_state     optional: by label or number; only needed at the end of an episode that was cut short
-    <constraint>   the cost in [0, 1], a column per constraint; with a single one, `cost` will do
-    overridden     optional: True from the step on in which somebody chose the action who may have seen costs
-    unknown_costs  optional: True in lines with costs that nobody knows; these are null
-    independent    optional, for a whole episode: why it is not whole, if that had nothing to do with its costs
-
-A number in the columns of states or actions is a label where any label of that axis looks like a number, else a
-position (`model/axis.py`). In a CSV file names are text, as they are written: `0456` is not `456`.
-
-What may be counted (`model/counting.py`). All moves that are recorded, each being a fresh draw, and all costs, as long
-as nobody stopped an episode, or chose an action, because of the costs that it had so far. Who does that makes a
-selection: counting only the episodes that went on to their end would count the cheap ones. So what is missing is
-unknown, unless somebody declares the reason to be independent of it:
-
-- If an episode was cut short or overridden, every pair that it could have visited from there on, under whatever policy,
-  has an unknown visit, for which confidence sets make room. That is much. Other honest ways are `independent=`, if it
-  is true, and `costs=False`: the log counts for transitions only.
-- The last step of an episode that was cut short needs its `next_state`. With `open_ends=True` it may be missing, and
-  that one move is unknown.
-
-    >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
-    >>> Log.read(view, {"episode": [7, 7], "state": ["home", "full"], "action": ["go", "wait"], "delay": [0.0, 1.0]})
-    Log(1 episode, 2 steps)
+An episode is the sequence of its steps (row, triple, costs). A log is the multiset of its episodes: their names and
+their order are no part of it. To hash a multiset, its episodes are first put into an order that depends on nothing but
+their content: by a 64-bit fingerprint, which is a sum over the steps and is computed for all of them at once. Two
+different episodes with one fingerprint (probability 2^-64 per pair) could stand in either order, and then the same
+log, read in another order, would have another hash; different logs never share one, as far as SHA-256 goes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import disk, seal
-from hedgerow.checks import FloatArray, IntArray, frozen, kind_of, num_episodes
+from hedgerow.checks import FloatArray, IntArray, frozen, num_episodes, type_name
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.columnar import open_table
-from hedgerow.importers.log_columns import Columns
-from hedgerow.importers.log_content import content_hash
-from hedgerow.importers.log_gaps import LogGaps, columns_of, decisions, no_gaps, summary
-from hedgerow.importers.log_paths import (
+from hedgerow.importers.log_columns import (
     NAMES,
-    Steps,
+    LogColumns,
+    LogGaps,
+    PathSteps,
+    columns_of,
     cost_columns,
+    decisions,
     known_columns,
+    no_gaps,
     steps_of_episodes,
     steps_of_table,
+    summary,
 )
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.counting import refuse_impossible
 from hedgerow.model.episode import Episode, checked_reason
 from hedgerow.model.identity import MISSING, between
-from hedgerow.model.impossible import refuse_impossible
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
+from hedgerow.storage import atomic, checksum
+
+Words = NDArray[np.uint64]
+# The constants of splitmix64 (Steele, Lea and Flood 2014): a bijection of 64 bits that looks random.
+STRIDE = np.uint64(0x9E3779B97F4A7C15)
+FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+
+
+def content_hash(starts: IntArray, rows: IntArray, triples: IntArray, costs: FloatArray) -> str:
+    """SHA-256 of the multiset of episodes: those of episode e are the steps starts[e] : starts[e + 1].
+
+    `triples` (steps,) may be -1 and `costs` (steps, m) NaN where nothing is known.
+    """
+    sizes = np.diff(starts)
+    numbers = _plain(costs)
+    words = np.column_stack((rows, triples, numbers.view(np.int64))).astype("<i8")
+    order = np.argsort(_fingerprints(words, starts, sizes), kind="stable")
+    lines = np.repeat(starts[order] - _starts(sizes[order]), sizes[order]) + np.arange(len(rows))
+    digest = hashlib.sha256(f"{len(sizes)} {words.shape[1]}\n".encode())
+    digest.update(sizes[order].astype("<i8").tobytes())
+    digest.update(words[lines].tobytes())
+    return digest.hexdigest()
+
+
+def _plain(costs: FloatArray) -> FloatArray:
+    """One pattern of bits for each number: 0.0 for -0.0, and one NaN."""
+    return np.ascontiguousarray(np.where(np.isnan(costs), np.nan, costs + 0.0))
+
+
+def _fingerprints(words: NDArray[np.int64], starts: IntArray, sizes: IntArray) -> Words:
+    """(episodes,): the sum, modulo 2^64, of what each step and its place in the episode are mixed to."""
+    step = (np.arange(len(words)) - np.repeat(starts[:-1], sizes)).astype(np.uint64)
+    mixed = _mixed(step)
+    for column in words.T:
+        mixed = _mixed(mixed ^ column.astype(np.int64).view(np.uint64))
+    sums = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(mixed, dtype=np.uint64)))
+    return sums[starts[1:]] - sums[starts[:-1]]
+
+
+def _mixed(words: Words) -> Words:
+    words = words + STRIDE
+    words = (words ^ (words >> SHIFTS[0])) * FACTORS[0]
+    words = (words ^ (words >> SHIFTS[1])) * FACTORS[1]
+    return words ^ (words >> SHIFTS[2])
+
+
+def _starts(sizes: IntArray) -> IntArray:
+    return np.concatenate(([0], np.cumsum(sizes)[:-1]))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Logs: episodes that were played before, by whatever policy, as a learner can take them in (`learner.absorb`).
+#
+# A log is a table with one line per step:
+#
+#     episode        any values; equal ones belong together
+#     step           optional: 0, 1, ..., L - 1; without it the lines of an episode stand in their order
+#     state, action  by label or number; or both in one: `row`
+#     next_state     optional: by label or number; only needed at the end of an episode that was cut short
+#     <constraint>   the cost in [0, 1], a column per constraint; with a single one, `cost` will do
+#     overridden     optional: True from the step on in which somebody chose the action who may have seen costs
+#     unknown_costs  optional: True in lines with costs that nobody knows; these are null
+#     independent    optional, for a whole episode: why it is not whole, if that had nothing to do with its costs
+#
+# A number in the columns of states or actions is a label where any label of that axis looks like a number, else a
+# position (`model/axis.py`). In a CSV file names are text, as they are written: `0456` is not `456`.
+#
+# What may be counted (`model/counting.py`). All moves that are recorded, each being a fresh draw, and all costs, as
+# long as nobody stopped an episode, or chose an action, because of the costs that it had so far. Who does that makes
+# a selection: counting only the episodes that went on to their end would count the cheap ones. So what is missing is
+# unknown, unless somebody declares the reason to be independent of it:
+#
+# - If an episode was cut short or overridden, every pair that it could have visited from there on, under whatever
+# policy,
+#   has an unknown visit, for which confidence sets make room. That is much. Other honest ways are `independent=`, if it
+#   is true, and `costs=False`: the log counts for transitions only.
+# - The last step of an episode that was cut short needs its `next_state`. With `open_ends=True` it may be missing, and
+#   that one move is unknown.
+#
+#     >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
+#     >>> Log.read(view, {"episode": [7, 7], "state": ["home", "full"], "action": ["go", "wait"], "delay": [0.0, 1.0]})
+#     Log(1 episode, 2 steps)
 
 
 class Log:
@@ -85,16 +148,16 @@ class Log:
     __slots__ = ("sealed", "steps", "view")
     view: View
     """What is known of the world."""
-    steps: Steps
+    steps: PathSteps
     """All of it, as arrays."""
 
     sealed: bool
     """Whether it was read from a file whose checksum was verified as a whole; `write` makes such files."""
 
-    def __init__(self, view: View, steps: Steps, *, sealed: bool = False) -> None:
+    def __init__(self, view: View, steps: PathSteps, *, sealed: bool = False) -> None:
         gaps = steps.gaps
         self.view, self.sealed = view, sealed
-        self.steps = Steps(
+        self.steps = PathSteps(
             starts=frozen(steps.starts),
             rows=frozen(steps.rows),
             triples=frozen(steps.triples),
@@ -179,7 +242,7 @@ class Log:
             FileFormatError: If a file is damaged.
         """
         if not isinstance(view, View):
-            raise InvalidInput(f"a log is read for a view, such as cmdp.view(), not for {kind_of(view)}")
+            raise InvalidInput(f"a log is read for a view, such as cmdp.view(), not for {type_name(view)}")
         for name, value in (("costs", costs), ("unknown_costs", unknown_costs), ("open_ends", open_ends)):
             if not isinstance(value, bool | np.bool_):
                 raise InvalidInput(f"{name} is True or False, not {value!r}")
@@ -192,14 +255,14 @@ class Log:
                 raise InvalidInput("columns are those of a table; episodes have none")
             return cls._possible(view, steps_of_episodes(view, episodes, bool(costs), reason))
         if columns is not None and not isinstance(columns, Mapping):
-            raise InvalidInput(f"columns is a mapping such as {{'state': 'soc'}}, not {kind_of(columns)}")
+            raise InvalidInput(f"columns is a mapping such as {{'state': 'soc'}}, not {type_name(columns)}")
         opened = open_table(source, "log", [str((columns or {}).get(name, name)) for name in NAMES])
-        table = Columns(opened, known_columns(view), columns)
+        table = LogColumns(opened, known_columns(view), columns)
         steps = steps_of_table(view, table, bool(costs), bool(open_ends), bool(unknown_costs), reason)
         return cls._possible(view, steps, sealed=opened.sealed)
 
     @classmethod
-    def _possible(cls, view: View, steps: Steps, *, sealed: bool = False) -> Log:
+    def _possible(cls, view: View, steps: PathSteps, *, sealed: bool = False) -> Log:
         """The log, unless what the view knows rules out a step of it."""
         known = np.where(steps.gaps.unknown, np.nan, steps.costs)
         refuse_impossible(view, steps.rows, steps.triples, known, steps.starts)
@@ -216,12 +279,14 @@ class Log:
             seed: Seed of everything random.
         """
         if not isinstance(cmdp, CMDP):
-            raise InvalidInput(f"episodes are played in a CMDP, not in {kind_of(cmdp)}")
+            raise InvalidInput(f"episodes are played in a CMDP, not in {type_name(cmdp)}")
         count = num_episodes(episodes)
         # By name: who plays is further along the way of the data, and nothing here may depend on it.
-        rows, triples, costs = import_module("hedgerow.environments.many").play_many(cmdp, policy, count, seed)
+        rows, triples, costs = import_module("hedgerow.environments.play").play_many(cmdp, policy, count, seed)
         starts = np.arange(count + 1, dtype=np.int64) * cmdp.layout.steps
-        return cls(cmdp.view(), Steps(starts, rows, triples, costs, no_gaps(count, len(rows), cmdp.num_constraints)))
+        return cls(
+            cmdp.view(), PathSteps(starts, rows, triples, costs, no_gaps(count, len(rows), cmdp.num_constraints))
+        )
 
     # What is in it ---------------------------------------------------------------------------------------------------
 
@@ -333,8 +398,8 @@ class Log:
         table = self.table()
         with parquet.ParquetWriter(sink, table.schema, compression="zstd", write_page_checksum=True) as writer:
             writer.write_table(table)
-            writer.add_key_value_metadata({seal.KEY: seal.BLANK})
-        disk.save(path, seal.seal(sink.getvalue().to_pybytes()), overwrite=overwrite)
+            writer.add_key_value_metadata({checksum.KEY: checksum.BLANK})
+        atomic.save(path, checksum.seal(sink.getvalue().to_pybytes()), overwrite=overwrite)
 
     def __repr__(self) -> str:
         count = len(self)

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hedgerow.checks import FloatArray, did_you_mean, frozen, kind_of, shown, whole_number
+from hedgerow.checks import FloatArray, did_you_mean, frozen, short_repr, type_name, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.columnar import open_table
 from hedgerow.importers.unroll import COST_KINDS, Unrolled, unroll
@@ -69,9 +69,9 @@ class TableWorld:
         return self.cmdp.view()
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
-        return brief.line("TableWorld", repr(self.cmdp))
+        return text.line("TableWorld", repr(self.cmdp))
 
     def _repr_html_(self) -> str:
         from hedgerow.model.notebook import cmdp_html
@@ -137,14 +137,16 @@ def from_table(
         0.76
     """
     if not isinstance(thresholds, Mapping):
-        raise InvalidInput(f"thresholds are a mapping {{constraint: value}}, not {kind_of(thresholds)}")
+        raise InvalidInput(f"thresholds are a mapping {{constraint: value}}, not {type_name(thresholds)}")
     for name in thresholds:
         if not isinstance(name, str) or name in KEPT:
-            raise InvalidInput(f"a constraint is called {shown(name)}; it needs a name, and none of {', '.join(KEPT)}")
+            raise InvalidInput(
+                f"a constraint is called {short_repr(name)}; it needs a name, and none of {', '.join(KEPT)}"
+            )
     if not isinstance(cost_kind, str) or cost_kind not in COST_KINDS:
-        raise InvalidInput(f"cost_kind is {shown(cost_kind)}; choose one of {', '.join(COST_KINDS)}")
+        raise InvalidInput(f"cost_kind is {short_repr(cost_kind)}; choose one of {', '.join(COST_KINDS)}")
     if columns is not None and not isinstance(columns, Mapping):
-        raise InvalidInput(f"columns are a mapping {{name: your name}}, not {kind_of(columns)}")
+        raise InvalidInput(f"columns are a mapping {{name: your name}}, not {type_name(columns)}")
     process, first = _Process(_read(table, tuple(thresholds), columns)), None if start is None else str(start)
     if steps is not None:
         return process.unrolled(whole_number("steps", steps, 1), first, thresholds, cost_kind)
@@ -158,7 +160,7 @@ def _read(table: Any, constraints: Sequence[str], columns: Mapping[str, str] | N
     for name in own:
         if name not in known:
             raise InvalidInput(
-                f"columns renames {shown(name)}, which is no column of a world{did_you_mean(str(name), known)}"
+                f"columns renames {short_repr(name)}, which is no column of a world{did_you_mean(str(name), known)}"
             )
     wanted = {name: str(own.get(name, name)) for name in known}
     for name, called in wanted.items():
@@ -184,7 +186,7 @@ def _names(column: str, values: list[Any]) -> list[str]:
         if value is None or value == "":
             raise InvalidInput(f"line {line} of the {TABLE} does not say its {column!r}")
         if not isinstance(value, str | int) or isinstance(value, bool):
-            raise InvalidInput(f"the {column!r} of line {line} is {shown(value)}; give names or whole numbers")
+            raise InvalidInput(f"the {column!r} of line {line} is {short_repr(value)}; give names or whole numbers")
     return [str(value) for value in values]
 
 
@@ -193,7 +195,7 @@ def _numbers(column: str, values: list[Any]) -> list[float]:
         if not isinstance(value, int | float | Decimal) or not 0.0 <= float(value) <= 1.0:
             advice = "" if column == "probability" else ": divide losses and costs by the largest that is possible"
             raise InvalidInput(
-                f"the {column!r} of line {line} is {shown(value)}; it must be a number in [0, 1]{advice}"
+                f"the {column!r} of line {line} is {short_repr(value)}; it must be a number in [0, 1]{advice}"
             )
     return [float(value) for value in values]
 

@@ -30,8 +30,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import brief
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, numeric_array
+from hedgerow.display import text
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.finite_horizon import FiniteHorizon, Transitions, at_step, finite_horizon
 from hedgerow.model.axis import Axis
@@ -116,8 +116,8 @@ class Unrolled:
     """(S,): the names of the original states; None if they were not given any."""
 
     def __repr__(self) -> str:
-        original = brief.counted(self.num_original_states, "original state")
-        return brief.line("Unrolled", f"horizon={self.horizon}", original, repr(self.cmdp))
+        original = text.counted(self.num_original_states, "original state")
+        return text.line("Unrolled", f"horizon={self.horizon}", original, repr(self.cmdp))
 
     @property
     def has_root(self) -> bool:

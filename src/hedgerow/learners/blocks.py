@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.adversaries.adaptive import Pursuit
-from hedgerow.adversaries.loss_blocks import LossBlock
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.environments.play import Streams
 from hedgerow.errors import InvalidInput
-from hedgerow.model.pcg64 import Stream
+from hedgerow.losses.adaptive import Pursuit
+from hedgerow.losses.blocks import LossBlock
+from hedgerow.model.random_streams import Stream
 
 
-class Chance(Bundle):
+class RandomStreams(Bundle):
     """All random streams of a run: the learner's coin, and the streams of the world."""
 
     coin: Stream
@@ -22,7 +22,7 @@ class Chance(Bundle):
 
 
 class Losses(Bundle):
-    """The losses of a block of episodes, or an adversary that pursues the learner (`adversaries/adaptive.py`)."""
+    """The losses of a block of episodes, or an adversary that pursues the learner (`losses/adaptive.py`)."""
 
     patterns: FloatArray
     """(p, num_rows)"""

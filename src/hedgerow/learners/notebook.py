@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.html_parts import Cell, card, line, name, number, table, verdict
-from hedgerow.learners.ledger import Ledger, Promise
-from hedgerow.learners.protocol import Plan
+from hedgerow.display.html import HtmlCell, card, line, name, number, table, verdict
+from hedgerow.learners.api import Plan
+from hedgerow.learners.guarantees import Ledger, Promise
 from hedgerow.model.notebook import drawing, limits_table, policy_table
 from hedgerow.model.policy import Mixture
 
 if TYPE_CHECKING:
     from hedgerow.learners.field.base import FieldLearner
-    from hedgerow.learners.mirror.base import MirrorLearner
+    from hedgerow.learners.ops.base import MirrorLearner
 
 
 def ledger_html(ledger: Ledger) -> str:
     """Each promise: how surely it is kept, whether it holds, and by which theorem; then what all of them rest on."""
 
-    def row(promise: Promise) -> list[str | Cell]:
+    def row(promise: Promise) -> list[str | HtmlCell]:
         status = verdict(promise.holds, "holds", promise.status)
         statement = f"{promise.statement}{promise.assumes and f' (assumes {promise.assumes})'}"
         return [name(promise.name), statement, status, promise.source, f"≥ {promise.probability:.4g}"]
@@ -66,10 +66,10 @@ def _bounds(plan: Plan) -> str:
         return ""
     bounds = [float(bound) for bound in plan.cost_bounds]  # type: ignore[attr-defined]  # who has a view has bounds
     alphas = view.thresholds.tolist()
-    kept: list[str | Cell] = [
-        Cell("yes") if u <= a else Cell("not proven") for u, a in zip(bounds, alphas, strict=True)
+    kept: list[str | HtmlCell] = [
+        HtmlCell("yes") if u <= a else HtmlCell("not proven") for u, a in zip(bounds, alphas, strict=True)
     ]
-    upper: list[str | Cell] = [number(bound) for bound in bounds]
+    upper: list[str | HtmlCell] = [number(bound) for bound in bounds]
     return limits_table(view, [("expected cost at most", upper), ("within", kept)])
 
 

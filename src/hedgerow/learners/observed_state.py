@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray, float_array
+from hedgerow.confidence.counts import Counts
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.counts import Counts
 from hedgerow.model.layout import Layout
 
 ENTRIES = {

@@ -1,6 +1,6 @@
 """What happens when a learner finds that something it was told is false: say so, void its promises, stay safe.
 
-The tests are those of `estimates/premises.py`. On the first refutation a learner warns once (`PremiseWarning`), its
+The tests are those of `confidence/premises.py`. On the first refutation a learner warns once (`PremiseWarning`), its
 ledger is void from then on and says why, and `on_refuted` decides how it goes on:
 
     stay    it leaves every further episode to its baseline, if it has one
@@ -13,9 +13,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from hedgerow.checks import shown
-from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.estimates.premises import (
+from hedgerow.checks import short_repr
+from hedgerow.confidence.premises import (
     BASELINE,
     COSTS,
     LOGGED,
@@ -25,7 +24,8 @@ from hedgerow.estimates.premises import (
     PremiseRule,
     Premises,
 )
-from hedgerow.learners.ledger import Ledger
+from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.learners.guarantees import Ledger
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
 
@@ -79,7 +79,7 @@ class PremiseError(HedgerowError):
 def checked_response(on_refuted: Any) -> str:
     """`on_refuted`, if it is one of the three words."""
     if on_refuted not in ON_REFUTED:
-        raise InvalidInput(f"on_refuted is {shown(on_refuted)}; choose one of {', '.join(ON_REFUTED)}")
+        raise InvalidInput(f"on_refuted is {short_repr(on_refuted)}; choose one of {', '.join(ON_REFUTED)}")
     return str(on_refuted)
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow import files
-from hedgerow.checks import kind_of, shown
+from hedgerow.checks import short_repr, type_name
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
-from hedgerow.learners.protocol import Learner, Resumable
+from hedgerow.learners.api import Learner, Resumable
 from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
+from hedgerow.storage import datafile
 
 FILE_KIND, FILE_VERSION = "own-learner", 1
 
@@ -40,7 +40,7 @@ def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: boo
     Examples:
         >>> import hedgerow as hr
         >>> import tempfile
-        >>> learner = hr.SVOPS(hr.catalogue.make("lower-bound-2").view(), episodes=10, delta=0.05)
+        >>> learner = hr.SVOPS(hr.worlds.make("lower-bound-2").view(), episodes=10, delta=0.05)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     hr.save(learner, f"{folder}/learner.npz")
         ...     hr.load(f"{folder}/learner.npz")
@@ -52,7 +52,7 @@ def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: boo
         return
     if isinstance(learner, type) or not isinstance(learner, Resumable) or not isinstance(learner, Learner):
         raise InvalidInput(
-            f"a learner is saved by its state() and restored(view, state); {kind_of(learner)} does not have both"
+            f"a learner is saved by its state() and restored(view, state); {type_name(learner)} does not have both"
         )
     arrays = {f"view.{name}": array for name, array in view_arrays(learner.view, support=True).items()}
     for name, value in dict(learner.state()).items():
@@ -61,10 +61,10 @@ def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: boo
             raise InvalidInput(f"the state {name!r} of {type(learner).__name__} is not an array of numbers or texts")
         arrays[f"state.{name}"] = array
     meta = {"learner": learners.name_of(type(learner)), **view_meta(learner.view)}
-    files.save(path, files.pack(FILE_KIND, FILE_VERSION, meta, arrays), overwrite=overwrite)
+    datafile.save(path, datafile.pack(FILE_KIND, FILE_VERSION, meta, arrays), overwrite=overwrite)
 
 
-def from_file(file: files.DataFile, source: str = "data") -> Any:
+def from_file(file: datafile.DataFile, source: str = "data") -> Any:
     """The learner in a data file that has been read already."""
     if file.version != FILE_VERSION or set(file.meta) != {"learner", *META}:
         raise FileFormatError(f"{source} does not describe a learner that this release knows")
@@ -72,7 +72,7 @@ def from_file(file: files.DataFile, source: str = "data") -> Any:
     cls: Any = found.target if found is not None else None
     if not isinstance(cls, type) or not all(hasattr(cls, ability) for ability in ("plan", "observe", "restored")):
         raise FileFormatError(
-            f"{source} holds a learner {shown(name)}, which is not known here: import or register its class first"
+            f"{source} holds a learner {short_repr(name)}, which is not known here: import or register its class first"
         )
     groups: dict[str, dict[str, Any]] = {"view": {}, "state": {}}
     try:
@@ -91,9 +91,9 @@ def from_file(file: files.DataFile, source: str = "data") -> Any:
         return restored(view, groups["state"])
     except KeyError as error:
         raise FileFormatError(
-            f"{source} names the learner {shown(name)}, but does not hold its state: the entry {error} is missing"
+            f"{source} names the learner {short_repr(name)}, but does not hold its state: the entry {error} is missing"
         ) from error
     except (HedgerowError, TypeError, ValueError) as error:
         raise FileFormatError(
-            f"{source} names the learner {shown(name)}, but does not hold its state: {error}"
+            f"{source} names the learner {short_repr(name)}, but does not hold its state: {error}"
         ) from error

@@ -105,6 +105,6 @@ class Actions:
         return Actions(layout, result)
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
-        return brief.line("Actions", brief.listed((str(self._at(x)) for x in range(len(self.numbers))), 6))
+        return text.line("Actions", text.listed((str(self._at(x)) for x in range(len(self.numbers))), 6))

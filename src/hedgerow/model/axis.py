@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hedgerow.checks import did_you_mean, shown, whole_number
+from hedgerow.checks import did_you_mean, short_repr, whole_number
 from hedgerow.errors import InvalidInput
 
 WHOLE = re.compile("0|[1-9][0-9]*")
@@ -102,7 +102,9 @@ class Axis:
     def _unknown(self, given: object, written: str) -> int:
         what, labels = self.what, self.labels
         if labels is None:
-            raise InvalidInput(f"{what}s have no labels here; give a number in 0..{self.count - 1}, not {shown(given)}")
+            raise InvalidInput(
+                f"{what}s have no labels here; give a number in 0..{self.count - 1}, not {short_repr(given)}"
+            )
         value = value_of(written)
         twins = [label for label in labels if value is not None and value_of(label) == value][:2]
         rule = ""
@@ -112,4 +114,4 @@ class Axis:
             hint = f"; {' and '.join(map(repr, twins))} is written otherwise, and labels count as they are written"
         else:
             hint = did_you_mean(written, labels)
-        raise InvalidInput(f"there is no {what} {shown(given)}{rule}{hint}")
+        raise InvalidInput(f"there is no {what} {short_repr(given)}{rule}{hint}")

@@ -1,6 +1,6 @@
 """The world: a loop-free episodic constrained MDP (X, A, P, G, alpha) of the paper's section 2.
 
-The losses are not part of it: an adversary hands them out (`hedgerow.adversaries`). A learner gets `view()`, never the
+The losses are not part of it: an adversary hands them out (`hedgerow.losses`). A learner gets `view()`, never the
 transitions or the cost distribution.
 """
 
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from hedgerow import files
-from hedgerow.checks import FloatArray, distinct_names, float_array, kind_of, within
+from hedgerow.checks import FloatArray, distinct_names, float_array, type_name, within
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.model import costs as cost_distributions
 from hedgerow.model.costs import CostDistribution
 from hedgerow.model.knowledge import Knowledge, check_truth, checked_knowledge
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import KNOWN, META, UNFIT, View, checked_thresholds
+from hedgerow.storage import datafile
 
 if TYPE_CHECKING:
     from hedgerow.model.episode import Episode
@@ -151,7 +151,7 @@ class CMDP:
             The episode.
         """
         # By name: who plays is further along the way of the data, and nothing here may depend on it.
-        episode: Episode = import_module("hedgerow.environments.player").played(self, policy, rng, loss)
+        episode: Episode = import_module("hedgerow.environments.play").played(self, policy, rng, loss)
         return episode
 
     def with_thresholds(self, thresholds: ArrayLike) -> CMDP:
@@ -187,12 +187,12 @@ class CMDP:
 
     def to_bytes(self) -> bytes:
         """Return the content of the file that `save` writes."""
-        return files.pack(FILE_KIND, FILE_VERSION, *self._content())
+        return datafile.pack(FILE_KIND, FILE_VERSION, *self._content())
 
     @property
     def content_hash(self) -> str:
         """SHA-256 of the content, not of its file: equal exactly for equal worlds, on every machine."""
-        return files.content_hash(FILE_KIND, FILE_VERSION, *self._content())
+        return datafile.content_hash(FILE_KIND, FILE_VERSION, *self._content())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the world to one data file, atomically.
@@ -204,7 +204,7 @@ class CMDP:
         Raises:
             InvalidInput: If the file exists and `overwrite` is False, or if its folder does not exist.
         """
-        files.save(path, self.to_bytes(), overwrite=overwrite)
+        datafile.save(path, self.to_bytes(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CMDP:
@@ -213,15 +213,15 @@ class CMDP:
         Raises:
             FileFormatError: If the file is damaged or is not a world.
         """
-        return cls.from_file(files.load(path, FILE_KIND), str(path))
+        return cls.from_file(datafile.load(path, FILE_KIND), str(path))
 
     @classmethod
     def from_bytes(cls, blob: bytes, source: str = "data") -> CMDP:
         """Read a world from the bytes `blob` of its file; `source` names the data in error messages."""
-        return cls.from_file(files.unpack(blob, FILE_KIND, source), source)
+        return cls.from_file(datafile.unpack(blob, FILE_KIND, source), source)
 
     @classmethod
-    def from_file(cls, file: files.DataFile, source: str = "data") -> CMDP:
+    def from_file(cls, file: datafile.DataFile, source: str = "data") -> CMDP:
         """Read a world from an unpacked data file `file`; `source` names the data in error messages."""
         if file.version != FILE_VERSION:
             raise FileFormatError(
@@ -264,10 +264,10 @@ class CMDP:
         return cmdp
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
-        names = brief.listed(map(brief.quoted, self.constraint_names), 3, len(self.constraint_names))
-        return brief.line("CMDP", repr(self.layout), f"constraints=[{names}]", f"costs={self.costs.kind}")
+        names = text.listed(map(text.quoted, self.constraint_names), 3, len(self.constraint_names))
+        return text.line("CMDP", repr(self.layout), f"constraints=[{names}]", f"costs={self.costs.kind}")
 
     def _repr_html_(self) -> str:
         from hedgerow.model.notebook import cmdp_html
@@ -280,7 +280,7 @@ def layout_of(place: Any) -> Layout:
     for found in (place, getattr(place, "layout", None), getattr(getattr(place, "cmdp", None), "layout", None)):
         if isinstance(found, Layout):
             return found
-    raise InvalidInput(f"a layout, a view or a world is needed here, not {kind_of(place)}")
+    raise InvalidInput(f"a layout, a view or a world is needed here, not {type_name(place)}")
 
 
 def cmdp_of(world: Any) -> CMDP:
@@ -288,7 +288,7 @@ def cmdp_of(world: Any) -> CMDP:
     for found in (world, getattr(world, "cmdp", None)):
         if isinstance(found, CMDP):
             return found
-    raise InvalidInput(f"a world is needed here, a CMDP or an entry of the catalogue, not {kind_of(world)}")
+    raise InvalidInput(f"a world is needed here, a CMDP or an entry of the catalogue, not {type_name(world)}")
 
 
 def checked_transitions(layout: Layout, transitions: ArrayLike) -> FloatArray:

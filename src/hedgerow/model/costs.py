@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, float_array, frozen, numeric_array, shown, within
+from hedgerow.checks import FloatArray, float_array, frozen, numeric_array, short_repr, within
 from hedgerow.errors import InvalidInput
 from hedgerow.registry import costs as kinds
 
@@ -82,10 +82,10 @@ class CostDistribution(ABC):
         """Return the constructor's arguments by name: everything that a file has to store."""
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
-        shape = brief.counted(self.num_constraints, "constraint"), brief.counted(self.num_rows, "row")
-        return brief.line(type(self).__name__, *shape)
+        shape = text.counted(self.num_constraints, "constraint"), text.counted(self.num_rows, "row")
+        return text.line(type(self).__name__, *shape)
 
 
 class BernoulliCosts(CostDistribution):
@@ -218,11 +218,11 @@ class EmpiricalCosts(CostDistribution):
         return {"table": self.table, "probabilities": self.probabilities}
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
         many, m, rows = self.table.shape
         matrices = f"{many:,} {'matrix' if many == 1 else 'matrices'}"
-        return brief.line(type(self).__name__, matrices, brief.counted(m, "constraint"), brief.counted(rows, "row"))
+        return text.line(type(self).__name__, matrices, text.counted(m, "constraint"), text.counted(rows, "row"))
 
 
 def from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> CostDistribution:
@@ -233,7 +233,7 @@ def from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> CostDistributi
     found = kinds.known(kind)
     if found is None:
         raise InvalidInput(
-            f"unknown cost distribution {shown(kind)}; known: {', '.join(kinds.names())}. A file imports no code: "
+            f"unknown cost distribution {short_repr(kind)}; known: {', '.join(kinds.names())}. A file imports no code: "
             "import the module that defines or registers it first"
         )
     try:

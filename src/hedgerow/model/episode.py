@@ -28,9 +28,9 @@ from hedgerow.checks import (
     IntArray,
     float_array,
     frozen,
-    kind_of,
     numeric_array,
-    shown,
+    short_repr,
+    type_name,
     unmasked,
     whole_number,
     within,
@@ -261,17 +261,17 @@ class Episode:
         return self.irregular is not None and self.irregular.overridden_from is not None
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
         marks = self._marks()
-        sums = f"; loss {self.losses.sum():g}, costs {brief.numbers(self.costs.sum(axis=0))}{marks}"
+        sums = f"; loss {self.losses.sum():g}, costs {text.numbers(self.costs.sum(axis=0))}{marks}"
         if not len(self.rows):
-            return brief.line("Episode", f"no steps{sums}")
-        shown, room = [self._step(0)], brief.LONGEST - len(sums) - 40
-        while len(shown) < len(self.rows) and len(" -> ".join([*shown, self._step(len(shown))])) <= room:
-            shown.append(self._step(len(shown)))
-        more = f" -> ... ({len(self.rows)} steps)" if len(shown) < len(self.rows) else ""
-        return brief.line("Episode", f"{' -> '.join(shown)}{more}{sums}")
+            return text.line("Episode", f"no steps{sums}")
+        short_repr, room = [self._step(0)], text.LONGEST - len(sums) - 40
+        while len(short_repr) < len(self.rows) and len(" -> ".join([*short_repr, self._step(len(short_repr))])) <= room:
+            short_repr.append(self._step(len(short_repr)))
+        more = f" -> ... ({len(self.rows)} steps)" if len(short_repr) < len(self.rows) else ""
+        return text.line("Episode", f"{' -> '.join(short_repr)}{more}{sums}")
 
     def _marks(self) -> str:
         """How it differs from an ordinary one, in words."""
@@ -284,18 +284,18 @@ class Episode:
         if what.unknown is not None:
             told.append(f"{int(what.unknown.sum())} costs unknown")
         if what.independent is not None:
-            told.append(f"independent: {shown(what.independent)}")
+            told.append(f"independent: {short_repr(what.independent)}")
         return "".join(f", {words}" for words in told)
 
     def _step(self, step: int) -> str:
         """A visited pair in words, with labels that fit a line."""
-        from hedgerow import brief
+        from hedgerow.display import text
 
         layout, row = self.layout, int(self.rows[step])
         state, action = divmod(row, layout.num_actions)
         at = str(state - int(layout.state_start[step]))
-        x = at if layout.state_labels is None else brief.quoted(layout.state_labels[state])
-        a = str(action) if layout.action_labels is None else brief.quoted(layout.action_labels[action])
+        x = at if layout.state_labels is None else text.quoted(layout.state_labels[state])
+        a = str(action) if layout.action_labels is None else text.quoted(layout.action_labels[action])
         return f"layer {step}, state {x}, action {a}"
 
 
@@ -348,7 +348,7 @@ def _is_pair(step: Any) -> bool:
 
 
 def _stray(layout: Layout, row: int) -> str:
-    return f"row {row} ({layout.describe_row(row)})" if 0 <= row < layout.num_rows else f"row {shown(row)}"
+    return f"row {row} ({layout.describe_row(row)})" if 0 <= row < layout.num_rows else f"row {short_repr(row)}"
 
 
 def _unit(what: str, given: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
@@ -398,14 +398,14 @@ def checked_reason(independent: str | None) -> str | None:
     if independent is not None and (not isinstance(independent, str) or not independent.strip()):
         raise InvalidInput(
             f"independent is the reason, in words, why the episode is not whole, such as 'power cut'; not "
-            f"{shown(independent)}"
+            f"{short_repr(independent)}"
         )
     return independent
 
 
 def _own_actions(layout: Layout, actions: Actions) -> Actions:
     if not isinstance(actions, Actions):
-        raise InvalidInput(f"actions are plan.actions, if they were followed, not {kind_of(actions)}")
+        raise InvalidInput(f"actions are plan.actions, if they were followed, not {type_name(actions)}")
     try:
         return actions.in_terms_of(layout)
     except InvalidInput as error:

@@ -11,7 +11,7 @@ costs               mean costs that are known exactly, often 0 because a row can
 most_costs          the most that an episode can cost, constraint by constraint, where that is less than L
 
 Nothing of this is estimated and no failure probability is spent on it. Learners take it as true: where it is not, their
-promises are void. They test what they can (`estimates/premises.py`). `View.knowing` declares it in convenient terms,
+promises are void. They test what they can (`confidence/premises.py`). `View.knowing` declares it in convenient terms,
 this class holds and checks its normal form; a CMDP that carries knowledge refuses what is not true of it.
 """
 
@@ -31,10 +31,10 @@ from hedgerow.checks import (
     did_you_mean,
     float_array,
     frozen,
-    kind_of,
     numeric_array,
     real_number,
-    shown,
+    short_repr,
+    type_name,
     unmasked,
     within,
 )
@@ -115,14 +115,14 @@ class Knowledge:
         return arrays | ({_FLAG: np.array([True])} if self.independent_costs else {})
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
         parts = []
         for name in ("same_transitions", "same_costs"):
             same = getattr(self, name)
             if same is not None:
                 size = np.bincount(same)
-                laws = brief.counted(int(np.sum(size > 1)), "law")
+                laws = text.counted(int(np.sum(size > 1)), "law")
                 parts.append(f"{name}: {laws} of {int(size[size > 1].sum()):,} rows")
         parts += ["independent_costs"] * self.independent_costs
         parts += [f"costs_drawn={self.costs_drawn!r}"] * (self.costs_drawn != COSTS_DRAWN[0])
@@ -131,8 +131,8 @@ class Knowledge:
             if given is not None:
                 parts.append(f"{name}: {int(np.sum(~np.isnan(given))):,} of {given.size:,}")
         if self.most_costs is not None:
-            parts.append(f"most_costs={brief.numbers(self.most_costs)}")
-        return brief.line("Knowledge", *(parts or ["nothing"]))
+            parts.append(f"most_costs={text.numbers(self.most_costs)}")
+        return text.line("Knowledge", *(parts or ["nothing"]))
 
     def without_ties(self) -> Knowledge:
         """Return the same knowledge without `same_transitions` and `same_costs`."""
@@ -297,7 +297,7 @@ def _costs_by_name(layout: Layout, names: tuple[str, ...], given: Mapping[str, A
     for name, values in given.items():
         if not isinstance(values, Mapping):
             raise InvalidInput(
-                f"known costs of {name!r} are a mapping {{(state, action): mean}}, not {kind_of(values)}"
+                f"known costs of {name!r} are a mapping {{(state, action): mean}}, not {type_name(values)}"
             )
         i = constraint(names, name)
         for pair, value in values.items():
@@ -319,14 +319,14 @@ def rows_by_name(layout: Layout, names: tuple[str, ...], given: Any) -> BoolArra
 def row_of(layout: Layout, pair: Any) -> int:
     """The row of a pair (state, action)."""
     if not isinstance(pair, tuple) or len(pair) != 2:
-        raise InvalidInput(f"a row is named by a pair (state, action), not by {shown(pair)}")
+        raise InvalidInput(f"a row is named by a pair (state, action), not by {short_repr(pair)}")
     return layout.row(*pair)
 
 
 def constraint(names: tuple[str, ...], name: Any) -> int:
     """The place of a constraint; they are known by name alone."""
     if name not in names:
-        raise InvalidInput(f"there is no constraint {shown(name)}{did_you_mean(str(name), names)}")
+        raise InvalidInput(f"there is no constraint {short_repr(name)}{did_you_mean(str(name), names)}")
     return names.index(name)
 
 
@@ -350,7 +350,7 @@ def _ceilings(layout: Layout, names: tuple[str, ...], given: Any) -> FloatArray 
                 raise InvalidInput(f"most_costs names {name!r}; the constraints are {', '.join(map(repr, names))}")
             limit[names.index(name)] = real_number("the most that an episode costs", value, 0.0, float(layout.steps))
     elif isinstance(given, str):
-        raise InvalidInput(f"most_costs are numbers, one per constraint, not {kind_of(given)}")
+        raise InvalidInput(f"most_costs are numbers, one per constraint, not {type_name(given)}")
     else:
         limit = float_array("the most that an episode costs", given, (len(names),))
     checked = within("the most that an episode costs", limit, 0.0, float(layout.steps))

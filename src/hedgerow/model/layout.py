@@ -24,15 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import (
-    FloatArray,
-    IntArray,
-    distinct_names,
-    frozen,
-    numeric_array,
-    unmasked,
-    whole_number,
-)
+from hedgerow.checks import FloatArray, IntArray, distinct_names, frozen, numeric_array, unmasked, whole_number
 from hedgerow.errors import InvalidInput
 from hedgerow.model.axis import Axis
 
@@ -371,14 +363,14 @@ class Layout:
         return hash((self.layer_sizes, self.num_actions, self.num_triples))
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
         sizes = self.layer_sizes
         layers = (
             f"layers={sizes}" if len(sizes) <= MOST_SHOWN else f"{len(sizes):,} layers of 1 to {max(sizes):,} states"
         )
         support = "full support" if self.is_full else f"{self.num_triples} of {self.num_dense_triples} triples"
-        return brief.line("Layout", layers, f"actions={self.num_actions}", support)
+        return text.line("Layout", layers, f"actions={self.num_actions}", support)
 
     def _repr_html_(self) -> str:
         from hedgerow.model.notebook import layout_html

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow import brief
-from hedgerow.html_parts import Cell, card, fold, line, name, number, shaded, table, text
+from hedgerow.display import text as brief
+from hedgerow.display.html import HtmlCell, card, fold, line, name, number, shaded, table, text
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.knowledge import Knowledge
 from hedgerow.model.layout import Layout
@@ -53,9 +53,9 @@ def policy_table(policy: Policy) -> str:
     layout = policy.layout
     shown = min(layout.num_actions, MOST_ACTIONS)
     actions = [name(label) for label in (layout.action_labels or [f"action {a}" for a in range(shown)])[:shown]]
-    head: list[str | Cell] = ["state", "layer", *actions]
+    head: list[str | HtmlCell] = ["state", "layer", *actions]
 
-    def rows() -> Iterator[list[str | Cell]]:
+    def rows() -> Iterator[list[str | HtmlCell]]:
         for x in range(layout.num_decision_states):
             chances = policy.probabilities[x * layout.num_actions :][:shown]
             cells = [shaded(_chance(float(p)), float(p)) for p in chances]
@@ -66,19 +66,19 @@ def policy_table(policy: Policy) -> str:
     return table(head, rows(), num_text=1, total=layout.num_decision_states, what="states") + rest
 
 
-def state_cell(layout: Layout, state: int) -> Cell:
+def state_cell(layout: Layout, state: int) -> HtmlCell:
     """The label of a state, or its number within its layer."""
     if layout.state_labels is not None:
         return name(layout.state_labels[state])
-    return Cell(f"{state - int(layout.state_start[layout.layer_of_state[state]])}")
+    return HtmlCell(f"{state - int(layout.state_start[layout.layer_of_state[state]])}")
 
 
-def action_cell(layout: Layout, action: int) -> Cell:
+def action_cell(layout: Layout, action: int) -> HtmlCell:
     """The label of an action, or its number."""
-    return Cell(str(action)) if layout.action_labels is None else name(layout.action_labels[action])
+    return HtmlCell(str(action)) if layout.action_labels is None else name(layout.action_labels[action])
 
 
-def limits_table(view: View, bounds: list[tuple[str, list[str | Cell]]]) -> str:
+def limits_table(view: View, bounds: list[tuple[str, list[str | HtmlCell]]]) -> str:
     """One line per constraint: its name, its threshold, and columns (heading, cells) beside them."""
     head = ["constraint", "threshold", *(heading for heading, _ in bounds)]
     rows = (
@@ -132,7 +132,7 @@ def _layers(layout: Layout) -> str:
     labelled = layout.state_labels is not None
     head = ["layer", *["states called"] * labelled, "states", "triples", "of"]
 
-    def rows() -> Iterator[list[str | Cell]]:
+    def rows() -> Iterator[list[str | HtmlCell]]:
         dense = [here * layout.num_actions * there for here, there in pairwise(layout.layer_sizes)]
         for k, size in enumerate(layout.layer_sizes):
             last = k == layout.steps
@@ -159,7 +159,7 @@ def _called(layout: Layout, k: int) -> str:
 def _constraints(view: View, cmdp: CMDP | None = None) -> str:
     if not view.num_constraints:
         return line("no constraints")
-    columns: list[tuple[str, list[str | Cell]]] = [
+    columns: list[tuple[str, list[str | HtmlCell]]] = [
         ("an episode costs at most", [number(float(most)) for most in view.ceilings]),
     ]
     if cmdp is not None:

@@ -308,7 +308,7 @@ class Evaluation(NamedTuple):
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> world = hr.worlds.make("lower-bound-2")
         >>> loss, costs = hr.occupancy.evaluate(world, hr.Policy.uniform(world), world.loss)
         >>> round(loss, 3), costs.shape
         (0.75, (1,))
@@ -320,9 +320,9 @@ class Evaluation(NamedTuple):
     """(m,): the expected sum of costs of an episode."""
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
-        return brief.line("Evaluation", f"loss={self.loss:.6g}", f"costs={brief.numbers(self.costs)}")
+        return text.line("Evaluation", f"loss={self.loss:.6g}", f"costs={text.numbers(self.costs)}")
 
 
 def checked_loss(layout: Layout, loss: ArrayLike) -> FloatArray:
@@ -361,7 +361,7 @@ def evaluate(world: CMDP | Any, policy: ArrayLike, loss: ArrayLike | None = None
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("dope-media")
+        >>> world = hr.worlds.make("dope-media")
         >>> always_first = [1.0, 0.0] * world.cmdp.layout.num_decision_states
         >>> found = hr.occupancy.evaluate(world, always_first)
         >>> round(found.loss, 4), found.costs.round(4).tolist()

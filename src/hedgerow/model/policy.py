@@ -23,7 +23,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from hedgerow.checks import FloatArray, float_array, frozen, kind_of, real_number
+from hedgerow.checks import FloatArray, float_array, frozen, real_number, type_name
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import layout_of
 from hedgerow.model.identity import same_layout
@@ -106,7 +106,7 @@ class Policy:
             table[:, layout.action(choices)] = 1.0
             return cls(layout, table)
         if not isinstance(choices, Mapping):
-            raise InvalidInput(f"choices are an action or a mapping {{state: action}}, not {kind_of(choices)}")
+            raise InvalidInput(f"choices are an action or a mapping {{state: action}}, not {type_name(choices)}")
         for state, chosen in choices.items():
             x = layout.decision_state(state)
             shares = chosen if isinstance(chosen, Mapping) else {chosen: 1.0}
@@ -177,9 +177,9 @@ class Policy:
         return int(allowed[min(place, len(allowed) - 1)])
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
-        return self.in_words(brief.LONGEST)
+        return self.in_words(text.LONGEST)
 
     def in_words(self, room: int) -> str:
         """What it does in the first states.
@@ -194,7 +194,7 @@ class Policy:
             >>> Policy(Layout((1, 1), 2).labelled(["home", "end"], ["wait", "go"]), [0.25, 0.75]).in_words(80)
             "Policy(state 'home' -> 'wait': 0.25, 'go': 0.75)"
         """
-        from hedgerow import brief
+        from hedgerow.display import text
 
         layout, shown, room = self.layout, [], room - 30
         for x in range(layout.num_decision_states):
@@ -204,12 +204,12 @@ class Policy:
                 del shown[max(1, len(shown) - 1) :]
                 break
         more = layout.num_decision_states - len(shown)
-        rest = f"; ... {brief.counted(more, 'state')} more" if more else ""
-        return brief.line("Policy", f"{'; '.join(shown)}{rest}")
+        rest = f"; ... {text.counted(more, 'state')} more" if more else ""
+        return text.line("Policy", f"{'; '.join(shown)}{rest}")
 
     def _state_line(self, state: int) -> str:
         """What it does in one state: the actions that it may take, the most likely ones first where there are many."""
-        from hedgerow import brief
+        from hedgerow.display import text
 
         layout = self.layout
         chances = self.probabilities[state * layout.num_actions : (state + 1) * layout.num_actions]
@@ -217,14 +217,12 @@ class Policy:
         if len(likely) > MOST_SHOWN:
             likely = likely[np.argsort(-chances[likely], kind="stable")]
         labels, first = layout.action_labels, int(layout.state_start[layout.layer_of_state[state]])
-        actions = (
-            f"{a if labels is None else brief.quoted(labels[a], LONGEST_NAME)}: {chances[a]:.3g}" for a in likely
-        )
+        actions = (f"{a if labels is None else text.quoted(labels[a], LONGEST_NAME)}: {chances[a]:.3g}" for a in likely)
         states = layout.state_labels
         name = f"layer {layout.layer_of_state[state]}, state {state - first}"
         if states is not None:
-            name = f"state {brief.quoted(states[state])}"
-        return f"{name} -> {brief.listed(actions, MOST_SHOWN, len(likely))}"
+            name = f"state {text.quoted(states[state])}"
+        return f"{name} -> {text.listed(actions, MOST_SHOWN, len(likely))}"
 
     def _repr_html_(self) -> str:
         from hedgerow.model.notebook import policy_html
@@ -270,7 +268,7 @@ class Mixture:
         checked = []
         for entry in parts:
             if not isinstance(entry, tuple) or len(entry) != 2 or not isinstance(entry[1], Policy | Mixture):
-                raise InvalidInput(f"a part of a mixture is (weight, policy or mixture), not {kind_of(entry)}")
+                raise InvalidInput(f"a part of a mixture is (weight, policy or mixture), not {type_name(entry)}")
             checked.append((real_number("the weight of a part", entry[0], 0.0, 1.0), entry[1]))
         total = sum(weight for weight, _ in checked)
         if abs(total - 1.0) > TOL_WEIGHTS:
@@ -307,10 +305,10 @@ class Mixture:
                 yield from ((weight * inner, policy) for inner, policy in part.policies())
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
         parts = (f"{weight:.4g} {type(part).__name__}" for weight, part in self.parts)
-        return brief.line("Mixture", brief.listed(parts, count=len(self.parts)))
+        return text.line("Mixture", text.listed(parts, count=len(self.parts)))
 
 
 class UniformMixture(Mixture):

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import files
-from hedgerow.checks import FloatArray, IntArray, distinct_names, float_array, kind_of, numeric_array, within
+from hedgerow.checks import FloatArray, IntArray, distinct_names, float_array, numeric_array, type_name, within
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.model.knowledge import ARRAYS, NOTHING, Knowledge, checked_knowledge, rows_by_name
 from hedgerow.model.layout import MAX_TRIPLES, Layout
+from hedgerow.storage import datafile
 
 Pair = tuple[int | str, int | str]
 FILE_KIND = "view"
@@ -82,12 +82,12 @@ class View:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
         pairs = zip(self.constraint_names, self.thresholds, strict=True)
-        limits = brief.listed((f"{brief.quoted(name)}: {value:g}" for name, value in pairs), 3, self.num_constraints)
+        limits = text.listed((f"{text.quoted(name)}: {value:g}" for name, value in pairs), 3, self.num_constraints)
         known = repr(self.knowledge) if self.knowledge else ""
-        return brief.line("View", repr(self.layout), f"thresholds={{{limits}}}", known)
+        return text.line("View", repr(self.layout), f"thresholds={{{limits}}}", known)
 
     def _repr_html_(self) -> str:
         from hedgerow.model.notebook import view_html
@@ -198,7 +198,7 @@ class View:
     @property
     def content_hash(self) -> str:
         """SHA-256 of everything in it: equal exactly for equal views, on every machine."""
-        return files.content_hash(FILE_KIND, FILE_VERSION, view_meta(self), view_arrays(self))
+        return datafile.content_hash(FILE_KIND, FILE_VERSION, view_meta(self), view_arrays(self))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the view to one data file, atomically; `hedgerow check` reads it and needs no simulator.
@@ -207,8 +207,8 @@ class View:
             path: The file; `.npz` is the usual ending.
             overwrite: Whether an existing file may be replaced.
         """
-        blob = files.pack(FILE_KIND, FILE_VERSION, view_meta(self), view_arrays(self))
-        files.save(path, blob, overwrite=overwrite)
+        blob = datafile.pack(FILE_KIND, FILE_VERSION, view_meta(self), view_arrays(self))
+        datafile.save(path, blob, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> View:
@@ -217,10 +217,10 @@ class View:
         Raises:
             FileFormatError: If the file is damaged or is not a view.
         """
-        return cls.from_file(files.load(path, FILE_KIND), str(path))
+        return cls.from_file(datafile.load(path, FILE_KIND), str(path))
 
     @classmethod
-    def from_file(cls, file: files.DataFile, source: str = "data") -> View:
+    def from_file(cls, file: datafile.DataFile, source: str = "data") -> View:
         """Read a view from an unpacked data file `file`; `source` names the data in error messages."""
         if file.version != FILE_VERSION:
             raise FileFormatError(
@@ -270,7 +270,7 @@ class View:
             ("layer 1, state 'empty', action 'go'", ('delay',))
         """
         if not isinstance(thresholds, Mapping):
-            raise InvalidInput(f"thresholds are a mapping {{name: value}}, not {kind_of(thresholds)}")
+            raise InvalidInput(f"thresholds are a mapping {{name: value}}, not {type_name(thresholds)}")
         if isinstance(states, str) or any(isinstance(layer, str) for layer in states):
             raise InvalidInput("states are one list of names per layer: [['start'], ['left', 'right']]")
         layers = [tuple(layer) for layer in states]

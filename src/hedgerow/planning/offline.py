@@ -33,18 +33,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow import brief
 from hedgerow.checks import FloatArray, frozen, real_number
+from hedgerow.display import text
 from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model.cmdp import CMDP, cmdp_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_loss, occupancy, policy_of_masses, row_occupancy, uniform_policy
-from hedgerow.planning.induction import backward_induction
-from hedgerow.planning.linear_programs import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
+from hedgerow.planning.lp import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
 from hedgerow.planning.policy_simplex import PolicySimplex
+from hedgerow.planning.robust import backward_induction
 
 if TYPE_CHECKING:
-    from hedgerow.planning.known_plans import KnownPlanner
+    from hedgerow.planning.planner import KnownPlanner
 
 MANY_ROWS = 2_000
 """Above this, compiled sweeps solve the programs (`known_plans`): HiGHS takes longer than to load compiled code."""
@@ -67,7 +67,7 @@ class OfflineSolution:
 
     Examples:
         >>> import hedgerow as hr
-        >>> best = hr.offline.optimum(hr.catalogue.make("lower-bound-2"))
+        >>> best = hr.offline.optimum(hr.worlds.make("lower-bound-2"))
         >>> round(best.value, 6), round(best.dual_value, 6), abs(best.gap) < 1e-8
         (0.5, 0.5, True)
     """
@@ -95,8 +95,8 @@ class OfflineSolution:
     """How far the thresholds were raised because the problem is feasible only up to rounding; else 0."""
 
     def __repr__(self) -> str:
-        parts = f"value={self.value:.6g}", f"costs={brief.numbers(self.costs)}", f"gap={self.gap:.2g}"
-        return brief.line("OfflineSolution", *parts, brief.counted(len(self.policy), "row"))
+        parts = f"value={self.value:.6g}", f"costs={text.numbers(self.costs)}", f"gap={self.gap:.2g}"
+        return text.line("OfflineSolution", *parts, text.counted(len(self.policy), "row"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,7 +107,7 @@ class SlaterPoint:
 
     Examples:
         >>> import hedgerow as hr
-        >>> safest = hr.offline.slater(hr.catalogue.make("dope-media"))
+        >>> safest = hr.offline.slater(hr.worlds.make("dope-media"))
         >>> round(safest.margin, 6), safest.costs.round(6).tolist()
         (5.0, [0.0])
     """
@@ -129,8 +129,8 @@ class SlaterPoint:
     """dual_value - margin: no policy has a margin larger by more than this."""
 
     def __repr__(self) -> str:
-        parts = f"margin={self.margin:.6g}", f"costs={brief.numbers(self.costs)}", f"gap={self.gap:.2g}"
-        return brief.line("SlaterPoint", *parts, brief.counted(len(self.policy), "row"))
+        parts = f"margin={self.margin:.6g}", f"costs={text.numbers(self.costs)}", f"gap={self.gap:.2g}"
+        return text.line("SlaterPoint", *parts, text.counted(len(self.policy), "row"))
 
 
 def optimum(world: CMDP | Any, loss: ArrayLike | None = None) -> OfflineSolution:
@@ -188,7 +188,7 @@ def strictly_feasible(world: CMDP | Any, margin: float, loss: ArrayLike | None =
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("dope-media")
+        >>> world = hr.worlds.make("dope-media")
         >>> largest = hr.offline.slater(world).margin
         >>> baseline = hr.offline.strictly_feasible(world, 0.5 * largest, world.loss)
         >>> bool((baseline.costs <= world.cmdp.thresholds - 0.5 * largest + 1e-8).all())
@@ -211,7 +211,7 @@ class Optima:
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> world = hr.worlds.make("lower-bound-2")
         >>> optima = hr.offline.Optima(world)
         >>> [round(optima.optimum(scale * world.loss).value, 6) for scale in (1.0, 0.5)]
         [0.5, 0.25]
@@ -363,7 +363,7 @@ def _suggest_loss(cmdp: CMDP, loss: FloatArray, alpha: FloatArray) -> Suggestion
 
 
 def _compiled_planner(cmdp: CMDP) -> KnownPlanner:
-    from hedgerow.planning.known_plans import KnownPlanner  # loads numba, which small programs can do without
+    from hedgerow.planning.planner import KnownPlanner  # loads numba, which small programs can do without
 
     return KnownPlanner(cmdp)
 

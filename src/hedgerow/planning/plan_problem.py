@@ -1,14 +1,276 @@
-"""What `plan_in_boxes` takes and what it gives: bundles of arrays that are allocated once per layout."""
+"""The master program of column generation: a simplex method for m + 1 rows, without allocation.
+
+    min  sum_j price_j x_j    with  sum_j entry_j x_j = right,   x >= 0
+
+Variables are the columns that were collected (an entry is 1, then the costs), one slack per constraint, and the
+violation, which lowers all costs at once. Costs come scaled, so that entries and right side are at most about 1.
+
+The inverse of the basis is dense, updated by pivots and computed anew from time to time. The variable of the most
+negative reduced cost enters; after a row of steps that lead nowhere, the lowest number does, until a step leads
+somewhere (Bland's rule cannot cycle). Of several variables that could leave, the violation leaves first, then the one
+with the largest pivot. Nothing is random: the same program takes the same pivots.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
+from hedgerow.compiling.kernels import kernel
 from hedgerow.model.layout import Layout
-from hedgerow.planning.master import Master, make_master
 from hedgerow.planning.robust import RobustScratch, robust_scratch
+
+ABSENT, READY, BASIC = 0, 1, 2
+"""A variable that may not enter, that may, and that is in the basis."""
+TOL_PRICE = 1e-13
+"""A reduced cost above minus this, times 1 + sum of |y|, is rounding."""
+TOL_PIVOT = 1e-11
+"""Smaller entries of a direction are no reason to leave the basis."""
+TOL_TIE = 1e-13
+"""Variables that a step brings this close to 0 could all leave."""
+REFACTOR_AFTER = 40
+"""Pivots"""
+PATIENCE = 8
+"""So many steps per row may lead nowhere until Bland's rule takes over."""
+
+
+class MasterTallies(Record):
+    """What changes besides the arrays."""
+
+    updates: int
+    """Pivots since the inverse was computed anew"""
+    stalled: int
+    """Steps of length 0 in a row"""
+
+
+class Master(Bundle):
+    """A master program and its basis. Variables: the columns, then the m slacks, then the violation."""
+
+    entries: FloatArray
+    """(variables, m + 1)"""
+    prices: FloatArray
+    """(variables,)"""
+    state: IntArray
+    """(variables,): ABSENT, READY or BASIC"""
+    right: FloatArray
+    """(m + 1,)"""
+    basis: IntArray
+    """(m + 1,): the basic variables"""
+    x: FloatArray
+    """(m + 1,): their values"""
+    y: FloatArray
+    """(m + 1,): multipliers of the rows"""
+    inverse: FloatArray
+    """(m + 1, m + 1): of the matrix whose columns are the entries of the basic variables"""
+    matrix: FloatArray
+    """(m + 1, m + 1): scratch"""
+    direction: FloatArray
+    """(m + 1,): scratch"""
+    tallies: MasterTallies
+
+
+def make_master(num_columns: int, num_constraints: int) -> Master:
+    """Buffers for so many columns."""
+    rows, variables = num_constraints + 1, num_columns + num_constraints + 1
+    return Master(
+        entries=np.zeros((variables, rows)),
+        prices=np.zeros(variables),
+        state=np.zeros(variables, dtype=np.int64),
+        right=np.zeros(rows),
+        basis=np.zeros(rows, dtype=np.int64),
+        x=np.zeros(rows),
+        y=np.zeros(rows),
+        inverse=np.zeros((rows, rows)),
+        matrix=np.zeros((rows, rows)),
+        direction=np.zeros(rows),
+        tallies=MasterTallies(),
+    )
+
+
+@kernel
+def optimise(master: Master) -> bool:
+    """Pivot from a feasible basis to an optimal one, with its x and y; False if rounding prevents that."""
+    tallies = master.tallies
+    for _ in range(50 * len(master.prices)):
+        if tallies.updates >= REFACTOR_AFTER and not refactor(master):
+            return False
+        find_multipliers(master)
+        entering = _entering(master)
+        if entering < 0:
+            if tallies.updates == 0 or _is_accurate(master):
+                return True
+            if not refactor(master):
+                return False
+        elif not _exchange(master, entering) and (tallies.updates == 0 or not refactor(master)):
+            return False
+    return False
+
+
+@kernel
+def refactor(master: Master) -> bool:
+    """The inverse and x of the basis, computed anew by Gauss and Jordan; False if the basis is singular."""
+    n, matrix, inverse = len(master.basis), master.matrix, master.inverse
+    for j in range(n):
+        for i in range(n):
+            matrix[i, j] = master.entries[master.basis[j], i]
+            inverse[i, j] = 1.0 if i == j else 0.0
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if abs(matrix[i, k]) > abs(matrix[best, k]):
+                best = i
+        if not abs(matrix[best, k]) > TOL_PIVOT:
+            return False
+        for j in range(n):
+            matrix[k, j], matrix[best, j] = matrix[best, j], matrix[k, j]
+            inverse[k, j], inverse[best, j] = inverse[best, j], inverse[k, j]
+        pivot = 1.0 / matrix[k, k]
+        for j in range(n):
+            matrix[k, j] *= pivot
+            inverse[k, j] *= pivot
+        for i in range(n):
+            factor = matrix[i, k]
+            if i != k and factor != 0.0:
+                for j in range(n):
+                    matrix[i, j] -= factor * matrix[k, j]
+                    inverse[i, j] -= factor * inverse[k, j]
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            total += inverse[i, j] * master.right[j]
+        master.x[i] = max(total, 0.0)
+    master.tallies.updates = 0
+    return True
+
+
+@kernel
+def find_multipliers(master: Master) -> None:
+    """y = prices of the basis times its inverse."""
+    n = len(master.basis)
+    for j in range(n):
+        total = 0.0
+        for i in range(n):
+            total += master.prices[master.basis[i]] * master.inverse[i, j]
+        master.y[j] = total
+
+
+@kernel
+def reduced_cost(master: Master, variable: int) -> float:
+    total = float(master.prices[variable])
+    for i in range(len(master.y)):
+        total -= master.y[i] * master.entries[variable, i]
+    return total
+
+
+@kernel
+def size_of_multipliers(master: Master) -> float:
+    """1 + sum of |y|: reduced costs are sums of numbers of this size."""
+    total = 1.0
+    for i in range(len(master.y)):
+        total += abs(master.y[i])
+    return total
+
+
+@kernel
+def objective(master: Master) -> float:
+    total = 0.0
+    for i in range(len(master.basis)):
+        total += master.prices[master.basis[i]] * master.x[i]
+    return total
+
+
+@kernel
+def swap(master: Master, place: int, entering: int) -> None:
+    """The pivot: `entering`, whose direction is known, takes a place of the basis. x is left to the caller."""
+    inverse, direction = master.inverse, master.direction
+    n, pivot = len(direction), 1.0 / direction[place]
+    for j in range(n):
+        inverse[place, j] *= pivot
+    for i in range(n):
+        if i != place and direction[i] != 0.0:
+            for j in range(n):
+                inverse[i, j] -= direction[i] * inverse[place, j]
+    if master.state[master.basis[place]] == BASIC:
+        master.state[master.basis[place]] = READY
+    master.state[entering], master.basis[place] = BASIC, entering
+    master.tallies.updates += 1
+
+
+@kernel
+def find_direction(master: Master, entering: int) -> None:
+    """inverse @ entry: by how much the basic variables shrink when the entering one grows."""
+    n = len(master.direction)
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            total += master.inverse[i, j] * master.entries[entering, j]
+        master.direction[i] = total
+
+
+@kernel
+def _entering(master: Master) -> int:
+    """The variable that enters; -1 if none improves."""
+    least = -TOL_PRICE * size_of_multipliers(master)
+    by_number = master.tallies.stalled > PATIENCE * len(master.basis)
+    chosen = -1
+    for j in range(len(master.prices)):
+        if master.state[j] == READY:
+            reduced = reduced_cost(master, j)
+            if reduced < least:
+                chosen = j
+                if by_number:
+                    return chosen
+                least = reduced
+    return chosen
+
+
+@kernel
+def _exchange(master: Master, entering: int) -> bool:
+    """Let a variable enter; False if no other one limits it, which only rounding can cause."""
+    x, direction, last = master.x, master.direction, len(master.prices) - 1
+    find_direction(master, entering)
+    step = np.inf
+    for i in range(len(x)):
+        if direction[i] > TOL_PIVOT:
+            step = min(step, x[i] / direction[i])
+    if step == np.inf:
+        return False
+    by_number = master.tallies.stalled > PATIENCE * len(x)
+    place, merit = -1, 0.0
+    for i in range(len(x)):
+        if direction[i] > TOL_PIVOT and x[i] <= step * direction[i] + TOL_TIE:
+            own = direction[i]
+            if master.basis[i] == last:
+                own = np.inf
+            elif by_number:
+                own = 1.0 / (1.0 + master.basis[i])
+            if own > merit:
+                place, merit = i, own
+    step = x[place] / direction[place]
+    for i in range(len(x)):
+        x[i] = max(x[i] - step * direction[i], 0.0)
+    x[place] = step
+    swap(master, place, entering)
+    master.tallies.stalled = master.tallies.stalled + 1 if step <= TOL_TIE else 0
+    return True
+
+
+@kernel
+def _is_accurate(master: Master) -> bool:
+    """Whether the basic variables still solve their equations."""
+    for i in range(len(master.right)):
+        rest = master.right[i]
+        for j in range(len(master.basis)):
+            rest -= master.entries[master.basis[j], i] * master.x[j]
+        if not abs(rest) <= TOL_TIE:
+            return False
+    return True
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What `plan_in_boxes` takes and what it gives: bundles of arrays that are allocated once per layout.
+
 
 SOLVED, INFEASIBLE, UNSOLVED = 0, 1, 2
 """The three answers. The first two are proved; the third says that the proof did not close."""

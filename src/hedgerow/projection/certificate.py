@@ -15,8 +15,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow import brief
 from hedgerow.checks import FloatArray
+from hedgerow.display import text
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.result import ProjectionResult
 
@@ -74,7 +74,7 @@ class Certificate:
 
     def __repr__(self) -> str:
         parts = (f"{name}={getattr(self, name):.2g}" for name in ("worst", "gap", "absolute_gap", "flow", "costs"))
-        return brief.line("Certificate", *parts)
+        return text.line("Certificate", *parts)
 
     def _repr_html_(self) -> str:
         from hedgerow.projection.notebook import certificate_html

@@ -11,11 +11,10 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.model.index import Index
+from hedgerow.model.kernel_layout import Index
 from hedgerow.projection.factor import factor, solve_backward, solve_forward
 from hedgerow.projection.hessian import assemble
-from hedgerow.projection.kernel_problem import KernelProblem
-from hedgerow.projection.workspace import Workspace
+from hedgerow.projection.workspace import KernelProblem, Workspace
 
 RIDGE = 1e-13
 """Relative to the curvature; it decides between duplicate constraints."""

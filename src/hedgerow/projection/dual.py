@@ -15,19 +15,11 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import copy_into, kernel
-from hedgerow.model.index import Index
+from hedgerow.model.kernel_layout import Index
 from hedgerow.projection.elementary import exponentials, logarithms
-from hedgerow.projection.kernel_problem import KernelProblem
-from hedgerow.projection.rows import (
-    SMALLEST_WEIGHT,
-    bound_value,
-    guess_bounds,
-    settle_full_row,
-    settle_row,
-    solve_row,
-)
+from hedgerow.projection.rows import SMALLEST_WEIGHT, bound_value, guess_bounds, settle_full_row, settle_row, solve_row
 from hedgerow.projection.short_vectors import add_multiple, weigh_rows
-from hedgerow.projection.workspace import FAINT, Workspace
+from hedgerow.projection.workspace import FAINT, KernelProblem, Workspace
 
 ONE = np.uint64(1)
 

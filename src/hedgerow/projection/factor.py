@@ -16,7 +16,7 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.model.index import Index
+from hedgerow.model.kernel_layout import Index
 from hedgerow.projection.short_vectors import add_multiple
 from hedgerow.projection.workspace import Workspace
 

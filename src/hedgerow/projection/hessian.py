@@ -13,11 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from hedgerow.compiling.kernels import kernel
-from hedgerow.model.index import Index
+from hedgerow.model.kernel_layout import Index
 from hedgerow.projection.dual import is_full
-from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.short_vectors import add_multiple
-from hedgerow.projection.workspace import Workspace
+from hedgerow.projection.workspace import KernelProblem, Workspace
 
 
 @kernel

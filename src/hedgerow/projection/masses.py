@@ -11,11 +11,10 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.model.index import Index
+from hedgerow.model.kernel_layout import Index
 from hedgerow.projection.dual import ONE, dual_value, is_full, solve_layer
 from hedgerow.projection.elementary import exponentials, logarithms
-from hedgerow.projection.kernel_problem import KernelProblem
-from hedgerow.projection.workspace import FAINT, Workspace
+from hedgerow.projection.workspace import FAINT, KernelProblem, Workspace
 
 LONGEST = 30.0
 """The most by which the Newton direction may change ln of a mass in one step."""

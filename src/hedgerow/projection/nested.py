@@ -20,15 +20,14 @@ from typing import NamedTuple
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.direction import maximise_quadratic, newton_direction
 from hedgerow.projection.dual import evaluate, gradient
-from hedgerow.projection.kernel_problem import KernelProblem
-from hedgerow.projection.newton import SOLVED, STALLED, Outcome, maximise_dual
+from hedgerow.projection.newton import SOLVED, STALLED, NewtonOutcome, maximise_dual
 from hedgerow.projection.problem import ProjectionProblem, recentred
 from hedgerow.projection.result import ProjectionSettings
-from hedgerow.projection.workspace import Workspace, make_workspace
+from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
 
 INNER_ITERATIONS = 200
 NEAR = 50.0
@@ -87,7 +86,7 @@ class Point(NamedTuple):
 
 def maximise_nested(
     problem: ProjectionProblem, settings: ProjectionSettings, v: FloatArray, theta: FloatArray, ws: Workspace
-) -> tuple[Outcome, KernelProblem]:
+) -> tuple[NewtonOutcome, KernelProblem]:
     """Improve (v, theta), both modified, to the solution of a problem that has one; `ws` holds its p and w."""
     layout, free = problem.layout, make_workspace(problem.layout, 0)
     start = problem.kernel_arguments()[1]
@@ -114,7 +113,7 @@ def maximise_nested(
     evaluate(index_of(layout), point.problem, np.zeros_like(v), np.zeros_like(theta), ws)
     code = SOLVED if solved else STALLED
     value = point.value - layout.steps  # every layer has mass 1
-    return Outcome(code, iterations, value, point.flow, point.cost, point.complementarity), point.problem
+    return NewtonOutcome(code, iterations, value, point.flow, point.cost, point.complementarity), point.problem
 
 
 def _solve_inner(

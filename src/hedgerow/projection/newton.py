@@ -1,13 +1,7 @@
-"""Projected semismooth Newton on the small dual, safeguarded by a line search on its (renormalised) value.
+"""Turn the dual solution into an occupancy whose flow is exact.
 
-    y = (v, theta) <- start
-    repeat: evaluate; stop if the residuals are small; Newton direction; longest step of 1, 1/2, 1/4, ... that ascends
-
-A system that was factored at an earlier point is used again where that saves more than it costs (`_is_good_enough`):
-for the first step from a learner's base, and for a last one.
-The direction is that of (v, theta); the step is taken in the masses of the states, which determine v.
-The loop ends as SOLVED; as SUSPECT when the multipliers or the iterations grow so much that the caller should look for
-a certificate of infeasibility before it goes on; or as STALLED when no step ascends although residuals are not small.
+The policy comes from the row weights, the transitions from the inner problems, which obey their boxes exactly; one
+forward pass turns the two into q = q^{p,pi}. The flow has no residual any more; only costs keep one.
 """
 
 from __future__ import annotations
@@ -18,12 +12,60 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel, shared_kernel
-from hedgerow.model.index import Index
+from hedgerow.model.kernel_layout import Index
 from hedgerow.projection.direction import build_system, direction, moves
 from hedgerow.projection.dual import evaluate, evaluate_base, gradient
-from hedgerow.projection.kernel_problem import KernelProblem
+from hedgerow.projection.elementary import logarithms
 from hedgerow.projection.masses import evaluate_masses, mass_direction
-from hedgerow.projection.workspace import NO_SYSTEM, Workspace
+from hedgerow.projection.workspace import FAINT, NO_SYSTEM, KernelProblem, Workspace
+
+
+@kernel
+def recover(
+    index: Index, problem: KernelProblem, ws: Workspace, policy: FloatArray, log_w: FloatArray, costs: FloatArray
+) -> None:
+    """Write pi(a|x) and ln q(x,a) (num_rows,) and the costs c_i^T q (m,); p stays in `ws.p`."""
+    num_states = index.state_start[len(index.state_start) - 2]
+    actions, begin = np.uint64(index.num_actions), np.uint64(0)
+    reach, log_reach, p, w, successor, row_start = ws.inflow, ws.step_m, ws.p, ws.w, index.successor, index.row_start
+    masses, log_m, m = ws.masses, ws.log_m, len(costs)
+    reach[:] = 0.0
+    reach[0] = 1.0
+    costs[:] = 0.0
+    for x in range(np.uint64(num_states)):
+        for r in range(begin, begin + actions):
+            policy[r] = w[r] / masses[x] if masses[x] >= FAINT else np.exp(ws.log_w[r] - log_m[x])
+            log_w[r] = policy[r]
+            mass = reach[x] * policy[r]
+            for i in range(m):
+                costs[i] += mass * problem.costs[r, i]
+            for j in range(np.uint64(row_start[r]), np.uint64(row_start[r + np.uint64(1)])):
+                reach[np.uint64(successor[j])] += mass * p[j]
+        log_reach[x] = reach[x]
+        begin += actions
+    logarithms(log_w, 0, len(log_w))
+    logarithms(log_reach, 0, num_states)
+    begin = np.uint64(0)
+    for x in range(np.uint64(num_states)):
+        # A state that nothing reaches in floating point keeps the mass that the dual gave it.
+        log_mass = log_reach[x] if reach[x] > 1e-300 else log_m[x]
+        for r in range(begin, begin + actions):
+            log_w[r] = log_mass + (log_w[r] if policy[r] >= FAINT else ws.log_w[r] - log_m[x])
+        begin += actions
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Projected semismooth Newton on the small dual, safeguarded by a line search on its (renormalised) value.
+#
+#     y = (v, theta) <- start
+#     repeat: evaluate; stop if the residuals are small; Newton direction; longest step of 1, 1/2, 1/4, ... that ascends
+#
+# A system that was factored at an earlier point is used again where that saves more than it costs
+# (`_is_good_enough`): for the first step from a learner's base, and for a last one. The direction is that of (v,
+# theta); the step is taken in the masses of the states, which determine v. The loop ends as SOLVED; as SUSPECT when
+# the multipliers or the iterations grow so much that the caller should look for a certificate of infeasibility before
+# it goes on; or as STALLED when no step ascends although residuals are not small.
+
 
 SOLVED, SUSPECT, STALLED = 0, 1, 2
 FAR = 0.5
@@ -34,7 +76,7 @@ GROWTH = 8.0
 """The most by which a multiplier may grow in one step, relative to 1 + the sum of all."""
 
 
-class Outcome(NamedTuple):
+class NewtonOutcome(NamedTuple):
     """How a run of the Newton loop ended."""
 
     code: int
@@ -49,7 +91,7 @@ class Outcome(NamedTuple):
     """max theta_i |c_i^T w - alpha_i|"""
 
 
-@shared_kernel(Outcome(SOLVED, 0, 0.0, 0.0, 0.0, 0.0))
+@shared_kernel(NewtonOutcome(SOLVED, 0, 0.0, 0.0, 0.0, 0.0))
 def maximise_dual(
     index: Index,
     problem: KernelProblem,
@@ -59,7 +101,7 @@ def maximise_dual(
     tol: float,
     suspect_theta: float,
     suspect_iterations: int,
-) -> Outcome:
+) -> NewtonOutcome:
     """Improve (v, theta) in place until the residuals are <= tol; `ws` then holds p and w of the solution."""
     ws.num_candidates[0] = NO_SYSTEM
     value = evaluate(index, problem, v, theta, ws)
@@ -77,7 +119,7 @@ def maximise_from_base(
     tol: float,
     suspect_theta: float,
     suspect_iterations: int,
-) -> Outcome:
+) -> NewtonOutcome:
     """`maximise_dual` from v = 0 and theta = 0, for a base that only `rows` may take out of its boxes.
 
     The first step uses the system that `ws` has kept from the solve before, if any: its base differed in a few rows.
@@ -88,7 +130,7 @@ def maximise_from_base(
     return climb(index, problem, v, theta, value, ws, tol, suspect_theta, suspect_iterations)
 
 
-@shared_kernel(Outcome(SOLVED, 0, 0.0, 0.0, 0.0, 0.0))
+@shared_kernel(NewtonOutcome(SOLVED, 0, 0.0, 0.0, 0.0, 0.0))
 def climb(
     index: Index,
     problem: KernelProblem,
@@ -99,7 +141,7 @@ def climb(
     tol: float,
     suspect_theta: float,
     suspect_iterations: int,
-) -> Outcome:
+) -> NewtonOutcome:
     """The loop, from a point that was just evaluated."""
     value = _start(index, problem, v, theta, start_value, ws)
     iterations = 0
@@ -109,9 +151,9 @@ def climb(
         total = np.sum(theta) + np.sum(problem.absorbed)
         # Multipliers times a residual cannot fall below the multipliers times the rounding of the residual itself.
         if flow <= tol and cost <= tol and complementarity <= max(tol * (1.0 + abs(value)), 1e-15 * total):
-            return Outcome(SOLVED, iterations, value, flow, cost, complementarity)
+            return NewtonOutcome(SOLVED, iterations, value, flow, cost, complementarity)
         if iterations >= suspect_iterations or total > suspect_theta:
-            return Outcome(SUSPECT, iterations, value, flow, cost, complementarity)
+            return NewtonOutcome(SUSPECT, iterations, value, flow, cost, complementarity)
         worst = max(flow, cost, complementarity)
         old = _is_good_enough(problem, theta, worst, before_last, iterations, tol, ws)
         while True:  # twice at most
@@ -127,7 +169,7 @@ def climb(
         value = _search(index, problem, v, theta, before, slope, ws)
         if value == -np.inf:
             if not old:
-                return Outcome(STALLED, iterations, before, flow, cost, complementarity)
+                return NewtonOutcome(STALLED, iterations, before, flow, cost, complementarity)
             ws.num_candidates[0] = NO_SYSTEM
             value = evaluate_masses(index, problem, ws.log_m, theta, v, ws)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hedgerow.html_parts import Cell, card, line, table, verdict
+from hedgerow.display.html import HtmlCell, card, line, table, verdict
 from hedgerow.projection.certificate import Certificate
 
 FINE = 1e-9
@@ -23,9 +23,9 @@ def certificate_html(certificate: Certificate) -> str:
     """One line per residual."""
     fine = certificate.worst <= FINE
 
-    def row(key: str, meaning: str) -> list[str | Cell]:
+    def row(key: str, meaning: str) -> list[str | HtmlCell]:
         value = float(getattr(certificate, key))
-        told = verdict(abs(value) <= FINE) if key != "absolute_gap" else Cell("-")
+        told = verdict(abs(value) <= FINE) if key != "absolute_gap" else HtmlCell("-")
         return [key.replace("_", " "), meaning, f"{value:.2g}", told]
 
     rows = (row(key, meaning) for key, meaning in MEANINGS.items())

@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, float_array, within
 from hedgerow.errors import InvalidInput
-from hedgerow.model.index import Index, index_of
+from hedgerow.model.kernel_layout import Index, check_boxes, index_of
 from hedgerow.model.layout import Layout
-from hedgerow.model.transition_boxes import check_boxes
-from hedgerow.projection.kernel_problem import KernelProblem
+from hedgerow.projection.workspace import KernelProblem
 
 LARGEST_COST = 1e6
 
@@ -95,9 +94,9 @@ class ProjectionProblem:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
-        return brief.line("ProjectionProblem", repr(self.layout), f"thresholds={brief.numbers(self.thresholds)}")
+        return text.line("ProjectionProblem", repr(self.layout), f"thresholds={text.numbers(self.thresholds)}")
 
     @property
     def num_constraints(self) -> int:

@@ -22,19 +22,16 @@ from hedgerow.checks import FloatArray, taken, whole_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import BusyError, InvalidInput
-from hedgerow.model.index import Index, index_of
+from hedgerow.model.kernel_layout import TOL_BOX, Index, index_of
 from hedgerow.model.layout import Layout
-from hedgerow.model.transition_boxes import TOL_BOX
-from hedgerow.projection.kernel_problem import KernelProblem
-from hedgerow.projection.newton import SOLVED, STALLED, maximise_dual
+from hedgerow.projection.newton import SOLVED, STALLED, maximise_dual, recover
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.repair import recover
 from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus, make_residuals
 from hedgerow.projection.solve import WarmStart, project
-from hedgerow.projection.workspace import Workspace, make_workspace
+from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
 
 
-class Desk(Bundle):
+class ProjectionBuffers(Bundle):
     """Everything that the projections of one projector work on."""
 
     index: Index
@@ -106,7 +103,7 @@ class Projector:
             thresholds=np.zeros(m),
             absorbed=np.zeros(m),
         )
-        self._desk = Desk(
+        self._desk = ProjectionBuffers(
             index=index_of(layout),
             problem=problem,
             newton=make_workspace(layout, m),
@@ -120,9 +117,9 @@ class Projector:
         )
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
-        return brief.line("Projector", repr(self.layout), brief.counted(self.num_constraints, "constraint"))
+        return text.line("Projector", repr(self.layout), text.counted(self.num_constraints, "constraint"))
 
     def project(
         self,
@@ -191,7 +188,7 @@ class Projector:
 
 
 @kernel
-def solve_on(desk: Desk, tol: float, suspect_theta: float, suspect_iterations: int) -> Answer:
+def solve_on(desk: ProjectionBuffers, tol: float, suspect_theta: float, suspect_iterations: int) -> Answer:
     """Solve what is on the desk, from its v and theta; the code is STALLED for arrays that are not sound."""
     index, problem, newton = desk.index, desk.problem, desk.newton
     if not _is_sound(desk):
@@ -212,7 +209,7 @@ def solve_on(desk: Desk, tol: float, suspect_theta: float, suspect_iterations: i
 
 
 @kernel
-def _is_sound(desk: Desk) -> bool:
+def _is_sound(desk: ProjectionBuffers) -> bool:
     """Whether all numbers are finite and in their ranges, and every box holds a distribution."""
     problem, row_start = desk.problem, desk.index.row_start
     lower, upper = problem.lower, problem.upper
@@ -234,7 +231,7 @@ def _is_sound(desk: Desk) -> bool:
 
 
 @kernel
-def _split(desk: Desk) -> float:
+def _split(desk: ProjectionBuffers) -> float:
     """Row weights and conditionals of the base; returns its mass."""
     problem, row_start, log_base = desk.problem, desk.index.row_start, desk.log_base
     mass = 0.0
@@ -256,7 +253,7 @@ def _split(desk: Desk) -> float:
 
 
 @kernel
-def _compose(desk: Desk) -> float:
+def _compose(desk: ProjectionBuffers) -> float:
     """ln q of all triples; returns sum q ln(q / base) - q."""
     p, row_start, log_q = desk.newton.p, desk.index.row_start, desk.log_q
     value = 0.0

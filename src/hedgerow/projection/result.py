@@ -140,13 +140,13 @@ class ProjectionResult:
     max(1, largest |cost|) of each constraint."""
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
         missed = self.status is ProjectionStatus.INFEASIBLE
         found = f"least_violation={self.least_violation:.6g}" if missed else f"objective={self.objective:.6g}"
-        ways = f"theta={brief.numbers(self.theta)}", f"worst residual {self.residuals.worst:.2g}"
-        steps = brief.counted(self.iterations, "iteration")
-        return brief.line("ProjectionResult", self.status.name, found, *ways, steps)
+        ways = f"theta={text.numbers(self.theta)}", f"worst residual {self.residuals.worst:.2g}"
+        steps = text.counted(self.iterations, "iteration")
+        return text.line("ProjectionResult", self.status.name, found, *ways, steps)
 
     @property
     def solved(self) -> bool:

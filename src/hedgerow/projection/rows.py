@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.model.index import Index
-from hedgerow.projection.kernel_problem import KernelProblem
+from hedgerow.model.kernel_layout import Index
 from hedgerow.projection.lanes import LANES
 from hedgerow.projection.row_vectors import TIE, clip, held_value, weigh
-from hedgerow.projection.workspace import Workspace
+from hedgerow.projection.workspace import KernelProblem, Workspace
 
 QUICKLY = 6
 """Rounds after which the method that cannot cycle settles the bounds"""

@@ -15,16 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, float_array, within
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.infeasibility import LeastViolation, least_violation
-from hedgerow.projection.kernel_problem import KernelProblem
 from hedgerow.projection.nested import maximise_nested
-from hedgerow.projection.newton import SOLVED, Outcome, maximise_dual
+from hedgerow.projection.newton import SOLVED, NewtonOutcome, maximise_dual, recover
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.repair import recover
 from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus, make_residuals
-from hedgerow.projection.workspace import Workspace, make_workspace
+from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
 
 FINER, SMALLEST_TOL = 100.0, 1e-14
 """What the tolerance is divided by where multipliers are large, and the smallest that makes sense"""
@@ -52,9 +50,9 @@ class WarmStart(NamedTuple):
     """(m,): multipliers of the constraints, at least 0, such as `result.theta`."""
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
-        return brief.line("WarmStart", f"v={_size(self.v)}", f"theta={_size(self.theta)}")
+        return text.line("WarmStart", f"v={_size(self.v)}", f"theta={_size(self.theta)}")
 
 
 def _size(values: ArrayLike) -> str:
@@ -189,7 +187,7 @@ def _result(
     workspace: Workspace,
     v: FloatArray,
     theta: FloatArray,
-    outcome: Outcome,
+    outcome: NewtonOutcome,
     relaxation: float = 0.0,
 ) -> ProjectionResult:
     """The answer for `problem`, whose thresholds were raised by `relaxation`; costs count from those before."""

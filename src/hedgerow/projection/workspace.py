@@ -1,4 +1,4 @@
-"""The buffers of the projection kernels: allocated once per layout and number of constraints, then reused."""
+"""Problem (PROJ) as the kernels take it: the base is wt(x,a) pt(x'|x,a), with row weights and conditionals apart."""
 
 from __future__ import annotations
 
@@ -8,6 +8,32 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.model.layout import Layout
+
+
+class KernelProblem(Bundle):
+    """Arrays over rows are (num_rows, m) here: kernels go from row to row."""
+
+    log_weight: FloatArray
+    """(num_rows,): ln wt"""
+    conditional: FloatArray
+    """(num_triples,): pt, each row sums to 1"""
+    log_conditional: FloatArray
+    """(num_triples,): ln pt, for rows that span more than floating point; or empty if all pt are normal numbers"""
+    lower: FloatArray
+    """(num_triples,)"""
+    upper: FloatArray
+    """(num_triples,)"""
+    costs: FloatArray
+    """(num_rows, m)"""
+    thresholds: FloatArray
+    """(m,)"""
+    absorbed: FloatArray
+    """(m,): multipliers that the base contains already; theta counts from there, so theta >= -absorbed"""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The buffers of the projection kernels: allocated once per layout and number of constraints, then reused.
+
 
 FAINT = 1e-250
 """Smaller shares of a state, and smaller states, are known by their logarithms only."""

@@ -12,7 +12,7 @@ A name is looked for in this order:
     "package.module:Greedy"   anything that can be imported
     "greedy.py:Greedy"        a file, by its path from the folder of the experiment that names it
     "greedy"                  entry points of installed distributions, groups `hedgerow.learners`, `hedgerow.worlds`,
-                              `hedgerow.adversaries` and `hedgerow.costs`
+                              `hedgerow.losses` and `hedgerow.costs`
 
 Whatever goes wrong in somebody else's code is one line that names its file, its line and the error; nothing is
 swallowed. `table` looks up and registers, `loading` runs the code of others, `origin` says which code it was,
@@ -22,13 +22,13 @@ swallowed. `table` looks up and registers, `loading` runs the code of others, `o
 from __future__ import annotations
 
 from hedgerow.registry import builtin
-from hedgerow.registry.table import Description, Found, Registry
+from hedgerow.registry.registry import Description, Found, Registry
 
 __all__ = ["Description", "Found", "Registry", "adversaries", "costs", "learners", "worlds"]
 
 learners = Registry("learner", "hedgerow.learners", builtin.LEARNERS)
 worlds = Registry("world", "hedgerow.worlds", builtin.WORLDS, reserved=("file",))
-adversaries = Registry("adversary", "hedgerow.adversaries", builtin.ADVERSARIES, reserved=("own",))
+adversaries = Registry("adversary", "hedgerow.losses", builtin.ADVERSARIES, reserved=("own",))
 costs = Registry(
     "cost distribution", "hedgerow.costs", builtin.COSTS, base="hedgerow.model.costs:CostDistribution"
 )  # fmt: skip

@@ -5,11 +5,11 @@ The order is the one of lists and reports.
 
 from __future__ import annotations
 
-_MIRROR = "hedgerow.learners.mirror"
+_MIRROR = "hedgerow.learners.ops"
 _FIELD = "hedgerow.learners.field"
-_LOSSES = "hedgerow.adversaries"
+_LOSSES = "hedgerow.losses"
 _COSTS = "hedgerow.model.costs"
-_CATALOGUE = "hedgerow.catalogue"
+_CATALOGUE = "hedgerow.worlds"
 
 LEARNERS = {
     "sv-ops": f"{_MIRROR}.svops:SVOPS",

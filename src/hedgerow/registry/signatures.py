@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hedgerow.checks import LARGEST_SEED, did_you_mean, real_number, shown, whole_number
+from hedgerow.checks import LARGEST_SEED, did_you_mean, real_number, short_repr, whole_number
 from hedgerow.errors import InvalidInput
 
 _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "None": "none"}
@@ -119,7 +119,7 @@ def checked(what: str, parameter: Parameter, value: Any, least: int = -LARGEST_S
             return _as(what, alternative, value, least, parameter.default)
         except InvalidInput:
             continue
-    raise InvalidInput(f"{what} must be {' or '.join(map(_in_words, alternatives))}, not {shown(value)}")
+    raise InvalidInput(f"{what} must be {' or '.join(map(_in_words, alternatives))}, not {short_repr(value)}")
 
 
 def _as(what: str, name: str, value: Any, least: int, default: Any) -> Any:
@@ -136,14 +136,14 @@ def _as(what: str, name: str, value: Any, least: int, default: Any) -> Any:
     else:
         fits = value is None if head == "None" else isinstance(value, {"bool": bool, "str": str}[head])
     if not fits:
-        raise InvalidInput(f"{what} must be {_in_words(name)}, not {shown(value)}")
+        raise InvalidInput(f"{what} must be {_in_words(name)}, not {short_repr(value)}")
     return value
 
 
 def _sequence(what: str, head: str, inner: str, value: Any, least: int, default: Any) -> Any:
     if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
         like = f" like {default!r}" if default else ""
-        raise InvalidInput(f"{what} must be a sequence{like}, not {shown(value)}")
+        raise InvalidInput(f"{what} must be a sequence{like}, not {short_repr(value)}")
     kinds = [part for part in _split(inner, ",") if part != "..."]
     item = Parameter(what, True, None, kinds[0] if len(kinds) == 1 else "")
     items = (checked(f"{what}[{i}]", item, entry, least) for i, entry in enumerate(value))

@@ -10,7 +10,7 @@
 run (times, machine, versions) is in the manifest.
 """
 
-from hedgerow.results.record import Cell, Results
+from hedgerow.results.groups import Cell, Results
 from hedgerow.results.store import create, finished, open, update_manifest, write_cell  # noqa: A004 - read as hr.results.open
 
 __all__ = ["Cell", "Results", "create", "finished", "open", "update_manifest", "write_cell"]

@@ -1,22 +1,22 @@
-"""Seeds together: the runs of one learner on one world against one adversary for one number of episodes.
-
-for group in results.groups:
-    group.learner, group.summary().regret, group.curve("regret").shape     # (seeds, C)
-"""
+"""What comes back from a directory of results: cells, and tables over all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
+from math import isnan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hedgerow import brief
 from hedgerow.checks import FloatArray, IntArray, did_you_mean
-from hedgerow.errors import InvalidInput
+from hedgerow.display import text
+from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.registry import learners
+from hedgerow.results.manifest import PARTS, label
 from hedgerow.results.metrics import (
     REGRET,
     Growth,
@@ -26,8 +26,344 @@ from hedgerow.results.metrics import (
     net_violation_curve,
     violation_curve,
 )
-from hedgerow.results.record import Cell, Results
-from hedgerow.results.tables import COLUMNS, PER_CONSTRAINT
+from hedgerow.results.table import COLUMNS, PER_CONSTRAINT, arrow
+
+NAME_TYPES = {
+    "cell": "string",
+    "world": "string",
+    "adversary": "string",
+    "learner": "string",
+    "episodes": "int64",
+    "seed": "int64",
+}
+"""The columns that stand in front of every table, with their Arrow types."""
+
+
+LONGEST_PATH = 60
+"""Characters of a directory in the line that results print."""
+
+
+def heading(title: str, description: str = "") -> dict[str, str]:
+    """What a sweep is called, as entries of its manifest: `Results.title` and `Results.description` read them."""
+    return {"title": title, "description": description}
+
+
+@dataclass(frozen=True, repr=False)
+class Cell:
+    """One run of a sweep.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> world = hr.worlds.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> cell = run_results(run, world="tiny").cells[0]
+        >>> cell.status, cell.episodes, cell.label("world")
+        ('done', 20, 'tiny')
+    """
+
+    id: str
+    """A readable name, which is also the name of its file."""
+    hash: str
+    """The fingerprint of its description: equal hashes mean equal runs."""
+    spec: Mapping[str, Any]
+    """Its description as plain data: world, adversary, learner, episodes, delta, seed, labels."""
+    status: str
+    """One of "done", "failed", and "missing" if it was begun and left no file."""
+    error: str
+    """Why it failed, or the empty string."""
+    seconds: Mapping[str, float]
+    """Wall time by what it was spent on, from the manifest: `total` is the sum, `loop` the episodes alone."""
+    facts: Mapping[str, Any]
+    """What is one number or one list for the whole run, by name: optimum, t_bar, rho_hat, thresholds, ledger, ..."""
+
+    @classmethod
+    def of(cls, header: Mapping[str, Any], entry: Mapping[str, Any], status: str) -> Cell:
+        """Make a cell from the files of a sweep.
+
+        Args:
+            header: The header of its table.
+            entry: Its entry in the manifest.
+            status: "done", "failed" or "missing".
+        """
+        seconds = entry.get("seconds") or {}
+        if not isinstance(seconds, Mapping):
+            seconds = {"total": float(seconds)}
+        return cls(
+            header["id"],
+            str(header.get("hash", "")),
+            header.get("spec", {}),
+            status,
+            "" if status == "done" else str(entry.get("error") or ""),
+            {str(name): float(value) for name, value in seconds.items()},
+            header.get("facts", {}),
+        )
+
+    def __repr__(self) -> str:
+        return text.line("Cell", text.quoted(self.id, 120), self.status)
+
+    def label(self, part: str) -> str:
+        """Return the readable name of its `part`: "world", "adversary" or "learner"."""
+        return label(self.spec, part)
+
+    @property
+    def episodes(self) -> int:
+        """The number of episodes."""
+        return int(self.spec["episodes"])
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return int(self.spec["seed"])
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """The names of the constraints."""
+        return tuple(self.facts["constraints"])
+
+    @property
+    def episodes_per_second(self) -> float | None:
+        """The speed of the episodes if their time is known, else of the whole cell; None if no time is known."""
+        time = self.seconds.get("loop", self.seconds.get("total", 0.0))
+        return self.episodes / time if time > 0.0 else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Results:
+    """A sweep that was read from its directory: its cells, and tables over all of them.
+
+    `hr.results.open` makes one. Tables are Arrow tables; `to_pandas` turns them into data frames if pandas is
+    installed. `results[id]` is the cell with that id.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> world = hr.worlds.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> results = run_results(run)
+        >>> regret = results.summary().column("regret").to_pylist()
+        >>> len(results.cells), len(regret)
+        (1, 1)
+    """
+
+    directory: Path | None
+    """The directory; None for a run that was never written."""
+    manifest: Mapping[str, Any]
+    """The content of the manifest: the experiment, and everything that differs from run to run, such as times and
+    versions."""
+    cells: tuple[Cell, ...]
+    """All cells, those that failed or are missing included."""
+    load: Callable[[str], Any]
+    """A function from the id of a finished cell to its table."""
+
+    def __repr__(self) -> str:
+        told = [cell for cell in self.cells if cell.spec]  # of a cell that left nothing, only its name may be known
+        settings = {(cell.label("world"), cell.label("adversary"), cell.episodes) for cell in told}
+        learners = {cell.label("learner") for cell in told}
+        return text.line(
+            "Results",
+            text.quoted(self.title, 60),
+            f"{len(self.done):,} of {text.counted(len(self.cells), 'cell')} done",
+            text.counted(len(learners), "learner"),
+            text.counted(len(settings), "setting"),
+            _end_of_path(self.directory),
+        )
+
+    def _repr_html_(self) -> str:
+        from hedgerow.results.notebook import results_html
+
+        return results_html(self)
+
+    @property
+    def title(self) -> str:
+        """The title of the sweep; the name of its directory if it has none."""
+        return str(self.manifest.get("title") or "") or (self.directory.name if self.directory else "hedgerow")
+
+    @property
+    def description(self) -> str:
+        """What the sweep is about; the empty string if nobody said it."""
+        return str(self.manifest.get("description") or "")
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The finished cells, grouped: cells of a group differ in their seed alone. Computed once."""
+        return groups(self)
+
+    @property
+    def done(self) -> tuple[Cell, ...]:
+        """The finished cells."""
+        return tuple(cell for cell in self.cells if cell.status == "done")
+
+    def __getitem__(self, name: str) -> Cell:
+        for cell in self.cells:
+            if cell.id == name:
+                return cell
+        raise InvalidInput(f"there is no cell {name!r}; there are {len(self.cells)}, see `.cells`")
+
+    def table(self, name: str) -> Any:
+        """Return the curves of the finished cell with the id `name`, as an Arrow table."""
+        if self[name].status != "done":
+            raise InvalidInput(f"the cell {name} is {self[name].status}: it has no table")
+        return self.load(name)
+
+    def curves(self) -> Any:
+        """Return all checkpoints of all finished cells as one Arrow table.
+
+        The columns cell, world, adversary, learner, episodes and seed come first. Worlds with fewer constraints have
+        nulls in the columns of the others.
+        """
+        pa = arrow()
+        tables = [_named(pa, cell, self.load(cell.id)) for cell in self.done]
+        if not tables:
+            raise InvalidInput(f"{self.directory} has no finished cell")
+        return pa.concat_tables(tables, promote_options="default").combine_chunks()
+
+    def summary(self) -> Any:
+        """Return one row per finished cell with its final metrics, as an Arrow table.
+
+        Equal sweeps give equal tables; times are in `timings`.
+        """
+        from hedgerow.results.metrics import SUMMARY_TYPES, cell_metrics
+
+        rows = [{**_names(cell), **cell_metrics(cell, self.load(cell.id))} for cell in self.done]
+        return _typed(rows, {**NAME_TYPES, **SUMMARY_TYPES})
+
+    def timings(self) -> Any:
+        """Return one row per finished cell with its times and episodes per second, as an Arrow table."""
+        kinds = sorted({kind for cell in self.done for kind in cell.seconds})
+        rows = [
+            {
+                **_names(cell),
+                **{f"seconds_{kind}": cell.seconds.get(kind) for kind in kinds},
+                "episodes_per_second": cell.episodes_per_second,
+            }
+            for cell in self.done
+        ]
+        numbers = {f"seconds_{kind}": "float64" for kind in kinds}
+        return _typed(rows, {**NAME_TYPES, **numbers, "episodes_per_second": "float64"})
+
+    def to_pandas(self, what: str = "summary") -> Any:
+        """Return the table `what` ("summary", "curves" or "timings") as a data frame.
+
+        Raises:
+            HedgerowError: If pandas is not installed.
+        """
+        if what not in ("summary", "curves", "timings"):
+            raise InvalidInput(f"there is no table {what!r}; choose summary, curves or timings")
+        try:
+            import pandas  # noqa: F401 - only to say clearly that it is missing
+        except ImportError as error:
+            raise HedgerowError("data frames need pandas: install it, or use the Arrow tables") from error
+        return getattr(self, what)().to_pandas()
+
+    def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
+        r"""Write the table of a paper: a group of rows for each setting, a row for each learner.
+
+        Columns are the regret R_T, the violation V_T, the net violation, how many seeds were safe, the worst margin of
+        all seeds and episodes, and the sum of the mixing weights where a learner mixes. Sums are interquartile means
+        over seeds, with their 95 % BCa bootstrap intervals in brackets where there are several seeds. A dash stands
+        for what nobody knows.
+
+        Args:
+            caption: LaTeX text; with it, or with a label, the table stands in a `table` environment.
+            label: What `\ref` calls the table, such as `tab:results`.
+
+        Returns:
+            LaTeX text that needs the package booktabs and no other. Names are escaped. Of scripts other than Latin
+            and Greek, LuaLaTeX and XeLaTeX print the signs, as far as the font has them, and pdfLaTeX their codes.
+
+        Raises:
+            InvalidInput: If no cell is finished, or the caption or the label is not one.
+
+        Examples:
+            With a directory of results:
+
+                results = hr.results.open("out/quickstart")
+                pathlib.Path("table.tex").write_text(results.to_latex(caption="Regret and violation"))
+        """
+        from hedgerow.results.latex import latex_table
+
+        return latex_table(self.groups, caption, label)
+
+    def plot(
+        self,
+        what: str | None = None,
+        *,
+        world: str | None = None,
+        adversary: str | None = None,
+        episodes: int | None = None,
+    ) -> Any:
+        """Draw one figure of the page, or an overview, of all learners in one setting.
+
+        Lines are interquartile means over seeds, bands the middle half of the seeds; margins show the median and all
+        seeds. `Run.plot` says how notebooks display the figure.
+
+        Args:
+            what: `"regret"`, `"regret-growth"`, `"violation"`, `"margin"` or `"margin-0"` (the first constraint),
+                `"margin-1"` or the name of a constraint, `"mixing"`, or the name of a note. By default an overview:
+                regret, violation, first margin and mixing weight in small panels.
+            world: Name of the world; needed where the sweep has several.
+            adversary: Name of the adversary; needed where the sweep has several.
+            episodes: Number of episodes T; needed where the sweep has several.
+
+        Returns:
+            A `plotly.graph_objects.Figure` with title and legend, which you may change. Where there is nothing to
+            draw, such as the violation of a safe learner, the figure says so.
+
+        Raises:
+            InvalidInput: If there is no figure or setting of this name, or several settings fit.
+
+        Examples:
+            With a directory of results:
+
+                results = hr.results.open("out/quickstart")
+                results.plot("regret", world="random-small", episodes=1000)
+        """
+        # By name: pages are further along the way of the data, and nothing here may depend on them.
+        draw = import_module("hedgerow.report.show").results_plot
+        return draw(self, what, world=world, adversary=adversary, episodes=episodes)
+
+
+def _end_of_path(directory: Path | None) -> str:
+    """The directory, or the end of it where it is long; nothing for a run that was never written."""
+    if directory is None:
+        return ""
+    words = str(directory)
+    return words if len(words) <= LONGEST_PATH else f"...{words[3 - LONGEST_PATH :]}"
+
+
+def _names(cell: Cell) -> dict[str, Any]:
+    parts = {part: cell.label(part) for part in PARTS}
+    return {"cell": cell.id, **parts, "episodes": cell.episodes, "seed": cell.seed}
+
+
+def _named(pa: Any, cell: Cell, table: Any) -> Any:
+    """`table` with the names of its cell in front, without its metadata."""
+    table = table.replace_schema_metadata(None)
+    for place, (name, value) in enumerate(_names(cell).items()):
+        kind = pa.type_for_alias(NAME_TYPES[name])
+        table = table.add_column(place, name, pa.repeat(pa.scalar(value, kind), table.num_rows))
+    return table
+
+
+def _typed(rows: list[dict[str, Any]], types: Mapping[str, str]) -> Any:
+    """A table whose types do not depend on what happens to be missing in it."""
+    pa = arrow()
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in types.items()])
+    return pa.Table.from_pylist([{name: _or_null(row.get(name)) for name in types} for row in rows], schema=schema)
+
+
+def _or_null(value: Any) -> Any:
+    """NaN is no number: a null in tables, so that equal tables compare as equal."""
+    return None if isinstance(value, float) and isnan(value) else value
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Seeds together: the runs of one learner on one world against one adversary for one number of episodes.
+#
+# for group in results.groups:
+#     group.learner, group.summary().regret, group.curve("regret").shape     # (seeds, C)
+
 
 WATCHED = (
     "mixing_weight", "mixing_total", "residual", "branch", "status", "clean_now", "unclean", "infeasible", "suspect",
@@ -62,8 +398,8 @@ class GroupSummary:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.pages.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
-        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> summary = run_results(run).groups[0].summary()
         >>> summary.seeds, summary.t_bar
@@ -100,9 +436,9 @@ class GroupSummary:
     """The median speed; None if no time is known."""
 
     def __repr__(self) -> str:
-        regret = f"regret={self.regret:.4g} {brief.numbers(self.regret_quartiles)}"
-        violation = f"violation={self.violation:.4g} {brief.numbers(self.violation_quartiles)}"
-        return brief.line("GroupSummary", regret, violation, f"safe in {self.safe} of {self.seeds} seeds")
+        regret = f"regret={self.regret:.4g} {text.numbers(self.regret_quartiles)}"
+        violation = f"violation={self.violation:.4g} {text.numbers(self.violation_quartiles)}"
+        return text.line("GroupSummary", regret, violation, f"safe in {self.safe} of {self.seeds} seeds")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,8 +449,8 @@ class Group:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.pages.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
-        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> group = run_results(run).groups[0]
         >>> group.learner, group.curve("regret").shape == (1, len(group.episodes))
@@ -131,9 +467,9 @@ class Group:
     """The tables of the cells, in the same order."""
 
     def __repr__(self) -> str:
-        setting, seeds = self.setting, brief.counted(len(self.cells), "seed")
-        where = f"{brief.quoted(setting.world, 50)} against {brief.quoted(setting.adversary, 40)}"
-        return brief.line("Group", brief.quoted(self.learner, 40), where, f"episodes={setting.episodes}", seeds)
+        setting, seeds = self.setting, text.counted(len(self.cells), "seed")
+        where = f"{text.quoted(setting.world, 50)} against {text.quoted(setting.adversary, 40)}"
+        return text.line("Group", text.quoted(self.learner, 40), where, f"episodes={setting.episodes}", seeds)
 
     @property
     def kind(self) -> str:

@@ -1,13 +1,15 @@
-"""The leaderboard of a sweep, as data: who is safe in a setting, who of these has the least regret, and how surely.
+"""Statistics over few seeds: a mean with its interval, and the difference of two learners on the same seeds.
 
-    board = leaderboard(results)                  # results of `hedgerow compare`, or of any other sweep
-    board.blocks[0].standings[0].rank             # one block per world, adversary and number of episodes
-    board.summaries[0].mean_rank                  # one summary per learner
+The intervals are Student's, of level 95 %: mean +- t(n - 1) s / sqrt(n). A bootstrap of three or four numbers is too
+narrow: it cannot leave their range. Learners of a sweep meet the same losses and the same streams under the same seed,
+so their difference is taken seed by seed: what a seed does to both of them cancels.
 
-A learner is *safe* in a setting if no episode of any seed exceeds a threshold by more than `TOL_SAFE`. Safe learners
-are ranked by their mean regret; equal ones share a rank. Unsafe learners follow by their violation, without a rank,
-and so do those that are told what no learner can know. What a learner declined, and what failed, is listed with the
-reason. Page, terminal and docs are made from this alone.
+    >>> mean_of([1.0, 2.0, 3.0]).mean
+    2.0
+    >>> difference("b", {0: 1.0, 1: 2.0, 2: 3.0}, {0: 2.0, 1: 3.1, 2: 3.9}).verdict
+    'different'
+    >>> difference("b", {0: 1.0, 1: 2.0, 2: 3.0}, {0: 0.0, 1: 3.5, 2: 3.2}).verdict
+    'within noise'
 """
 
 from __future__ import annotations
@@ -18,13 +20,91 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hedgerow.brief import counted
-from hedgerow.checks import FloatArray, IntArray
+from hedgerow.checks import FloatArray, IntArray, numeric_array
+from hedgerow.display.text import counted
 from hedgerow.errors import InvalidInput
-from hedgerow.results.groups import Group, Setting
-from hedgerow.results.record import Cell, Results
-from hedgerow.results.seed_statistics import Difference, Estimate, are_equal, difference, mean_of
+from hedgerow.results.groups import Cell, Group, Results, Setting
+from hedgerow.results.metrics import LEVEL
+
+TOL_TIE = 1e-9
+"""Two numbers are equal if they differ by no more than this, relative to the larger of them and 1."""
+DIFFERENT, WITHIN_NOISE, EQUAL, UNKNOWN = "different", "within noise", "equal", "unknown"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds, with the ends of its interval; NaN for a single seed."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much larger a number is for another learner, seed by seed."""
+
+    other: str
+    """The label of the other learner."""
+    mean: float
+    low: float
+    high: float
+    seeds: int
+    """How many seeds both of them have."""
+    verdict: str
+    """"different", "within noise" if the interval holds 0, "equal", or "unknown" for fewer than two seeds."""
+
+
+def mean_of(values: ArrayLike) -> Estimate:
+    """The mean of one number per seed (seeds,), with its interval."""
+    from scipy.stats import t
+
+    numbers = numeric_array("the values", values)
+    if numbers.ndim != 1 or len(numbers) == 0:
+        raise InvalidInput(f"a mean over seeds needs values (seeds,), one number per seed; they are {numbers.shape}")
+    count, mean = len(numbers), float(np.mean(numbers))
+    if count == 1 or not np.all(np.isfinite(numbers)):
+        return Estimate(mean, float("nan"), float("nan"))
+    # In units of the largest: the squares of large numbers overflow.
+    size = float(np.max(np.abs(numbers))) or 1.0
+    half = float(t.ppf(0.5 * (1.0 + LEVEL), count - 1) * np.std(numbers / size, ddof=1) / np.sqrt(count)) * size
+    return Estimate(mean, mean - half, mean + half)
+
+
+def are_equal(one: float, other: float) -> bool:
+    """Whether two numbers differ by rounding at most."""
+    return abs(one - other) <= TOL_TIE * max(1.0, abs(one), abs(other))
+
+
+def difference(label: str, own: Mapping[int, float], other: Mapping[int, float]) -> Difference:
+    """The number of the learner `label` minus one's own, both by seed."""
+    common = sorted(set(own) & set(other))
+    if not common:
+        return Difference(label, float("nan"), float("nan"), float("nan"), 0, UNKNOWN)
+    found = mean_of([other[seed] - own[seed] for seed in common])
+    if all(are_equal(own[seed], other[seed]) for seed in common):
+        verdict = EQUAL
+    elif not np.isfinite(found.low):
+        verdict = UNKNOWN
+    else:
+        verdict = WITHIN_NOISE if found.low <= 0.0 <= found.high else DIFFERENT
+    return Difference(label, found.mean, found.low, found.high, len(common), verdict)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The leaderboard of a sweep, as data: who is safe in a setting, who of these has the least regret, and how surely.
+#
+#     board = leaderboard(results)                  # results of `hedgerow compare`, or of any other sweep
+#     board.blocks[0].standings[0].rank             # one block per world, adversary and number of episodes
+#     board.summaries[0].mean_rank                  # one summary per learner
+#
+# A learner is *safe* in a setting if no episode of any seed exceeds a threshold by more than `TOL_SAFE`. Safe learners
+# are ranked by their mean regret; equal ones share a rank. Unsafe learners follow by their violation, without a rank,
+# and so do those that are told what no learner can know. What a learner declined, and what failed, is listed with the
+# reason. Page, terminal and docs are made from this alone.
+
 
 TOL_SAFE = 1e-9
 """An expected cost that exceeds its threshold by no more than this is no violation, but rounding."""
@@ -50,7 +130,7 @@ class PromiseStatus:
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreMatrix:
     """The numbers of a learner in a setting."""
 
     seeds: tuple[int, ...]
@@ -89,7 +169,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Rank:
     """A learner in a setting."""
 
     learner: str
@@ -101,7 +181,7 @@ class Standing:
     """Among the safe ones, from 1; None for others"""
     why: str = ""
     """What was declined or failed; what it cheats with"""
-    scores: Scores | None = None
+    scores: ScoreMatrix | None = None
     """None if it has not run"""
     next: Difference | None = None
     """How much larger the regret of the next one in rank is"""
@@ -112,7 +192,7 @@ class Block:
     """All learners in one setting, in the order of the table: safe ones by rank, then the others."""
 
     setting: Setting
-    standings: tuple[Standing, ...]
+    standings: tuple[Rank, ...]
 
     @property
     def baselines(self) -> tuple[str, ...]:
@@ -181,7 +261,7 @@ class Leaderboard:
     fewest_seeds: int
     """Of any learner in any setting"""
 
-    def status(self, block: Block, learner: str) -> Standing | None:
+    def status(self, block: Block, learner: str) -> Rank | None:
         """How a learner stands in a block; None if it was not there."""
         return next((standing for standing in block.standings if standing.learner == learner), None)
 
@@ -196,7 +276,7 @@ class Leaderboard:
         return sum(standing.next is not None for standing in self._all)
 
     @property
-    def _all(self) -> Iterable[Standing]:
+    def _all(self) -> Iterable[Rank]:
         return (standing for block in self.blocks for standing in block.standings)
 
     def warning(self) -> str:
@@ -230,9 +310,9 @@ def leaderboard(results: Results) -> Leaderboard:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.pages.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> from hedgerow.results.leaderboard import leaderboard
-        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> leaderboard(run_results(run)).blocks[0].standings[0].rank
         1
@@ -264,19 +344,19 @@ def _block(
     ran = [_ran(group, shares[group.learner]) for group in groups]
     present = {standing.learner for standing in ran}
     broken = {cell.label("learner"): cell.error for cell in failed if cell.label("learner") not in present}
-    ran += [Standing(learner, FAILED, why=why) for learner, why in broken.items()]
+    ran += [Rank(learner, FAILED, why=why) for learner, why in broken.items()]
     here = setting.world, setting.episodes
     for entry in declined:
         if entry["kind"] == "learner" and (entry["world"], entry["episodes"]) == here:
-            ran.append(Standing(entry["label"], DECLINED, why=entry["why"]))
+            ran.append(Rank(entry["label"], DECLINED, why=entry["why"]))
     return Block(setting, ranked(ran))
 
 
-def ranked(standings: Sequence[Standing]) -> tuple[Standing, ...]:
+def ranked(standings: Sequence[Rank]) -> tuple[Rank, ...]:
     """Standings in the order of a table, with ranks for the safe ones and differences between neighbours."""
     ordered = sorted(standings, key=lambda standing: (_ORDER.index(standing.status), _key(standing), standing.learner))
     safe = [standing for standing in ordered if standing.status == SAFE]
-    made: list[Standing] = []
+    made: list[Rank] = []
     for place, standing in enumerate(safe):
         tied = place > 0 and are_equal(_regret(safe[place - 1]), _regret(standing))
         rank = made[-1].rank if tied else place + 1
@@ -286,7 +366,7 @@ def ranked(standings: Sequence[Standing]) -> tuple[Standing, ...]:
     return (*others[CHEATS], *made, *others[UNSAFE], *others[DECLINED], *others[FAILED])
 
 
-def _key(standing: Standing) -> float:
+def _key(standing: Rank) -> float:
     """Unsafe ones by their violation, others by their regret."""
     if standing.scores is None:
         return 0.0
@@ -294,26 +374,26 @@ def _key(standing: Standing) -> float:
     return found.mean if isfinite(found.mean) else float("inf")
 
 
-def _regret(standing: Standing) -> float:
+def _regret(standing: Rank) -> float:
     assert standing.scores is not None
     return standing.scores.regret.mean
 
 
-def _ahead(one: Standing, after: Standing) -> Difference:
+def _ahead(one: Rank, after: Rank) -> Difference:
     assert one.scores is not None
     assert after.scores is not None
     return difference(after.learner, one.scores.by_seed, after.scores.by_seed)
 
 
-def _ran(group: Group, share: float | None) -> Standing:
+def _ran(group: Group, share: float | None) -> Rank:
     cheating = str(group.cells[0].facts.get("cheats") or "")
     scores = _scores(group, share)
     safe = scores.worst_excess is None or scores.worst_excess <= TOL_SAFE
     status = CHEATS if cheating else SAFE if safe else UNSAFE
-    return Standing(group.learner, status, group.kind, why=cheating, scores=scores)
+    return Rank(group.learner, status, group.kind, why=cheating, scores=scores)
 
 
-def _scores(group: Group, share: float | None) -> Scores:
+def _scores(group: Group, share: float | None) -> ScoreMatrix:
     length = group.setting.episodes
     regret = group.curve("regret")[:, -1]
     regret = np.where(np.abs(regret) <= ROUNDING * length, 0.0, regret)
@@ -324,7 +404,7 @@ def _scores(group: Group, share: float | None) -> Scores:
     total, last = (_last_mean(group, name) for name in ("mixing_total", "mixing_weight"))
     chosen = _few(group.episodes)
     facts = group.cells[0].facts
-    return Scores(
+    return ScoreMatrix(
         seeds=tuple(cell.seed for cell in group.cells),
         regret=mean_of(regret),
         by_seed={cell.seed: float(value) for cell, value in zip(group.cells, regret, strict=True)},

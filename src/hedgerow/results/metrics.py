@@ -28,7 +28,7 @@ from hedgerow.checks import FloatArray, numeric_array
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hedgerow.results.record import Cell
+    from hedgerow.results.groups import Cell
 
 FIT_FROM = 0.1
 """Exponents are fitted to t >= FIT_FROM * T."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hedgerow import brief
-from hedgerow.html_parts import Cell, card, line, name, number, table, verdict
-from hedgerow.results.record import Results
+from hedgerow.display import text
+from hedgerow.display.html import HtmlCell, card, line, name, number, table, verdict
+from hedgerow.results.groups import Results
 
 
 def results_html(results: Results) -> str:
@@ -14,7 +14,7 @@ def results_html(results: Results) -> str:
     missing = len(results.cells) - len(results.done)
     facts = [
         name(results.title).words,
-        f"{len(results.done):,} of {brief.counted(len(results.cells), 'cell')} done",
+        f"{len(results.done):,} of {text.counted(len(results.cells), 'cell')} done",
         "" if results.directory is None else str(results.directory),
     ]
     failed = sum(cell.status == "failed" for cell in results.cells)
@@ -23,20 +23,22 @@ def results_html(results: Results) -> str:
     names = "learner", "world", "adversary", "episodes", "seeds"
     head = [*names, "regret", "[quartiles]", "violation", "[quartiles]", "safe seeds"]
 
-    def rows() -> Iterator[list[str | Cell]]:
+    def rows() -> Iterator[list[str | HtmlCell]]:
         for group in groups:
             found, setting = group.summary(), group.setting
             exact = group.scored == "exact"
-            safe = verdict(found.safe == found.seeds, *[f"{found.safe} of {found.seeds}"] * 2) if exact else Cell("-")
+            safe = (
+                verdict(found.safe == found.seeds, *[f"{found.safe} of {found.seeds}"] * 2) if exact else HtmlCell("-")
+            )
             yield [
                 name(group.learner),
                 name(setting.world),
                 name(setting.adversary),
                 f"{setting.episodes:,}",
                 f"{found.seeds:,}",
-                Cell(number(found.regret), "font-weight:600"),
+                HtmlCell(number(found.regret), "font-weight:600"),
                 _quartiles(found.regret_quartiles),
-                Cell(number(found.violation), "font-weight:600"),
+                HtmlCell(number(found.violation), "font-weight:600"),
                 _quartiles(found.violation_quartiles),
                 safe,
             ]

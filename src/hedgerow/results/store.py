@@ -16,19 +16,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hedgerow import disk
 from hedgerow.errors import FileFormatError, InvalidInput
-from hedgerow.results.manifest import KIND, MANIFEST, SCHEMA, write_manifest
+from hedgerow.results.groups import Cell, Results
+from hedgerow.results.manifest import KIND, MANIFEST, SCHEMA, cell_id, fingerprint, surroundings, write_manifest
 from hedgerow.results.manifest import read_manifest as read_manifest
 from hedgerow.results.manifest import update_manifest as update_manifest
-from hedgerow.results.naming import cell_id, fingerprint
 from hedgerow.results.old_tables import UNSEALED
-from hedgerow.results.record import Cell, Results
-from hedgerow.results.surroundings import surroundings
-from hedgerow.results.tables import header_in, run_table, table_bytes, table_in
+from hedgerow.results.table import header_in, run_table, table_bytes, table_in
+from hedgerow.storage import atomic
 
 if TYPE_CHECKING:
-    from hedgerow.simulation.outcome import Run
+    from hedgerow.simulation.result import Run
 
 CELLS, TRACES = "cells", "traces"
 PathLike = str | os.PathLike[str]
@@ -56,7 +54,7 @@ def create(directory: PathLike, manifest: Mapping[str, Any]) -> None:
         ...     print(len(hr.results.open(folder).cells))
         0
     """
-    target = disk.checked_path(directory)
+    target = atomic.checked_path(directory)
     if "experiment" not in manifest:
         raise InvalidInput("a manifest needs the entry 'experiment': the experiment as data")
     ours = {"kind": KIND, "schema": SCHEMA, "experiment_hash": fingerprint(manifest["experiment"])}
@@ -64,7 +62,7 @@ def create(directory: PathLike, manifest: Mapping[str, Any]) -> None:
     if target.exists() and not target.is_dir():
         raise InvalidInput(f"{target} is a file; results need a directory")
     # Whoever was killed while the manifest was written left a temporary file, and nothing else.
-    if target.is_dir() and any(not entry.name.startswith(disk.TEMPORARY) for entry in target.iterdir()):
+    if target.is_dir() and any(not entry.name.startswith(atomic.TEMPORARY) for entry in target.iterdir()):
         _resume(target, fresh)
     else:
         target.mkdir(parents=True, exist_ok=True)
@@ -116,7 +114,7 @@ def write_cell(
     Examples:
         >>> import hedgerow as hr
         >>> import tempfile
-        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
         ...         "episodes": 20, "delta": 0.05, "seed": 0}
@@ -131,7 +129,7 @@ def write_cell(
         raise InvalidInput(f"{path} exists already; results are never overwritten: remove it or use another directory")
     for name, content in cell_files(spec, run, trace=trace, facts=facts).items():
         # An earlier attempt may have ended between the two files; a trace without its cell counts for nothing.
-        disk.save(Path(directory) / name, content, overwrite=name.startswith(TRACES))
+        atomic.save(Path(directory) / name, content, overwrite=name.startswith(TRACES))
     return path
 
 
@@ -187,7 +185,7 @@ def finished(directory: PathLike, hashes: Mapping[str, str] | None = None) -> se
     Examples:
         >>> import hedgerow as hr
         >>> import tempfile
-        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
         ...         "episodes": 20, "delta": 0.05, "seed": 0}
@@ -218,7 +216,7 @@ def open(directory: PathLike) -> Results:  # noqa: A001 - read as hr.results.ope
     Examples:
         >>> import hedgerow as hr
         >>> import tempfile
-        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
         ...         "episodes": 20, "delta": 0.05, "seed": 0}
@@ -228,7 +226,7 @@ def open(directory: PathLike) -> Results:  # noqa: A001 - read as hr.results.ope
         ...     print(hr.results.open(folder).summary().num_rows)
         1
     """
-    target = disk.checked_path(directory)
+    target = atomic.checked_path(directory)
     manifest = read_manifest(target)
     entries: dict[str, Any] = manifest.get("cells", {})
     cells = []
@@ -252,7 +250,7 @@ def read_table(path: PathLike) -> Any:
 
 def _content(path: PathLike) -> bytes:
     try:
-        return disk.read(path)
+        return atomic.read(path)
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hedgerow import brief
 from hedgerow.checks import IntArray
-from hedgerow.html_parts import Cell, card, line, number, table, verdict
+from hedgerow.display import text
+from hedgerow.display.html import HtmlCell, card, line, number, table, verdict
 from hedgerow.model.notebook import limits_table
-from hedgerow.simulation.outcome import Run
+from hedgerow.simulation.result import Run
 
 CHECKPOINTS = 5
 """Rows of the table."""
@@ -20,11 +20,11 @@ def run_html(run: Run) -> str:
     """The scores at about five checkpoints, spread evenly over the logarithm of the episodes."""
     learner, layout = run.learner, run.learner.view.layout
     preset = getattr(getattr(learner, "settings", None), "preset", "")
-    sizes = brief.counted(layout.num_states, "state"), brief.counted(layout.num_actions, "action")
+    sizes = text.counted(layout.num_states, "state"), text.counted(layout.num_actions, "action")
     facts = [
         f"{type(learner).__name__}{f' ({preset})' if preset else ''}",
-        brief.counted(int(run.episodes[-1]), "episode") if len(run.episodes) else "no checkpoint reached",
-        f"{brief.counted(layout.steps, 'step')}, {sizes[0]}, {sizes[1]}",
+        text.counted(int(run.episodes[-1]), "episode") if len(run.episodes) else "no checkpoint reached",
+        f"{text.counted(layout.steps, 'step')}, {sizes[0]}, {sizes[1]}",
         f"seed {run.seed}",
         f"{run.way}, {run.seconds:.3g} s",
     ]
@@ -39,7 +39,7 @@ def _scores(run: Run) -> str:
     head = ["episodes", "loss", "regret", "violation", "unsafe episodes", "safe so far"]
     violation, safe = run.violation, run.safe
 
-    def rows() -> Iterator[list[str | Cell]]:
+    def rows() -> Iterator[list[str | HtmlCell]]:
         for c in _places(run):
             numbers = [number(float(values[c])) for values in (run.loss, run.regret, violation)]
             yield [f"{int(run.episodes[c]):,}", *numbers, f"{int(run.unsafe[c]):,}", verdict(bool(safe[c]))]
@@ -53,7 +53,7 @@ def _constraints(run: Run) -> str:
     if not view.num_constraints:
         return ""
     mean = run.costs[-1] / run.episodes[-1]
-    columns: list[tuple[str, list[str | Cell]]] = [
+    columns: list[tuple[str, list[str | HtmlCell]]] = [
         ("mean cost of an episode", [number(float(cost)) for cost in mean]),
         ("most of any episode", [number(float(cost)) for cost in run.worst[-1] + view.thresholds]),
         ("violation", [number(float(value)) for value in run.violations[-1]]),
@@ -73,7 +73,7 @@ def _answer(run: Run) -> str:
 def _observed(run: Run) -> str:
     names = [key for key in run.notes if key.startswith("observed_")][:8]
 
-    def rows() -> Iterator[list[str | Cell]]:
+    def rows() -> Iterator[list[str | HtmlCell]]:
         for c in _places(run):
             yield [f"{int(run.episodes[c]):,}", *(number(float(run.notes[key][c])) for key in names)]
 

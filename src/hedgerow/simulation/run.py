@@ -21,29 +21,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.adversaries.adaptive import AdaptiveLosses, Pursuit
-from hedgerow.checks import FloatArray, kind_of, num_episodes, seed_number, whole_number
+from hedgerow.checks import FloatArray, num_episodes, seed_number, type_name, whole_number
+from hedgerow.display.output import progress_bar
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.learners.numbered_plans import tell_failure
-from hedgerow.learners.protocol import Learner, Plan, feedback_of
-from hedgerow.learners.watching import Compiled, Nobody, Watched, Watcher
+from hedgerow.learners.api import Compiled, Learner, NullWatcher, Plan, Watched, Watcher, feedback_of
+from hedgerow.learners.plans import tell_failure
+from hedgerow.losses.adaptive import AdaptiveLosses, Pursuit
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy
-from hedgerow.output import progress_bar
-from hedgerow.simulation.accepting import Copies, Seal, is_ours, may_watch
 from hedgerow.simulation.arguments import (
     adversary_of,
     check_match,
+    checked_marks,
     environment_of,
+    held_back,
     learner_of,
     limit_of,
     own_turn,
 )
-from hedgerow.simulation.interrupts import held_back
-from hedgerow.simulation.marks import checked_marks
-from hedgerow.simulation.outcome import Run, make_run
-from hedgerow.simulation.referee import Exact, Sampled
+from hedgerow.simulation.referee import Copies, Exact, Sampled, Seal, is_ours, may_watch
+from hedgerow.simulation.result import Run, make_run
 
 BLOCK_NUMBERS = 2**20
 """The largest number of losses that a block holds: 8 MB."""
@@ -94,7 +92,7 @@ def simulate(
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("random-layered", layers=(1, 2, 1), actions=2, constraints=1)
+        >>> world = hr.worlds.make("random-layered", layers=(1, 2, 1), actions=2, constraints=1)
         >>> learner = hr.SVOPS(world.view(), episodes=100, delta=0.05, preset="sharp")
         >>> run = hr.simulate(world, hr.losses.Switching(period=10), learner, progress=False)
         >>> run.way, int(run.episodes[-1]), run.regret.shape == run.episodes.shape
@@ -136,7 +134,7 @@ class Simulation:
         self.first = self._reached = self._learner_episode
         self.last = self.first + self._length(episodes)
         self.referee = self._referee(checked_marks(marks, self.last - self.first))
-        self.watcher: Watcher = Nobody()
+        self.watcher: Watcher = NullWatcher()
         if isinstance(self.referee, Exact) and isinstance(learner, Watched) and may_watch(learner):
             self.watcher = type(learner).watch(learner, self.referee.stage, audit=audit, **(watch or {}))
         oblivious = not isinstance(self.losses, AdaptiveLosses) or isinstance(self.losses, Pursuit)
@@ -297,7 +295,7 @@ class Simulation:
         try:
             self._ask("observe", self.done - 1, episode)
         except BaseException:
-            if isinstance(self.watcher, Nobody):  # nobody knows what it has learnt of this episode
+            if isinstance(self.watcher, NullWatcher):  # nobody knows what it has learnt of this episode
                 self._broken = f"{type(self.learner).__name__}.observe failed in episode {self.done - 1}"
             raise
         finally:
@@ -320,7 +318,7 @@ class Simulation:
         """The plan of the next episode; that of a learner that is not ours is copied and checked."""
         plan = self._ask("plan", self.done)
         if not isinstance(plan, Plan):
-            raise InvalidInput(f"plan of {type(self.learner).__name__} returns a Plan, not {kind_of(plan)}")
+            raise InvalidInput(f"plan of {type(self.learner).__name__} returns a Plan, not {type_name(plan)}")
         return plan if self.ours else self._copies.of(plan, self.done)
 
     def _ask(self, method: str, episode: int, *arguments: Any) -> Any:

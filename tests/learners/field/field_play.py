@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.contract.worlds import small_worlds
+from hedgerow.testing.trial import small_worlds
 
 WORLDS = {world.name: world.cmdp for world in small_worlds()}
 

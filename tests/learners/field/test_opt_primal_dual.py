@@ -13,7 +13,7 @@ from field_play import WORLDS, betrayal, hidden, margin, one_step, played
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.told import told_in_words
+from hedgerow.learners.api import describe_inputs
 
 CASES = [
     ("m = 1", "source", False, 1.0),
@@ -127,8 +127,8 @@ def test_what_it_is_told_and_what_it_promises() -> None:
     view = WORLDS["m = 1"].view()
     plain = hr.field.OptPrimalDual(view, 10, 0.01, slater=0.25)
     heir = hr.field.OptPrimalDual(view, 10, 0.01, regularised=True)
-    assert told_in_words(plain) == "T, delta, rho"
-    assert told_in_words(heir) == "T, delta"
+    assert describe_inputs(plain) == "T, delta, rho"
+    assert describe_inputs(heir) == "T, delta"
     ledger = plain.guarantees()
     assert all(promise.holds and promise.assumes == "independent losses" for promise in ledger)
     assert "make up for unsafe" in ledger["violation"].statement

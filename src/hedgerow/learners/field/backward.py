@@ -15,12 +15,11 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.estimates.boxes import Boxes, BoxRule
-from hedgerow.estimates.counts import Counts
-from hedgerow.estimates.radii import epsilon, transition_terms
+from hedgerow.confidence.boxes import Boxes, BoxRule
+from hedgerow.confidence.counts import Counts
+from hedgerow.confidence.radii import epsilon, transition_terms
 from hedgerow.learners.statistics import Statistics
-from hedgerow.model.index import Index, index_of
-from hedgerow.model.positions import triples_of
+from hedgerow.model.kernel_layout import Index, index_of, triples_of
 
 
 class Centres(Bundle):

@@ -1,8 +1,14 @@
-"""What the learners of the field share: plan, observe, the coin, the baseline, files, and one call at a time.
+"""What the LP learners promise, and how surely.
 
-A learner keeps the policy of its next episode in `own_policy` and overrides `_learn`, which changes it. With a baseline
-it leaves an episode to the baseline with probability `reals.mixing`. All that changes while it learns is in `seen`,
-`progress`, `reals`, `coin` and the arrays that `changing` names. A file holds these and the constructor's arguments.
+The clean event: all transition probabilities lie in their boxes and all means within their bounds, in all episodes.
+
+    hedgerow   1 - 5 delta; 1 - delta where all transitions are known             (`confidence/radii.py`)
+    source     at least 1 - 4 n T e^-iota - 2 R (m + 1) T e^(-4 iota'),   iota' = iota + ln(m + 1)
+
+for n triples of rows with several successors and R rows. The second is our own union bound over the forms of Efroni,
+Mannor and Pirotta (2020): each transition misses its box with probability at most 4 e^-iota at each number of visits,
+by empirical Bernstein (Maurer and Pontil 2009), because 2 p (1 - p) / (n - 1) <= 4 p (1 - p) / n for n >= 2; each mean
+misses its bound with at most 2 e^(-2 n xi^2), by Hoeffding.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import exp
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -29,24 +36,11 @@ from hedgerow.checks import (
     positive_share,
     seed_number,
 )
+from hedgerow.confidence.budget import make_unknowns
+from hedgerow.confidence.premises import NOTHING, PremiseRule, Premises, count_episode, make_premise_rule, make_premises
 from hedgerow.errors import InvalidInput
-from hedgerow.estimates.premises import (
-    NOTHING,
-    PremiseRule,
-    Premises,
-    count_episode,
-    make_premise_rule,
-    make_premises,
-)
-from hedgerow.estimates.unknowns import make_unknowns
-from hedgerow.learners.field.lp_promises import clean_probability
-from hedgerow.learners.field.progress import Progress, Reals
-from hedgerow.learners.ledger import Ledger
-from hedgerow.learners.mirror.state import flat_arrays
-from hedgerow.learners.numbered_plans import BASELINE, OWN, NumberedPlan, check_open, learner_key, missing_outcome
-from hedgerow.learners.ownership import Turn, exclusive
-from hedgerow.learners.premises import announce, as_refuted, checked_response
-from hedgerow.learners.protocol import (
+from hedgerow.learners.api import (
+    Inputs,
     Plan,
     SafePolicy,
     checked_baseline_costs,
@@ -54,19 +48,84 @@ from hedgerow.learners.protocol import (
     in_own_terms,
     safe_policy,
 )
+from hedgerow.learners.field.watch import FieldReals, Progress
+from hedgerow.learners.guarantees import CLEAN_EVENT, INDEPENDENT_LOSSES, Budget, Ledger, Promise
+from hedgerow.learners.locking import Turn, exclusive
+from hedgerow.learners.ops.state import flat_arrays
+from hedgerow.learners.plans import BASELINE, OWN, NumberedPlan, check_open, learner_key, missing_outcome
+from hedgerow.learners.premises import announce, as_refuted, checked_response
 from hedgerow.learners.statistics import Statistics
-from hedgerow.learners.told import Told
-from hedgerow.model.counting import decide
+from hedgerow.model.counting import decide, known_costs, refuse_impossible
 from hedgerow.model.episode import Episode
-from hedgerow.model.impossible import known_costs, refuse_impossible
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.occupancy import checked_policy
-from hedgerow.model.pcg64 import seeded
 from hedgerow.model.policy import Mixture, Policy
+from hedgerow.model.random_streams import seeded
 from hedgerow.model.view import View
 
 if TYPE_CHECKING:
-    from hedgerow.learners.watching import Stage, Watcher
+    from hedgerow.learners.api import RunContext, Watcher
+    from hedgerow.learners.field.lp import LPLearner
+
+
+COSTS_ARE_DRAWS = "costs of an episode are independent draws around means that do not change"
+BASELINE_IS_SAFE = "the baseline costs are upper bounds of its true expected costs"
+
+
+def clean_probability(learner: FieldLearner) -> float:
+    """A lower bound of the probability of the clean event, for learners with statistics."""
+    assert learner.seen is not None
+    seen = learner.seen
+    if learner.radii == "hedgerow":
+        known = learner.view.knowledge.transitions
+        return Budget(learner.delta, known is not None and not np.isnan(known).any()).sure(CLEAN_EVENT)
+    rule, uncertain = seen.box_rule.radii, seen.box_rule.uncertain.astype(bool)
+    triples = int(np.diff(learner.layout.row_start)[uncertain].sum())
+    means = int(seen.box_rule.unknown_costs.sum())
+    missed = 4.0 * triples * exp(-rule.transition_log) + 2.0 * means * exp(-4.0 * rule.cost_log)
+    return max(0.0, 1.0 - learner.episodes * missed)
+
+
+def confidence(learner: LPLearner) -> Promise:
+    """The clean event itself, for transitions and costs."""
+    return Promise(
+        "confidence",
+        "in every episode all transition probabilities lie in their boxes and all mean costs within their bounds",
+        clean_probability(learner),
+        "union bound over Hoeffding and empirical Bernstein inequalities (Maurer and Pontil 2009)",
+    )
+
+
+def safety(learner: LPLearner, source: str, probability: float | None = None) -> Promise:
+    """No violation in any episode, whatever the losses."""
+    return Promise(
+        "safety",
+        "in every episode the expected costs of what is played respect the thresholds, whatever the losses",
+        clean_probability(learner) if probability is None else probability,
+        source,
+    )
+
+
+def stochastic_regret(learner: LPLearner, rate: str, source: str, void_because: str = "") -> Promise:
+    """A regret that is promised for losses that are independent draws."""
+    return Promise(
+        "regret",
+        f"the regret is O~({rate}), with S the size of the largest layer, for losses that are independent draws",
+        clean_probability(learner),
+        source,
+        void_because,
+        assumes=INDEPENDENT_LOSSES,
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What the learners of the field share: plan, observe, the coin, the baseline, files, and one call at a time.
+#
+# A learner keeps the policy of its next episode in `own_policy` and overrides `_learn`, which changes it. With a
+# baseline it leaves an episode to the baseline with probability `reals.mixing`. All that changes while it learns is
+# in `seen`, `progress`, `reals`, `coin` and the arrays that `changing` names. A file holds these and the
+# constructor's arguments.
+
 
 RADII = {"source": "efroni", "hedgerow": "tight"}
 """The two choices of every learner here: what its source takes, or what S-OPS takes with preset="sharp"."""
@@ -100,7 +159,7 @@ class FieldLearner(ABC):
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> world = hr.worlds.make("lower-bound-2")
         >>> learner = hr.field.Uniform(world.view(), episodes=10)
         >>> isinstance(learner, hr.Learner), learner.source
         (True, 'a control')
@@ -114,7 +173,7 @@ class FieldLearner(ABC):
     """Who described it, and when."""
     recalled: ClassVar[str] = ""
     """Which of its constants we recall and have not read in the source; the empty string for none."""
-    told: ClassVar[Told] = Told()
+    told: ClassVar[Inputs] = Inputs()
     """What it is told before its first episode."""
     feedback: Feedback = "bandit"
     """Whether an episode shows the pairs on its way, or all of them; some learners can do with either."""
@@ -155,7 +214,7 @@ class FieldLearner(ABC):
             self.baseline = Policy.trusted(self.layout, checked_policy(self.layout, policy))
             self.baseline_costs = checked_baseline_costs(self.view, costs)
         self.coin = seeded(SeedSequence(self.seed))
-        self.progress, self.reals = Progress(), Reals()
+        self.progress, self.reals = Progress(), FieldReals()
         self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
         if self.told.delta and self._sure() <= 0.0:
@@ -349,14 +408,14 @@ class FieldLearner(ABC):
         """(num_rows,): the learner's own policy of the next episode."""
         return frozen(self.own_policy)
 
-    def watch(self, stage: Stage, *, audit: bool = False) -> Watcher:
+    def watch(self, stage: RunContext, *, audit: bool = False) -> Watcher:
         """Make the object that watches the confidence sets and the safety of the learner during a simulation.
 
         Args:
             stage: Where the simulation keeps its scores.
             audit: Has no effect: all that can be watched is watched.
         """
-        from hedgerow.learners.field.watcher import FieldWatcher
+        from hedgerow.learners.field.watch import FieldWatcher
 
         return FieldWatcher(self, stage)
 
@@ -453,10 +512,10 @@ class FieldLearner(ABC):
         return type(self).restored, (self.view, self.state())
 
     def __repr__(self) -> str:
-        from hedgerow import brief
+        from hedgerow.display import text
 
         parts = f"episode {self.episode} of {self.episodes}", f"radii={self.radii!r}"
-        return brief.line(type(self).__name__, repr(self.layout), *parts)
+        return text.line(type(self).__name__, repr(self.layout), *parts)
 
     def _repr_html_(self) -> str:
         from hedgerow.learners.notebook import learner_html

@@ -10,18 +10,11 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.field.lp_base import LPLearner
-from hedgerow.learners.field.lp_core import SWITCH, LPRule
-from hedgerow.learners.field.lp_promises import (
-    BASELINE_IS_SAFE,
-    COSTS_ARE_DRAWS,
-    confidence,
-    safety,
-    stochastic_regret,
-)
-from hedgerow.learners.ledger import Ledger
-from hedgerow.learners.protocol import SafePolicy
-from hedgerow.learners.told import Told
+from hedgerow.learners.api import Inputs, SafePolicy
+from hedgerow.learners.field.base import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety, stochastic_regret
+from hedgerow.learners.field.lp import LPLearner
+from hedgerow.learners.field.lp_kernels import SWITCH, LPRule
+from hedgerow.learners.guarantees import Ledger
 from hedgerow.model.view import View
 
 SOURCE = "Bura et al. 2022"
@@ -60,7 +53,7 @@ class DOPE(LPLearner):
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("dope-factored")
+        >>> world = hr.worlds.make("dope-factored")
         >>> learner = hr.field.DOPE(world.view(), episodes=1000, delta=0.01, baseline=hr.offline.slater(world))
         >>> learner.num_warmup, learner.plan().notes["mixing_weight"]
         (432, 1.0)
@@ -70,7 +63,7 @@ class DOPE(LPLearner):
     title: ClassVar[str] = "DOPE"
     source: ClassVar[str] = SOURCE
     recalled: ClassVar[str] = "the form of the rate; the power of L in the warm-up was read in the authors' code"
-    told: ClassVar[Told] = Told(baseline=True)
+    told: ClassVar[Inputs] = Inputs(baseline=True)
 
     def __init__(
         self,

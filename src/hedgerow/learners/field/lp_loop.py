@@ -8,23 +8,34 @@ the episode and calls it again.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import copy_into, kernel
-from hedgerow.environments.play import KernelWorld, Path, play
+from hedgerow.confidence.boxes import refresh_rows
+from hedgerow.confidence.counts import record, record_costs
+from hedgerow.confidence.premises import NOTHING, count_episode, is_fresh, is_impossible
+from hedgerow.environments.play import KernelWorld, Path, make_path, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, forward, keep_mark
-from hedgerow.estimates.boxes import refresh_rows
-from hedgerow.estimates.counts import record, record_costs
-from hedgerow.estimates.premises import NOTHING, count_episode, is_fresh, is_impossible
-from hedgerow.learners.blocks import Chance, Losses, pursue, remember
-from hedgerow.learners.field.lp_core import LPCore, LPFigures, LPNumbers
-from hedgerow.learners.field.lp_step import next_plan
-from hedgerow.learners.field.watch import FieldWatch, look_at_rows, make_watch, watch_close, watch_plan
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.api import RunContext
+from hedgerow.learners.blocks import Losses, RandomStreams, losses_of, pursue, remember
+from hedgerow.learners.field.lp_kernels import LPCore, LPFigures, LPNumbers, next_plan
+from hedgerow.learners.field.watch import FieldWatch, FieldWatcher, check_rows, make_watch, watch_close, watch_plan
+from hedgerow.losses.adaptive import Pursuit
+from hedgerow.losses.blocks import LossBlock
+from hedgerow.model.counting import refuse_impossible
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
-from hedgerow.model.pcg64 import Stream, uniform
-from hedgerow.planning.constrained import SOLVED
+from hedgerow.model.random_streams import Stream, uniform
+from hedgerow.planning.planner import SOLVED
+
+if TYPE_CHECKING:
+    from hedgerow.learners.field.lp import LPLearner
 
 
 class LPWatch(Bundle):
@@ -67,7 +78,7 @@ def run_block(
     path: Path,
     given: Losses,
     first: int,
-    chance: Chance,
+    chance: RandomStreams,
 ) -> tuple[int, bool]:
     """Run the episodes first, ... of a block of losses.
 
@@ -82,7 +93,7 @@ def run_block(
         if given.rate > 0.0:
             loss = given.pursuit
             pursue(index.num_actions, given)
-        toss(core, chance.coin)
+        draw_branch(core, chance.coin)
         _occupy(core, world, scores, watch)
         add_scores(world, loss, scores)
         watch_lp_plan(core, scores, watch)
@@ -118,7 +129,7 @@ def run_block(
 
 
 @kernel
-def toss(core: LPCore, coin: Stream) -> None:
+def draw_branch(core: LPCore, coin: Stream) -> None:
     """Begin an episode: a coin leaves it to the baseline, if there is one, with the mixing weight as probability."""
     core.progress.branch = 0
     if len(core.baseline.policies) > 0 and uniform(coin) < core.reals.mixing:
@@ -149,7 +160,7 @@ def watch_lp_learning(core: LPCore, world: KernelWorld, rows: IntArray, watch: L
     """Compare the sets that a new plan was made from with the truth; an old plan keeps the verdict on its own sets."""
     if core.numbers.fresh:
         changed = core.all_rows if core.rule.epochs else rows
-        look_at_rows(core.index, world, core.boxes, changed, watch.field)
+        check_rows(core.index, world, core.boxes, changed, watch.field)
 
 
 @kernel
@@ -159,3 +170,105 @@ def close_lp(mark: int, watch: LPWatch) -> None:
     if mark >= 0:
         copy_into(watch.numbers.values, watch.mark_numbers[mark])
         copy_into(watch.figures.values, watch.mark_figures[mark])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The watcher of the LP learners: that of the field, what became of their programs, and compiled blocks of episodes.
+
+
+NUMBERS = ("infeasible", "unsolved")
+"""The counters that become columns"""
+
+
+class LPWatcher(FieldWatcher):
+    """Watches one run of an LP learner; able to run blocks of episodes compiled."""
+
+    learner: LPLearner
+
+    def __init__(self, learner: LPLearner, stage: RunContext) -> None:
+        layout, m = learner.layout, learner.view.num_constraints
+        self.learner, self.stage = learner, stage
+        self.lp: LPWatch = make_lp_watch(layout, m, len(stage.curves.marks), _occupancy(learner, stage))
+        self.watch = self.lp.field
+        self._path, self._losses = make_path(layout, m), np.zeros(layout.num_rows)
+        self._episode, self._closed = learner.episode, True
+        core = learner.core
+        check_rows(core.index, stage.world, core.boxes, core.all_rows, self.watch)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether blocks may be run compiled: not if a subclass plans or observes in a way of its own."""
+        return self.learner.learns_as_compiled
+
+    # Episode by episode ----------------------------------------------------------------------------------------------
+
+    def ready(self) -> None:
+        """Refuse a learner with a plan that nobody has played; finish an episode that an interrupt left open."""
+        if self.learner.progress.pending:  # compiled code would toss the coin of that episode again
+            raise InvalidInput(
+                f"episode {self.learner.episode} of the learner is planned already; call observe with what happened "
+                "in it before it is simulated"
+            )
+        self._close()
+
+    def planned(self) -> None:
+        self._episode = self.learner.episode
+        watch_lp_plan(self.learner.core, self.stage.scores, self.lp)
+
+    def learnt(self, rows: IntArray) -> bool:
+        if self.learner.episode == self._episode:  # refused
+            return False
+        watch_lp_learning(self.learner.core, self.stage.world, rows.copy(), self.lp)
+        return True
+
+    def finish(self) -> None:
+        self.learner.complete()
+
+    def closed(self, mark: int) -> None:
+        close_lp(mark, self.lp)
+
+    # In blocks -------------------------------------------------------------------------------------------------------
+
+    def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
+        """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
+        stage, learner, done = self.stage, self.learner, 0
+        given = losses_of(block, pursuit, self._losses)
+        chance = RandomStreams(learner.coin, stage.streams)
+        while done < len(given.pattern):
+            try:
+                done, self._closed = run_block(
+                    learner.core, stage.world, stage.scores, stage.curves, self.lp, self._path, given, done, chance
+                )
+            finally:
+                learner.statistics.counted(learner.episode)
+            if learner.progress.pending:  # what it was told rules the episode out
+                refuse_impossible(learner.view, self._path.rows, self._path.triples, self._path.costs)
+            self._close()
+            learner.announce()
+
+    def _close(self) -> None:
+        """Finish the last episode, if its plan waits for the slow solver."""
+        self.learner.complete()
+        if not self._closed:
+            close_lp(keep_mark(self.stage.scores, self.stage.curves), self.lp)
+            self._closed = True
+
+    # What was seen ---------------------------------------------------------------------------------------------------
+
+    def columns(self, reached: int) -> dict[str, NDArray[Any]]:
+        """Those of the field, how often a program had no solution or needed the slow solver, and the plan's value."""
+        kept = super().columns(reached)
+        for name in NUMBERS:
+            kept[name] = self.lp.mark_numbers[:reached, LPNumbers.place(name)]
+        kept["plan_value"] = self.lp.mark_figures[:reached, LPFigures.place("value")]
+        return kept
+
+
+def _occupancy(learner: LPLearner, stage: RunContext) -> FloatArray:
+    """(num_rows,): the true occupancy of the baseline; empty without one."""
+    if learner.baseline is None:
+        return np.zeros(0)
+    layout = learner.layout
+    found, reach = np.zeros(layout.num_rows), np.zeros(layout.num_states)
+    forward(index_of(layout), stage.world.transitions, learner.baseline.probabilities.copy(), reach, found)
+    return found

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.field.lp_base import LPLearner
-from hedgerow.learners.field.lp_core import ALONE, LPRule
-from hedgerow.learners.field.lp_promises import COSTS_ARE_DRAWS, clean_probability, confidence, stochastic_regret
-from hedgerow.learners.field.lp_tables import RADII, layers_to_go
-from hedgerow.learners.ledger import Ledger, Promise
-from hedgerow.learners.told import Told
+from hedgerow.learners.api import Inputs
+from hedgerow.learners.field.base import COSTS_ARE_DRAWS, clean_probability, confidence, stochastic_regret
+from hedgerow.learners.field.lp import LPLearner
+from hedgerow.learners.field.lp_kernels import ALONE, RADII, LPRule, layers_to_go
+from hedgerow.learners.guarantees import Ledger, Promise
 from hedgerow.model.view import View
 
 SOURCE = "Efroni, Mannor and Pirotta 2020"
@@ -40,7 +39,7 @@ class OptCMDP(LPLearner):
 
     Examples:
         >>> import hedgerow as hr
-        >>> learner = hr.field.OptCMDP(hr.catalogue.make("lower-bound-2").view(), episodes=10, delta=0.05)
+        >>> learner = hr.field.OptCMDP(hr.worlds.make("lower-bound-2").view(), episodes=10, delta=0.05)
         >>> learner.plan().policy.probabilities.tolist()
         [1.0, 0.0]
     """
@@ -49,7 +48,7 @@ class OptCMDP(LPLearner):
     title: ClassVar[str] = "OptCMDP"
     source: ClassVar[str] = SOURCE
     recalled: ClassVar[str] = "the logarithm in the radius of costs, and the forms of the rates"
-    told: ClassVar[Told] = Told()
+    told: ClassVar[Inputs] = Inputs()
 
     def __init__(
         self,

@@ -8,19 +8,11 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from hedgerow.learners.field.lp_base import LPLearner
-from hedgerow.learners.field.lp_core import SWITCH, LPRule
-from hedgerow.learners.field.lp_promises import (
-    BASELINE_IS_SAFE,
-    COSTS_ARE_DRAWS,
-    confidence,
-    safety,
-    stochastic_regret,
-)
-from hedgerow.learners.field.lp_tables import HALF_SPREAD, RADIUS, layers_to_go
-from hedgerow.learners.ledger import Ledger
-from hedgerow.learners.protocol import SafePolicy
-from hedgerow.learners.told import Told
+from hedgerow.learners.api import Inputs, SafePolicy
+from hedgerow.learners.field.base import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety, stochastic_regret
+from hedgerow.learners.field.lp import LPLearner
+from hedgerow.learners.field.lp_kernels import HALF_SPREAD, RADIUS, SWITCH, LPRule, layers_to_go
+from hedgerow.learners.guarantees import Ledger
 from hedgerow.model.view import View
 
 SOURCE = "Liu, Zhou, Kalathil, Kumar and Tian 2021"
@@ -54,7 +46,7 @@ class OptPessLP(LPLearner):
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("dope-factored")
+        >>> world = hr.worlds.make("dope-factored")
         >>> learner = hr.field.OptPessLP(world.view(), episodes=100, delta=0.01, baseline=hr.offline.slater(world))
         >>> learner.plan().notes["mixing_weight"]
         1.0
@@ -64,7 +56,7 @@ class OptPessLP(LPLearner):
     title: ClassVar[str] = "OptPess-LP"
     source: ClassVar[str] = SOURCE
     recalled: ClassVar[str] = "Z = ln(16 S^2 |A| L T / delta), and the form of the rate"
-    told: ClassVar[Told] = Told(baseline=True)
+    told: ClassVar[Inputs] = Inputs(baseline=True)
 
     def __init__(
         self,

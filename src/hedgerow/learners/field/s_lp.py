@@ -7,13 +7,11 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from hedgerow.learners.field.lp_base import LPLearner
-from hedgerow.learners.field.lp_core import ROBUST, LPRule
-from hedgerow.learners.field.lp_promises import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety
-from hedgerow.learners.field.lp_tables import optimistic_tables
-from hedgerow.learners.ledger import Ledger
-from hedgerow.learners.protocol import SafePolicy
-from hedgerow.learners.told import Told
+from hedgerow.learners.api import Inputs, SafePolicy
+from hedgerow.learners.field.base import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety
+from hedgerow.learners.field.lp import LPLearner
+from hedgerow.learners.field.lp_kernels import ROBUST, LPRule, optimistic_tables
+from hedgerow.learners.guarantees import Ledger
 from hedgerow.model.view import View
 from hedgerow.paper import cite
 
@@ -44,7 +42,7 @@ class SLP(LPLearner):
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("dope-factored")
+        >>> world = hr.worlds.make("dope-factored")
         >>> learner = hr.field.SLP(world.view(), episodes=100, delta=0.01, baseline=hr.offline.slater(world))
         >>> learner.plan().notes["mixing_weight"] < 1.0
         True
@@ -53,7 +51,7 @@ class SLP(LPLearner):
     kind: ClassVar[str] = "s-lp"
     title: ClassVar[str] = "S-LP"
     source: ClassVar[str] = "this package: the plan of OptCMDP in S-OPS"
-    told: ClassVar[Told] = Told(baseline=True)
+    told: ClassVar[Inputs] = Inputs(baseline=True)
 
     def __init__(
         self,

@@ -8,19 +8,11 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from hedgerow.learners.field.lp_base import LPLearner
-from hedgerow.learners.field.lp_core import SWITCH, LPRule
-from hedgerow.learners.field.lp_promises import (
-    BASELINE_IS_SAFE,
-    COSTS_ARE_DRAWS,
-    confidence,
-    safety,
-    stochastic_regret,
-)
-from hedgerow.learners.field.lp_tables import optimistic_tables
-from hedgerow.learners.ledger import Ledger
-from hedgerow.learners.protocol import SafePolicy
-from hedgerow.learners.told import Told
+from hedgerow.learners.api import Inputs, SafePolicy
+from hedgerow.learners.field.base import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety, stochastic_regret
+from hedgerow.learners.field.lp import LPLearner
+from hedgerow.learners.field.lp_kernels import SWITCH, LPRule, optimistic_tables
+from hedgerow.learners.guarantees import Ledger
 from hedgerow.model.view import View
 
 
@@ -52,7 +44,7 @@ class SafeETC(LPLearner):
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("dope-factored")
+        >>> world = hr.worlds.make("dope-factored")
         >>> learner = hr.field.SafeETC(world.view(), episodes=1000, delta=0.01, baseline=hr.offline.slater(world))
         >>> learner.num_exploring, round(learner.plan().notes["mixing_weight"], 6)
         (100, 0.5)
@@ -61,7 +53,7 @@ class SafeETC(LPLearner):
     kind: ClassVar[str] = "safe-etc"
     title: ClassVar[str] = "Safe-ETC"
     source: ClassVar[str] = "folklore, in the form of this package"
-    told: ClassVar[Told] = Told(baseline=True)
+    told: ClassVar[Inputs] = Inputs(baseline=True)
 
     def __init__(
         self,

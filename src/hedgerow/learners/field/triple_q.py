@@ -1,4 +1,9 @@
-"""Triple-Q: two tables of Q values and a queue, no model of the world (Wei, Liu and Ying 2022)."""
+"""The kernels of Triple-Q: updates along a path, the end of a frame, the greedy policy.
+
+Q(x,a) <- (1 - lr) Q(x,a) + lr (r + Q(x',a') + b),   C_i likewise with the utility 1 - cost_i and its own bonus
+lr = (chi + 1) / (chi + n),   a' the action that was taken next; the greedy one where an episode was cut short
+end of a frame of F episodes:  Z_i <- [Z_i + L - alpha_i + epsilon - (sum of C_i(x_0,a_0)) / F]^+,  n <- 0,  Q up
+"""
 
 from __future__ import annotations
 
@@ -9,17 +14,141 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.checks import LARGEST_COUNT, FloatArray, shown
+from hedgerow.checks import LARGEST_COUNT, FloatArray, IntArray, short_repr
+from hedgerow.compiling.bundles import Bundle
+from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.api import Inputs
 from hedgerow.learners.field.base import FieldLearner
-from hedgerow.learners.field.q_tables import Rule, Tables, end_frame, learn_path, set_policy
-from hedgerow.learners.ledger import INDEPENDENT_LOSSES, Ledger, Promise, first_reason
+from hedgerow.learners.guarantees import INDEPENDENT_LOSSES, Ledger, Promise, first_reason
 from hedgerow.learners.statistics import Statistics
-from hedgerow.learners.told import Told
 from hedgerow.model.counting import decide
 from hedgerow.model.episode import Episode
-from hedgerow.model.index import index_of
+from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.view import View
+
+
+class QRule(Bundle):
+    """The constants."""
+
+    chi: float
+    eta: float
+    epsilon: float
+    steps: float
+    """L"""
+    bonus: float
+    """b = bonus sqrt(lr), or bonus / sqrt(n)"""
+    published: bool
+    """Whether the constants are those of the paper: b is the former, and reaching a bound is passing it"""
+    c_share: float
+    """The share of b that utilities get"""
+    raised: float
+    """What Q gains at the end of a frame"""
+    top: float
+    """Where Q is reset"""
+    reward_scale: float
+
+
+class QTables(Bundle):
+    """What it learns."""
+
+    q: FloatArray
+    """Q (num_rows,)"""
+    c: FloatArray
+    """C (num_rows, m)"""
+    visits: FloatArray
+    """n (num_rows,): since the frame began"""
+    queues: FloatArray
+    """Z (m,)"""
+    c_sums: FloatArray
+    """(m,): sums of C(x_0, a_0) since the frame began"""
+    wanted: FloatArray
+    """L - alpha (m,)"""
+    policy: FloatArray
+    """(num_rows,)"""
+
+
+@kernel
+def learn_path(
+    index: Index,
+    rows: IntArray,
+    triples: IntArray,
+    losses: FloatArray,
+    costs: FloatArray,
+    rule: QRule,
+    tables: QTables,
+) -> None:
+    """Update the rows (n,) of one episode, the first one first: each looks at the next one as it was before."""
+    terminal = index.state_start[len(index.state_start) - 1] - 1
+    for k in range(len(rows)):
+        row, state, ahead = rows[k], index.successor[triples[k]], -1
+        if k + 1 < len(rows):
+            ahead = rows[k + 1]
+        elif state != terminal:
+            ahead = best_row(index, state, rule, tables)
+        tables.visits[row] += 1.0
+        lr = (rule.chi + 1.0) / (rule.chi + tables.visits[row])
+        b = rule.bonus * (sqrt(lr) if rule.published else 1.0 / sqrt(tables.visits[row]))
+        reward = rule.reward_scale * (1.0 - losses[k])
+        q_next = tables.q[ahead] if ahead >= 0 else 0.0
+        tables.q[row] += lr * (reward + q_next + b - tables.q[row])
+        for i in range(len(tables.queues)):
+            c_next = tables.c[ahead, i] if ahead >= 0 else 0.0
+            tables.c[row, i] += lr * (1.0 - costs[k, i] + c_next + rule.c_share * b - tables.c[row, i])
+    for i in range(len(tables.queues) if len(rows) > 0 else 0):
+        tables.c_sums[i] += tables.c[rows[0], i]
+
+
+@kernel
+def end_frame(frame: float, rule: QRule, tables: QTables) -> None:
+    """Update the queues, count anew, and raise Q, up to where it began."""
+    for i in range(len(tables.queues)):
+        missing = tables.wanted[i] + rule.epsilon - tables.c_sums[i] / frame
+        tables.queues[i] = max(0.0, tables.queues[i] + missing)
+        tables.c_sums[i] = 0.0
+    for row in range(len(tables.q)):
+        tables.visits[row] = 0.0
+        tables.q[row] += rule.raised
+        reset = _passes(tables.q[row], rule.top, rule)
+        for i in range(len(tables.queues)):
+            reset |= _passes(tables.c[row, i], rule.steps, rule)
+        if reset:
+            tables.q[row] = rule.reward_scale * rule.steps
+            for i in range(len(tables.queues) if rule.published else 0):
+                tables.c[row, i] = rule.steps
+
+
+@kernel
+def _passes(value: float, bound: float, rule: QRule) -> bool:
+    return value > bound or (rule.published and value == bound)
+
+
+@kernel
+def best_row(index: Index, state: int, rule: QRule, tables: QTables) -> int:
+    """The row of the action with the largest Q + sum_i (Z_i / eta) C_i; of equal ones the first."""
+    best, top = -1, 0.0
+    for row in range(state * index.num_actions, (state + 1) * index.num_actions):
+        value = tables.q[row]
+        for i in range(len(tables.queues)):
+            value += tables.queues[i] / rule.eta * tables.c[row, i]
+        if best < 0 or value > top:
+            best, top = row, value
+    return best
+
+
+@kernel
+def set_policy(index: Index, rows: IntArray, explored: float, rule: QRule, tables: QTables) -> None:
+    """The policy in the states of the given rows: greedy, with the probability `explored` of a random action."""
+    for row in rows:
+        state = row // index.num_actions
+        for r in range(state * index.num_actions, (state + 1) * index.num_actions):
+            tables.policy[r] = explored / index.num_actions
+        tables.policy[best_row(index, state, rule, tables)] += 1.0 - explored
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Triple-Q: two tables of Q values and a queue, no model of the world (Wei, Liu and Ying 2022).
+
 
 CONSTANTS = ("source", "experiment")
 REWARD_SCALE = 32.0
@@ -66,7 +195,7 @@ class TripleQ(FieldLearner):
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.catalogue.make("lower-bound-2")
+        >>> world = hr.worlds.make("lower-bound-2")
         >>> learner = hr.field.TripleQ(world.view(), episodes=100)
         >>> float(hr.simulate(world, None, learner, progress=False)["queue"][0])
         0.0
@@ -76,12 +205,12 @@ class TripleQ(FieldLearner):
     title: ClassVar[str] = "Triple-Q"
     source: ClassVar[str] = "Wei, Liu and Ying 2022"
     recalled: ClassVar[str] = "all constants of constants='source', and the rates"
-    told: ClassVar[Told] = Told(delta=False)
+    told: ClassVar[Inputs] = Inputs(delta=False)
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "q", "c", "visits", "queues", "c_sums")
 
     def __init__(self, view: View, episodes: int, *, constants: str = "source") -> None:
         if constants not in CONSTANTS:
-            raise InvalidInput(f"the constants are {shown(constants)}; choose 'source' or 'experiment'")
+            raise InvalidInput(f"the constants are {short_repr(constants)}; choose 'source' or 'experiment'")
         super().__init__(view, episodes, constants=constants)
         self.constants, self.frame = constants, max(1, int(self.episodes**0.6))
         self._rule, layout, m = self._make_rule(), self.layout, self.view.num_constraints
@@ -91,24 +220,24 @@ class TripleQ(FieldLearner):
         self.queues: FloatArray = np.zeros(m)
         self.c_sums: FloatArray = np.zeros(m)
         wanted = layout.steps - self.view.thresholds
-        self._tables = Tables(self.q, self.c, self.visits, self.queues, self.c_sums, wanted, self.own_policy)
+        self._tables = QTables(self.q, self.c, self.visits, self.queues, self.c_sums, wanted, self.own_policy)
         self._index, self._all = index_of(layout), np.arange(0, layout.num_rows, layout.num_actions, dtype=np.int64)
         self._set_all()
 
     def _statistics(self) -> Statistics | None:
         return None
 
-    def _make_rule(self) -> Rule:
+    def _make_rule(self) -> QRule:
         T, L = float(self.episodes), float(self.layout.steps)
         pairs, chi = max(self.layout.layer_sizes) * self.layout.num_actions, float(self.episodes) ** 0.2
         if self.constants == "source":
             iota = 128.0 * log(sqrt(2.0 * pairs * L) * T)
-            return Rule(
+            return QRule(
                 chi=chi, eta=chi, epsilon=8.0 * sqrt(pairs * L**6 * iota**3) / chi, steps=L,
                 bonus=0.25 * L * sqrt(iota), published=True, c_share=1.0,
                 raised=2.0 * L**3 * sqrt(iota) / chi, top=L, reward_scale=1.0,
             )  # fmt: skip
-        return Rule(
+        return QRule(
             chi=chi, eta=1e-4 * chi * sqrt(pairs * L**4), epsilon=0.5, steps=L,
             bonus=0.2 * sqrt(log(T)), published=False, c_share=0.01,
             raised=3.0, top=REWARD_SCALE * L * 850.0 / 800.0, reward_scale=REWARD_SCALE,

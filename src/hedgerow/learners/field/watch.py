@@ -1,28 +1,56 @@
-"""Watch a learner of the field during a simulation: are its confidence sets right, and is it safe while they are?
-
-The *clean event* of an episode: every transition probability lies in its box and every mean cost within its bounds, in
-the sets that the plan of the episode was made from. Bounds of the mean loss do not belong to it: they are right only if
-losses are independent draws around a mean, and no safety rests on them.
-"""
+"""How far a learner of the field is, as numbers that kernels can change."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
+from hedgerow.confidence.boxes import Boxes
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import Scores
-from hedgerow.estimates.boxes import Boxes
-from hedgerow.learners.field.progress import Progress, Reals
-from hedgerow.model.index import Index
+from hedgerow.learners.api import NullWatcher, RunContext
+from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.layout import Layout
+
+if TYPE_CHECKING:
+    from hedgerow.learners.field.base import FieldLearner
+
+
+class Progress(Record):
+    """Counters of a learner."""
+
+    episode: int
+    """Episodes observed so far"""
+    pending: int
+    """1 between plan and observe"""
+    branch: int
+    """What that plan plays: 0 the own policy, 1 the baseline"""
+
+
+class FieldReals(Record):
+    """Real numbers that change while it learns."""
+
+    mixing: float
+    """lambda: the probability of the baseline in the next episode"""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Watch a learner of the field during a simulation: are its confidence sets right, and is it safe while they are?
+#
+# The *clean event* of an episode: every transition probability lies in its box and every mean cost within its bounds,
+# in the sets that the plan of the episode was made from. Bounds of the mean loss do not belong to it: they are right
+# only if losses are independent draws around a mean, and no safety rests on them.
+
 
 TOL_CLEAN = 1e-12
 
 
-class Counters(Record):
+class FieldCounters(Record):
     """Whole numbers that are kept at checkpoints: those of the present episode, and totals so far."""
 
     branch: int
@@ -49,7 +77,7 @@ class Sums(Record):
 class FieldWatch(Bundle):
     """What was seen so far, and what is kept at the C checkpoints; kernels modify it."""
 
-    counters: Counters
+    counters: FieldCounters
     sums: Sums
     outside: IntArray
     """(num_rows,): 1 where a transition probability or a mean cost is outside its bounds"""
@@ -62,16 +90,16 @@ class FieldWatch(Bundle):
 def make_watch(layout: Layout, num_marks: int) -> FieldWatch:
     """Nothing seen yet."""
     return FieldWatch(
-        counters=Counters(),
+        counters=FieldCounters(),
         sums=Sums(),
         outside=np.zeros(layout.num_rows, dtype=np.int64),
-        mark_counters=np.zeros((num_marks, len(Counters.fields)), dtype=np.int64),
+        mark_counters=np.zeros((num_marks, len(FieldCounters.fields)), dtype=np.int64),
         mark_sums=np.zeros((num_marks, len(Sums.fields))),
     )
 
 
 @kernel
-def watch_plan(progress: Progress, reals: Reals, scores: Scores, watch: FieldWatch) -> None:
+def watch_plan(progress: Progress, reals: FieldReals, scores: Scores, watch: FieldWatch) -> None:
     """Look at the episode that is about to be played, after its scores have been added."""
     counters, sums = watch.counters, watch.sums
     counters.branch, counters.clean_now = progress.branch, 1 if counters.outside == 0 else 0
@@ -87,7 +115,7 @@ def watch_plan(progress: Progress, reals: Reals, scores: Scores, watch: FieldWat
 
 
 @kernel
-def look_at_rows(index: Index, world: KernelWorld, boxes: Boxes, rows: IntArray, watch: FieldWatch) -> None:
+def check_rows(index: Index, world: KernelWorld, boxes: Boxes, rows: IntArray, watch: FieldWatch) -> None:
     """Compare the sets of some rows (n,), which have just changed, with the truth."""
     for row in rows:
         outside = 0
@@ -109,3 +137,55 @@ def watch_close(mark: int, watch: FieldWatch) -> None:
     if mark >= 0:
         copy_into(watch.counters.values, watch.mark_counters[mark])
         copy_into(watch.sums.values, watch.mark_sums[mark])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The watcher of the learners of the field, episode by episode.
+
+
+KINDS = {"branch": np.int32, "clean_now": np.bool_, "unclean": np.int64}
+"""The columns that are kept of the counters, and their types"""
+
+
+class FieldWatcher(NullWatcher):
+    """Watches one run of a learner: whether its sets hold the truth, and what it leaves to its baseline."""
+
+    def __init__(self, learner: FieldLearner, stage: RunContext) -> None:
+        self.learner, self.stage = learner, stage
+        self.watch = make_watch(learner.layout, len(stage.curves.marks))
+        self._index, self._episode = index_of(learner.layout), learner.episode
+        self._look(np.arange(learner.layout.num_rows, dtype=np.int64))
+
+    def planned(self) -> None:
+        self._episode = self.learner.episode
+        watch_plan(self.learner.progress, self.learner.reals, self.stage.scores, self.watch)
+
+    def learnt(self, rows: IntArray) -> bool:
+        if self.learner.episode == self._episode:  # refused
+            return False
+        self._look(rows.copy())
+        return True
+
+    def closed(self, mark: int) -> None:
+        watch_close(mark, self.watch)
+
+    def _look(self, rows: IntArray) -> None:
+        if self.learner.seen is not None:
+            check_rows(self._index, self.stage.world, self.learner.seen.boxes, rows, self.watch)
+
+    def columns(self, reached: int) -> dict[str, NDArray[Any]]:
+        """The weight of the baseline, and whether the sets hold the truth; nothing for a learner without sets."""
+        watch, kept = self.watch, {}
+        if self.learner.baseline is not None:
+            kept["mixing_weight"] = watch.mark_sums[:reached, Sums.place("now_mixing")]
+            kept["mixing_total"] = watch.mark_sums[:reached, Sums.place("mixed")]
+        if self.learner.seen is not None:
+            for name, kind in KINDS.items():
+                kept[name] = watch.mark_counters[:reached, FieldCounters.place(name)].astype(kind)
+        return kept
+
+    def facts(self, comparator: FloatArray) -> dict[str, float | int | None]:
+        """How often a learner with a baseline was unsafe although its sets held the truth: 0, if it is right."""
+        if self.learner.baseline is None:
+            return {}
+        return {"refuted_safety": self.watch.counters.refuted_safety}

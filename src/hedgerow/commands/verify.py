@@ -1,0 +1,100 @@
+"""`hedgerow verify`: every promise of the paper on running code, with a verdict that could have been otherwise.
+
+hedgerow verify --quick              under a minute
+hedgerow verify                      some minutes; results go to out/verify-default and are resumed from there
+hedgerow verify --full               twenty minutes
+hedgerow verify --deterministic      the implications that need no statistics, on 1,995 long runs
+hedgerow verify --only T7 --json     one promise, with the controls that it must refute, for a machine
+hedgerow verify --quick --power      how small a mistake in each constant the level refutes
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.display.output import say
+from hedgerow.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hedgerow.verify.levels import Level
+
+FAILED = 1
+PATIENCE = 5.0
+"""Seconds between two lines of progress where there is no terminal."""
+app = typer.Typer(add_completion=False)
+
+
+@app.callback(invoke_without_command=True)
+def verify(
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs: under a minute on two cores.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: twenty minutes.")
+    ] = False,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="Only what needs no statistics, on 1,995 runs of 20,000 episodes.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", help="A promise, T1 to T31, or with --power a constant; may be repeated or a,b,c."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", file_okay=False, help="Where results go; by default out/verify-LEVEL.")
+    ] = None,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Also write tables and figures (SVG; needs hedgerow[figures]) there.")
+    ] = False,
+    power: Annotated[
+        bool,
+        typer.Option("--power", help="Find the smallest mistake in each constant that the level refutes (slow)."),
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, even what is there already.")] = False,
+    processes: Annotated[int, typer.Option("--processes", "-j", min=1, help="How many processes.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Check every theorem and lemma on running code, and that broken learners fail. Exit code 1 if refuted."""
+    if quick + full + deterministic > 1:
+        raise InvalidInput("choose one of --quick, --full and --deterministic")
+    name = "quick" if quick else "full" if full else "deterministic" if deterministic else "default"
+    for pool in ("OMP", "OPENBLAS", "MKL"):  # read when numpy is loaded, which is later
+        os.environ.setdefault(f"{pool}_NUM_THREADS", "1")
+    from hedgerow.experiments.progress import watcher
+    from hedgerow.verify.levels import make_level
+    from hedgerow.verify.report import show
+    from hedgerow.verify.verify import verify as run
+
+    chosen = [key.strip() for part in only or [] for key in part.split(",") if key.strip()]
+    if power:
+        _measure_power(make_level(name), out or Path("out") / f"power-{name}", chosen, processes)
+        return
+    if figures:
+        from hedgerow.report.export import check_browser
+
+        check_browser()  # before minutes of running, not after them
+    keys = [key.upper() for key in chosen]
+    folder = out or Path("out") / f"verify-{name}"
+    level, watch = make_level(name), watcher(quiet=False, patience=PATIENCE)
+    report = run(level, folder, only=keys, processes=processes, fresh=fresh, watch=watch)
+    if as_json:
+        print(json.dumps(report.as_data(), indent=2, allow_nan=False))
+    else:
+        show(report)
+    written = [folder / "verdicts.json", *([] if keys else [folder / "verdicts.md"])]
+    if figures:
+        from hedgerow.verify.figures import draw
+
+        written += draw(level, folder)
+    say("written: " + ", ".join(map(str, written)), error=True)
+    if not report.passed:
+        raise typer.Exit(FAILED)
+
+
+def _measure_power(level: Level, folder: Path, chosen: list[str], processes: int) -> None:
+    from hedgerow.verify.power import power, show
+
+    show(power(level, folder, only=chosen, processes=processes), level.name)
+    say(f"written: {folder / 'power.json'}, {folder / 'power.md'}", error=True)

@@ -1,0 +1,1 @@
+"""What people see: short texts of objects (`text`), HTML pieces (`html`), lines, tables and bars (`output`)."""

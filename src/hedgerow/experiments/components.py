@@ -1,0 +1,607 @@
+"""What the three ingredients share: mistakes by key, names to code, plain data, labels."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow import worlds as catalogue
+from hedgerow.checks import FloatArray, did_you_mean, real_number, short_repr, type_name
+from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.learners.api import Learner, checked_baseline_costs
+from hedgerow.learners.ops import settings as switches
+from hedgerow.learners.ops.cv_ops import CVOPS, MEMORY_BUDGET, checked_search_arguments
+from hedgerow.losses import oblivious
+from hedgerow.losses.oblivious import Fixed
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.view import View
+from hedgerow.planning import offline
+from hedgerow.registry import Found, Registry, adversaries, learners, plugins, worlds
+from hedgerow.registry.signatures import WrongParameter, checked_arguments
+from hedgerow.worlds import entries
+
+ComponentSpec = dict[str, Any]
+"""{"name": ..., parameters}: plain data"""
+PLUG_IN = "plug-in"
+"""The key of a description that names the plug-in code; no parameter can have this name."""
+LENGTH = "T"
+
+
+class SpecError(HedgerowError):
+    """A mistake in one key of a part; the reader of the file adds the line."""
+
+    def __init__(self, key: str | None, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+def named(registry: Registry, given: Mapping[str, Any], folder: Path) -> Found:
+    """What the name of a part stands for."""
+    try:
+        return registry.look_up(given["name"], folder)
+    except InvalidInput as error:
+        raise SpecError("name", str(error)) from error
+
+
+def as_described(registry: Registry, part: ComponentSpec, folder: Path) -> Found:
+    """What a complete description stands for: exactly the code that it names."""
+    return registry.look_up(part["name"], folder, part.get(PLUG_IN))
+
+
+def described(found: Found, params: Mapping[str, Any]) -> ComponentSpec:
+    """The description of a part, with its origin if it is a plug-in."""
+    try:
+        origin = found.origin
+    except InvalidInput as error:
+        raise SpecError("name", str(error)) from error
+    return {"name": found.name, **({} if origin is None else {PLUG_IN: origin}), **plain(params)}
+
+
+def checked_params(found: Found, params: Mapping[str, Any], supplied: Collection[str] = ()) -> dict[str, Any]:
+    """Parameters from a file as plain data, checked against the signature of a plug-in's constructor."""
+    for key, value in params.items():
+        if not _is_plain(value):
+            raise SpecError(
+                key, f"{key} must be a number, a text, true or false, or a list of these, not {short_repr(value)}"
+            )
+    try:
+        return checked_arguments(found.name, found.signature, params, supplied)
+    except WrongParameter as error:
+        raise SpecError(error.key, str(error)) from error
+    except InvalidInput as error:
+        raise SpecError("name", str(error)) from error
+
+
+def own_params(part: ComponentSpec) -> dict[str, Any]:
+    """The parameters in a description."""
+    return {key: value for key, value in part.items() if key not in ("name", PLUG_IN)}
+
+
+def at_length(given: Mapping[str, Any], episodes: int) -> dict[str, Any]:
+    """The parameters that a file gives, for a run of so many episodes."""
+    return {key: episodes if value == LENGTH else value for key, value in given.items() if key != "name"}
+
+
+def named_in(message: str, params: Mapping[str, Any]) -> str | None:
+    """The key that a message mentions."""
+    return next((key for key in params if key in message), None)
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    return isinstance(value, bool | int | str) or (isinstance(value, float) and bool(np.isfinite(value)))
+
+
+# Labels ---------------------------------------------------------------------------------------------------------------
+
+
+def default_label(given: Mapping[str, Any], quiet: tuple[str, ...] = ()) -> str:
+    """A readable name: the part's name and what was given; the keys in `quiet` are understood without their name."""
+    words = [str(given["name"]).rpartition(":")[2]]
+    for key, value in given.items():
+        if key != "name":
+            words.append(_short(value) if key in quiet else f"{key}={_short(value)}")
+    return "-".join(words)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(item, int) for item in value) and len(value) <= 12:
+        return "x".join(map(str, value))
+    if isinstance(value, list):
+        return hashlib.sha256(repr(value).encode()).hexdigest()[:6]
+    return f"{value:g}" if isinstance(value, float) else str(value).replace("/", "+")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The safe policy that a learner is given, by name: `baseline = "slater"`, `"budget"`, `"own"`, `"offered"`, or
+# `margin = 0.1`.
+#
+#     slater    the policy of the largest margin, with its exact costs: the theory's choice, which no user has
+#     budget    the policy of least loss under the smaller budget at which the world takes its baseline: what a cautious
+#               user has (`World.baseline_thresholds`)
+#     own       the policy that the world itself names, with the costs that learners are told (`World.baseline`)
+#     margin    the cheapest policy that stays so far below every threshold
+#     offered   for many worlds at once: `budget` where the world has one, else `own`, else the policy of least loss of
+#               its own (or, without one, least mean cost) that stays below every threshold by half of the largest margin
+#
+# For a run of 10^5 episodes or less a known policy of small loss is the better baseline (docs/choose-a-learner.md).
+
+
+BASELINES = ("slater", "margin", "budget", "own", "offered")
+HALF = "half of the margin"
+"""What `offered` takes in a world that offers nothing."""
+
+
+def complete_baseline(params: dict[str, Any]) -> ComponentSpec:
+    """The description of the baseline; removes its keys from `params`."""
+    kind = params.pop("baseline", "margin" if "margin" in params else "slater")
+    if kind not in BASELINES:
+        raise SpecError("baseline", f"the baseline is {short_repr(kind)}; choose one of {', '.join(BASELINES)}")
+    if kind != "margin":
+        if "margin" in params:
+            raise SpecError("margin", f"a margin belongs to baseline = 'margin', not to {kind!r}, which has its own")
+        return {"baseline": kind}
+    if "margin" not in params:
+        raise SpecError("baseline", "the baseline 'margin' needs a number: margin = 0.1")
+    try:
+        return {"baseline": kind, "margin": real_number("the margin", params.pop("margin"), 0.0, 1e9)}
+    except InvalidInput as error:
+        raise SpecError("margin", str(error)) from error
+
+
+def safe_policy(part: ComponentSpec, cmdp: CMDP, world: ComponentSpec | None = None, folder: Path | None = None) -> Any:
+    """A strictly feasible policy of the true world with its costs, as `.policy` and `.costs`; None for a learner
+    without a baseline. `world` is the description of `cmdp`, for what that world itself offers.
+    """
+    if "baseline" not in part:
+        return None
+    kind = part["baseline"]
+    if kind == "slater":
+        return offline.slater(cmdp)
+    if kind == "margin":
+        return offline.strictly_feasible(cmdp, part["margin"])
+    offered = {} if world is None else offered_baselines(world, folder or Path())
+    if kind == "offered":
+        best = best_offered(offered)
+        return _half_margin(cmdp, world, folder or Path()) if best == HALF else offered[best]
+    if kind not in offered:
+        other = f"it offers {', '.join(map(repr, offered))}" if offered else "it offers none"
+        raise InvalidInput(
+            f"this world offers no baseline {kind!r} ({other}); take baseline = 'slater', or a margin = 0.1"
+        )
+    return offered[kind]
+
+
+def best_offered(offered: Mapping[str, Any]) -> str:
+    """Which baseline `offered` stands for, in a world that offers these."""
+    return next((kind for kind in ("budget", "own") if kind in offered), HALF)
+
+
+def baseline_taken(part: ComponentSpec, world: ComponentSpec, folder: Path) -> str:
+    """Which baseline a learner gets in a world, in words; the empty text for a learner without one."""
+    kind = str(part.get("baseline", ""))
+    return best_offered(offered_baselines(world, folder)) if kind == "offered" else kind
+
+
+def _half_margin(cmdp: CMDP, world: ComponentSpec | None, folder: Path) -> offline.OfflineSolution:
+    """The policy of least loss that keeps half of the largest margin; with no constraint, the best policy."""
+    loss = None if world is None else build_world(world, folder)[1]
+    rho = offline.slater(cmdp).margin if cmdp.num_constraints else 0.0
+    if cmdp.num_constraints and rho <= offline.TOL_FEASIBLE:
+        raise InvalidInput(
+            f"this world has no baseline to offer: no policy is safe with a margin (the best is {rho:.4g})"
+        )
+    return offline.strictly_feasible(cmdp, 0.5 * rho, loss)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The mirror-descent family in an experiment: presets, switches, and the few numbers that one of them alone knows.
+
+
+ALLOW = "allow_no_margin"
+_COMMON = ("transitions", "baseline", "baseline_costs", ALLOW)
+
+
+def complete(found: Found, params: dict[str, Any], told: ComponentSpec) -> ComponentSpec:
+    """The parameters of a description; `told` are those that stand between the baseline and the switches."""
+    cls, preset = found.target, params.pop("preset", "paper")
+    if not isinstance(preset, str) or preset not in switches.PRESETS:
+        raise SpecError("preset", f"the preset is {short_repr(preset)}; choose one of {', '.join(switches.PRESETS)}")
+    extra = _complete_baseline(params) if "baseline" in inspect.signature(cls).parameters else {}
+    extra |= _complete_numbers(cls, params)
+    chosen: dict[str, Any] = {}
+    for key, value in params.items():
+        chosen[key] = value
+        try:
+            switches.make_settings(preset, chosen, cls.switches, found.name)
+        except (InvalidInput, TypeError) as error:
+            raise SpecError(key, str(error)) from error
+    return {"preset": preset, **extra, **told, **chosen}
+
+
+def check(cls: Any, part: ComponentSpec, view: View, safe: Any) -> None:
+    """Refuse what its constructor would refuse in a world of this view; `safe` is its baseline or None."""
+    if safe is not None:
+        try:
+            checked_baseline_costs(view, safe.costs, part.get(ALLOW, False))
+        except HedgerowError as error:
+            raise SpecError("margin" if "margin" in part else "baseline", str(error)) from error
+    elif issubclass(cls, CVOPS):
+        own = {key: part[key] for key in own_numbers(cls) if key in part}
+        try:
+            checked_search_arguments(view, own.get("memory_budget", MEMORY_BUDGET), own.get("primal_constant"))
+        except InvalidInput as error:
+            raise SpecError(named_in(str(error), own), str(error)) from error
+
+
+def own_numbers(cls: Any) -> tuple[str, ...]:
+    """What a learner's constructor takes beyond switches, baseline and transitions."""
+    arguments = inspect.signature(cls).parameters.values()
+    return tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY and a.name not in _COMMON)
+
+
+def _complete_baseline(params: dict[str, Any]) -> ComponentSpec:
+    allowed = {ALLOW: params.pop(ALLOW)} if ALLOW in params else {}
+    result = complete_baseline(params) | allowed
+    if not isinstance(allowed.get(ALLOW, False), bool):
+        raise SpecError(ALLOW, f"{ALLOW} must be true or false")
+    return result
+
+
+def _complete_numbers(cls: Any, params: dict[str, Any]) -> ComponentSpec:
+    """The numbers that only the constructor of this learner takes; removes them from `params`."""
+    result: ComponentSpec = {}
+    for key in own_numbers(cls):
+        if key in params:
+            result[key] = params.pop(key)
+            if isinstance(result[key], bool) or not isinstance(result[key], int | float):
+                raise SpecError(key, f"{key} must be a number, not {short_repr(result[key])}")
+    return result
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Worlds of an experiment: entries of the catalogue, saved CMDPs, and plug-ins.
+
+
+FILE = "file"
+"""The name of a world that is a saved CMDP"""
+
+
+def complete_world(given: Mapping[str, Any], episodes: int, folder: Path) -> ComponentSpec:
+    """`given` with the defaults of its catalogue entry; a file is known by the hash of its content."""
+    params = at_length(given, episodes)
+    if given["name"] == FILE:
+        unknown = sorted(set(params) - {"file"})
+        if unknown or not isinstance(params.get("file"), str):
+            raise SpecError(unknown[0] if unknown else "file", "a world from a file has the one parameter file = PATH")
+        return {"name": FILE, "file": params["file"], "content": _load(folder, params["file"]).content_hash}
+    found = named(worlds, given, folder)
+    if not found.is_built_in:
+        return described(found, checked_params(found, params))
+    entry = entries.find(found.name)
+    for key, value in params.items():
+        try:
+            entries.complete_params(entry, {key: value})
+        except InvalidInput as error:
+            raise SpecError(key, str(error)) from error
+    return {"name": found.name, **plain(entries.complete_params(entry, params))}
+
+
+def build_world(part: ComponentSpec, folder: Path) -> tuple[CMDP, FloatArray | None]:
+    """The world, and its own loss if it has one."""
+    if part["name"] == FILE:
+        cmdp = _load(folder, part["file"])
+        if cmdp.content_hash != part["content"]:
+            raise InvalidInput(f"{part['file']} has changed since this experiment was begun; take another directory")
+        return cmdp, None
+    found = as_described(worlds, part, folder)
+    if not found.is_built_in:
+        return entries.parts_of(found.build(**own_params(part)), found.name)
+    world = catalogue.make(found.name, **own_params(part))
+    return world.cmdp, world.loss
+
+
+def offered_baselines(part: ComponentSpec, folder: Path) -> dict[str, Any]:
+    """The safe policies that a world offers, by name, each with `.policy` and `.costs`; a file has none."""
+    if part["name"] == FILE:
+        return {}
+    found = as_described(worlds, part, folder)
+    if found.is_built_in:
+        return own_baselines(catalogue.make(found.name, **own_params(part)))
+    made = found.build(**own_params(part))
+    return own_baselines(made) if hasattr(made, "cmdp") else {}
+
+
+def own_baselines(world: Any) -> dict[str, Any]:
+    """`budget` and `own` of a catalogue entry or of a world built like one, if it has them."""
+    budget, own = getattr(world, "baseline_thresholds", None), getattr(world, "baseline", None)
+    offered = {} if own is None else {"own": own}
+    if budget is not None:
+        offered["budget"] = offline.optimum(world.cmdp.with_thresholds(budget), world.loss)
+    return offered
+
+
+def _load(folder: Path, file: str) -> CMDP:
+    return CMDP.load(folder / file)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Adversaries of an experiment: losses that ship with hedgerow, the world's own loss, and plug-ins.
+#
+# A plug-in is a class, or a function that returns an object, with a method `block(layout, first, count)` or with
+# `start`, `loss` and `observe`; or it is itself a function (layout, first, count) that returns losses.
+#
+# A constructor is given what the cell has: `seed`, unless the file gives one; and where the signature asks for them
+# without a default and the file does not give them, `episodes`, `world` (the CMDP) and `own_loss`, the world's own
+# loss. The description of a cell does not repeat these.
+
+
+OWN = "own"
+"""The adversary that repeats the world's own loss."""
+ADVERSARY_SUPPLIED = ("episodes", "world", "own_loss")
+"""Parameters that a cell fills in where they have no default."""
+_BLOCK = ("layout", "first", "count")
+
+
+def complete_adversary(given: Mapping[str, Any], episodes: int, folder: Path | None = None) -> ComponentSpec:
+    """`given` with its defaults; without a seed of its own it takes one from every cell."""
+    params = at_length(given, episodes)
+    if given["name"] == OWN:
+        if params:
+            raise SpecError(next(iter(params)), "the world's own loss has no parameters")
+        return {"name": OWN}
+    found = named(adversaries, given, folder or Path())
+    if not found.is_built_in:
+        filled = _BLOCK if _is_block(found) else filled_in(found, params)
+        return described(found, checked_params(found, params, filled))
+    return _complete_built_in(found, params)
+
+
+def filled_in(found: Found, params: Collection[str] = ()) -> tuple[str, ...]:
+    """The parameters that a cell fills in if the file gives `params`."""
+    known = found.signature.parameters
+    return tuple(name for name in ADVERSARY_SUPPLIED if name in known and known[name].required and name not in params)
+
+
+def _complete_built_in(found: Found, params: dict[str, Any]) -> ComponentSpec:
+    name, known = found.name, found.signature.parameters
+    for key in params:
+        if key not in known:
+            near = did_you_mean(key, known)
+            told = near if near.startswith("; did") else f"; they have: {', '.join(known) or 'none'}"
+            raise SpecError(key, f"{name} losses have no parameter {key!r}{told}")
+    filled = filled_in(found, params)
+    missing = [key for key, parameter in known.items() if parameter.required and key not in (*params, *filled)]
+    if missing:
+        raise SpecError(None, f"{name} losses need the parameter {missing[0]!r}")
+    if filled:  # nothing can be built yet: `check_adversary` does, in every world
+        defaults = {key: parameter.default for key, parameter in known.items() if not parameter.required}
+        return described(found, {**defaults, **checked_params(found, params, filled)})
+    try:
+        complete = oblivious.from_params(name, params).params()
+    except InvalidInput as error:
+        raise SpecError(named_in(str(error), params), str(error)) from error
+    if "seed" not in params:
+        complete.pop("seed", None)
+    return {"name": name, **plain({key: value for key, value in complete.items() if value is not None})}
+
+
+def build_adversary(
+    part: ComponentSpec,
+    seed: int,
+    own_loss: FloatArray | None,
+    folder: Path | None = None,
+    *,
+    cmdp: CMDP | None = None,
+    episodes: int | None = None,
+) -> Any:
+    """The losses of a run of `episodes` in the world `cmdp`; `seed` is used where the description has none."""
+    if part["name"] == OWN:
+        if own_loss is None:
+            raise InvalidInput("this world has no loss of its own: choose an adversary")
+        return oblivious.Fixed(own_loss)
+    found, params = as_described(adversaries, part, folder or Path()), own_params(part)
+    if _is_block(found):
+        return oblivious.checked(found.target)
+    if "seed" in found.signature.parameters:
+        params.setdefault("seed", seed)
+    cell = {"episodes": episodes, "world": cmdp, "own_loss": own_loss}
+    for name in filled_in(found, params):
+        if cell[name] is None:
+            what = "this world has no loss of its own" if name == "own_loss" else f"nothing to fill in for {name!r}"
+            raise InvalidInput(f"{what}: {found.name} needs one; choose another adversary")
+        params[name] = cell[name]
+    if found.is_built_in:
+        return oblivious.from_params(found.name, params)
+    made = found.build(**params)
+    return made if isinstance(made, oblivious.ObliviousLosses) else oblivious.checked(made)
+
+
+def check_adversary(part: ComponentSpec, cmdp: CMDP, own_loss: FloatArray | None, episodes: int, folder: Path) -> None:
+    """Refuse an adversary that has no losses for this world, by asking for the first."""
+    try:
+        adversary = build_adversary(part, 0, own_loss, folder, cmdp=cmdp, episodes=episodes)
+    except InvalidInput as error:
+        raise SpecError(named_in(str(error), own_params(part)), str(error)) from error
+    found = None if part["name"] == OWN else as_described(adversaries, part, folder)
+    if found is not None and not found.is_built_in:
+        with plugins.in_one_line(f"{found.name} fails", plugins.source_file(found.target)):
+            _ask(adversary, cmdp, 0)
+    else:
+        _ask(adversary, cmdp, 0)
+    if getattr(adversary, "cycle", None) is False:  # recorded losses come to an end
+        _ask(adversary, cmdp, episodes - 1)
+
+
+def _ask(adversary: Any, cmdp: CMDP, episode: int) -> None:
+    if hasattr(adversary, "block"):
+        adversary.block(cmdp.layout, episode, 1)
+    else:
+        adversary.start(cmdp.layout)
+        adversary.loss(episode)
+
+
+def _is_block(found: Found) -> bool:
+    """Whether it is a function that returns losses itself."""
+    return not isinstance(found.target, type) and tuple(found.signature.parameters)[:3] == _BLOCK
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Learners of an experiment: the mirror-descent family by presets and switches (`mirror`), others by their signature.
+#
+# The constructor of a learner is given what its signature asks for: `view`, `episodes`, `delta`, `seed`;
+# `transitions` with `known_transitions = true`; a view that knows mean costs with `known_costs = "zero"` (where they
+# are 0) or `"all"`; `baseline` and `baseline_costs` (without the latter, `baseline` has `.policy` and `.costs`);
+# `slater`, the largest margin of the world, unless the file gives another number; `world` and `losses`, the CMDP and
+# the adversary themselves, for learners that are meant to cheat; and its own parameters as the file has them.
+
+
+KNOWN = "known_transitions"
+KNOWN_COSTS = "known_costs"
+COSTS_TOLD = ("zero", "all")
+LEARNER_SUPPLIED = ("view", "episodes", "delta", "seed", "transitions", "baseline", "baseline_costs", "world", "losses")
+"""Parameters of a constructor that the experiment fills in."""
+
+
+def complete_learner(given: Mapping[str, Any], folder: Path | None = None) -> ComponentSpec:
+    """`given` with its preset and, if it needs one, its baseline; parameters and switches are checked one by one."""
+    found = named(learners, given, folder or Path())
+    params = {key: value for key, value in given.items() if key != "name"}
+    known = params.pop(KNOWN, False)
+    if not isinstance(known, bool):
+        raise SpecError(KNOWN, f"{KNOWN} must be true or false, not {short_repr(known)}")
+    told: ComponentSpec = {KNOWN: True} if known else {}
+    if KNOWN_COSTS in params:
+        told[KNOWN_COSTS] = params.pop(KNOWN_COSTS)
+        if told[KNOWN_COSTS] not in COSTS_TOLD:
+            choice = " or ".join(map(repr, COSTS_TOLD))
+            raise SpecError(KNOWN_COSTS, f"{KNOWN_COSTS} must be {choice}, not {short_repr(told[KNOWN_COSTS])}")
+    if has_presets(found.target):
+        return described(found, complete(found, params, told))
+    return described(found, _complete_plain(found, params, told))
+
+
+def build_learner(
+    part: ComponentSpec,
+    cmdp: CMDP,
+    episodes: int,
+    delta: float,
+    seed: int,
+    folder: Path | None = None,
+    world: ComponentSpec | None = None,
+    losses: Any = None,
+) -> Learner:
+    """The learner on a view of `cmdp`; `world` is its description, for baselines that the world offers; `losses` are
+    the adversary, for a learner that is told it.
+    """
+    found = as_described(learners, part, folder or Path())
+    safe = safe_policy(part, cmdp, world, folder)
+    common = {"episodes": episodes, "delta": delta, "seed": seed, "world": cmdp, "losses": losses}
+    arguments = _arguments(found, part, cmdp, common, safe)
+    made = found.build(**arguments) if PLUG_IN in part else found.target(**arguments)
+    return _checked(found, made)
+
+
+def check_learner(
+    part: ComponentSpec,
+    cmdp: CMDP,
+    episodes: int = 1,
+    delta: float = 0.01,
+    folder: Path | None = None,
+    world: ComponentSpec | None = None,
+) -> None:
+    """Refuse a learner that cannot be built in this world.
+
+    The mirror-descent family is not built for this, since that takes compiled code; others are plain Python.
+    """
+    found = as_described(learners, part, folder or Path())
+    try:
+        safe = safe_policy(part, cmdp, world, folder)
+    except HedgerowError as error:
+        raise SpecError("margin" if "margin" in part else "baseline", str(error)) from error
+    if has_presets(found.target):
+        check(found.target, part, _view(part, cmdp), safe)
+        return
+    nothing = Fixed(np.zeros(cmdp.layout.num_rows))
+    try:
+        build_learner(part, cmdp, episodes, delta, 0, folder, world, nothing)
+    except InvalidInput as error:
+        raise SpecError("name", str(error)) from error
+
+
+def has_presets(target: Any) -> bool:
+    """Whether a learner is configured by presets and switches, as the mirror-descent family is."""
+    return isinstance(getattr(target, "switches", None), frozenset)
+
+
+def needs_baseline(target: Any) -> bool:
+    """Whether a learner cannot do without a safe policy."""
+    parameter = inspect.signature(target).parameters.get("baseline")
+    return parameter is not None and (parameter.default is parameter.empty or has_presets(target))
+
+
+def _complete_plain(found: Found, params: dict[str, Any], told: ComponentSpec) -> ComponentSpec:
+    """The description of a learner of which only the signature is known."""
+    known = found.signature.parameters
+    if "view" not in known:
+        raise SpecError("name", f"{found.name} is no learner: its constructor has no parameter 'view'")
+    if KNOWN in told and "transitions" not in known:
+        raise SpecError(KNOWN, f"{found.name} cannot be told the transitions: its constructor has no such parameter")
+    if KNOWN not in told and "transitions" in known and known["transitions"].required:
+        raise SpecError(None, f"{found.name} has to know the transitions: write {KNOWN} = true")
+    wanted = "baseline" in known and (known["baseline"].required or "baseline" in params or "margin" in params)
+    safe = complete_baseline(params) if wanted else {}
+    given = (*LEARNER_SUPPLIED, *({"slater"} - set(params)))
+    return {**safe, **told, **checked_params(found, params, given)}
+
+
+def _arguments(found: Found, part: ComponentSpec, cmdp: CMDP, common: dict[str, Any], safe: Any) -> dict[str, Any]:
+    """What to call the constructor with."""
+    known = found.signature.parameters
+    others = (KNOWN, KNOWN_COSTS, "baseline", "margin")
+    arguments = {key: value for key, value in own_params(part).items() if key not in others}
+    arguments |= {key: value for key, value in {"view": _view(part, cmdp), **common}.items() if key in known}
+    if KNOWN in part:
+        arguments["transitions"] = cmdp.transitions
+    if "slater" in known and "slater" not in arguments:
+        arguments["slater"] = offline.slater(cmdp).margin
+    if safe is not None:
+        both = "baseline_costs" in known
+        arguments |= {"baseline": safe.policy, "baseline_costs": safe.costs} if both else {"baseline": safe}
+    return arguments
+
+
+def _view(part: ComponentSpec, cmdp: CMDP) -> View:
+    """What the learner is told of the world."""
+    told = part.get(KNOWN_COSTS)
+    if told is None:
+        return cmdp.view()
+    means = cmdp.mean_costs
+    return cmdp.view().knowing(costs=means) if told == "all" else cmdp.view().knowing(zero_costs=means == 0.0)
+
+
+def _checked(found: Found, made: Any) -> Learner:
+    missing = [name for name in ("view", "plan", "observe") if not hasattr(made, name)]
+    if missing:
+        raise InvalidInput(f"{found.name} makes {type_name(made)}, which is no learner: it has no {missing[0]!r}")
+    learner: Learner = made
+    return learner

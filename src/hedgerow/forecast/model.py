@@ -1,0 +1,235 @@
+"""The expected counts after t episodes of uniform actions, rounded.
+
+Counts are kept as a learner keeps them (`counts.py`): rows that share a law are counted at the first row of their
+class. All visits count for the transitions; for the costs only the first one of an episode does, unless costs are
+independent. Each count is within 1 of its expectation, moves of a row add up to its visits, and sums of costs are
+visits times means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
+
+from hedgerow.checks import BoolArray, FloatArray, IntArray
+from hedgerow.confidence.budget import Unknowns
+from hedgerow.confidence.counts import Counts
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import induced_policy, occupancy, row_occupancy, uniform_policy
+from hedgerow.model.view import View
+from hedgerow.planning import offline
+
+
+class Exploration:
+    """Counts after any number of episodes, for a model and what there is to estimate."""
+
+    def __init__(self, model: Model, unknowns: Unknowns) -> None:
+        self.model, laws = model, unknowns.laws
+        visits, num_rows = model.explored, model.layout.num_rows
+        self.visits = np.bincount(laws.moves_at, visits, minlength=num_rows)
+        """(num_rows,): per episode, where they are counted"""
+        shared = laws.costs_at if not laws.every_visit and np.any(laws.costs_at != np.arange(num_rows)) else None
+        self.cost_visits = (
+            np.bincount(laws.costs_at, visits, minlength=num_rows)
+            if shared is None
+            else first_visits_of_classes(model.layout, model.transitions, shared)
+        )
+
+    def after(self, episodes: int) -> Counts:
+        """The counts after so many episodes."""
+        layout, means = self.model.layout, self.model.costs
+        num_visits = np.rint(episodes * self.visits).astype(np.int64)
+        num_costs = np.rint(episodes * self.cost_visits).astype(np.int64)
+        return Counts(
+            num_visits=num_visits,
+            num_moves=_apportioned(layout, num_visits, self.model.transitions),
+            num_costs=num_costs,
+            cost_sums=np.ascontiguousarray((num_costs * means).T),
+            unknown_moves=np.zeros(layout.num_rows, dtype=np.int64),
+            unknown_costs=np.zeros(means.T.shape, dtype=np.int64),
+        )
+
+
+def _apportioned(layout: Layout, num_visits: IntArray, transitions: FloatArray) -> IntArray:
+    """Whole numbers (num_triples,) that add up to the visits of each row, in proportion to P."""
+    row, first = layout.row_of_triple, layout.row_start[:-1]
+    upto = np.cumsum(transitions)
+    upto -= (upto[first] - transitions[first])[row]  # within each row
+    upto[layout.row_start[1:] - 1] = 1.0
+    rounded = np.rint(num_visits[row] * np.minimum(upto, 1.0)).astype(np.int64)
+    moves = np.diff(rounded, prepend=0)
+    moves[first] = rounded[first]
+    return moves
+
+
+def first_visits_of_classes(layout: Layout, transitions: FloatArray, classes: IntArray) -> FloatArray:
+    """(num_rows,): how likely an episode of uniform actions is to visit each class at all, at its first row.
+
+    `classes` (num_rows,) are the first rows. One forward pass serves all classes: it carries the mass that has not met
+    its class yet.
+    """
+    places = np.unique(classes)
+    number = np.searchsorted(places, classes)
+    policy, size = uniform_policy(layout), len(places)
+    alive = np.ones((1, size))  # of the states of layer k, by class
+    met = np.zeros(size)
+    for k in range(layout.steps):
+        rows, triples = layout.rows(k), layout.triples(k)
+        w = np.repeat(alive, layout.num_actions, axis=0) * policy[rows, np.newaxis]
+        own = np.arange(w.shape[0]), number[rows]
+        np.add.at(met, number[rows], w[own])
+        w[own] = 0.0
+        place = layout.successor[triples] - int(layout.state_start[k + 1]), layout.row_of_triple[triples] - rows.start
+        alive = csr_matrix((transitions[triples], place), shape=(layout.layer_sizes[k + 1], w.shape[0])) @ w
+    found = np.zeros(layout.num_rows)
+    found[places] = met
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The model of a forecast: transitions, mean costs, how the episodes so far explored, and which policy is bounded.
+#
+# A view knows only part of this. The rest is assumed, in the plainest way that is neither optimistic nor pessimistic:
+#
+#     transitions   uniform over the successors of each row, where P is not known
+#     costs         where they are not known, rising evenly from 0 to twice their mean over the states of a layer (were
+#                   they all alike, it would not matter where one goes), and so large that the own policy costs exactly
+#                   its threshold: a learner goes as far as it may
+#     exploration   actions drawn uniformly in every episode
+#     own policy    the uniform one
+#
+# For a world, transitions and costs are the true ones, and the own policy is its optimum; without a loss, the uniform
+# policy, or as much of it as the thresholds allow.
+
+
+HALVINGS = 60
+CLOSE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """See the module's text."""
+
+    layout: Layout
+    transitions: FloatArray
+    """(num_triples,)"""
+    costs: FloatArray
+    """(m, num_rows)"""
+    policy: FloatArray
+    """(num_rows,): the own policy"""
+    assumptions: dict[str, str]
+    """The assumptions in words, by topic"""
+
+    @property
+    def explored(self) -> FloatArray:
+        """(num_rows,): how often an episode of uniform actions visits each row."""
+        return masses(self.layout, self.transitions, uniform_policy(self.layout))
+
+    @property
+    def played(self) -> FloatArray:
+        """(num_rows,): how often an episode of the own policy visits each row."""
+        return masses(self.layout, self.transitions, self.policy)
+
+    @property
+    def true_costs(self) -> FloatArray:
+        """(m,): the true costs of the own policy."""
+        return self.costs @ self.played
+
+
+def masses(layout: Layout, transitions: FloatArray, policy: FloatArray) -> FloatArray:
+    """q(x, a) (num_rows,)."""
+    return row_occupancy(layout, occupancy(layout, transitions, policy))
+
+
+def assumed_model(view: View) -> Model:
+    """The model for a view, without a simulator."""
+    layout, known = view.layout, view.knowledge
+    sizes = np.diff(layout.row_start)
+    P = np.repeat(1.0 / sizes, sizes)
+    if known.transitions is not None:
+        P = np.where(np.isnan(known.transitions), P, known.transitions)
+    policy = uniform_policy(layout)
+    q = masses(layout, P, policy)
+    costs, words = np.zeros((view.num_constraints, layout.num_rows)), []
+    for i, name in enumerate(view.constraint_names):
+        given = np.full(layout.num_rows, np.nan) if known.costs is None else known.costs[i]
+        costs[i] = _raised(q, _rising(view), given, float(view.thresholds[i]))
+        words.append(_of_level(name, q, costs[i], np.isnan(given), float(view.thresholds[i])))
+    assumptions = {
+        "transitions": "as known, else uniform over the successors of each pair",
+        "costs": f"as known, else rising evenly over the states of a layer; {'; '.join(words)}",
+        "exploration": "actions drawn uniformly in every episode so far",
+        "own policy": "the uniform one",
+    }
+    return Model(layout, P, costs, policy, assumptions)
+
+
+def _rising(view: View) -> FloatArray:
+    """(num_rows,): from 0 to 2 over the states of each layer; rows that share the law of their costs have its mean."""
+    layout = view.layout
+    by_state = [2.0 * (np.arange(size) + 0.5) / size for size in layout.layer_sizes[:-1]]
+    shape = np.repeat(np.concatenate(by_state), layout.num_actions)
+    same = view.knowledge.same_costs
+    if same is None:
+        return shape
+    mean: FloatArray = np.bincount(same, shape, len(shape))[same] / np.bincount(same, minlength=len(shape))[same]
+    return mean
+
+
+def _raised(q: FloatArray, shape: FloatArray, given: FloatArray, threshold: float) -> FloatArray:
+    """Mean costs (num_rows,) of one constraint: the known ones, else `shape`, scaled until q costs the threshold."""
+    unknown = np.isnan(given)
+
+    def at(scale: float) -> FloatArray:
+        return np.where(unknown, np.minimum(1.0, scale * shape), given)
+
+    low, high = 0.0, 1.0 / float(shape.min())  # all costs 0, all costs 1
+    if float(q @ at(high)) <= threshold:
+        return at(high)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if float(q @ at(middle)) <= threshold else (low, middle)
+    return at(low)
+
+
+def _of_level(name: str, q: FloatArray, costs: FloatArray, unknown: BoolArray, threshold: float) -> str:
+    cost = float(costs @ q)
+    told = f"the own policy costs {cost:.4g}"
+    if abs(cost - threshold) <= CLOSE:
+        told += ", its threshold"
+    if not np.any(unknown & (q > 0.0)):
+        return f"{name!r}: all known, {told}"
+    mean = float(q[unknown] @ costs[unknown] / q[unknown].sum())
+    return f"{name!r}: {mean:.4g} on average, so that {told}"
+
+
+def true_model(cmdp: CMDP, loss: ArrayLike | None = None) -> Model:
+    """The model for a known world; refused if no policy satisfies the constraints."""
+    if loss is not None:
+        policy, words = offline.optimum(cmdp, loss).policy, "the optimum under the world's own loss"
+    else:
+        policy, words = _safe_part(cmdp)
+    assumptions = {
+        "transitions": "the true ones",
+        "costs": "the true means",
+        "exploration": "actions drawn uniformly in every episode so far",
+        "own policy": words,
+    }
+    return Model(cmdp.layout, cmdp.transitions, cmdp.mean_costs, np.array(policy), assumptions)
+
+
+def _safe_part(cmdp: CMDP) -> tuple[FloatArray, str]:
+    """The uniform policy, or the point nearest to it on the way from the Slater policy that is safe."""
+    layout, safest = cmdp.layout, offline.slater(cmdp)
+    free = occupancy(layout, cmdp.transitions, uniform_policy(layout))
+    over = cmdp.mean_costs @ row_occupancy(layout, free) - safest.costs
+    room = cmdp.thresholds - safest.costs
+    share = min([1.0, *(room[i] / over[i] for i in np.flatnonzero(over > room))])
+    if share == 1.0:
+        return uniform_policy(layout), "the uniform one"
+    policy = induced_policy(layout, share * free + (1.0 - share) * safest.occupancy)
+    return policy, f"{share:.0%} uniform and the rest the safest: as far as the thresholds allow"

@@ -1,0 +1,307 @@
+"""Baselines to choose from: the loss of each safe policy, and the margin that it leaves.
+
+The Slater policy has the largest margin, and often the largest loss. A learner plays its baseline most of the time at
+first. Measured with losses that stay the same: for 10^5 episodes or less a policy of small loss is the better choice,
+even with a tenth of the margin. If the losses have nothing to do with the one for which the policy was chosen, the
+margin matters more (`examples/baselines.py`). All choices here are computed from the true world: a user would *have* a
+policy, and know its costs.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.checks import FloatArray
+from hedgerow.compiling.bundles import Bundle, Record
+from hedgerow.confidence.budget import make_unknowns
+from hedgerow.confidence.radii import KINDS, Radii, RadiusRule, cost_radius, transition_radius
+from hedgerow.errors import HedgerowError
+from hedgerow.experiments import components
+from hedgerow.experiments.components import own_baselines
+from hedgerow.forecast.summary import BaselineForecast
+from hedgerow.losses import oblivious
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.costs import BernoulliCosts
+from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import evaluate, occupancy, row_occupancy, uniform_policy
+from hedgerow.model.view import View
+from hedgerow.planning import offline
+from hedgerow.planning.robust import backward_induction
+from hedgerow.registry import learners
+from hedgerow.simulation.run import Simulation
+
+SHARES = {"half of that margin, least loss": 0.5, "a tenth of it, least loss": 0.1}
+NAMES = {"budget": "the world's baseline budget, least loss", "own": "the world's own baseline"}
+
+
+def baseline_choices(world: Any) -> list[dict[str, Any]]:
+    """The choices in a world with a loss: name, loss, costs, smallest margin."""
+    cmdp, loss = world.cmdp, world.loss
+    safest = offline.slater(cmdp)
+    if not cmdp.num_constraints or safest.margin <= offline.TOL_FEASIBLE:
+        return []
+    found = [_choice("Slater: the largest margin", cmdp, loss, safest.policy)]
+    for name, share in SHARES.items():
+        found.append(_choice(name, cmdp, loss, offline.strictly_feasible(cmdp, share * safest.margin, loss).policy))
+    for kind, safe in own_baselines(world).items():
+        found.append(_choice(NAMES[kind], cmdp, loss, safe.policy))
+    return found
+
+
+def _choice(name: str, cmdp: CMDP, loss: FloatArray, policy: FloatArray) -> dict[str, Any]:
+    values = evaluate(cmdp, policy, loss)
+    costs = dict(zip(cmdp.constraint_names, values.costs.tolist(), strict=True))
+    margin = float(np.min(cmdp.thresholds - values.costs))
+    return {"policy": name, "loss": values.loss, "costs": costs, "margin": margin}
+
+
+def world_baseline(world: Any, cmdp: CMDP) -> BaselineForecast:
+    """The baseline of a forecast for a known world: the world's own, by its budget, or the Slater policy."""
+    for kind, safe in own_baselines(world).items():
+        return BaselineForecast(np.array(safe.costs), NAMES[kind])
+    return BaselineForecast(np.array(offline.slater(cmdp).costs), "the Slater policy: the largest margin")
+
+
+def assumed_baseline(view: View) -> BaselineForecast:
+    """The baseline to assume when the costs of the safe policy are not given."""
+    words = "an assumption: it costs half of each threshold (--baseline-costs says what it does cost)"
+    return BaselineForecast(0.5 * view.thresholds, words)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The pre-flight of a problem: what a world demands of a learner, before a run of hours starts.
+#
+# feasible?       rho = max_q min_i alpha_i - g_i^T q, with the weights theta that prove it: for theta in the simplex
+#                 no policy has theta^T G q below min_q theta^T G q, which backward induction computes exactly
+# thresholds      alpha_i is meaningful between the least cost that the other constraints allow and the largest cost of
+#                 any policy: below it no policy is feasible, above it every policy is
+# radii           visits of a pair until the radii say more than the trivial bound, and episodes until then if actions
+#                 are drawn uniformly; learners that prefer some actions need longer for the others
+# time, memory    of a short run of each learner in this world, on this machine
+
+
+GOOD_RADIUS = 0.1
+"""A cost radius that is small enough to act on."""
+MOST_VISITS = 2**62
+PROBE_SECONDS = 0.4
+PROBE_EPISODES = 50
+SMALLEST_GAIN = 1e-9
+
+
+class Range(NamedTuple):
+    """The meaningful range of one threshold."""
+
+    name: str
+    threshold: float
+    least: float
+    """The least expected cost of any policy"""
+    least_with_others: float | None
+    """The least under the other constraints; None if these alone are infeasible"""
+    largest: float
+    """The largest expected cost of any policy"""
+
+    @property
+    def verdict(self) -> str:
+        """What the present threshold means."""
+        low = self.least if self.least_with_others is None else self.least_with_others
+        if self.threshold < low - SMALLEST_GAIN:
+            return "cannot be met"
+        if self.threshold >= self.largest - SMALLEST_GAIN:
+            return "never binds"
+        return "met, without margin" if self.threshold <= low + SMALLEST_GAIN else "can bind"
+
+
+def reachable_states(cmdp: CMDP) -> NDArray[np.bool_]:
+    """(num_states,) bool: whether some policy reaches the state with positive probability."""
+    layout = cmdp.layout
+    reached = np.zeros(layout.num_states, dtype=bool)
+    reached[0] = True
+    for k in range(layout.steps):
+        triples = layout.triples(k)
+        begins = layout.row_of_triple[triples] // layout.num_actions
+        used = (cmdp.transitions[triples] > 0.0) & reached[begins]
+        reached[layout.successor[triples][used]] = True
+    return reached
+
+
+def feasibility(cmdp: CMDP) -> dict[str, Any]:
+    """rho, the safest policy, and the proof in words."""
+    best = offline.slater(cmdp)
+    names, m = cmdp.constraint_names, cmdp.num_constraints
+    return {
+        "feasible": best.margin >= -offline.TOL_FEASIBLE,
+        "rho": best.margin if m else None,
+        "certificate": _certificate(cmdp, best),
+        "multipliers": dict(zip(names, best.multipliers.tolist(), strict=True)),
+        "strictly_feasible": {
+            "costs": dict(zip(names, best.costs.tolist(), strict=True)),
+            "margins": dict(zip(names, (cmdp.thresholds - best.costs).tolist(), strict=True)),
+            "policy": best.policy.tolist(),
+        }
+        if best.margin > 0.0
+        else None,
+    }
+
+
+def _certificate(cmdp: CMDP, best: offline.SlaterPoint) -> str:
+    if not cmdp.num_constraints:
+        return "there are no constraints: every policy is feasible"
+    theta = best.multipliers
+    least = backward_induction(cmdp.layout, cmdp.transitions, theta @ cmdp.mean_costs).value
+    allowed = float(theta @ cmdp.thresholds)
+    active = [i for i in range(cmdp.num_constraints) if theta[i] > offline.TOL_MULTIPLIER]
+    weighted = " + ".join(f"{theta[i]:.4g} x {cmdp.constraint_names[i]!r}" for i in active)
+    proof = f"every policy has {weighted} >= {least:.6g}, while the thresholds allow {allowed:.6g}"
+    if best.margin < -offline.TOL_FEASIBLE:
+        return f"infeasible: {proof}; some threshold is exceeded by {-best.margin:.6g} or more, whatever is played"
+    if best.margin <= offline.TOL_FEASIBLE:
+        return f"feasible, but not strictly: {proof}; there is no margin for S-OPS and CV-OPS"
+    safe = f"strictly feasible: a policy stays {best.margin:.6g} below every threshold"
+    return f"{safe}; no policy does better, since {proof}"
+
+
+def threshold_ranges(cmdp: CMDP) -> list[Range]:
+    """The meaningful range of each threshold."""
+    layout, found = cmdp.layout, []
+    for i, name in enumerate(cmdp.constraint_names):
+        cost = cmdp.mean_costs[i]
+        least = backward_induction(layout, cmdp.transitions, cost).value
+        largest = layout.steps - backward_induction(layout, cmdp.transitions, 1.0 - cost).value
+        found.append(Range(name, float(cmdp.thresholds[i]), least, _least_with_others(cmdp, i), largest))
+    return found
+
+
+def _least_with_others(cmdp: CMDP, i: int) -> float | None:
+    others = [j for j in range(cmdp.num_constraints) if j != i]
+    if not others:
+        return backward_induction(cmdp.layout, cmdp.transitions, cmdp.mean_costs[i]).value
+    rest = CMDP(cmdp.layout, cmdp.transitions, BernoulliCosts(cmdp.mean_costs[others]), cmdp.thresholds[others])
+    try:
+        return offline.optimum(rest, cmdp.mean_costs[i]).value
+    except HedgerowError:
+        return None
+
+
+# Radii ------------------------------------------------------------------------------------------------------------
+
+
+def informative_radii(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str, Any]]:
+    """Visits, and episodes under the uniform policy, until each kind of radii is informative."""
+    layout = cmdp.layout
+    often = row_occupancy(layout, occupancy(layout, cmdp.transitions, uniform_policy(layout)))
+    often = often[often > 0.0]
+    successors, uncertain = int(np.diff(layout.row_start).max()), make_unknowns(layout, 0).num_triples > 0
+    rows = []
+    for kind in KINDS:
+        rule = Radii(kind).rule(layout, cmdp.num_constraints, delta, episodes)
+        visits = {
+            "cost_below_1": first_visits(partial(_cost_is_below, rule, 1.0)),
+            f"cost_below_{GOOD_RADIUS:g}": first_visits(partial(_cost_is_below, rule, GOOD_RADIUS)),
+            "transitions": first_visits(partial(_box_says_something, rule, successors)) if uncertain else 0,
+        }
+        rows.append(
+            {
+                "radii": kind,
+                "visits": visits,
+                "episodes_typical_pair": _episodes(visits, float(np.median(often))),
+                "episodes_rarest_pair": _episodes(visits, float(often.min())),
+            }
+        )
+    return rows
+
+
+def first_visits(informative: Callable[[int], bool]) -> int:
+    """The least number of visits from which on a radius, which falls with them, is informative."""
+    high = 1
+    while not informative(high):
+        if high >= MOST_VISITS:
+            return MOST_VISITS
+        high *= 2
+    low = high // 2  # not informative
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if informative(middle) else (middle, high)
+    return high
+
+
+def _cost_is_below(rule: RadiusRule, radius: float, visits: int) -> bool:
+    return bool(cost_radius(rule, visits) < radius)
+
+
+def _box_says_something(rule: RadiusRule, successors: int, visits: int) -> bool:
+    """Whether P_hat + epsilon < 1 for a row whose successors were seen equally often."""
+    return bool(transition_radius(rule, 1.0 / successors, visits) < 1.0 - 1.0 / successors)
+
+
+def _episodes(visits: dict[str, int], often: float) -> dict[str, int]:
+    return {name: int(np.ceil(number / often)) for name, number in visits.items()}
+
+
+# Time and memory --------------------------------------------------------------------------------------------------
+
+
+def probe_learners(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str, Any]]:
+    """Run every learner for a moment: microseconds per episode, seconds for all of them, bytes of its arrays."""
+    return [_probe(cmdp, name, episodes, delta) for name in learners.builtin]
+
+
+def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]:
+    try:
+        preset = {"preset": "sharp"} if components.has_presets(learners.find(name)) else {}
+        part = components.complete_learner({"name": name, **preset})
+        learner = components.build_learner(part, cmdp, episodes, delta, 0, losses=oblivious.Switching(period=1000))
+    except HedgerowError as error:
+        return {"learner": name, "refused": str(error)}
+    simulation = Simulation(cmdp, oblivious.Switching(period=1000), learner, 0)
+    simulation.advance(min(PROBE_EPISODES, episodes))  # compiled code is loaded here
+    first, begun = simulation.done, time.perf_counter()
+    while simulation.done < episodes and time.perf_counter() - begun < PROBE_SECONDS:
+        simulation.advance(PROBE_EPISODES)
+    spent, played = time.perf_counter() - begun, max(1, simulation.done - first)
+    per_episode = spent / played if simulation.done > first else 0.0
+    arrays = num_bytes((getattr(learner, "core", ()), simulation.referee.scores, simulation.referee.curves))
+    return {
+        "learner": name,
+        "microseconds_per_episode": 1e6 * per_episode,
+        "seconds": per_episode * episodes,
+        "bytes": arrays,
+    }
+
+
+def num_bytes(value: Any) -> int:
+    """The bytes of all arrays in a tree of tuples, bundles and records."""
+    if isinstance(value, Bundle):
+        value = tuple(value.as_dict().values())
+    if isinstance(value, tuple):
+        return sum(map(num_bytes, value))
+    array = value.values if isinstance(value, Record) else value
+    return int(array.nbytes) if isinstance(array, np.ndarray) else 0
+
+
+def process_bytes() -> int | None:
+    """The peak memory of this process, where the system reports it."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def sizes(layout: Layout) -> dict[str, Any]:
+    return {
+        "layers": list(layout.layer_sizes),
+        "steps": layout.steps,
+        "states": layout.num_states,
+        "actions": layout.num_actions,
+        "rows": layout.num_rows,
+        "triples": layout.num_triples,
+        "full_support": layout.is_full,
+    }

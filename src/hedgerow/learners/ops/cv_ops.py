@@ -1,0 +1,370 @@
+"""CV-OPS (paper, section 6): constant violation, with nothing given but the thresholds.
+
+Phase 1 looks for a strictly safe policy: UOB-REPS against weighted costs, an online gradient method against it
+(`safe_search.py`). It ends after t_bar episodes, as soon as the uniform mixture of all policies so far surely leaves
+a margin rho_hat to every threshold. Phase 2 is S-OPS with that mixture as its baseline: from then on no episode
+violates a constraint. Which policy of the mixture plays is drawn anew in every episode that is left to the baseline:
+a single draw, kept, could be one that violates (departure D5).
+
+Phase 1 is unprotected: an episode of it may violate constraint i by as much as L - alpha_i. It may also outlast the
+run: then `t_bar` and `rho_hat` are None, and the ledger says that nothing is protected yet.
+
+    t_bar for a constant margin, L = 3, m = 1, delta = .05:    margin .5 -> 1242,   .25 -> 5861,   .1 -> 43873
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, frozen, real_number, whole_number
+from hedgerow.confidence.boxes import refresh_all
+from hedgerow.confidence.premises import FALSE_ALARM, carry_over
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.api import checked_view
+from hedgerow.learners.guarantees import Ledger, Promise, first_reason
+from hedgerow.learners.locking import exclusive
+from hedgerow.learners.ops.absorb import no_logs
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.guarantees import (
+    clean_event,
+    feasible_projection,
+    limits,
+    primal_constant,
+    regret_reasons,
+    regret_statement,
+    rests_on,
+)
+from hedgerow.learners.ops.s_ops import REGRET_EVENTS, largest_mixing
+from hedgerow.learners.ops.search import (
+    LITERAL,
+    PRACTICAL,
+    Broken,
+    Search,
+    SearchRule,
+    SearchState,
+    make_search,
+    regret_constant,
+    step_constant,
+)
+from hedgerow.learners.ops.settings import Preset, SearchSwitches, confidence_void, mixing_void, names_of, stopping_void
+from hedgerow.learners.ops.soundness import check_policies, check_search, end_of_search
+from hedgerow.learners.ops.state import Core, Numbers, flat_arrays
+from hedgerow.learners.ops.step import follow_boxes
+from hedgerow.model.view import View
+from hedgerow.paper import cite
+
+MEMORY_BUDGET = 256 * 2**20
+CARRIED = ("episode", "branch", "infeasible", "suspect", "failed", "iterations", "epochs")
+"""The numbers that go on from phase to phase."""
+PRIMAL_EVENTS = 9
+"""Of the primal player: its regret bound fails with probability 9 delta."""
+
+
+def checked_search_arguments(view: View, memory_budget: Any, primal_constant: Any) -> tuple[int, float | None]:
+    """The two numbers of the constructor, if they are sound and there is something to search for in this world."""
+    if not len(view.binding):
+        raise InvalidInput(
+            "no constraint of this world can be violated, so there is nothing to be found safe; use UOBREPS"
+        )
+    budget = whole_number("memory_budget", np.asarray(memory_budget).item(), 1)
+    given = None if primal_constant is None else float(np.asarray(primal_constant))
+    return budget, None if given is None else real_number("primal_constant", given, 0.0, 1e300)
+
+
+class CVOPS(MirrorLearner):
+    """CV-OPS, Constant Violation Optimistic Policy Search: it finds a safe policy, then it is safe.
+
+    Phase 1 looks for a strictly safe mixture of policies. It is unprotected: an episode may exceed a threshold alpha by
+    up to L - alpha. It ends after `t_bar` episodes, as soon as the mixture of all policies so far surely leaves a
+    margin `rho_hat` to every threshold. Phase 2 is S-OPS with that mixture as its baseline: no episode violates a
+    constraint any more (paper, section 6). Phase 1 may outlast the run; then `t_bar` and `rho_hat` are None, and
+    `guarantees()` says that nothing is protected yet.
+
+    Args:
+        view: What the learner may know of the world: `world.view()`.
+        episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
+        delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
+            `guarantees()` says how large it is.
+        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
+            fewest episodes. All three make the same promises.
+        seed: Seed of the learner's own random choices, a whole number of at least 0.
+        memory_budget: Room in bytes for the policies of phase 1; beyond it a random sample of them is kept, which makes
+            phase 1 longer.
+        primal_constant: The constant of the regret that stop="theory", stop="literal" and a positive `stop_scale` wait
+            for; None takes the one of the theory, which no run of practical length survives.
+        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
+        **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
+            `SOPS` but `forget`, and `stop`, `stop_scale`, `phase2_stats`, `search_radius` and `baseline_bound`.
+            `Settings` explains each of them.
+
+    Raises:
+        InvalidInput: If an argument is wrong, if no constraint can be violated, or if the learner has no such switch.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> learner = hr.CVOPS(view, episodes=10_000, delta=0.05, preset="sharp")
+        >>> learner.phase, learner.t_bar, learner.guarantees()["safety"].holds
+        (1, None, False)
+    """
+
+    kind: ClassVar[str] = "cv-ops"
+    switches: ClassVar[frozenset[str]] = names_of(SearchSwitches) - {"forget"}
+    mixes: ClassVar[bool] = True
+    defaults: ClassVar[Mapping[str, Any]] = {"mixture_bound": "auto"}
+
+    def __init__(
+        self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
+        memory_budget: int = MEMORY_BUDGET, primal_constant: float | None = None,
+        transitions: ArrayLike | None = None, **switches: Unpack[SearchSwitches],
+    ) -> None:  # fmt: skip
+        self.memory_budget, self.given_constant = checked_search_arguments(
+            checked_view(view), memory_budget, primal_constant
+        )
+        super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)  # type: ignore[misc]
+
+    # Phases ----------------------------------------------------------------------------------------------------------
+
+    def _first_core(self) -> Core:
+        view, layout = self.view, self.layout
+        binding = view.binding
+        m, L = len(binding), float(np.max(view.ceilings[binding]))
+        kind, scale = self.settings.stop, self.settings.stop_scale
+        rule = SearchRule(
+            active=True,
+            kind=LITERAL if kind == "literal" else PRACTICAL,
+            scale=1.0 if kind == "theory" else scale,
+            primal_constant=self._primal_constant() if kind != "practical" or scale > 0.0 else 0.0,
+            dual_constant=regret_constant(m, L),
+            dual_step=step_constant(m, L),
+            steps=L,
+            radius_scale=self.settings.confidence_scale,
+            variance=self.settings.search_radius == "variance",
+            log_inverse_delta=-float(np.log(self.delta)),
+            binding=binding,
+            thresholds=view.thresholds[binding],
+            ceilings=view.ceilings[binding],
+            dual_loss=np.zeros(m),
+            draws=np.zeros(self._capacity(), dtype=np.int64),
+        )
+        search = make_search(layout, m, self._capacity())
+        return self._make_core(self._no_baseline(constrained=False), doubling=True, search=search, search_rule=rule)
+
+    def _primal_constant(self) -> float:
+        return self._theory_constant() if self.given_constant is None else self.given_constant
+
+    def _theory_constant(self) -> float:
+        return primal_constant(self.layout, self.delta, known_transitions=self.transitions is not None)
+
+    def _capacity(self) -> int:
+        """How many policies there is room for."""
+        room = max(1, self.memory_budget // (8 * self.layout.num_rows))
+        return room if self.episodes is None else min(room, self.episodes)
+
+    def _next_phase(self) -> None:
+        old = self.core.state
+        kept = min(int(old.search.facts.t_bar), len(old.search.policies))
+        core = self._second_core(old.search.replace(policies=old.search.policies[:kept].copy()))
+        for name in CARRIED:
+            setattr(core.state.numbers, name, getattr(old.numbers, name))
+        core.state.incomplete.values[:] = old.incomplete.values  # the ledger speaks of both phases
+        core.state.logged.interfered = old.logged.interfered
+        if self.settings.phase2_stats == "keep":
+            # Copied, because the scores of the last episode still look at the first phase.
+            core.state.counts.take(old.counts)
+            core.state.boxes.take(old.boxes)
+            refresh_all(core.index, core.state.counts, core.rule.box, core.state.boxes)
+            follow_boxes(core, core.buffers.all_rows)
+            core.state.epoch_visits[:] = core.state.counts.num_visits
+            core.state.logged.values[:] = old.logged.values
+        carry_over(old.premises, core.state.premises)
+        self._start(core)
+        self.core = core
+        if self.settings.phase2_stats == "discard":
+            self.absorbed = no_logs()  # what is forgotten may be told again
+
+    def _second_core(self, search: Search) -> Core:
+        """S-OPS with the mixture that was found."""
+        return self._make_core(self._make_baseline(search.policies, self._found_costs(search)), search=search)
+
+    def _found_costs(self, search: Search) -> FloatArray:
+        """beta (m,): upper bounds of the costs of the mixture, alpha_i - rho_hat, or one by one mean_i + radius."""
+        facts, alpha, binding = search.facts, self.view.thresholds, self.view.binding
+        beta: FloatArray = self.view.ceilings.copy()  # where nothing can be violated nothing is claimed
+        beta[binding] = alpha[binding] - facts.rho_hat
+        if self.settings.baseline_bound == "each":
+            beta[binding] = np.minimum(beta[binding], search.cost_sums / facts.t_bar + facts.radius)
+        # Below 0 only if the truth left its radius; larger is the safe side.
+        return np.maximum(beta, 0.0)
+
+    # What was found --------------------------------------------------------------------------------------------------
+
+    @property
+    def phase(self) -> int:
+        """1 while it searches for a safe policy, 2 once episodes are protected."""
+        return 2 if len(self.core.baseline.policies) else 1
+
+    @property
+    def begun(self) -> int:
+        return self.t_bar or 0
+
+    @property
+    def t_bar(self) -> int | None:
+        """The number of episodes that phase 1 took; None while it lasts."""
+        return int(self._facts.t_bar + self._broken.skipped) if self.phase == 2 else None
+
+    @property
+    def rho_hat(self) -> float | None:
+        """The margin that the found mixture surely leaves to every threshold; None while phase 1 lasts."""
+        return self._facts.rho_hat if self.phase == 2 else None
+
+    @property
+    def margin(self) -> float:
+        """The smallest threshold minus mean cost, over all episodes of phase 1 as observed so far."""
+        return self._facts.margin
+
+    @property
+    def radius(self) -> float:
+        """How far `margin` may be off, at present or when phase 1 ended."""
+        return self._facts.radius
+
+    @property
+    def _broken(self) -> Broken:
+        return self.core.state.search.broken
+
+    @property
+    def _facts(self) -> SearchState:
+        return self.core.state.search.facts
+
+    @property
+    def baseline_policies(self) -> FloatArray:
+        """(K, num_rows): the policies whose uniform mixture is the baseline; none in phase 1."""
+        return frozen(self.core.baseline.policies)
+
+    @property
+    def baseline_costs(self) -> FloatArray:
+        """(m,): upper bounds of the expected costs of the baseline mixture; beta in the paper."""
+        return frozen(self.core.baseline.costs)
+
+    @property
+    def subsampled(self) -> bool:
+        """Whether there were more policies than `memory_budget` has room for, so that a sample is kept."""
+        return (self.t_bar or self.episode) - self._broken.skipped > self._capacity()
+
+    @property
+    def first_mixing(self) -> float:
+        """The largest weight lambda_0 of the baseline that feasible projections of phase 2 can lead to."""
+        return largest_mixing(self.view, self.core.baseline.costs)
+
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    def arguments(self) -> dict[str, NDArray[Any]]:
+        """Return the arguments of the constructor that only CV-OPS has, as arrays by name."""
+        arguments: dict[str, NDArray[Any]] = {"memory_budget": np.array(self.memory_budget)}
+        if self.given_constant is not None:
+            arguments["primal_constant"] = np.array(self.given_constant)
+        return arguments
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the state by name, without the places for policies that are still empty."""
+        arrays = flat_arrays(self.core.state)
+        if self.phase == 1:
+            seen = self.episode - self._broken.skipped + self.core.state.numbers.pending
+            arrays["search.policies"] = arrays["search.policies"][:seen]
+        return arrays
+
+    def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
+        numbers, policies = Numbers(arrays["numbers"]), arrays["search.policies"]
+        own, room = self.core.state.search, len(self.core.state.search.policies)
+        for name, array in flat_arrays(own).items():
+            if name != "policies" and arrays[f"search.{name}"].shape != array.shape:
+                raise InvalidInput(f"state.search.{name} must have the shape {array.shape}")
+        sums, squares = arrays["search.cost_sums"], arrays["search.squares"]
+        facts, broken = SearchState(arrays["search.facts"]), Broken(arrays["search.broken"])
+        given = Search(arrays["search.weights"], sums, squares, policies, facts, broken)
+        t_bar, over = end_of_search(given, numbers.episode), bool(numbers.phase_over)
+        skipped = broken.skipped
+        if over and t_bar + skipped != numbers.episode:
+            raise InvalidInput(f"state.numbers: phase_over, but state.search.facts say t_bar = {t_bar}")
+        searched = t_bar or numbers.episode - skipped
+        kept = min(room, searched + (0 if t_bar else numbers.pending))
+        if policies.shape != (kept, self.layout.num_rows):
+            raise InvalidInput(f"state.search.policies has shape {policies.shape}, not {(kept, self.layout.num_rows)}")
+        check_policies(self.layout, "search.policies", policies)
+        check_search(self.core.search, given, room, searched, over=t_bar > 0)
+        if t_bar and not over:
+            self.core = self._second_core(given.replace(policies=policies.copy()))
+            return
+        own.policies[:kept] = policies
+        arrays["search.policies"] = own.policies
+
+    # Promises --------------------------------------------------------------------------------------------------------
+
+    def _given_void(self) -> str:
+        waits = self.settings.stop != "practical" or self.settings.stop_scale > 0.0
+        if self.given_constant is None or not waits:
+            return ""
+        return f"primal_constant = {self.given_constant:g} was given: the theory's is {self._theory_constant():.3g}"
+
+    def _filled_void(self) -> str:
+        filled = self._broken.filled
+        if not filled:
+            return ""
+        return f"in {filled} episodes of phase 1 the costs that nobody observed counted as 1"
+
+    @exclusive
+    def guarantees(self) -> Ledger:
+        """Return what is promised under the present switches: safety after phase 1, violation and regret."""
+        confidence, accuracy = regret_reasons(self)
+        settings, sample = self.settings, 1 if self.subsampled else 0
+        searching = "" if self.phase == 2 else f"phase 1 has not ended in {self.episode} episodes: nothing is protected"
+        radius = "stop = 'literal': its radius holds at a fixed time, not at a stopping time"
+        literal = radius if settings.stop == "literal" else ""
+        found = f"rho_hat = {self.rho_hat:.6g} after t_bar = {self.t_bar}" if self.phase == 2 else "rho_hat"
+        margin = Promise(
+            "margin",
+            f"the mixture found by phase 1 leaves at least {found} to every threshold",
+            max(0.0, 1.0 - (1 + sample) * self.delta),
+            f"{cite('widehat_rho_leq')}, with a time-uniform radius",
+            first_reason(confidence_void(settings), literal, searching),
+        )
+        half = Promise(
+            "half",
+            "rho_hat is at least half of the largest margin rho that any policy has",
+            max(0.0, 1.0 - (PRIMAL_EVENTS + 3 + sample) * self.delta),
+            f"{cite('widehat_rho_geq')}, with a time-uniform radius",
+            first_reason(
+                confidence_void(settings), stopping_void(settings), self._given_void(), self._filled_void(), searching
+            ),
+        )
+        safety = Promise(
+            "safety",
+            f"after phase 1 the expected costs of every episode's mixture respect the thresholds: {limits(self)}",
+            self._budget.sure(6 + sample),
+            f"{cite('violation_hard')}, with the mixture found by phase 1",
+            first_reason(confidence_void(settings), literal, searching),
+        )
+        worst = float(np.max(np.maximum(self.view.ceilings - self.view.thresholds, 0.0)))
+        violation = Promise(
+            "violation",
+            f"the summed violation is at most t_bar max_i (L - alpha_i) = {worst:.6g} t_bar, however long the run",
+            self._budget.sure(6 + sample),
+            cite("const_viol"),
+            first_reason(confidence_void(settings), literal, searching),
+        )
+        rate = regret_statement(self, "L^3 |X| sqrt(|A| T ln(T|X||A|m/delta)) / min(rho_hat, rho_hat^2)")
+        regret = Promise(
+            "regret",
+            f"the regret is O({rate}) beyond the L t_bar of phase 1",
+            self._budget.sure(
+                REGRET_EVENTS + 1 + sample + (FALSE_ALARM if len(self.core.state.premises.visits) else 0.0)
+            ),
+            f"{cite('const_reg')}, in terms of rho_hat",
+            first_reason(confidence, literal, mixing_void(settings), accuracy, searching),
+        )
+        shared = (clean_event(self), feasible_projection(self))
+        return self.as_seen(Ledger("CV-OPS", (*shared, margin, half, safety, violation, regret), rests_on(self)))

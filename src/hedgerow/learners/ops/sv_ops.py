@@ -1,0 +1,94 @@
+"""SV-OPS (paper, section 4): sublinear regret and sublinear positive violation, from nothing but the thresholds.
+
+Mirror descent on occupancies, projected in every episode onto those that some transitions in the boxes allow and whose
+*optimistic* costs respect the thresholds. While the confidence sets hold the truth, every feasible occupancy stays in
+that set, so the projection has a solution and the learner never gives up a good policy; in return an episode may
+violate a constraint by as much as the radii still allow.
+
+    >>> from hedgerow.model.view import View
+    >>> view = View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+    >>> learner = SVOPS(view, episodes=1000, delta=0.01)
+    >>> learner.plan().policy["home"].tolist()
+    [0.5, 0.5]
+    >>> learner.observe([("home", "wait")], losses=[1.0], costs=[0.0])
+    >>> learner.plan().policy["home", "wait"] < 0.5
+    True
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hedgerow.learners.guarantees import Ledger, Promise, first_reason
+from hedgerow.learners.locking import exclusive
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.guarantees import (
+    clean_event,
+    feasible_projection,
+    limits,
+    regret_reasons,
+    regret_statement,
+    rests_on,
+)
+from hedgerow.paper import cite
+
+
+class SVOPS(MirrorLearner):
+    """SV-OPS, Sublinear Violation Optimistic Policy Search: few violations, from thresholds alone.
+
+    Regret and the summed violation of each constraint grow like the square root of the number of episodes (paper,
+    section 4). Single episodes may violate a constraint, by less and less. In each episode the learner takes a
+    mirror-descent step on occupancies and projects it onto those that the confidence sets allow, with costs taken
+    optimistically. It needs no safe policy. Choose it if early violations are acceptable.
+
+    Args:
+        view: What the learner may know of the world: `world.view()`.
+        episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
+        delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
+            `guarantees()` says how large it is.
+        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
+            fewest episodes. All three make the same promises.
+        seed: Seed of the learner's own random choices, a whole number of at least 0.
+        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
+        **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes `radii`,
+            `ties`, `confidence_scale`, `clip_costs`, `forget`, `tol`, `horizon` and `boxes`. `Settings` explains each
+            of them.
+
+    Raises:
+        InvalidInput: If an argument is wrong, or if the learner has no such switch.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> learner = hr.SVOPS(view, episodes=1000, delta=0.01)
+        >>> learner.plan().policy["home"].tolist()
+        [0.5, 0.5]
+        >>> learner.observe([("home", "wait")], losses=[1.0], costs=[0.0])
+        >>> learner.plan().policy["home", "wait"] < 0.5
+        True
+    """
+
+    kind: ClassVar[str] = "sv-ops"
+
+    @exclusive
+    def guarantees(self) -> Ledger:
+        """Return what is promised under the present switches: the growth of violation and regret."""
+        confidence, accuracy = regret_reasons(self)
+        rate = regret_statement(self, "L |X| sqrt(|A| T ln(T|X||A|m/delta))")
+        violation = Promise(
+            "violation",
+            f"the summed positive violation of each constraint is O({rate}) if some policy is feasible: {limits(self)}",
+            self._budget.sure(8),
+            cite("violationsoft"),
+            first_reason(confidence, accuracy),
+        )
+        regret = Promise(
+            "regret",
+            f"the regret against the best feasible policy is O({rate}), whatever the losses",
+            self._budget.sure(10),
+            cite("regret_soft_unknown"),
+            first_reason(confidence, accuracy),
+        )
+        return self.as_seen(
+            Ledger("SV-OPS", (clean_event(self), feasible_projection(self), violation, regret), rests_on(self))
+        )

@@ -1,0 +1,72 @@
+"""UOB-REPS (Jin, Jin, Luo, Sra, Yu 2020): adversarial losses and unknown transitions, no constraints.
+
+The same mirror descent as SV-OPS without the cost constraints. Confidence sets are rebuilt by epochs, whenever the
+visits of some pair have doubled, as in its paper (boxes="epoch", the default), or in every episode (boxes="episode"),
+which is tighter. Costs are counted as well: CV-OPS, which runs it first, goes on with the same data. With
+horizon="doubling" it restarts after 1, 2, 4, ... episodes and needs no horizon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from hedgerow.learners.guarantees import Ledger, Promise, first_reason
+from hedgerow.learners.locking import exclusive
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.guarantees import clean_event, regret_reasons, regret_statement, rests_on
+from hedgerow.learners.ops.settings import CommonSwitches, names_of
+
+
+class UOBREPS(MirrorLearner):
+    """UOB-REPS, Upper Occupancy Bound Relative Entropy Policy Search: least loss, constraints ignored.
+
+    The learner of Jin, Jin, Luo, Sra and Yu (2020) for adversarial losses and unknown transitions. It shows what is
+    lost by respecting constraints, and CV-OPS runs it in its first phase. Confidence sets are rebuilt whenever the
+    visits of some pair have doubled, as in its paper; boxes="episode" rebuilds them in every episode, which is tighter.
+    Costs are counted, but never respected.
+
+    Args:
+        view: What the learner may know of the world: `world.view()`.
+        episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
+        delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
+            `guarantees()` says how large it is.
+        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
+            fewest episodes. All three make the same promises.
+        seed: Seed of the learner's own random choices, a whole number of at least 0.
+        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
+        **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes `radii`,
+            `ties`, `confidence_scale`, `clip_costs`, `tol`, `horizon` and `boxes`. `Settings` explains each of them.
+
+    Raises:
+        InvalidInput: If an argument is wrong, or if the learner has no such switch.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={})
+        >>> learner = hr.UOBREPS(view, episodes=1000, delta=0.01)
+        >>> learner.plan().policy["home"].tolist()
+        [0.5, 0.5]
+        >>> learner.observe([("home", "wait")], losses=[1.0])
+        >>> learner.episode
+        1
+    """
+
+    kind: ClassVar[str] = "uob-reps"
+    source: ClassVar[str] = "Jin, Jin, Luo, Sra and Yu 2020"
+    switches: ClassVar[frozenset[str]] = names_of(CommonSwitches) - {"forget"}
+    constrained: ClassVar[bool] = False
+    defaults: ClassVar[Mapping[str, Any]] = {"boxes": "epoch"}
+
+    @exclusive
+    def guarantees(self) -> Ledger:
+        """Return what is promised under the present switches: the growth of the regret."""
+        rate = regret_statement(self, "L |X| sqrt(|A| T ln(T|X||A|/delta))")
+        regret = Promise(
+            "regret",
+            f"the regret against the best policy, constraints ignored, is O({rate}), whatever the losses",
+            self._budget.sure(9),
+            "Jin et al. 2020, Theorem 3",
+            first_reason(*regret_reasons(self)),
+        )
+        return self.as_seen(Ledger("UOB-REPS", (clean_event(self), regret), rests_on(self)))

@@ -1,0 +1,302 @@
+"""What every plot is made of: axes, ticks, curves with bands, lines. Plain data that plotly draws.
+
+The figures of a setting (`figures`), of the benchmarks and of a verification are made here; `export` writes them.
+
+>>> log_ticks(3.0, 40.0)[1]
+['1', '2', '5', '10', '20', '50', '100', '200', '500']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, isfinite, log10
+from typing import Any
+
+import numpy as np
+
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.errors import InvalidInput
+from hedgerow.report.colours import (
+    BLUE,
+    FORBIDDEN,
+    GREEN,
+    GREY,
+    GRID,
+    INK,
+    LIMIT,
+    ORANGE,
+    PAPER,
+    PURPLE,
+    SKY,
+    SOFT,
+    VERMILION,
+    LineStyle,
+)
+from hedgerow.report.words import plot_text, subscripts
+from hedgerow.results.metrics import interquartile_mean
+
+Trace = dict[str, Any]
+Plot = dict[str, Any]
+"""What plotly takes: a list of traces under `data`, everything else under `layout`."""
+
+MOST_POINTS = 120
+"""Of a curve: so many checkpoints are drawn, the first and the last among them."""
+DIGITS = 6
+"""Significant digits of the numbers in a plot."""
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+FONT_SIZE = 13
+LINE_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY)
+SYMBOLS = ("circle", "square", "diamond", "triangle-up")
+FEW_POINTS = 20
+"""Up to so many points of a line have a mark."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points (x, y) under one name. A point that is not positive has no place on logarithmic axes and is left out."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    dash: str = "solid"
+    """As plotly calls it: solid, dash, dashdot, ..."""
+    colour: int | None = None
+    """Which of the colours; by default every line has its own"""
+    reference: bool = False
+    """Something to compare with: in the colour of the axes, without marks, dotted unless `dash` says otherwise"""
+
+
+def log_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line]) -> Plot:
+    """Lines on two logarithmic axes, with a title and a legend.
+
+    Args:
+        title: What the plot shows; it becomes the title and the description of the file.
+        x_label: Words below the x-axis.
+        y_label: Words beside the y-axis.
+        lines: What is drawn, in the order of the legend.
+
+    Returns:
+        The plot as plain data, for `hr.save_figure` or `plotly.graph_objects.Figure`.
+
+    Raises:
+        InvalidInput: If no line has a point with two positive coordinates.
+    """
+    drawn = [
+        _line(line, i if line.colour is None else line.colour, points)
+        for i, line in enumerate(lines)
+        if (points := [p for p in line.points if p[0] > 0.0 and p[1] > 0.0 and isfinite(p[0]) and isfinite(p[1])])
+    ]
+    if not drawn:
+        raise InvalidInput(f"the plot {title!r} has no point with two positive coordinates: there is nothing to draw")
+    return titled(plot(drawn, x_label, y_label, log_x=True, log_y=True), title)
+
+
+def titled(made: Plot, title: str, subtitle: str = "") -> Plot:
+    """The plot with a title and a legend, for places that have no words of their own around it."""
+    words: dict[str, Any] = {"text": plot_text(title), "x": 0.02, "xanchor": "left", "font": {"size": FONT_SIZE + 2}}
+    if subtitle:
+        words["subtitle"] = {"text": plot_text(subtitle), "font": {"size": FONT_SIZE - 1, "color": SOFT}}
+    margin = {**made["layout"]["margin"], "t": 70 if subtitle else 54}
+    return {**made, "layout": {**made["layout"], "title": words, "showlegend": True, "margin": margin}}
+
+
+def words_only(words: str) -> Plot:
+    """A plot that says why it is empty, such as that nobody violated anything."""
+    made = plot([], "", "")
+    for axis in ("xaxis", "yaxis"):
+        made["layout"][axis] = {"visible": False}
+    middle = {"xref": "paper", "x": 0.5, "yref": "paper", "y": 0.5}
+    made["layout"]["annotations"] = [{"text": plot_text(words), "showarrow": False, **middle}]
+    return made
+
+
+def _line(line: Line, place: int, points: Sequence[tuple[float, float]]) -> Trace:
+    colour = INK if line.reference else LINE_COLOURS[place % len(LINE_COLOURS)]
+    again = place // len(LINE_COLOURS)  # colours begin anew: other marks, so that no two lines look the same
+    usual = "dot" if line.reference else "dash" if again % 2 else "solid"
+    dash = usual if line.dash == "solid" else line.dash
+    marked = len(points) <= FEW_POINTS and not line.reference
+    return {
+        "type": "scatter",
+        "mode": "lines+markers" if marked else "lines",
+        "name": plot_text(line.name),
+        "x": _list(np.array([x for x, _ in points])),
+        "y": _list(np.array([y for _, y in points])),
+        "line": {"width": 1.5 if line.reference else 2, "color": colour, "dash": dash},
+        **({"marker": {"size": 6, "color": colour, "symbol": SYMBOLS[again % len(SYMBOLS)]}} if marked else {}),
+    }
+
+
+# Parts of a plot ------------------------------------------------------------------------------------------------------
+
+
+def curve(
+    name: str,
+    pen: LineStyle,
+    t: IntArray,
+    values: FloatArray,
+    *,
+    centre: FloatArray | None = None,
+    ends: tuple[FloatArray, FloatArray] | None = None,
+    floor: float | None = None,
+) -> list[dict[str, Any]]:
+    """A band and a line; `values` (seeds, C). Below `floor` nothing is drawn: logarithms have no zero."""
+    line = interquartile_mean(values) if centre is None else centre
+    low, high = ends if ends is not None else tuple(np.quantile(values, [0.25, 0.75], axis=0))
+    if floor is not None:
+        kept = (line > 0.0) & (high > 0.0)
+        t, line, low, high = t[kept], line[kept], np.maximum(low[kept], floor), np.maximum(high[kept], floor)
+    traces = []
+    if len(values) > 1:
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": _list(np.concatenate([t, t[::-1]])),
+                "y": _list(np.concatenate([high, low[::-1]])),
+                "fill": "toself",
+                "fillcolor": pen.colour,
+                "opacity": 0.16 if ends is None else 0.1,
+                "line": {"width": 0, "color": pen.colour},
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
+        )
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": plot_text(name),
+            "x": _list(t),
+            "y": _list(line),
+            "line": {"width": 2, "color": pen.colour, "dash": pen.dash},
+            "hovertemplate": "%{y:.4~g}",
+        }
+    )
+    return traces
+
+
+def fit_line(name: str, t: FloatArray, values: FloatArray) -> dict[str, Any]:
+    ends = [0, -1]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": plot_text(f"{name}, fit"),
+        "x": _list(t[ends]),
+        "y": _list(values[ends]),
+        "line": {"width": 1.5, "color": INK, "dash": "dot"},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def plot(
+    traces: list[dict[str, Any]],
+    x_label: str,
+    y_label: str,
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> dict[str, Any]:
+    """The whole of what plotly takes."""
+    return {
+        "data": traces,
+        "layout": {
+            "font": {"family": FONT, "size": FONT_SIZE, "color": INK},
+            "paper_bgcolor": PAPER,
+            "plot_bgcolor": PAPER,
+            "margin": {"l": 60, "r": 24, "t": 24, "b": 46},
+            "hovermode": "x unified",
+            "hoverlabel": {"bgcolor": PAPER, "bordercolor": GRID, "font": {"color": INK}, "namelength": -1},
+            "showlegend": False,
+            "xaxis": {**_axis(x_label, numbers(traces, "x"), log_x), "tickformat": "" if log_x else "~s"},
+            "yaxis": _axis(y_label, numbers(traces, "y"), log_y),
+        },
+    }
+
+
+def _axis(label: str, values: list[float], logarithmic: bool) -> dict[str, Any]:
+    axis: dict[str, Any] = {
+        "title": {"text": subscripts(label), "standoff": 8, "font": {"size": 13, "color": SOFT}},
+        "gridcolor": GRID,
+        "linecolor": SOFT,
+        "tickcolor": SOFT,
+        "ticks": "outside",
+        "ticklen": 4,
+        "zeroline": not logarithmic,
+        "zerolinecolor": SOFT,
+        "zerolinewidth": 1,
+        "automargin": True,
+    }
+    if logarithmic:
+        places, labels = log_ticks(min(values, default=1.0), max(values, default=10.0))
+        return {**axis, "type": "log", "tickmode": "array", "tickvals": places, "ticktext": labels}
+    return {**axis, "type": "linear", "nticks": 6, "tickformat": ",.6~f"}
+
+
+def log_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Powers of ten from below `low` to above `high`; with 2 and 5 times them where these are few."""
+    first, last = floor(log10(low)), ceil(log10(high))
+    factors = (1, 2, 5) if log10(high) - log10(low) < 2.0 else (1,)
+    every = max(1, ceil((last - first) / 8))
+    ticks = [(power, factor) for power in range(first, last + 1, every) for factor in factors]
+    return [factor * 10.0**power for power, factor in ticks], [_power(power, factor) for power, factor in ticks]
+
+
+def _power(power: int, factor: int) -> str:
+    """`0.01`, `200`, `10⁴`, `5·10⁴`."""
+    if -3 <= power <= 2:
+        return f"{factor * 10.0**power:g}"
+    raised = "10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return raised if factor == 1 else f"{factor}·{raised}"
+
+
+def numbers(traces: list[dict[str, Any]], name: str) -> list[float]:
+    return [value for trace in traces for value in trace[name] if value is not None]
+
+
+def corner_label(words: str) -> dict[str, Any]:
+    """Words in the lower left corner of a plot."""
+    return {
+        "text": words,
+        "showarrow": False,
+        "xref": "paper",
+        "x": 0.01,
+        "xanchor": "left",
+        "yref": "paper",
+        "y": 0,
+        "yanchor": "bottom",
+        "font": {"color": LIMIT, "size": 12},
+    }
+
+
+def forbidden(lowest: float) -> dict[str, Any]:
+    """The region in which a constraint is violated."""
+    return {
+        "type": "rect",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "yref": "y",
+        "y0": short(lowest),
+        "y1": 0,
+        "fillcolor": FORBIDDEN,
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
+def thin(t: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:
+    """At most MOST_POINTS of the checkpoints, evenly chosen."""
+    chosen = np.unique(np.round(np.linspace(0, len(t) - 1, min(MOST_POINTS, len(t)))).astype(np.int64))
+    return t[chosen], values[:, chosen]
+
+
+def _list(values: FloatArray | IntArray) -> list[float | None]:
+    """Numbers of a few digits; None where there is none."""
+    return [short(value) if np.isfinite(value) else None for value in values.tolist()]
+
+
+def short(value: float) -> float:
+    short = float(f"{value:.{DIGITS}g}")
+    return int(short) if short == int(short) and abs(short) < 2**53 else short

@@ -1,0 +1,272 @@
+"""What a simulation returns: scores that every learner has, at checkpoints, and what the learner noted of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.checks import FloatArray, IntArray, did_you_mean, frozen
+from hedgerow.display import text
+from hedgerow.environments.protocol import Environment
+from hedgerow.errors import InfeasibleError, InvalidInput
+from hedgerow.learners.api import Learner, Promising
+from hedgerow.learners.guarantees import ABOUT_SETS, Ledger
+from hedgerow.losses.blocks import is_stochastic, known_as
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.occupancy import row_occupancy
+from hedgerow.model.policy import Policy
+from hedgerow.planning import offline
+
+if TYPE_CHECKING:
+    from hedgerow.simulation.run import Simulation
+
+CURVES = ("episodes", "loss", "regret", "costs", "violations", "worst", "unsafe", "excess", "losses")
+"""What a `Run` has of every checkpoint."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The scores of a run, as curves over the episodes.
+
+    Curves have the shape (C,) or (C, m); entry c belongs to the checkpoint after `episodes[c]` episodes. If `scored` is
+    "exact", scores are expectations under the true transitions and mean costs, and under the mixture of each episode,
+    not under the policy that was drawn. If it is "sampled", the truth is not known: scores are NaN, and `notes` holds
+    what was observed. `run["name"]` is a note or a fact.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.worlds.make("lower-bound-2")
+        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> int(run.episodes[-1]), run.costs.shape == (len(run.episodes), 1), bool(run.safe[-1])
+        (20, True, True)
+    """
+
+    episodes: IntArray
+    """(C,): the checkpoints: numbers of episodes since the start of this run."""
+    loss: FloatArray
+    """(C,): the sum of expected losses so far."""
+    regret: FloatArray
+    """(C,): `loss` minus the loss of the best feasible policy for the whole run; NaN if no policy is feasible."""
+    costs: FloatArray
+    """(C, m): the sum of expected costs so far."""
+    violations: FloatArray
+    """(C, m): the sum of max(0, expected cost - threshold) so far. Cheap episodes do not make up for unsafe ones."""
+    worst: FloatArray
+    """(C, m): the largest expected cost - threshold of any episode so far."""
+    unsafe: IntArray
+    """(C,): the number of episodes so far that violated a constraint."""
+    excess: FloatArray
+    """(C, m): expected cost - threshold of the episode at the checkpoint."""
+    losses: FloatArray
+    """(C, num_rows): the sum of the adversary's losses so far, for each pair of state and action."""
+    notes: Mapping[str, NDArray[Any]]
+    """What the learner, or its watcher, noted at the checkpoints: arrays (C,) by name, such as "mixing_weight"."""
+    facts: Mapping[str, float | int | None]
+    """What is one number for the whole run, by name, as its watcher tells."""
+    policy: Policy | None
+    """The learner's own policy at the end, or the policy that it played last."""
+    optimum: float
+    """The loss per episode of the best feasible policy for the mean loss of the run; NaN if no policy is feasible."""
+    comparator: FloatArray
+    """(num_rows,): how often that policy visits each pair of state and action."""
+    scored: str
+    """How the run was scored: "exact", or "sampled" in an environment whose truth is not known."""
+    way: str
+    """How the episodes were played: "compiled" or "step-wise". Both give the same scores."""
+    seed: int
+    """The seed of the run."""
+    seconds: float
+    """Wall time of the episodes, in seconds."""
+    world: CMDP | Environment
+    """The world that was played."""
+    learner: Learner
+    """The learner as it is now; if it has learnt more since the run, so has this."""
+    adversary: str = ""
+    """Who chose the losses, by name; empty in an environment, which tells its losses itself."""
+    stochastic: bool | None = None
+    """Whether the losses are independent draws of one law; None in an environment, where it is not known."""
+
+    def __getitem__(self, name: str) -> Any:
+        """A note (C,) or a fact, by name."""
+        for known in (self.notes, self.facts):
+            if name in known:
+                return known[name]
+        raise InvalidInput(f"this run has no note {name!r}{did_you_mean(name, [*self.notes, *self.facts])}")
+
+    @property
+    def violation(self) -> FloatArray:
+        """(C,): the summed violation of the constraint where it is largest; V+ in the paper."""
+        largest: FloatArray = np.max(self.violations, axis=1, initial=0.0)
+        return largest
+
+    @property
+    def net_violation(self) -> FloatArray:
+        """(C,): the largest summed cost - threshold, at least 0. Cheap episodes make up for unsafe ones."""
+        summed = self.costs - self.episodes[:, None] * self.world.view().thresholds
+        largest: FloatArray = np.max(summed, axis=1, initial=0.0)
+        return largest
+
+    @cached_property
+    def regret_so_far(self) -> FloatArray:
+        """(C,): `loss` minus that of the best feasible policy for the losses up to each checkpoint.
+
+        NaN if no policy is feasible.
+        """
+        if np.isnan(self.optimum) or not isinstance(self.world, CMDP):
+            return frozen(np.full(len(self.episodes), np.nan))
+        optima, means = offline.Optima(self.world), self.losses / self.episodes[:, None]
+        values = np.array([optima.optimum(mean).value for mean in np.clip(means, 0.0, 1.0)])
+        return frozen(self.loss - values * self.episodes)
+
+    def at(self, episodes: ArrayLike) -> Run:
+        """Return the same run at fewer checkpoints: `episodes` (c,), which must be among its own."""
+        wanted = np.atleast_1d(np.asarray(episodes))
+        missing = wanted[~np.isin(wanted, self.episodes)]
+        if len(missing) or not len(wanted):
+            what = f"episode {missing[0]} is no checkpoint" if len(missing) else "no checkpoint is named"
+            raise InvalidInput(f"{what}; `run.episodes` has the {len(self.episodes)} of this run")
+        places = np.searchsorted(self.episodes, wanted)
+        changes: dict[str, Any] = {name: frozen(getattr(self, name)[places]) for name in CURVES}
+        # As in `make_run`: the product of some rows need not have the bits of some rows of the product.
+        changes["regret"] = frozen(changes["loss"] - changes["losses"] @ self.comparator)
+        notes = MappingProxyType({name: frozen(values[places]) for name, values in self.notes.items()})
+        return replace(self, **changes, notes=notes)
+
+    def guarantees(self) -> Ledger | None:
+        """Return what the learner promises in this run.
+
+        Where the losses are chosen by an adversary, promises that assume independent losses are void, and say so. An
+        environment may void promises too, by a text `void_because`: `GymWorld` does where it clipped something. In
+        an environment of your own it is not known who chooses them: the ledger is that of the learner.
+
+        Returns:
+            The ledger; None for a learner that has no `guarantees()`.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> world = hr.worlds.make("lower-bound-2")
+            >>> learner = hr.SVOPS(world.view(), 20, 0.05)
+            >>> run = hr.simulate(world, hr.losses.Cycle(), learner, progress=False)
+            >>> run.adversary, run.stochastic, run.guarantees()["regret"].holds
+            ('cycle', False, True)
+        """
+        if not isinstance(self.learner, Promising):
+            return None
+        ledger = self.learner.guarantees()
+        if not isinstance(ledger, Ledger):  # a learner of one's own may simply list its promises
+            ledger = Ledger(type(self.learner).__name__, tuple(ledger))
+        ledger = ledger.voided(str(getattr(self.world, "void_because", "")), but=ABOUT_SETS)
+        return ledger if self.stochastic is None else ledger.in_run(self.stochastic, self.adversary)
+
+    @property
+    def safe(self) -> NDArray[np.bool_]:
+        """(C,): whether every episode so far respected every constraint; False where the truth is not known."""
+        respected: NDArray[np.bool_] = np.all(self.worst <= 0.0, axis=1)
+        return respected & (self.scored == "exact")
+
+    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write one self-contained HTML page about this run.
+
+        Args:
+            path: The file to write.
+            overwrite: Whether an existing file may be replaced.
+
+        Returns:
+            The path of the page.
+        """
+        # By name: pages are further along the way of the data, and nothing here may depend on them.
+        written: Path = import_module("hedgerow.report.page").report(self, path, overwrite=overwrite)
+        return written
+
+    def plot(self, what: str | None = None) -> Any:
+        """Draw one figure of this run, or an overview of it.
+
+        A notebook displays the figure by itself. JupyterLab, Notebook 7 and VS Code draw it with their own copy of
+        plotly (mime type `application/vnd.plotly.v1+json`) and need no network. A notebook exported to plain HTML has
+        the figure only with plotly's renderer `notebook` (`plotly.io.renderers.default = "notebook"`): plotly is then
+        inside, and the page asks the network for MathJax, which our figures do without. `fig.write_html(path)` writes
+        a file that needs no network, and `hr.save_figure(fig, path)` writes PDF, SVG or PNG.
+
+        Args:
+            what: `"regret"`, `"regret-growth"`, `"violation"`, `"margin"` or `"margin-0"` (the first constraint),
+                `"margin-1"` or the name of a constraint, `"mixing"`, or the name of a note. By default an overview:
+                regret, violation, first margin and mixing weight in small panels.
+
+        Returns:
+            A `plotly.graph_objects.Figure` with title and legend, which you may change. Where there is nothing to
+            draw, such as the violation of a safe learner, the figure says so.
+
+        Raises:
+            InvalidInput: If there is no figure of this name.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> world = hr.worlds.make("lower-bound-2")
+            >>> learner = hr.SVOPS(world.cmdp.view(), episodes=50, delta=0.1)
+            >>> run = hr.simulate(world.cmdp, world.loss, learner, seed=0, progress=False)
+            >>> run.plot("regret").layout.title.text
+            'Regret'
+        """
+        return import_module("hedgerow.report.show").run_plot(self, what)
+
+    def __repr__(self) -> str:
+        known = f"regret={self.regret[-1]:.6g}, violation={self.violation[-1]:.6g}, safe={bool(self.safe[-1])}"
+        scores = known if self.scored == "exact" else f"observed_loss={self['observed_loss'][-1]:.6g}, sampled"
+        return text.line("Run", type(self.learner).__name__, f"episodes={self.episodes[-1]}", scores, self.way)
+
+    def _repr_html_(self) -> str:
+        from hedgerow.simulation.notebook import run_html
+
+        return run_html(self)
+
+
+def make_run(simulation: Simulation) -> Run:
+    """The scores of the checkpoints that were reached; the comparator is the optimum of the mean loss so far."""
+    scores, curves = simulation.referee.scores, simulation.referee.curves
+    reached = scores.tallies.next_mark
+    optimum, comparator = _comparator(simulation.world, scores.losses / max(1, simulation.done))
+    notes = simulation.columns(reached)
+    return Run(
+        episodes=frozen(curves.marks[:reached]),
+        loss=frozen(curves.loss[:reached]),
+        regret=frozen(curves.loss[:reached] - curves.losses[:reached] @ comparator),
+        costs=frozen(curves.costs[:reached]),
+        violations=frozen(curves.violation[:reached]),
+        worst=frozen(curves.worst[:reached]),
+        unsafe=frozen(curves.unsafe[:reached]),
+        excess=frozen(curves.excess[:reached]),
+        losses=frozen(curves.losses[:reached]),
+        notes=MappingProxyType({name: frozen(values) for name, values in notes.items()}),
+        facts=MappingProxyType(dict(simulation.watcher.facts(comparator))),
+        policy=simulation.last_policy(),
+        optimum=optimum,
+        comparator=frozen(comparator),
+        scored=simulation.referee.scored,
+        way=simulation.way,
+        seed=simulation.seed,
+        seconds=simulation.seconds,
+        world=simulation.world,
+        learner=simulation.learner,
+        adversary="" if simulation.losses is None else known_as(simulation.losses),
+        stochastic=None if simulation.losses is None else is_stochastic(simulation.losses),
+    )
+
+
+def _comparator(world: CMDP | Environment, mean_loss: FloatArray) -> tuple[float, FloatArray]:
+    """OPT and q* (num_rows,) of a mean loss; NaN where no policy is feasible, or the world is not known."""
+    try:
+        if isinstance(world, CMDP):
+            best = offline.optimum(world, np.clip(mean_loss, 0.0, 1.0))
+            return best.value, row_occupancy(world.layout, best.occupancy)
+    except InfeasibleError:
+        pass
+    return float("nan"), np.full(len(mean_loss), np.nan)

@@ -1,0 +1,1 @@
+"""Files: atomic writes (`atomic`), data files without pickles (`datafile`), checksums inside files (`checksum`)."""

@@ -1,0 +1,403 @@
+"""S-OPS with a log: episodes that somebody else played in the same world come before its own.
+
+A log uses up no delta, because the sets hold at all times: it gives the first factors of their martingales. The choice
+of its episodes must not depend on what happened in them (`controls/overconfident.py` has one that does).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
+
+import numpy as np
+
+from hedgerow.checks import FloatArray
+from hedgerow.confidence.boxes import make_boxes, refresh_all, refresh_costs
+from hedgerow.confidence.budget import make_unknowns
+from hedgerow.confidence.columns import load_columns
+from hedgerow.learners.api import RunContext
+from hedgerow.learners.ops.audit import MirrorWatcher
+from hedgerow.learners.ops.cv_ops import CVOPS
+from hedgerow.learners.ops.fallback import fallback_solve, project_now
+from hedgerow.learners.ops.plans import MirrorPlan
+from hedgerow.learners.ops.s_ops import SOPS
+from hedgerow.learners.ops.search import Search
+from hedgerow.learners.ops.state import Core
+from hedgerow.learners.ops.sv_ops import SVOPS
+from hedgerow.learners.ops.uob_reps import UOBREPS
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.episode import Episode
+from hedgerow.model.layout import Layout
+from hedgerow.model.policy import Policy
+from hedgerow.model.random_streams import lent
+from hedgerow.planning.robust import backward_induction
+from hedgerow.verify.twin.watcher import RecomputedSOPS
+
+EPISODES = 300
+STREAM = 1403
+"""Separates the random stream of the log from that of the run, which has the same seed."""
+
+
+def uniform_log(world: CMDP, episodes: int, seed: int) -> list[Episode]:
+    """Episodes of the policy that chooses all actions alike."""
+    policy = np.full(world.layout.num_rows, 1.0 / world.layout.num_actions)
+    rng = np.random.default_rng([STREAM, seed])
+    return [world.play(policy, rng) for _ in range(episodes)]
+
+
+class LoggedRun(SOPS):
+    """Begins with a log of the world in which it will be simulated."""
+
+    def kept(self, log: list[Episode]) -> list[Episode]:
+        """The part of the log that it sees: all of it."""
+        return log
+
+    def watch(self, stage: RunContext, **options: bool) -> MirrorWatcher:
+        """Absorb the log, then begin to watch."""
+        self.absorb(self.kept(uniform_log(stage.cmdp, EPISODES, self.seed)))
+        return super().watch(stage, **options)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Controls that are wrong by little, or in a place that no confidence set shows: only recomputing them refutes them.
+
+
+class SquaresPerStep(RecomputedSOPS):
+    """Adds the squares of c - g_hat step by step, as if the costs of one episode were independent of each other."""
+
+    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
+        aggregate = self.core.state.aggregate
+        counted, g_hat = aggregate.episodes.copy(), aggregate.g_hat.copy()
+        super().observe(episode, *more, **named)
+        misses = episode.costs - g_hat[episode.rows]
+        less = np.sum(misses**2, axis=0) - np.sum(misses, axis=0) ** 2
+        for slot in np.flatnonzero(aggregate.episodes == counted + 1):
+            aggregate.squares[slot] = np.maximum(aggregate.squares[slot] + less / aggregate.ranges[slot] ** 2, 0.0)
+
+
+class LateMixing(RecomputedSOPS):
+    """Computes lambda from the U of the episode before."""
+
+    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
+        late = getattr(self, "_late", self.core.state.reals.mixing)
+        super().observe(episode, *more, **named)
+        reals = self.core.state.reals
+        self._late, reals.mixing = reals.mixing, late
+
+
+class PlaysOwn(RecomputedSOPS):
+    """Tosses its coin, and plays its own policy whatever that says: only the actions tell."""
+
+    def plan(self) -> MirrorPlan:
+        return replace(super().plan(), policy=Policy.trusted(self.layout, self.core.state.policy))
+
+    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
+        self.core.state.numbers.branch = 0  # the observed path must be possible under what was played
+        super().observe(episode, *more, **named)
+
+
+class CountsCheap(SOPS):
+    """Its certificate leaves out the own episodes that cost more than was expected of them."""
+
+    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
+        aggregate = self.core.state.aggregate
+        names = ("sums", "squares", "visits", "episodes")
+        before, generation = {name: getattr(aggregate, name).copy() for name in names}, aggregate.generation.copy()
+        dear = episode.costs.sum() > aggregate.g_hat[episode.rows].sum()
+        super().observe(episode, *more, **named)
+        if dear:
+            same = aggregate.generation == generation
+            for name, array in before.items():
+                getattr(aggregate, name)[same] = array[same]
+
+
+class DullEstimator(SVOPS):
+    """Reports l / (10 u + gamma) as its estimate: up to ten times too small. (It still learns from the right one.)"""
+
+    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
+        super().observe(episode, *more, **named)
+        trace, gamma = self.core.buffers.trace, self.core.state.reals.gamma
+        trace.estimate[:] = episode.losses / (10.0 * trace.u + gamma)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A misinformed control: S-OPS that is told a quarter of what its baseline costs.
+#
+# Its arithmetic is right, and its confidence sets hold the truth. What it was told is refuted by its own episodes.
+
+
+TOLD = 0.25
+
+
+class ToldTooLittle(SOPS):
+    """Believes that its baseline costs a quarter of what it costs."""
+
+    def _first_core(self) -> Core:
+        self.baseline_costs = TOLD * self.baseline_costs
+        return super()._first_core()
+
+    def announce(self) -> None:
+        """Say nothing: the verification sees it."""
+        self.core.state.premises.numbers.said = 1
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Controls that learn wrongly: they ignore their losses, or miscount.
+
+
+EXPLORES = 8
+"""One episode in so many is exploration."""
+
+
+class Commits(UOBREPS):
+    """Plays uniformly for T/8 episodes and then, for ever, the policy that looked best."""
+
+    def _sums(self) -> FloatArray:
+        if not hasattr(self, "_loss_sums"):
+            self._loss_sums: FloatArray = np.zeros(self.layout.num_rows)
+            self._chosen: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
+        return self._loss_sums
+
+    def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
+        sums, rows = self._sums(), episode.rows
+        explore = (self.episodes or 0) // EXPLORES
+        super().observe(episode, *outcome, **named)
+        if self.episode <= explore:
+            sums[rows] += episode.losses
+        if self.episode == explore:
+            counts, layout = self.core.state.counts, self.layout
+            visits = np.maximum(1, counts.num_visits)
+            guess = (counts.num_moves + 1e-9) / np.add.reduceat(counts.num_moves + 1e-9, layout.row_start[:-1])[
+                layout.row_of_triple
+            ]
+            self._chosen = backward_induction(layout, guess, sums / visits).policy
+        state = self.core.state
+        state.policy[:] = self._chosen
+        load_columns(self.core.index, state.boxes.lower, state.boxes.upper, state.policy, self.core.buffers.columns)
+
+
+class MovesWrongly(SVOPS):
+    """Undoes every mirror step twice: weights grow where losses were."""
+
+    def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
+        super().observe(episode, *outcome, **named)
+        state, trace = self.core.state, self.core.buffers.trace
+        state.log_weight[episode.rows] += 2.0 * self.eta * trace.estimate
+        project_now(self.layout, self.core)
+
+
+class TimidEstimator(SVOPS):
+    """Reports l / (u / 10 + gamma) as its estimate: up to ten times too large. (It still learns from the right one.)"""
+
+    def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
+        super().observe(episode, *outcome, **named)
+        trace, gamma = self.core.buffers.trace, self.core.state.reals.gamma
+        trace.estimate[:] = episode.losses / (0.1 * trace.u + gamma)
+
+
+class SkipsFirstLayer(CVOPS):
+    """Hides the costs of layer 0 from its search, not from its confidence sets."""
+
+    def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
+        if self.phase == 2:
+            super().observe(episode, *outcome, **named)
+            return
+        seen, row = episode.costs.copy(), int(episode.rows[0])
+        seen[0] = 0.0
+        super().observe(Episode.trusted(self.view, episode.rows, episode.triples, episode.losses, seen), **named)
+        core = self.core
+        core.state.counts.cost_sums[row] += episode.costs[0]
+        refresh_costs(core.state.counts, core.rule.box, row, core.state.boxes)
+
+
+class WrongCounts(SVOPS):
+    """Bounds occupancies with boxes that assume t visits of every pair, whatever was seen."""
+
+    def plan(self) -> MirrorPlan:
+        plan = super().plan()
+        core, counts = self.core, self.core.state.counts
+        visits = np.full_like(counts.num_visits, self.episode)
+        wrong = make_boxes(make_unknowns(self.layout, self.view.num_constraints))
+        refresh_all(core.index, counts.replace(num_visits=visits), core.rule.box, wrong)
+        load_columns(core.index, wrong.lower, wrong.upper, core.state.policy, core.buffers.columns)
+        return plan
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Controls that play or project something other than they planned.
+
+
+class PerStep(SOPS):
+    """Plays lambda pi_diamond(a|x) + (1 - lambda) pi_hat(a|x): not the mixture, and it is scored for what it plays."""
+
+    def plan(self) -> MirrorPlan:
+        plan, state = super().plan(), self.core.state
+        lam = state.reals.mixing
+        mixed = Policy.trusted(self.layout, lam * self.core.baseline.policies[0] + (1.0 - lam) * state.policy)
+        state.numbers.branch = 0  # the observed path must be possible under the learner's own policy
+        return replace(plan, mixture=mixed, policy=mixed)
+
+
+class IndexOnce(CVOPS):
+    """Draws one policy of the mixture when the search ends, plays no other, and still believes the mixture's costs."""
+
+    def _second_core(self, search: Search) -> Core:
+        with lent(self.coin) as rng:
+            kept = int(rng.integers(len(search.policies)))
+        alone = search.policies[kept : kept + 1].copy()
+        return self._make_core(self._make_baseline(alone, self._found_costs(search)), search=search)
+
+    def watch(self, stage: RunContext, **options: bool) -> MirrorWatcher:
+        """Watch it by its own claim: the costs are those of the mixture, so the baseline counts as honest."""
+        return Believing(self, stage, **options)
+
+
+class Believing(MirrorWatcher):
+    """Takes the learner's word for the costs of its baseline."""
+
+    def _follow(self, core: Core) -> None:
+        super()._follow(core)
+        self.watch.tallies.false_baseline = 0
+
+
+WRONG = 0.9
+"""The least probability of the last successor in the wrong boxes."""
+
+
+def wrong_boxes(layout: Layout) -> tuple[FloatArray, FloatArray]:
+    """Boxes (num_triples,) that ask for the last successor of every row; right where there is only one."""
+    lower, upper = np.zeros(layout.num_triples), np.ones(layout.num_triples)
+    several = np.diff(layout.row_start) > 1
+    last = layout.row_start[1:][several] - 1
+    upper[np.repeat(several, np.diff(layout.row_start))] = 1.0 - WRONG
+    upper[last], lower[last] = 1.0, WRONG
+    lower[layout.row_start[:-1][~several]] = 1.0
+    return lower, upper
+
+
+class WrongBox(SVOPS):
+    """Estimates rightly and projects wrongly."""
+
+    def _first_core(self) -> Core:
+        core = super()._first_core()
+        self.wrong = wrong_boxes(self.layout)
+        problem = core.buffers.problem.replace(lower=self.wrong[0], upper=self.wrong[1])
+        return core.replace(buffers=core.buffers.replace(problem=problem))
+
+    def _complete(self) -> None:
+        state = self.core.state
+        if state.numbers.open:
+            boxes = state.boxes.replace(lower=self.wrong[0], upper=self.wrong[1])
+            fallback_solve(self.layout, self.core.replace(state=state.replace(boxes=boxes)))
+        super()._complete()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Overconfident controls: too small a logarithm, false knowledge, a log that was selected by its costs.
+#
+# Their own arithmetic cannot notice what is wrong. Only the truth refutes them: their confidence sets lose it more
+# often than they may.
+
+
+TOO_SURE = 100.0
+
+
+class HundredDelta(SOPS):
+    """All sets are made for 100 delta; it promises delta."""
+
+    def _first_core(self) -> Core:
+        core = super()._first_core()
+        rule, less = core.rule, log(TOO_SURE)
+        radii, aggregate, ball = rule.box.radii, rule.aggregate, rule.ball
+        wrong = rule.replace(
+            box=rule.box.replace(
+                radii=radii.replace(cost_log=radii.cost_log - less, transition_log=radii.transition_log - less)
+            ),
+            aggregate=aggregate.replace(log_inverse_delta=aggregate.log_inverse_delta - less),
+            ball=ball.replace(log_inverse_delta=ball.log_inverse_delta - less),
+        )
+        return core.replace(rule=wrong)
+
+
+class FalseTies(SVOPS):
+    """Believes that all rows share their laws, as far as their sizes allow."""
+
+    def _first_core(self) -> Core:
+        rows = np.zeros(self.layout.num_rows, dtype=np.int64)
+        self.view = self.view.knowing(same_transitions=np.diff(self.layout.row_start), same_costs=rows)
+        return super()._first_core()
+
+    def announce(self) -> None:
+        """Say nothing: the verification sees it."""
+        self.core.state.premises.numbers.said = 1
+
+
+class CountsAll(SVOPS):
+    """Believes that costs of one episode are independent, and counts all visits of a class where one is enough."""
+
+    def _first_core(self) -> Core:
+        self.view = self.view.knowing(independent_costs=True)
+        return super()._first_core()
+
+
+class KeepsCheap(LoggedRun):
+    """Its log has lost the dearer half of its episodes."""
+
+    def announce(self) -> None:
+        """Say nothing: the verification sees it."""
+        self.core.state.premises.numbers.said = 1
+
+    def kept(self, log: list[Episode]) -> list[Episode]:
+        sums = [float(episode.costs.sum()) for episode in log]
+        return [episode for episode, cost in zip(log, sums, strict=True) if cost <= np.median(sums)]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Negative controls: learners broken on purpose, each of which some promise must refute.
+#
+# A check that cannot fail proves nothing. Every control is a cell like those of the real learners and meets the same
+# judge; one that is not refuted fails the whole verification. Most are broken learners, the others are sound learners
+# in worlds that they are not made for.
+
+
+@dataclass(frozen=True)
+class Control:
+    """What is broken, and which promises must refute it; `levels.controls` has its runs."""
+
+    name: str
+    broken: str
+    promises: tuple[str, ...]
+
+
+CONTROLS = (
+    Control("literal-sigma", "sigma as printed, with two constraints (D1)", ("T8",)),
+    Control("layer-0-skipped", "CV-OPS sums costs from layer 1 on (D2)", ("T12",)),
+    Control("index-drawn-once", "CV-OPS draws one policy of its mixture and keeps it (D5)", ("T7",)),
+    Control("per-step-mixing", "S-OPS tosses its coin at every step", ("T7",)),
+    Control("narrow-radii", "all radii times 0.1", ("T1", "T2")),
+    Control("narrow-radii-mixing", "all radii times 0.1, S-OPS", ("T7",)),
+    Control("wrong-counts", "u from boxes in which every pair has t visits", ("T4",)),
+    Control("unconstrained", "UOB-REPS, which ignores costs, on a constrained world", ("T5",)),
+    Control("explore-then-commit", "explores for T/8 episodes, then keeps the best", ("T6",)),
+    Control("wrong-box", "projects onto transitions that exclude the true ones", ("T3",)),
+    Control("backward-steps", "mirror descent moves towards the losses", ("T18",)),
+    Control("hundred-delta", "all sets are made for 100 delta", ("T1", "T2")),
+    Control("false-ties", "rows are said to share their laws, and do not", ("T1", "T2", "T31")),
+    Control("false-baseline", "the baseline is said to cost a quarter of what it costs", ("T31",)),
+    Control("selected-log", "a log that has lost the dearer half of its episodes", ("T1",)),
+    Control("counts-all", "all visits of a cost law count, where all costs of an episode are one", ("T1",)),
+    Control("timid-estimator", "divides losses by a tenth of u", ("T19", "T29")),
+    Control("dull-estimator", "divides losses by ten times u", ("T30",)),
+    Control("frozen-boxes", "boxes of transitions that never shrink", ("T28",)),
+    Control("short-logs", "all logarithms times 0.95", ("T22",)),
+    Control("squares-per-step", "VV of the certificate adds squares step by step", ("T23",)),
+    Control("cheap-certificate", "a certificate that leaves out dear episodes", ("T1",)),
+    Control("late-lambda", "lambda from the U of the episode before", ("T24",)),
+    Control("low-ceiling", "an episode costs at most 0.95 of what it can", ("T24",)),
+    Control("biased-coin", "the baseline is played with probability 0.8 lambda", ("T25",)),
+    Control("idle-coin", "the own policy is played whatever the coin says", ("T25",)),
+    Control("small-gamma", "gamma times 0.95", ("T26",)),
+    Control("false-reason", "episodes aborted because of costs are declared to be independent of these", ("T21",)),
+    Control("short-search", "the radius of the search times 0.95", ("T27",)),
+)

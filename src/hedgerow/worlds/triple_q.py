@@ -1,0 +1,103 @@
+"""The grid world on which Triple-Q was tried (Wei, Liu and Ying, AISTATS 2022): a detour round 105 obstacles.
+
+Inside the walls there are 18 x 18 cells. Obstacles may be entered, but each entry (or stay) costs 1. The cell that is
+entered pays sqrt(514) minus its distance to the goal, and the goal pays 100, in each of 25 steps; sqrt(514) is the
+distance between the lower left corner and the goal. Nothing is random.
+
+The map below is the one of the authors' notebook, which draws it with the seed 1234. They ask for 20 steps or more
+without an obstacle, that is a threshold of 5 entries. A way of the largest reward makes 4: their constraint is slack,
+and the world with `alpha=5` is a *control*. The default here is 2, which binds.
+
+Rewards r become losses 1 - r / 100. The source has no baseline; ours is the best policy at a fifth of the threshold.
+
+    >>> len(cells_of(MAP)), sum(mark == "X" for mark in cells_of(MAP).values())
+    (324, 105)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+
+from hedgerow.checks import real_number
+from hedgerow.worlds.entries import entry
+from hedgerow.worlds.grids import (
+    DOWN,
+    LEFT,
+    MOVE_NAMES,
+    RIGHT,
+    UP,
+    Cell,
+    EpisodeConfig,
+    MoveOutcome,
+    cell_name,
+    cells_of,
+    ingredients,
+    moved,
+    only_cell,
+    tables,
+)
+from hedgerow.worlds.world import Scale, WorldDefinition
+
+MAP = (
+    "####################",
+    "#...............G..#",
+    "#X....XX...X...X..X#",
+    "#..X.XX..X.X....X..#",
+    "#X...XXX...X.X.X..X#",
+    "#......X..XXX..XX..#",
+    "#.XX...XX.....X....#",
+    "#X.......X......XX.#",
+    "#X.XX...XXX......XX#",
+    "#X.XXX..XXX.XX.X...#",
+    "#XX.X.X..XX......X.#",
+    "#.........XX.X.X...#",
+    "#.....XX..X.XX.XX.X#",
+    "#........X.XXX....X#",
+    "#....XX..X.XXX.X...#",
+    "#XXX...XXX.XXX.X.X.#",
+    "#.X..X.....X.......#",
+    "#X.XX....X.XX.X....#",
+    "#.................S#",
+    "####################",
+)
+"""S start, G goal, X obstacle."""
+STEPS = 25
+GOAL_REWARD = 100
+FARTHEST = (18, 1)
+"""The cell that pays 0."""
+MOVES = (UP, DOWN, LEFT, RIGHT)
+
+
+@entry(
+    "triple-q-grid",
+    "a grid of 18 x 18 cells with 105 obstacles that may be entered at a cost; alpha=5, the source's, is slack",
+    source="Wei, Liu, Ying 2022",
+    frozen=({}, {"alpha": 5.0}),
+    published={"unconstrained": 963.979997, "optimum": 874.898845},
+)
+def triple_q_grid(*, alpha: float = 2.0) -> WorldDefinition:
+    alpha = real_number("triple-q-grid: alpha", alpha, 0.0, float(STEPS))
+    cells = cells_of(MAP)
+    states, goal = list(cells), only_cell(cells, "G")
+
+    def outcomes(cell: Cell, a: int) -> Iterator[MoveOutcome]:
+        following = moved(cells, cell, MOVES[a])
+        reward = GOAL_REWARD if following == goal else _distance(FARTHEST, goal) - _distance(following, goal)
+        yield MoveOutcome(1, following, 1 - reward / GOAL_REWARD, int(cells[following] == "X"))
+
+    course = EpisodeConfig(
+        STEPS,
+        states.index(only_cell(cells, "S")),
+        "obstacles",
+        alpha,
+        baseline_threshold=alpha / 5,
+        scale=Scale("reward", offset=float(GOAL_REWARD * STEPS), factor=-float(GOAL_REWARD)),
+        random_costs=False,
+    )
+    names = [MOVE_NAMES[move] for move in MOVES]
+    return ingredients(tables(states, len(MOVES), outcomes), course, list(map(cell_name, states)), names)
+
+
+def _distance(one: Cell, other: Cell) -> float:
+    return sqrt((one[0] - other[0]) ** 2 + (one[1] - other[1]) ** 2)
