@@ -145,14 +145,14 @@ class Calls(Benchmark[list[CallRow]]):
 
     def _projection(self, world: BenchWorld) -> list[CallRow]:
         layout, arrays = world.cmdp.layout, boxed(world, self.seed)
-        projector = hr.Projector(layout, world.cmdp.num_constraints)
+        projector = hr.projection.Projector(layout, world.cmdp.num_constraints)
         solve = inside.compiled_solve(projector)
         projector.project(*arrays)
         if solve().code != SOLVED:
             raise RuntimeError("the projection is not one that compiled code solves")
         calls: dict[str, tuple[Callable[[], object], Callable[[], None]]] = {
             PROJECTOR: (lambda: projector.project(*arrays), _nothing),
-            PROJECT: (lambda: hr.project(ProjectionProblem(layout, *arrays)), _nothing),
+            PROJECT: (lambda: hr.projection.project(ProjectionProblem(layout, *arrays)), _nothing),
             "": (solve, lambda: inside.start_over(projector)),
         }
         seconds: dict[str, list[float]] = {call: [] for call in calls}

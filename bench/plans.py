@@ -25,7 +25,8 @@ from hedgerow.checks import FloatArray
 from hedgerow.display import output
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.planning.lp import BoxSolution, box_program, least_loss_in_boxes
-from hedgerow.planning.planner import SOLVED, PlanProblem, make_plan_workspace, plan_in_boxes
+from hedgerow.planning.plan_problem import SOLVED, PlanProblem, make_plan_workspace
+from hedgerow.planning.planner import plan_in_boxes
 
 WORLDS = ("dope-factored", "dope-inventory", "dope-media", SIZES[-1].label)
 """84, 1152, 1640 and 4100 triples"""

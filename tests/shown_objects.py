@@ -26,7 +26,7 @@ def labelled_world() -> hr.CMDP:
     layout = view.layout
     transitions = np.concatenate([np.full(n, 1.0 / n) for n in np.diff(layout.row_start)])
     means = np.random.default_rng(0).uniform(0.0, 0.4, (2, layout.num_rows))
-    costs = hr.BernoulliCosts(means)
+    costs = hr.costs.BernoulliCosts(means)
     names = view.constraint_names
     return hr.CMDP(layout, transitions, costs, view.thresholds, constraint_names=names)
 
@@ -40,7 +40,7 @@ def many_labels() -> hr.CMDP:
     )
     transitions = np.concatenate([np.full(n, 1.0 / n) for n in np.diff(layout.row_start)])
     names = [f"constraint {i} of a long list of constraints" for i in range(12)]
-    costs = hr.BernoulliCosts(np.random.default_rng(0).uniform(0.0, 0.4, (12, layout.num_rows)))
+    costs = hr.costs.BernoulliCosts(np.random.default_rng(0).uniform(0.0, 0.4, (12, layout.num_rows)))
     return hr.CMDP(layout, transitions, costs, np.full(12, 25.0), constraint_names=names)
 
 
@@ -76,10 +76,10 @@ def objects(cmdp: hr.CMDP) -> dict[str, Any]:
         "knowing view": known,
         "knowledge": known.knowledge,
         "no knowledge": hr.Knowledge(),
-        "bernoulli": hr.BernoulliCosts(cmdp.mean_costs),
-        "deterministic": hr.DeterministicCosts(cmdp.mean_costs),
-        "beta": hr.BetaCosts(cmdp.mean_costs + 1.0, cmdp.mean_costs + 1.0),
-        "empirical": hr.EmpiricalCosts(cmdp.mean_costs[np.newaxis]),
+        "bernoulli": hr.costs.BernoulliCosts(cmdp.mean_costs),
+        "deterministic": hr.costs.DeterministicCosts(cmdp.mean_costs),
+        "beta": hr.costs.BetaCosts(cmdp.mean_costs + 1.0, cmdp.mean_costs + 1.0),
+        "empirical": hr.costs.EmpiricalCosts(cmdp.mean_costs[np.newaxis]),
         "policy": policy,
         "mixture": mixture,
         "plan": (plan := learners["SVOPS"].plan()),
@@ -125,16 +125,20 @@ def projections(cmdp: hr.CMDP) -> dict[str, Any]:
     """Problem, settings, answers and certificates."""
     layout = cmdp.layout
     base, zero, one = np.log(np.full(layout.num_triples, 0.1)), cmdp.transitions, cmdp.transitions
-    problem = hr.ProjectionProblem(layout, base, zero, one, cmdp.mean_costs, cmdp.thresholds)
-    solved = hr.project(problem)
-    missed = hr.project(hr.ProjectionProblem(layout, base, zero, one, cmdp.mean_costs, 0.0 * cmdp.thresholds - 1.0))
+    problem = hr.projection.ProjectionProblem(layout, base, zero, one, cmdp.mean_costs, cmdp.thresholds)
+    solved = hr.projection.project(problem)
+    missed = hr.projection.project(
+        hr.projection.ProjectionProblem(layout, base, zero, one, cmdp.mean_costs, 0.0 * cmdp.thresholds - 1.0)
+    )
     return {
         "problem": problem,
         "solved": solved,
         "infeasible": missed,
-        "settings": hr.ProjectionSettings(),
-        "projector": hr.Projector(layout, cmdp.num_constraints),
-        "warm start": hr.WarmStart(solved.v, solved.theta),
-        "certificate": hr.certify(problem, solved),
-        "bad certificate": hr.certify(problem, replace(solved, v=solved.v + np.linspace(1.0, 0.0, layout.num_states))),
+        "settings": hr.projection.ProjectionSettings(),
+        "projector": hr.projection.Projector(layout, cmdp.num_constraints),
+        "warm start": hr.projection.WarmStart(solved.v, solved.theta),
+        "certificate": hr.projection.certify(problem, solved),
+        "bad certificate": hr.projection.certify(
+            problem, replace(solved, v=solved.v + np.linspace(1.0, 0.0, layout.num_states))
+        ),
     }

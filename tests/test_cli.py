@@ -502,7 +502,7 @@ def test_installed_plug_ins_are_listed(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_check_looks_at_worlds_of_others(tmp_path: Path) -> None:
     text = (
-        "import hedgerow as hr\ndef bare(width: int = 2):\n    costs = hr.BernoulliCosts([[0.5] * width])\n"
+        "import hedgerow as hr\ndef bare(width: int = 2):\n    costs = hr.costs.BernoulliCosts([[0.5] * width])\n"
         "    return hr.CMDP(hr.Layout((1, 1), width), [1.0] * width, costs, [0.75])\n"
         "def full(width: int = 2):\n    return bare(width), [0.5] * width\n"
     )

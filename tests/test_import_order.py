@@ -9,28 +9,28 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
-MOST_LINES = 450
+MOST_LINES = 600
 """Without docstrings: the reference is made of these, and a module does not grow by explaining itself."""
 
 # One group per place in the flow of the data; a module imports from groups further up or from its own folder.
 ORDER = (
     ("errors", "paper"),
-    ("disk", "output", "seal"),
-    ("brief", "html_parts"),
-    ("checks", "compiling", "files", "streams"),
+    ("storage",),
+    ("display",),
+    ("checks", "compiling", "stdio"),
     ("registry",),
     ("model",),
     ("planning",),
-    ("adversaries", "importers"),
-    ("catalogue", "estimates"),
+    ("importers", "losses"),
+    ("confidence", "worlds"),
     ("projection",),
     ("environments",),
     ("learners",),
-    ("field", "simulation"),
+    ("simulation",),
     ("results",),
     ("experiments",),
-    ("pages",),
-    ("contract", "gym", "promises"),
+    ("forecast", "report"),
+    ("gym", "testing", "verify"),
     ("__init__",),  # the public face
     ("commands",),
     ("cli",),
@@ -39,7 +39,7 @@ ORDER = (
 RANK = {folder: rank for rank, group in enumerate(ORDER) for folder in group}
 
 # What is learnt must not depend on which worlds happen to be named.
-READS_THE_CATALOGUE = {"experiments", "promises", "gym", "pages", "__init__", "commands", "cli"}
+READS_WORLDS = {"experiments", "forecast", "verify", "gym", "report", "__init__", "commands", "cli"}
 
 
 def source_files() -> list[Path]:
@@ -92,8 +92,8 @@ def offences(source: str, parts: tuple[str, ...], package: tuple[str, ...]) -> l
             found.append(f"line {line}: {there} has no place in ORDER")
         elif RANK[there] >= RANK[here]:
             found.append(f"line {line}: {here} imports {there}, which is not to its left")
-        elif there == "catalogue" and here not in READS_THE_CATALOGUE:
-            found.append(f"line {line}: {here} imports the catalogue")
+        elif there == "worlds" and here not in READS_WORLDS:
+            found.append(f"line {line}: {here} imports named worlds")
     return found
 
 
@@ -141,13 +141,13 @@ def test_docstrings_are_not_counted() -> None:
     [
         ("import hedgerow.cli", ("model", "layout"), "model imports cli"),
         ("from hedgerow.projection import x", ("model", "layout"), "model imports projection"),
-        ("def f():\n    from hedgerow import catalogue", ("model", "offline"), "line 2: model imports catalogue"),
+        ("def f():\n    from hedgerow import worlds", ("model", "offline"), "line 2: model imports worlds"),
         ("from hedgerow import Layout", ("model", "offline"), "model imports __init__"),
-        ("from .. import files, cli", ("model", "offline"), "model imports cli"),
-        ("from ..estimates.counts import N", ("catalogue", "dope"), "catalogue imports estimates"),
-        ("from hedgerow.worlds import make", ("learners", "core"), "learners imports the catalogue"),
+        ("from .. import storage, cli", ("model", "offline"), "model imports cli"),
+        ("from ..confidence.counts import N", ("worlds", "dope"), "worlds imports confidence"),
+        ("from hedgerow.worlds import make", ("learners", "core"), "learners imports named worlds"),
         ("import hedgerow.novelty", ("cli",), "novelty has no place in ORDER"),
-        ("from hedgerow.checks import frozen", ("files",), "files imports checks"),
+        ("from hedgerow.checks import frozen", ("storage", "atomic"), "storage imports checks"),
     ],
 )
 def test_a_wrong_import_is_found(source: str, parts: tuple[str, ...], complaint: str) -> None:
@@ -159,10 +159,10 @@ def test_a_wrong_import_is_found(source: str, parts: tuple[str, ...], complaint:
 @pytest.mark.parametrize(
     ("source", "parts"),
     [
-        ("from hedgerow import files", ("model", "cmdp")),
+        ("from hedgerow import storage", ("model", "cmdp")),
         ("from .layout import Layout\nfrom . import costs\nfrom .. import errors", ("model", "cmdp")),
         ("import numpy\nfrom os import path", ("errors",)),
-        ("from hedgerow.worlds import make", ("promises", "commands")),
+        ("from hedgerow.worlds import make", ("verify", "claims")),
     ],
 )
 def test_a_right_import_is_let_through(source: str, parts: tuple[str, ...]) -> None:

@@ -68,7 +68,7 @@ def test_load_finds_the_kind(tmp_path: Path) -> None:
 
 def test_load_refuses_other_kinds(tmp_path: Path) -> None:
     (tmp_path / "letter.npz").write_bytes(datafile.pack("letter", 1, {}, {}))
-    with pytest.raises(hr.FileFormatError, match="holds a 'letter'; this release can load: cmdp"):
+    with pytest.raises(hr.errors.FileFormatError, match="holds a 'letter'; this release can load: cmdp"):
         hr.load(tmp_path / "letter.npz")
-    with pytest.raises(hr.FileFormatError, match=r"cannot read .*nowhere"):
+    with pytest.raises(hr.errors.FileFormatError, match=r"cannot read .*nowhere"):
         hr.load(tmp_path / "nowhere.npz")

@@ -20,10 +20,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 from hedgerow.errors import HedgerowError  # noqa: E402
 from hedgerow.experiments.spec import load  # noqa: E402
 from hedgerow.experiments.sweep import Workers, sweep  # noqa: E402
-from hedgerow.report.export import (
-    FOR_DOCS,
-    write_figures,
-)
+from hedgerow.report.export import FOR_DOCS, write_figures  # noqa: E402
 from tools.docs.gallery import FIGURES, PICTURES, figure_file, shipped  # noqa: E402
 
 LIKE_THE_OTHERS = {"width_mm": FOR_DOCS.width_mm, "font_size": FOR_DOCS.font_size, "title": True}

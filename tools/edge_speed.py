@@ -100,12 +100,12 @@ def _corridor(layers: int) -> hr.CMDP:
     weights = rng.exponential(size=layout.num_triples) + 0.05
     transitions = weights / np.add.reduceat(weights, layout.row_start[:-1])[layout.row_of_triple]
     costs = rng.uniform(0.2, 0.8, (1, layout.num_rows))
-    return hr.CMDP(layout, transitions, hr.BernoulliCosts(costs), np.full(1, 0.6 * layers))
+    return hr.CMDP(layout, transitions, hr.costs.BernoulliCosts(costs), np.full(1, 0.6 * layers))
 
 
 if __name__ == "__main__":
     commands = {"infeasible": infeasible, "long": long}
     if len(sys.argv) != 2 or sys.argv[1] not in commands:
         sys.exit(__doc__)
-    warnings.simplefilter("ignore", hr.InfeasibleWarning)
+    warnings.simplefilter("ignore", hr.errors.InfeasibleWarning)
     commands[sys.argv[1]]()

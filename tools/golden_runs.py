@@ -166,7 +166,7 @@ def _roomy() -> hr.CMDP:
     """
     layout = hr.Layout((1, 2, 1), 2)
     moves = np.array([0.4, 0.6, 0.7, 0.3, 1.0, 1.0, 1.0, 1.0])
-    costs = hr.BernoulliCosts(np.array([[0.04, 0.9, 0.05, 0.8, 0.05, 0.95]]))
+    costs = hr.costs.BernoulliCosts(np.array([[0.04, 0.9, 0.05, 0.8, 0.05, 0.95]]))
     return hr.CMDP(layout, moves, costs, [1.3])
 
 
@@ -215,7 +215,7 @@ def play(case: Case) -> tuple[Digests, list[str]]:
     world = WORLDS[case.world]()
     try:
         learner = _learner(case, world)
-    except hr.InvalidInput:
+    except hr.errors.InvalidInput:
         if case.options in OPTIONS.get(case.learner, ()):
             raise
         return ({"declined": "yes"} if case.way == WAYS[0] else {}), []

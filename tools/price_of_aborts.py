@@ -50,9 +50,9 @@ def excess(world: hr.CMDP, policy: np.ndarray, share: float, drawn: bool) -> flo
     level = log(2.0 * layout.num_triples / DELTA)
     visits = np.rint(EPISODES * np.repeat(seen[: layout.num_decision_states], layout.num_actions) * policy).astype(int)
     gone = np.rint(EPISODES * unknown).astype(int)
-    upper = hr.estimates.kt_interval(visits + gone, np.minimum(visits * g + gone, visits + gone), level)[1]
+    upper = hr.confidence.kt_interval(visits + gone, np.minimum(visits * g + gone, visits + gone), level)[1]
     moves = visits[layout.row_of_triple]
-    low, high = hr.estimates.kt_interval(moves, moves * P, level)
+    low, high = hr.confidence.kt_interval(moves, moves * P, level)
     values = np.zeros(layout.num_states)
     for x in range(layout.num_decision_states - 1, -1, -1):
         for row in range(x * layout.num_actions, (x + 1) * layout.num_actions):

@@ -196,11 +196,11 @@ uob.add_hline(y=truth, line_color=RED, line_dash="dot", annotation_text="truth")
 seen = after(10_000)
 eta = 8.0
 base = np.log(hr.occupancy.occupancy(layout, P, uniform)) - eta * world.loss[layout.row_of_triple]
-problem = hr.ProjectionProblem(
+problem = hr.projection.ProjectionProblem(
     layout, base, seen.lower, seen.upper, costs=seen.cost_lower.T.copy(), thresholds=view.thresholds
 )
-free = hr.project(hr.ProjectionProblem(layout, base, seen.lower, seen.upper))
-nearest = hr.project(problem)
+free = hr.projection.project(hr.projection.ProjectionProblem(layout, base, seen.lower, seen.upper))
+nearest = hr.projection.project(problem)
 nearest.status.name, float(nearest.theta[0].round(3))
 
 # %% [markdown]
@@ -238,12 +238,15 @@ step.add_hline(y=threshold, line_color=RED, annotation_text="threshold")
 # answer. All numbers below would be 0 for the exact one. Spoil the answer a little, and it shows.
 
 # %%
-proof = hr.certify(problem, nearest)
+proof = hr.projection.certify(problem, nearest)
 spoilt = replace(nearest, log_occupancy=nearest.log_occupancy + 1e-4 * rng.standard_normal(layout.num_triples))
 kinds = [field.name for field in fields(proof) if field.name != "absolute_gap"]
 traces = [
     go.Bar(x=kinds, y=[max(abs(getattr(some, kind)), 1e-17) for kind in kinds], name=name, marker_color=colour)
-    for name, some, colour in (("the answer", proof, GREEN), ("spoilt by 0.0001", hr.certify(problem, spoilt), RED))
+    for name, some, colour in (
+        ("the answer", proof, GREEN),
+        ("spoilt by 0.0001", hr.projection.certify(problem, spoilt), RED),
+    )
 ]
 picture("", "residual", *traces, yaxis_type="log", yaxis_exponentformat="power")
 

@@ -49,3 +49,44 @@ class InfeasibleError(HedgerowError):
 
 class InfeasibleWarning(UserWarning):
     """No policy that the observations allow meets the thresholds; the learner goes on with raised ones."""
+
+
+class PremiseWarning(UserWarning):
+    """Something that a learner was told is refuted by what it has seen.
+
+    The promises of the learner are void from here on, and its ledger says why.
+
+    Examples:
+        >>> import warnings
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> wrong = hr.SafePolicy(hr.Policy.of(view, "wait"), costs=[0.1])  # it always costs 1
+        >>> learner = hr.SOPS(view, 100, 0.05, "sharpest", baseline=wrong)
+        >>> with warnings.catch_warnings(record=True, action="always") as found:
+        ...     for _ in range(40):
+        ...         path = [("home", "wait" if learner.plan().branch == "baseline" else "go")]
+        ...         learner.observe(path, [0.0], [1.0])
+        >>> [warning.category.__name__ for warning in found], learner.guarantees()["safety"].holds
+        (['PremiseWarning'], False)
+    """
+
+
+class PremiseError(HedgerowError):
+    """Something that a learner was told is refuted, and `on_refuted` is "raise".
+
+    The episode that showed it has been learnt. A learner that goes on all the same leaves every episode to its
+    baseline, if it has one.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> wrong = hr.SafePolicy(hr.Policy.of(view, "wait"), costs=[0.1])  # it always costs 1
+        >>> learner = hr.SOPS(view, 100, 0.05, "sharpest", baseline=wrong, on_refuted="raise")
+        >>> try:
+        ...     for _ in range(40):
+        ...         path = [("home", "wait" if learner.plan().branch == "baseline" else "go")]
+        ...         learner.observe(path, [0.0], [1.0])
+        ... except hr.errors.PremiseError as error:
+        ...     print(str(error).partition(", as")[0])
+        after 9 episodes, the baseline costs between 0.1617 and 1 of 'delay'
+    """

@@ -51,7 +51,7 @@ def test_a_caller_plays_the_episodes_of_the_loop(world: BenchWorld, name: str) -
 def test_projections_have_active_boxes(label: str) -> None:
     world = LABELS[label]()
     arrays = calls.boxed(world, 0)
-    result = hr.Projector(world.cmdp.layout, world.cmdp.num_constraints).project(*arrays)
+    result = hr.projection.Projector(world.cmdp.layout, world.cmdp.num_constraints).project(*arrays)
     assert result.solved
     layout, q = world.cmdp.layout, np.exp(result.log_occupancy)
     share = q / np.add.reduceat(q, layout.row_start[:-1])[layout.row_of_triple]
@@ -61,7 +61,7 @@ def test_projections_have_active_boxes(label: str) -> None:
 
 
 def test_the_compiled_call_starts_over(world: BenchWorld) -> None:
-    projector = hr.Projector(world.cmdp.layout, world.cmdp.num_constraints)
+    projector = hr.projection.Projector(world.cmdp.layout, world.cmdp.num_constraints)
     result = projector.project(*calls.boxed(world, 0))
     solve = inside.compiled_solve(projector)
     assert solve().iterations < result.iterations  # from the solution itself

@@ -173,7 +173,7 @@ def test_so_it_does_if_the_law_follows_the_past() -> None:
 
 
 def test_numbers_give_numbers_and_arrays_give_arrays() -> None:
-    lower, upper = hr.estimates.kt_interval(100, 25, log(1000.0))
+    lower, upper = hr.confidence.kt_interval(100, 25, log(1000.0))
     assert (type(lower), type(upper)) == (float, float)
     assert (lower, upper) == kt_bounds(100, 25.0, log(1000.0))
     lowers, uppers = kt_interval(np.array([[100], [200]]), [25.0, 0.0, 1], log(1000.0))

@@ -29,7 +29,7 @@ from hedgerow.model.kernel_layout import index_of
 WORLD = hr.CMDP(
     hr.Layout((1, 2, 1), 2),
     [0.3, 0.7, 0.3, 0.7, 1, 1, 1, 1],
-    hr.BernoulliCosts([[0.4, 0.2, 0.4, 0.2, 0.4, 0.2]]),
+    hr.costs.BernoulliCosts([[0.4, 0.2, 0.4, 0.2, 0.4, 0.2]]),
     [1.0],
 )
 UNIFORM = hr.Policy.uniform(WORLD)
@@ -131,7 +131,7 @@ def test_rows_that_do_not_share_a_law() -> None:
 
 
 def test_the_interval_of_the_baseline_is_that_of_its_summed_costs() -> None:
-    """A naive twin: the sums of the episodes that were left to it, by `hr.estimates.kt_interval`."""
+    """A naive twin: the sums of the episodes that were left to it, by `hr.confidence.kt_interval`."""
     rule, premises = premises_of(0.05, 0.35, absorbs=False)
     rows, triples, costs = played(400, 5)
     sums, n, log_term = 0.0, 0, log(1.0 / (0.05 * FALSE_ALARM / 2.0))
@@ -140,7 +140,7 @@ def test_the_interval_of_the_baseline_is_that_of_its_summed_costs() -> None:
         count_episode(INDEX, rule, premises, rows[t], triples[t], costs[t], t % 2, True, t + 1)
         if t % 2:
             sums, n = sums + costs[t].sum(), n + 1
-            low, high = hr.estimates.kt_interval(n, sums / 2.0, log_term)
+            low, high = hr.confidence.kt_interval(n, sums / 2.0, log_term)
             if first is None and premises.numbers.what:
                 first = (2.0 * low, 2.0 * high, n)
     assert first is not None
@@ -159,7 +159,7 @@ def test_an_episode_that_may_not_be_counted_widens_every_interval() -> None:
     assert premises.visits.sum() == 0
     premises.high_costs[:], premises.low_costs[:] = 1.0, 0.0  # forget what was told
     count_episode(INDEX, rule, premises, *one, 0, True, 6)
-    low = hr.estimates.kt_interval(6, 1.0, rule.log_streams)[0]
-    high = hr.estimates.kt_interval(6, 6.0, rule.log_streams)[1]
+    low = hr.confidence.kt_interval(6, 1.0, rule.log_streams)[0]
+    high = hr.confidence.kt_interval(6, 6.0, rule.log_streams)[1]
     assert premises.low_costs[0, 0] == pytest.approx(low)
     assert premises.high_costs[0, 0] == pytest.approx(high)

@@ -146,7 +146,7 @@ def test_the_two_baselines() -> None:
     assert isinstance(bolder, hr.SOPS)
     assert bolder.baseline_costs[0] <= 0.4 + 1e-9
     assert hr.occupancy.evaluate(cmdp, bolder.baseline).costs == pytest.approx(bolder.baseline_costs, abs=1e-12)
-    with pytest.raises(hr.InfeasibleError, match=r"no policy keeps every cost 0.3 below"):
+    with pytest.raises(hr.errors.InfeasibleError, match=r"no policy keeps every cost 0.3 below"):
         build_learner(complete_learner({"name": "s-ops", "margin": 0.3}), cmdp, 10, 0.1, 0)
 
 

@@ -21,9 +21,9 @@ import hedgerow as hr
 class Picky(hr.field.Uniform):
     def __init__(self, view, episodes):
         if view.num_constraints != 1:
-            raise hr.InvalidInput("it takes one constraint")
+            raise hr.errors.InvalidInput("it takes one constraint")
         if episodes < 30:
-            raise hr.InvalidInput("it takes 30 episodes or more")
+            raise hr.errors.InvalidInput("it takes 30 episodes or more")
         super().__init__(view, episodes)
 """
 FILE = """\

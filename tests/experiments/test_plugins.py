@@ -34,7 +34,7 @@ import hedgerow as hr
 def meadow(width: int = 2, slack: float = 0.5):
     """One step, `width` actions."""
     layout = hr.Layout((1, 1), width)
-    costs = hr.BernoulliCosts([np.linspace(0.1, 0.9, width)])
+    costs = hr.costs.BernoulliCosts([np.linspace(0.1, 0.9, width)])
     return hr.CMDP(layout, [1.0] * width, costs, [slack]), np.linspace(1.0, 0.0, width)
 
 

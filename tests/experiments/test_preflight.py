@@ -21,7 +21,7 @@ def two_layers(thresholds: tuple[float, float]) -> hr.CMDP:
     layout = hr.Layout((1, 2, 1), num_actions=2)
     moves = [1.0, 0.0, 0.25, 0.75] + [1.0] * 4
     costs = [[0.5, 0.25, 0.75, 0.125, 0.0, 1.0], [0.0, 0.5, 0.125, 0.25, 0.5, 0.25]]
-    return hr.CMDP(layout, moves, hr.BernoulliCosts(costs), thresholds, constraint_names=("fuel", "noise"))
+    return hr.CMDP(layout, moves, hr.costs.BernoulliCosts(costs), thresholds, constraint_names=("fuel", "noise"))
 
 
 def deterministic_costs(cmdp: hr.CMDP) -> np.ndarray:

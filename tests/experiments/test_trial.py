@@ -65,7 +65,7 @@ class Stays(Honest):
 
 class Declines(Honest):
     def __init__(self, view):
-        raise hr.InvalidInput("not here")
+        raise hr.errors.InvalidInput("not here")
 
 
 def world():

@@ -496,7 +496,7 @@ def test_what_a_log_buys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_release_without_logs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hedgerow.importers.logs", None)
-    with pytest.raises(hr.InvalidInput, match="cannot read logs"):
+    with pytest.raises(hr.errors.InvalidInput, match="cannot read logs"):
         read_log(tiny(), "days.csv")
 
 

@@ -31,7 +31,7 @@ def file(tmp_path: Path) -> Path:
 def test_results_come_back(file: Path, tmp_path: Path) -> None:
     results = hr.sweep(file, tmp_path / "out", processes=1, progress=False)
     assert results.summary().num_rows == 2
-    with pytest.raises(hr.InvalidInput, match="resume=True"):
+    with pytest.raises(hr.errors.InvalidInput, match="resume=True"):
         hr.sweep(file, tmp_path / "out", processes=1, progress=False)
     again = hr.sweep(file, tmp_path / "out", processes=1, resume=True, progress=False)
     assert again.summary().equals(results.summary())
@@ -46,12 +46,14 @@ def test_failed_cells_are_an_error_that_names_one(tmp_path: Path) -> None:
         "    def plan(self): raise RuntimeError('no plan today')\n"
         "    def observe(self, episode): pass\n"
     )
-    with pytest.raises(hr.HedgerowError, match=r"2 of 2 cells failed; the first is .*no plan today"):
+    with pytest.raises(hr.errors.HedgerowError, match=r"2 of 2 cells failed; the first is .*no plan today"):
         hr.sweep(path, tmp_path / "out", processes=1, progress=False)
 
 
 def test_what_is_no_experiment_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(hr.InvalidInput, match="the path of a TOML file or a name, not an object of the class int"):
+    with pytest.raises(
+        hr.errors.InvalidInput, match="the path of a TOML file or a name, not an object of the class int"
+    ):
         hr.sweep(3, tmp_path)  # type: ignore[arg-type]
-    with pytest.raises(hr.InvalidInput, match="at least 1"):
+    with pytest.raises(hr.errors.InvalidInput, match="at least 1"):
         hr.sweep("quickstart", tmp_path, processes=0)

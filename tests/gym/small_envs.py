@@ -44,4 +44,6 @@ def costly_world() -> tuple[hr.CMDP, np.ndarray]:
     layout = hr.Layout((1, 2, 2, 1), 2)
     costs = np.linspace(0.0, 1.0, 2 * layout.num_rows).reshape(2, -1)
     transitions = np.where(np.diff(layout.row_start)[layout.row_of_triple] == 2, 0.5, 1.0)
-    return hr.CMDP(layout, transitions, hr.DeterministicCosts(costs), [1.0, 2.0]), np.linspace(0, 1, layout.num_rows)
+    return hr.CMDP(layout, transitions, hr.costs.DeterministicCosts(costs), [1.0, 2.0]), np.linspace(
+        0, 1, layout.num_rows
+    )

@@ -62,7 +62,7 @@ def test_an_episode_has_the_steps_losses_and_costs_of_the_world() -> None:
         assert world.layout.layer_of_state[following] == k + 1
         assert (terminated, truncated) == (k == 2, False)
         state = following
-    with pytest.raises(hr.InvalidInput, match="call reset"):
+    with pytest.raises(hr.errors.InvalidInput, match="call reset"):
         env.step(0)
 
 
@@ -107,18 +107,18 @@ def test_rendering_shows_labels() -> None:
 
 def test_refusals() -> None:
     world, loss = costly_world()
-    with pytest.raises(hr.InvalidInput, match="no loss of its own"):
+    with pytest.raises(hr.errors.InvalidInput, match="no loss of its own"):
         hg.CMDPEnv(world)
-    with pytest.raises(hr.InvalidInput, match="the loss"):
+    with pytest.raises(hr.errors.InvalidInput, match="the loss"):
         hg.CMDPEnv(world, loss + 1.0)
-    with pytest.raises(hr.InvalidInput, match="render mode is 'human'"):
+    with pytest.raises(hr.errors.InvalidInput, match="render mode is 'human'"):
         hg.CMDPEnv(world, loss, render_mode="human")
     env = hg.CMDPEnv(world, loss)
-    with pytest.raises(hr.InvalidInput, match="call reset"):
+    with pytest.raises(hr.errors.InvalidInput, match="call reset"):
         env.step(0)
     env.reset()
     for action in (2, -1, 0.5):
-        with pytest.raises(hr.InvalidInput, match="the action"):
+        with pytest.raises(hr.errors.InvalidInput, match="the action"):
             env.step(action)
 
 
@@ -162,13 +162,13 @@ def test_vector_costs_refuse_what_they_cannot_read() -> None:
     envs = SyncVectorEnv([lambda: hg.CMDPEnv(world, loss)] * 2)
     envs.reset(seed=0)
     _, _, terminated, truncated, info = envs.step(np.zeros(2, dtype=int))
-    with pytest.raises(hr.InvalidInput, match=r"2 sub-environments with 3 costs have \(2, 3\)"):
+    with pytest.raises(hr.errors.InvalidInput, match=r"2 sub-environments with 3 costs have \(2, 3\)"):
         hg.VectorCosts(envs, 3).of_step(terminated, truncated, info)
-    with pytest.raises(hr.InvalidInput, match="took a step without a cost"):
+    with pytest.raises(hr.errors.InvalidInput, match="took a step without a cost"):
         hg.VectorCosts(envs, 2).of_step(terminated, truncated, {})
-    with pytest.raises(hr.InvalidInput, match="expected"):
+    with pytest.raises(hr.errors.InvalidInput, match="expected"):
         hg.VectorCosts(envs, 2).of_step(terminated[:1], truncated[:1], info)
-    with pytest.raises(hr.InvalidInput, match="not a finite number"):
+    with pytest.raises(hr.errors.InvalidInput, match="not a finite number"):
         hg.VectorCosts(envs, 2).of_step(terminated, truncated, {**info, "cost": np.full((2, 2), np.nan)})
-    with pytest.raises(hr.InvalidInput, match="vector environment of Gymnasium"):
+    with pytest.raises(hr.errors.InvalidInput, match="vector environment of Gymnasium"):
         hg.VectorCosts(hg.CMDPEnv(world, loss), 2)  # type: ignore[arg-type]

@@ -119,7 +119,7 @@ def test_the_support_comes_from_the_table() -> None:
     stated = ring(support=own)
     play_some(stated)
     own[2, 1] = [False, False, False, True, False]  # staying in 7 leads to 8
-    with pytest.raises(hr.InvalidInput, match="no path"):
+    with pytest.raises(hr.errors.InvalidInput, match="no path"):
         play_some(ring(support=own))
 
 
@@ -143,7 +143,7 @@ def test_our_own_environments_come_back_as_their_own_layers() -> None:
     cmdp, loss = costly_world()
     world = hg.GymWorld(hg.CMDPEnv(cmdp, loss), 3, (-1, 0), cmdp.thresholds)
     assert world.view().layout == cmdp.layout
-    with pytest.raises(hr.InvalidInput, match="another layout: its states are without labels"):
+    with pytest.raises(hr.errors.InvalidInput, match="another layout: its states are without labels"):
         world.play(hr.Policy.uniform(cmdp), np.random.default_rng(0))
     episode = world.play(hr.Policy.uniform(world.view()), np.random.default_rng(0))
     np.testing.assert_allclose(episode.losses, loss[episode.rows])
@@ -293,7 +293,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("words", REFUSED)
 def test_refused_worlds(words: str) -> None:
-    with pytest.raises(hr.InvalidInput, match=words):
+    with pytest.raises(hr.errors.InvalidInput, match=words):
         REFUSED[words]()
 
 
@@ -309,14 +309,14 @@ def test_refused_worlds(words: str) -> None:
 )
 def test_refused_steps(options: dict[str, Any], words: str) -> None:
     world = ring(**options)
-    with pytest.raises(hr.InvalidInput, match=words):
+    with pytest.raises(hr.errors.InvalidInput, match=words):
         play_some(world)
 
 
 def test_a_learner_of_another_world_is_refused() -> None:
-    with pytest.raises(hr.InvalidInput, match="built for another world"):
+    with pytest.raises(hr.errors.InvalidInput, match="built for another world"):
         hg.learn(ring(), Greedy(ring(steps=3).view(), 5, 0.1), 5)
-    with pytest.raises(hr.InvalidInput, match="another layout"):
+    with pytest.raises(hr.errors.InvalidInput, match="another layout"):
         ring().play(hr.Policy.uniform(ring(steps=3).view()), np.random.default_rng(0))
 
 
@@ -412,7 +412,7 @@ def test_a_learner_that_refuses_an_aborted_episode_is_named_in_the_error() -> No
     class Strict(Greedy):
         def observe(self, episode: hr.Episode) -> None:
             if not episode.complete:
-                raise hr.InvalidInput("only whole episodes")
+                raise hr.errors.InvalidInput("only whole episodes")
 
     world = hg.GymWorld(Failing(3), 4, (0, 8), [2.0])
     with pytest.raises(RuntimeError, match="stuck") as caught:
@@ -435,6 +435,8 @@ def test_a_wrong_distribution_of_starts_is_refused(distribution: Any, words: str
     """A division by zero, or silently all states."""
     lake: Any = gymnasium.make("FrozenLake-v1")
     lake.unwrapped.initial_state_distrib = distribution
-    with pytest.raises(hr.InvalidInput, match=rf"{words}.*; name the states in which an episode may start: starts="):
+    with pytest.raises(
+        hr.errors.InvalidInput, match=rf"{words}.*; name the states in which an episode may start: starts="
+    ):
         hg.GymWorld(lake, 4, (0, 1))
     assert hg.GymWorld(lake, 4, (0, 1), starts=[0]).view().layout.layer_sizes[0] == 1

@@ -24,11 +24,11 @@ def test_a_path_of_states_and_actions() -> None:
     ]
     learner.observe(episode)
     assert learner.core.state.counts.num_visits[episode.rows].tolist() == [1, 1, 1]
-    with pytest.raises(hr.InvalidInput, match="state 1 is not possible before step 0"):
+    with pytest.raises(hr.errors.InvalidInput, match="state 1 is not possible before step 0"):
         world.episode([1, 1, 1], [0, 0, 0], np.zeros(3), np.zeros(3))
-    with pytest.raises(hr.InvalidInput, match="4 actions and 4 states"):
+    with pytest.raises(hr.errors.InvalidInput, match="4 actions and 4 states"):
         world.episode([0, 0, 0, 0], [0, 0, 0, 0], np.zeros(4), np.zeros(4))
-    with pytest.raises(hr.InvalidInput, match="no path"):
+    with pytest.raises(hr.errors.InvalidInput, match="no path"):
         world.episode([0, 1, 1], [0, 0, 0], np.zeros(3), np.zeros(3))
 
 
@@ -45,7 +45,7 @@ def test_an_aborted_path_teaches_the_confidence_sets() -> None:
     assert counts.num_visits.sum() == 3
     np.testing.assert_array_equal(learner.core.buffers.trace.estimate, np.zeros(4))  # its losses say nothing
     assert np.allclose(before, learner.policy, atol=0.05)
-    with pytest.raises(hr.InvalidInput, match="2 actions and 2 states"):
+    with pytest.raises(hr.errors.InvalidInput, match="2 actions and 2 states"):
         world.episode([1, 1], [0, 1], [0.0, 1.0])
 
 

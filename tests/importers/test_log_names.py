@@ -101,7 +101,7 @@ def test_what_a_column_of_actions_means(labels: Any, column: list[Any], rows: li
 def test_what_it_cannot_mean_is_refused_with_its_place(labels: Any, column: list[Any], message: str) -> None:
     view = hr.View(hr.Layout((1, 1), 2).labelled(None, labels), [0.5], ["fault"])
     table = {"episode": [0, 1, 2], "state": [0] * 3, "action": column, "fault": [0.0] * 3}
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         hr.Log.read(view, table)
 
 
@@ -117,7 +117,9 @@ def test_names_in_csv_files_are_text(tmp_path: Path) -> None:
     assert len(log) == 2  # 007 and 7 are two episodes
     assert log.rows.tolist() == [view.layout.row("0456", "true"), view.layout.row("0x10", "false"), view.layout.row("0456", "false"), view.layout.row("NA", "true")]  # noqa: E501  # fmt: skip
     (tmp_path / "bad.csv").write_text("\n".join([lines[0], "1,456,true,,1"]) + "\n")
-    with pytest.raises(hr.InvalidInput, match=r"'state' is '456' at .*no state '456'; '0456' is written otherwise"):
+    with pytest.raises(
+        hr.errors.InvalidInput, match=r"'state' is '456' at .*no state '456'; '0456' is written otherwise"
+    ):
         hr.Log.read(view, tmp_path / "bad.csv")
 
 
@@ -127,7 +129,7 @@ def test_csv_files_may_hold_positions(tmp_path: Path) -> None:
         (tmp_path / "log.csv").write_text("episode,state,action,fault\na,0,1,1\nb,0,0,0\n")
         assert hr.Log.read(view, tmp_path / "log.csv").rows.tolist() == [1, 0]
         (tmp_path / "log.csv").write_text("episode,state,action,fault\na,0,01,1\nb,0,0,0\n")
-        with pytest.raises(hr.InvalidInput, match="'01'"):
+        with pytest.raises(hr.errors.InvalidInput, match="'01'"):
             hr.Log.read(view, tmp_path / "log.csv")
 
 

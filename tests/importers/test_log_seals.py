@@ -61,7 +61,7 @@ def test_every_damaged_byte_is_found(tmp_path: Path) -> None:
         damaged = bytearray(blob)
         damaged[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(damaged)
-        with pytest.raises(hr.FileFormatError, match=r"damaged|no CSV, Parquet or Arrow"):
+        with pytest.raises(hr.errors.FileFormatError, match=r"damaged|no CSV, Parquet or Arrow"):
             hr.Log.read(VIEW, path)
 
 
@@ -77,7 +77,7 @@ def test_a_file_of_others_has_page_checksums_at_most(tmp_path: Path) -> None:
     place = blob.index(np.ascontiguousarray(log.costs[100:120, 0]).tobytes())
     blob[place + 6] ^= 0x10
     path.write_bytes(blob)
-    with pytest.raises(hr.FileFormatError, match="damaged"):
+    with pytest.raises(hr.errors.FileFormatError, match="damaged"):
         hr.Log.read(VIEW, path)
 
 
@@ -88,7 +88,7 @@ def test_a_sealed_file_that_was_rewritten_says_what_to_do(tmp_path: Path) -> Non
     assert not hr.Log.read(VIEW, tmp_path / "part.parquet").sealed
     kept = {checksum.KEY: parquet.read_metadata(tmp_path / "log.parquet").metadata[checksum.KEY.encode()]}
     parquet.write_table(table.slice(0, 20).replace_schema_metadata(kept), tmp_path / "part.parquet")
-    with pytest.raises(hr.FileFormatError, match=r"not what was sealed.*replace_schema_metadata\(None\)"):
+    with pytest.raises(hr.errors.FileFormatError, match=r"not what was sealed.*replace_schema_metadata\(None\)"):
         hr.Log.read(VIEW, tmp_path / "part.parquet")
     parquet.write_table(table.slice(0, 20).replace_schema_metadata(None), tmp_path / "part.parquet")
     assert len(hr.Log.read(VIEW, tmp_path / "part.parquet")) == 10

@@ -181,17 +181,17 @@ def test_episodes_are_a_log() -> None:
     known = read([whole, cut, overridden], VIEW.knowing(independent_costs=True))
     assert (known.num_unknown, known.num_independent) == (0, 0)
     assert read([whole, cut, overridden], independent="a drill").num_independent == 2
-    with pytest.raises(hr.InvalidInput, match="episode 3 of the log has no steps: a table"):
+    with pytest.raises(hr.errors.InvalidInput, match="episode 3 of the log has no steps: a table"):
         log.table()
     for wrong, message in (
         ([], "at least one episode"),
         ([whole, 3], "entry 1 of the log is 3, not a hedgerow Episode"),
     ):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             hr.Log.read(VIEW, wrong)
-    with pytest.raises(hr.InvalidInput, match="entry 0 of the log is an episode of another world"):
+    with pytest.raises(hr.errors.InvalidInput, match="entry 0 of the log is an episode of another world"):
         hr.Log.read(hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5}), [whole])
-    with pytest.raises(hr.InvalidInput, match="episodes have none"):
+    with pytest.raises(hr.errors.InvalidInput, match="episodes have none"):
         hr.Log.read(VIEW, [whole], columns={"state": "soc"})
 
 
@@ -206,7 +206,7 @@ def test_what_is_not_known_is_said_by_columns_and_options() -> None:
     known = VIEW.knowing(independent_costs=True)
     assert read(GOOD, known).num_unknown == 1  # a move
     assert len(read(GOOD, hr.View(VIEW.layout, [], ()))) == 3
-    with pytest.raises(hr.InvalidInput, match=r"episode 'c', step 0 \(line 5\) is the last .* open_ends=True"):
+    with pytest.raises(hr.errors.InvalidInput, match=r"episode 'c', step 0 \(line 5\) is the last .* open_ends=True"):
         read(GOOD, open_ends=False)
 
 
@@ -219,7 +219,7 @@ def test_costs_may_be_missing_if_that_is_said() -> None:
     assert np.isnan(log.costs[3:5, 1]).all()
     assert log.gaps.unknown.tolist() == [[False, False]] * 3 + [[False, True]] * 2 + [[False, False]]
     assert content(read({**lines, "unknown_costs": [False] * 6}, unknown_costs=True)) == content(log)
-    with pytest.raises(hr.InvalidInput, match=r"the cost 'noise' at episode 'b', step 0 \(line 3\) is missing"):
+    with pytest.raises(hr.errors.InvalidInput, match=r"the cost 'noise' at episode 'b', step 0 \(line 3\) is missing"):
         read({**lines, "unknown_costs": [False] * 6})
 
 
@@ -291,7 +291,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("lines", "message"), WRONG, ids=range(len(WRONG)))
 def test_mistakes_are_named(lines: dict[str, Any], message: str) -> None:
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         read(lines)
 
 
@@ -312,7 +312,7 @@ def test_wrong_arguments() -> None:
         (plain, GOOD, {}, "'state' holds labels, but the states of this view have none; give numbers in 0..5"),
         (VIEW, pa.table([[1], [1]], names=["a", "a"]), {}, "several columns that are called 'a'"),
     ):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             hr.Log.read(view, source, **options)  # type: ignore[arg-type]
 
 
@@ -331,7 +331,7 @@ def test_files_that_are_no_logs(tmp_path: Path) -> None:
         ("log.txt", "no CSV, Parquet or Arrow file; read it with what you have, such as pandas"),
         ("cut.csv", "damaged"),
     ):
-        with pytest.raises(hr.FileFormatError, match=message):
+        with pytest.raises(hr.errors.FileFormatError, match=message):
             hr.Log.read(VIEW, tmp_path / name)
 
 
@@ -341,12 +341,12 @@ def test_written_logs_are_read_back(tmp_path: Path) -> None:
     log.write(tmp_path / "log.parquet")
     assert content(read(tmp_path / "log.parquet")) == content(log)
     assert parquet.read_table(tmp_path / "log.parquet")["state"].to_pylist() == GOOD["state"]
-    with pytest.raises(hr.InvalidInput, match="exists already"):
+    with pytest.raises(hr.errors.InvalidInput, match="exists already"):
         log.write(tmp_path / "log.parquet")
     silent = read(GOOD, costs=False)
     silent.write(tmp_path / "log.parquet", overwrite=True)
     assert content(read(tmp_path / "log.parquet", costs=False)) == content(silent)
-    with pytest.raises(hr.InvalidInput, match="without them pass costs=False"):
+    with pytest.raises(hr.errors.InvalidInput, match="without them pass costs=False"):
         read(tmp_path / "log.parquet")
     assert repr(silent) == (
         "Log(3 episodes, 6 steps, 2 cut short, 1 without their last transition, 1 with unknown values, "
@@ -372,12 +372,12 @@ def test_logs_that_were_played() -> None:
     costs = np.array([np.bincount(log.rows, c, minlength=world.layout.num_rows) for c in log.costs.T])
     visits = np.bincount(log.rows, minlength=world.layout.num_rows)
     np.testing.assert_allclose(costs / visits, world.mean_costs, atol=0.1)
-    with pytest.raises(hr.InvalidInput, match="another layout"):
+    with pytest.raises(hr.errors.InvalidInput, match="another layout"):
         hr.Log.played(world, hr.Policy.uniform(hr.Layout((1, 1), 2)), 3)
 
 
 def test_costs_of_any_class_are_logged() -> None:
-    class Coin(hr.CostDistribution):
+    class Coin(hr.costs.CostDistribution):
         """All pairs cost the same in an episode."""
 
         def __init__(self, means: np.ndarray) -> None:

@@ -31,7 +31,7 @@ def test_a_table_is_the_world_that_arrays_make() -> None:
     moves = [[[[0.9, 0.1], [0.2, 0.8]]], [[[1.0], [1.0]], [[1.0], [1.0]]]]
     means = layout.join_rows([[[0.0, 0.0]], [[0.5, 0.0], [0.8, 0.1]]])
     wanted = hr.CMDP(
-        layout, layout.join_triples(moves), hr.BernoulliCosts([means]), [0.3], constraint_names=["energy"],
+        layout, layout.join_triples(moves), hr.costs.BernoulliCosts([means]), [0.3], constraint_names=["energy"],
         state_labels=["dawn", "dry", "wet", "night"], action_labels=["go", "stay"],
     )  # fmt: skip
     world = hr.from_table(LINES, {"energy": 0.3})
@@ -129,13 +129,13 @@ WRONG = [
 
 @pytest.mark.parametrize(("lines", "message"), WRONG, ids=range(len(WRONG)))
 def test_mistakes_are_named(lines: Any, message: str) -> None:
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         hr.from_table(lines, {"energy": 0.3})
 
 
 def test_states_that_nothing_leads_to_are_named() -> None:
     lines = changed(next_state=["dry", "night", "dry", "night", *["night"] * 4], probability=[1, 0, 1, 0, 1, 1, 1, 1])
-    with pytest.raises(hr.InvalidInput, match="nothing leads to 'wet' from 'dawn'"):
+    with pytest.raises(hr.errors.InvalidInput, match="nothing leads to 'wet' from 'dawn'"):
         hr.from_table(lines, {"energy": 0.3}, start="dawn")
 
 
@@ -153,15 +153,15 @@ def test_states_that_nothing_leads_to_are_named() -> None:
     ],
 )
 def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         hr.from_table(LINES, {"energy": 0.3}, **options)
 
 
 def test_thresholds_go_by_name() -> None:
-    with pytest.raises(hr.InvalidInput, match="thresholds are a mapping"):
+    with pytest.raises(hr.errors.InvalidInput, match="thresholds are a mapping"):
         hr.from_table(LINES, [0.3])  # type: ignore[arg-type]
     for name in (1, "state", "loss"):
-        with pytest.raises(hr.InvalidInput, match="it needs a name, and none of state, action"):
+        with pytest.raises(hr.errors.InvalidInput, match="it needs a name, and none of state, action"):
             hr.from_table(LINES, {name: 0.3})  # type: ignore[dict-item]
-    with pytest.raises(hr.InvalidInput, match="every entry must lie in"):
+    with pytest.raises(hr.errors.InvalidInput, match="every entry must lie in"):
         hr.from_table(LINES, {"energy": 9.0})

@@ -34,7 +34,7 @@ def roomy_world(seed: int, m: int = 1) -> hr.CMDP:
     p = rng.uniform(0.3, 0.7, layout.num_rows - 4)
     transitions = np.concatenate([np.column_stack((p, 1.0 - p)).ravel(), np.ones(4)])
     means = np.where(np.arange(layout.num_rows) % 2 == 0, 0.05, 0.95) * rng.uniform(0.8, 1.0, (m, layout.num_rows))
-    return hr.CMDP(layout, transitions, hr.BernoulliCosts(means), np.full(m, 1.3))
+    return hr.CMDP(layout, transitions, hr.costs.BernoulliCosts(means), np.full(m, 1.3))
 
 
 def make_lp(name: str, world: hr.CMDP, episodes: int = 200, delta: float = 0.05, **more: Any) -> LPLearner:

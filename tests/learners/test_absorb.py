@@ -282,10 +282,10 @@ def test_the_projection_is_that_of_the_weights_before() -> None:
     state, layout = learner.core.state, learner.layout
     log_base = state.log_weight[layout.row_of_triple] + np.log(state.conditional)
     learner.absorb(uniform_log(WORLD, 300))
-    problem = hr.ProjectionProblem(
+    problem = hr.projection.ProjectionProblem(
         layout, log_base, state.boxes.lower, state.boxes.upper, state.boxes.cost_lower.T, WORLD.thresholds
     )
-    expected = hr.project(problem)
+    expected = hr.projection.project(problem)
     assert isinstance(expected, ProjectionResult)
     certify(problem, expected)
     q = np.exp(state.log_weight)[layout.row_of_triple] * state.conditional
@@ -325,7 +325,7 @@ def test_thresholds_that_a_log_refutes() -> None:
     """Data that no policy is safe under: raised thresholds, the baseline alone, and on it goes."""
     tight = WORLD.with_thresholds(np.minimum(WORLD.thresholds, hr.offline.slater(WORLD).costs - 0.2))
     learner = make_learner("sv-ops", tight, 400, preset="sharpest")
-    with pytest.warns(hr.InfeasibleWarning, match="no policy meets the thresholds"):
+    with pytest.warns(hr.errors.InfeasibleWarning, match="no policy meets the thresholds"):
         learner.absorb(uniform_log(tight, 20_000))
     assert learner.core.state.numbers.last_status == RELAXED
     assert learner.diagnostics["infeasible"] == 1
@@ -342,7 +342,7 @@ def test_refusals_change_nothing() -> None:
     view, log = WORLD.view(), uniform_log(WORLD, 10)
     for radii in ("paper", "tight"):
         old = make_learner("s-ops", WORLD, radii=radii)
-        with pytest.raises(hr.InvalidInput, match=r"fixed number of episodes.*'kt' or 'anytime', or preset='sh"):
+        with pytest.raises(hr.errors.InvalidInput, match=r"fixed number of episodes.*'kt' or 'anytime', or preset='sh"):
             old.absorb(log)
     learner = make_learner("s-ops", WORLD, preset="sharpest")
     other = random_world(1, (1, 2, 1))
@@ -352,7 +352,7 @@ def test_refusals_change_nothing() -> None:
     one = make_learner("sv-ops", WORLD, preset="sharpest")
     one.view = hr.View(labelled, view.thresholds, view.constraint_names)
     relabelled = hr.View(labelled.labelled([f"t{i}" for i in range(8)], None), view.thresholds, view.constraint_names)
-    with pytest.raises(hr.InvalidInput, match="its states are 't0'"):
+    with pytest.raises(hr.errors.InvalidInput, match="its states are 't0'"):
         one.absorb(hr.Log.read(relabelled, log.table()))
     before = snapshot(learner)
     for given, how, message in (
@@ -368,14 +368,14 @@ def test_refusals_change_nothing() -> None:
         ({}, {}, "the log is empty"),
         (17, {}, "not an object of the class int"),
     ):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             learner.absorb(given, **how)
         assert_same(snapshot(learner), before)
     with pytest.raises(TypeError, match="unexpected keyword"):
         learner.absorb(log.table(), colour="red")
     learner.plan()
     before = snapshot(learner)
-    with pytest.raises(hr.InvalidInput, match="episode 0 is planned; call observe"):
+    with pytest.raises(hr.errors.InvalidInput, match="episode 0 is planned; call observe"):
         learner.absorb(log)
     assert_same(snapshot(learner), before)
 
@@ -392,7 +392,7 @@ def test_one_call_at_a_time() -> None:
             def other() -> None:
                 try:
                     learner.absorb(log)
-                except hr.BusyError as error:
+                except hr.errors.BusyError as error:
                     refused.append(str(error))
 
             thread = threading.Thread(target=other)
@@ -431,9 +431,9 @@ def test_a_log_within_a_simulation(step_wise: bool) -> None:
     learner = make_learner("sv-ops", WORLD, 200, preset="sharpest")
     run = Simulation(WORLD, hr.losses.IID(seed=1), learner, 7, episodes=100, step_wise=step_wise, marks=[100])
     run.advance(20)
-    false = CMDP(WORLD.layout, WORLD.transitions, hr.BernoulliCosts(1.0 - WORLD.mean_costs), WORLD.thresholds)
-    with warnings.catch_warnings(category=hr.InfeasibleWarning, action="ignore"):
-        with pytest.warns(hr.PremiseWarning, match="logged visits show; the own episodes say"):
+    false = CMDP(WORLD.layout, WORLD.transitions, hr.costs.BernoulliCosts(1.0 - WORLD.mean_costs), WORLD.thresholds)
+    with warnings.catch_warnings(category=hr.errors.InfeasibleWarning, action="ignore"):
+        with pytest.warns(hr.errors.PremiseWarning, match="logged visits show; the own episodes say"):
             learner.absorb(uniform_log(false, 5000))
         result = run.run()
     assert result["unclean"][-1] == 80

@@ -28,7 +28,7 @@ def test_the_same_log_is_refused_in_every_form(tmp_path: Path) -> None:
     one.absorb(log)
     before = to_bytes(one)
     for source in [log, *sources(log, tmp_path).values()]:
-        with pytest.raises(hr.InvalidInput, match="this log was absorbed before"):
+        with pytest.raises(hr.errors.InvalidInput, match="this log was absorbed before"):
             one.absorb(source)
         assert to_bytes(one) == before
     assert one.logged["episodes"] == 40
@@ -40,7 +40,7 @@ def test_it_is_refused_after_a_restart_and_by_copies(tmp_path: Path) -> None:
     one.save(tmp_path / "learner.npz")
     loaded = hr.load(tmp_path / "learner.npz")
     for other in (loaded, copy.deepcopy(one), pickle.loads(pickle.dumps(one)), type(one).restored(VIEW, one.state())):
-        with pytest.raises(hr.InvalidInput, match="absorbed before"):
+        with pytest.raises(hr.errors.InvalidInput, match="absorbed before"):
             other.absorb(played())
         other.absorb(played(seed=1))
         assert len(other.absorbed) == 2
@@ -52,7 +52,7 @@ def test_costs_that_were_not_read_make_no_other_log() -> None:
     for first, second in ((False, True), (True, False), (False, False)):
         one = learner()
         one.absorb(played().table(), costs=first)
-        with pytest.raises(hr.InvalidInput, match="absorbed before"):
+        with pytest.raises(hr.errors.InvalidInput, match="absorbed before"):
             one.absorb(played().table(), costs=second)
 
 
@@ -77,6 +77,6 @@ def test_a_file_that_claims_impossible_logs_is_refused() -> None:
     assert known.shape == (1, 2, 32)
     for wrong in (known.astype(np.int64), known[:, :1], np.repeat(known, 3, axis=0)):
         blob = datafile.pack(FILE_KIND, content.version, content.meta, {**content.arrays, "logs.absorbed": wrong})
-        with pytest.raises(hr.FileFormatError, match=r"logs\.absorbed must be uint8 of shape"):
+        with pytest.raises(hr.errors.FileFormatError, match=r"logs\.absorbed must be uint8 of shape"):
             type(one).restored(VIEW, {"file": np.frombuffer(blob, dtype=np.uint8)})
     assert WORLD.view().constraint_names == VIEW.constraint_names

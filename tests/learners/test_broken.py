@@ -16,7 +16,10 @@ LAYOUT = hr.Layout((1, 2, 1), 2)
 CHEAP, DEAR = 0.05, 0.45
 THRESHOLD = 0.3
 WORLD = hr.CMDP(
-    LAYOUT, [0.5, 0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0], hr.BernoulliCosts(np.array([[CHEAP, DEAR] * 3])), [THRESHOLD]
+    LAYOUT,
+    [0.5, 0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0],
+    hr.costs.BernoulliCosts(np.array([[CHEAP, DEAR] * 3])),
+    [THRESHOLD],
 )
 VIEW = WORLD.view()
 LOSS = np.array([1.0, 0.0] * 3)
@@ -71,7 +74,7 @@ def comonotone() -> hr.CMDP:
     """Two steps; all costs of an episode are equal, 0 or 1, with the mean of the dear action in both."""
     layout = hr.Layout((1, 1, 1), 2)
     matrices = np.array([[[0.0, 0.0, 0.0, 0.0]], [[0.0, 1.0, 0.0, 1.0]]])
-    return hr.CMDP(layout, np.ones(4), hr.EmpiricalCosts(matrices, [0.5, 0.5]), [0.5])
+    return hr.CMDP(layout, np.ones(4), hr.costs.EmpiricalCosts(matrices, [0.5, 0.5]), [0.5])
 
 
 def stopped(world: hr.CMDP, way: str, seed: int, episodes: int) -> int:
@@ -251,7 +254,7 @@ def _saved(learner: Any) -> Any:
 
 
 def test_what_a_search_with_gaps_does_not_promise() -> None:
-    cheap = hr.CMDP(LAYOUT, WORLD.transitions, hr.BernoulliCosts(np.full((1, 6), 0.01)), [1.5])
+    cheap = hr.CMDP(LAYOUT, WORLD.transitions, hr.costs.BernoulliCosts(np.full((1, 6), 0.01)), [1.5])
     learner = hr.CVOPS(cheap.view(), 1000, 0.05, "sharpest", stop_scale=1.0, primal_constant=1e-3)
     rng, t = np.random.default_rng(0), 0
     while learner.phase == 1:
@@ -316,7 +319,7 @@ def test_only_drawn_pairs_become_unknown_where_they_were_followed() -> None:
     episode = hr.Episode(VIEW, [other, 2], [0.0, 0.0], [0.0, 0.0], actions=plan.actions)
     assert episode.irregular is not None
     assert episode.irregular.overridden_from == 0  # an action that differs
-    with pytest.raises(hr.InvalidInput, match="not those of the plan"):
+    with pytest.raises(hr.errors.InvalidInput, match="not those of the plan"):
         learner.observe(hr.Episode.missing(VIEW, actions=type(plan.actions)(LAYOUT, 1 - plan.actions.numbers)))
     learner.observe(hr.Episode.missing(VIEW, actions=plan.actions))
     drawn = 2 * np.arange(3) + plan.actions.numbers

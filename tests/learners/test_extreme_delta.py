@@ -68,9 +68,9 @@ def test_learners_of_the_field_take_every_normal_delta(kind: str, radii: str) ->
 
 def test_below_the_smallest_normal_number_is_a_sentence() -> None:
     for delta in (5e-324, 1e-310, SMALLEST / 2, 0.0, -1e-300):
-        with pytest.raises(hr.InvalidInput, match=r"delta is .*; it must lie in \(0, 1\)"):
+        with pytest.raises(hr.errors.InvalidInput, match=r"delta is .*; it must lie in \(0, 1\)"):
             hr.SVOPS(WORLD.view(), 30, delta)
-        with pytest.raises(hr.InvalidInput, match="delta is"):
+        with pytest.raises(hr.errors.InvalidInput, match="delta is"):
             field_learner("dope", delta, "source")
 
 
@@ -94,14 +94,14 @@ def test_the_constants_of_the_search_stay_numbers() -> None:
 @pytest.mark.parametrize("delta", [0.2, 0.25, 0.5, 0.999])
 @pytest.mark.parametrize(("kind", "options"), OURS)
 def test_our_learners_refuse_a_delta_of_which_nothing_is_left(kind: str, options: dict[str, Any], delta: float) -> None:
-    with pytest.raises(hr.InvalidInput, match=r"1 - 5 delta, of which nothing is left.*below 0\.2"):
+    with pytest.raises(hr.errors.InvalidInput, match=r"1 - 5 delta, of which nothing is left.*below 0\.2"):
         make_learner(kind, WORLD, 30, delta, **options)
 
 
 def test_with_known_transitions_one_delta_is_spent_or_five() -> None:
     known = {"transitions": WORLD.transitions}
     assert make_learner("sv-ops", WORLD, 30, 0.5, **known).guarantees()["confidence"].probability == 0.5
-    with pytest.raises(hr.InvalidInput, match="1 - 5 delta"):
+    with pytest.raises(hr.errors.InvalidInput, match="1 - 5 delta"):
         make_learner("sv-ops", WORLD, 30, 0.5, preset="sharpest", **known)
     hr.Statistics(WORLD.view(), 30, 0.5, transitions=WORLD.transitions)
 
@@ -109,7 +109,7 @@ def test_with_known_transitions_one_delta_is_spent_or_five() -> None:
 @pytest.mark.parametrize("radii", [kind for kind in KINDS if kind != "efroni"])
 def test_statistics_refuse_it_too(radii: str) -> None:
     hr.Statistics(WORLD.view(), 30, 0.199, radii)
-    with pytest.raises(hr.InvalidInput, match="1 - 5 delta, of which nothing is left"):
+    with pytest.raises(hr.errors.InvalidInput, match="1 - 5 delta, of which nothing is left"):
         hr.Statistics(WORLD.view(), 30, 0.2, radii)
 
 
@@ -120,7 +120,7 @@ def test_learners_of_the_field_refuse_it_or_promise_something(kind: str) -> None
             learner, words = None, "nothing is left"
             try:
                 learner = field_learner(kind, delta, radii)
-            except hr.InvalidInput as error:
+            except hr.errors.InvalidInput as error:
                 words = str(error) if delta >= 0.2 else "refused too early"
             assert "nothing is left" in words
             if learner is not None:
@@ -139,6 +139,6 @@ def test_a_promise_without_probability_is_void() -> None:
 
 
 def test_intervals_are_made_for_a_delta_that_leaves_something() -> None:
-    with pytest.raises(hr.InvalidInput, match="1 - 5 delta"):
+    with pytest.raises(hr.errors.InvalidInput, match="1 - 5 delta"):
         Radii("kt").rule(WORLD.layout, 1, 0.2)
     assert Radii("kt").rule(WORLD.layout, 1, 0.1999).cost_log > 0.0

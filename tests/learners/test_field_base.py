@@ -88,26 +88,26 @@ def test_a_plan_waits_in_the_file(world: Any, tmp_path: Path) -> None:
 def test_calls_out_of_turn_change_nothing(world: Any) -> None:
     learner = learner_of(world, episodes=2)
     episode = world.cmdp.play(learner.baseline, np.random.default_rng(0), world.loss)
-    with pytest.raises(hr.InvalidInput, match="no episode is planned"):
+    with pytest.raises(hr.errors.InvalidInput, match="no episode is planned"):
         learner.observe(episode)
     assert learner.open_plans == ()
     learner.plan()
     before = pickle.dumps(learner.state())
-    with pytest.raises(hr.InvalidInput, match="planned already"):
+    with pytest.raises(hr.errors.InvalidInput, match="planned already"):
         learner.plan()
     elsewhere = hr.worlds.make("lower-bound-2")
     foreign = elsewhere.cmdp.play(hr.Policy.uniform(elsewhere), np.random.default_rng(0))
-    with pytest.raises(hr.InvalidInput, match="another world"):
+    with pytest.raises(hr.errors.InvalidInput, match="another world"):
         learner.observe(foreign)
-    with pytest.raises(hr.InvalidInput, match="losses along the trajectory"):
+    with pytest.raises(hr.errors.InvalidInput, match="losses along the trajectory"):
         learner.observe(episode.rows)
-    with pytest.raises(hr.InvalidInput, match="pass it alone"):
+    with pytest.raises(hr.errors.InvalidInput, match="pass it alone"):
         learner.observe(episode, losses=[0.0])
     assert pickle.dumps(learner.state()) == before
     learner.observe(episode.rows, episode.losses, episode.costs)
     learner.plan()
     learner.observe(episode)
-    with pytest.raises(hr.InvalidInput, match="built for 2 episodes"):
+    with pytest.raises(hr.errors.InvalidInput, match="built for 2 episodes"):
         learner.plan()
 
 
@@ -121,9 +121,9 @@ def test_a_state_that_cannot_be_is_refused(world: Any) -> None:
         ({"arguments": np.array('{"mood": 1}')}, "no state of Half"),
         ({"coin": np.array("{}")}, "no state of Half"),
     ):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             Half.restored(world.view(), {**state, **wrong})
-    with pytest.raises(hr.InvalidInput, match="no state of Half"):
+    with pytest.raises(hr.errors.InvalidInput, match="no state of Half"):
         Half.restored(world.view(), {name: array for name, array in state.items() if name != "own.last"})
 
 
@@ -133,7 +133,7 @@ def test_full_feedback_is_demanded(world: Any) -> None:
 
     learner = Informed(world.view(), 5, 0.05, baseline=hr.offline.slater(world))
     learner.plan()
-    with pytest.raises(hr.InvalidInput, match="needs full feedback"):
+    with pytest.raises(hr.errors.InvalidInput, match="needs full feedback"):
         learner.observe(world.cmdp.play(hr.Policy.uniform(world), np.random.default_rng(0)))
 
 
@@ -146,7 +146,7 @@ def test_arguments_are_checked(world: Any) -> None:
         ({"baseline": safest.policy}, "costs of the baseline are missing"),
     ):
         given: dict[str, Any] = {"episodes": 5, "delta": 0.05, "baseline": safest, **arguments}
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             Half(world.view(), **given)
 
 

@@ -141,13 +141,13 @@ def test_a_log_is_absorbed_in_its_order() -> None:
 def test_where_it_belongs() -> None:
     world = random_world(0)
     for value in (-0.1, 1.5, float("nan"), "fast"):
-        with pytest.raises(hr.InvalidInput, match="forget"):
+        with pytest.raises(hr.errors.InvalidInput, match="forget"):
             make_learner("sv-ops", world, forget=value)
     for options in ({"radii": "kt"}, {"preset": "sharpest"}):
-        with pytest.raises(hr.InvalidInput, match="forget belongs to other radii than 'kt'"):
+        with pytest.raises(hr.errors.InvalidInput, match="forget belongs to other radii than 'kt'"):
             make_learner("s-ops", world, forget=0.1, **options)
     for kind in ("uob-reps", "cv-ops"):
-        with pytest.raises(hr.InvalidInput, match="has no switch 'forget'"):
+        with pytest.raises(hr.errors.InvalidInput, match="has no switch 'forget'"):
             make_learner(kind, world, forget=0.1)
 
 
@@ -208,5 +208,5 @@ def test_a_file_with_other_bounds_is_refused(amount: float) -> None:
     assert isinstance(from_bytes(datafile.pack("learner", data.version, data.meta, data.arrays)), hr.SVOPS)
     data.arrays["state.boxes.cost_lower"][row] += amount
     data.arrays["state.boxes.cost_upper"][row] += amount
-    with pytest.raises(hr.FileFormatError, match="not those of any epoch"):
+    with pytest.raises(hr.errors.FileFormatError, match="not those of any epoch"):
         from_bytes(datafile.pack("learner", data.version, data.meta, data.arrays))

@@ -281,7 +281,7 @@ def capped_world() -> CMDP:
     costs = np.zeros((2, layout.num_rows))
     costs[0, 2:] = rng.uniform(0.1, 0.6, 8)
     costs[1, 6:] = rng.uniform(0.1, 0.9, 4)
-    return hr.CMDP(layout, transitions, hr.BernoulliCosts(costs), [1.25, 1.0], constraint_names=["a", "b"])
+    return hr.CMDP(layout, transitions, hr.costs.BernoulliCosts(costs), [1.25, 1.0], constraint_names=["a", "b"])
 
 
 @pytest.mark.parametrize("preset", ["paper", "sharp", "sharpest"])
@@ -336,7 +336,7 @@ def test_bounds_of_a_plan_are_at_most_the_ceilings(kind: str) -> None:
 
 def test_a_search_with_nothing_to_be_found_is_refused() -> None:
     told = capped_world().with_thresholds([2.0, 1.0]).with_knowledge({"most_costs": [2.0, 1.0]})
-    with pytest.raises(hr.InvalidInput, match="no constraint of this world can be violated"):
+    with pytest.raises(hr.errors.InvalidInput, match="no constraint of this world can be violated"):
         hr.CVOPS(told.view(), 100, 0.05)
     learner = hr.SVOPS(told.view(), 100, 0.05)
     assert learner.core.state.multipliers.shape == (0,)
@@ -349,7 +349,7 @@ def test_a_ceiling_shortens_the_search() -> None:
     for most in (4.0, 3.0, 1.0):
         costs = np.zeros((1, 8))
         costs[0, 6:] = 0.05
-        world = hr.CMDP(hr.Layout((1, 1, 1, 1, 1), 2), np.ones(8), hr.BernoulliCosts(costs), [0.6])
+        world = hr.CMDP(hr.Layout((1, 1, 1, 1, 1), 2), np.ones(8), hr.costs.BernoulliCosts(costs), [0.6])
         learner = hr.CVOPS(world.with_knowledge({"most_costs": [most]}).view(), 20_000, 0.05, confidence_scale=0.5)
         play(learner, world, 1500)
         found.append(learner.t_bar or 10**9)

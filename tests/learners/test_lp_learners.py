@@ -19,7 +19,7 @@ from hedgerow.learners.field.lp import LPLearner
 from hedgerow.learners.field.lp_kernels import LPCore, next_plan
 from hedgerow.learners.guarantees import INDEPENDENT_LOSSES
 from hedgerow.model.occupancy import occupancy, row_occupancy
-from hedgerow.planning.planner import SOLVED
+from hedgerow.planning.plan_problem import SOLVED
 from hedgerow.simulation.run import Simulation
 
 
@@ -202,7 +202,7 @@ def test_dope_warms_up() -> None:
 def test_an_infeasible_optimist_violates_least() -> None:
     """Thresholds that no policy meets: OptCMDP plays the least violating one, never the uniform one."""
     layout = hr.Layout((1, 1), 3)
-    world = hr.CMDP(layout, np.ones(3), hr.DeterministicCosts([[1.0, 0.75, 1.0]]), [0.25])
+    world = hr.CMDP(layout, np.ones(3), hr.costs.DeterministicCosts([[1.0, 0.75, 1.0]]), [0.25])
     learner = hr.field.OptCMDP(world.view(), 3000, 0.5)
     run = hr.simulate(world, np.zeros(3), learner, progress=False)
     assert run["infeasible"][-1] > 100

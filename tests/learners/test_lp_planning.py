@@ -14,7 +14,8 @@ import hedgerow as hr
 from hedgerow.learners.field.lp import LPLearner
 from hedgerow.learners.field.lp_kernels import LPCore
 from hedgerow.planning.lp import NoSolution, box_program, least_loss_in_boxes
-from hedgerow.planning.planner import INFEASIBLE, SOLVED, plan_in_boxes
+from hedgerow.planning.plan_problem import INFEASIBLE, SOLVED
+from hedgerow.planning.planner import plan_in_boxes
 
 EPISODES, DELTA = 100_000, 0.01
 IOTA = {"dope-factored": 21.493374, "dope-media": 23.208172}
@@ -219,7 +220,7 @@ def test_opt_cmdp_is_optimistic() -> None:
 def test_opt_cmdp_loses_everything_that_moves_on(actions: int, optimism: str) -> None:
     """A loss that moves on every episode: the index rule walks into it each time, for a regret of T (1 - 1/A)."""
     layout, T = hr.Layout((1, 1), actions), 60 * actions
-    world = hr.CMDP(layout, np.ones(actions), hr.DeterministicCosts(np.zeros((1, actions))), [0.5])
+    world = hr.CMDP(layout, np.ones(actions), hr.costs.DeterministicCosts(np.zeros((1, actions))), [0.5])
     learner = hr.field.OptCMDP(world.view(), T, 0.01, optimism=optimism)
     run = hr.simulate(world, hr.losses.Switching(1, np.eye(actions)), learner, progress=False)
     assert run.loss[-1] == T

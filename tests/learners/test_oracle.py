@@ -48,7 +48,7 @@ def test_what_it_cannot_be_told_is_named() -> None:
         ({"world": world, "losses": np.zeros(5)}, "5"),
         ({"world": world, "losses": 3}, "no adversary"),
     ):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             hr.field.Oracle(world.view(), 10, **arguments)
 
 
@@ -63,7 +63,7 @@ def test_a_file_keeps_its_policy(tmp_path: Path) -> None:
         np.testing.assert_array_equal(other.policy, learner.policy)
         np.testing.assert_array_equal(other.open_plans[0].policy.probabilities, learner.policy)
     state = learner.state()
-    with pytest.raises(hr.InvalidInput):
+    with pytest.raises(hr.errors.InvalidInput):
         hr.field.Oracle.restored(world.view(), {**state, "own.own_policy": 2.0 * state["own.own_policy"]})
 
 

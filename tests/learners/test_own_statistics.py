@@ -325,7 +325,7 @@ def test_the_pessimistic_plan_is_safe_for_everything_in_the_boxes(seed: int) -> 
 def test_no_pessimistic_plan_before_anything_is_known() -> None:
     world = random_world(2, m=2)
     seen = hr.Statistics(world.view(), 100, 0.1)
-    with pytest.raises(hr.InfeasibleError, match="no policy is known to be safe after 0 episodes") as caught:
+    with pytest.raises(hr.errors.InfeasibleError, match="no policy is known to be safe after 0 episodes") as caught:
         seen.pessimistic_plan()
     # Unknown rows cost 1 each, and 1 more for each step that their unknown successors take: 3 + (1 + 1) or so.
     assert caught.value.least_violation > 0.5
@@ -368,20 +368,20 @@ def test_refusals_change_nothing() -> None:
     seen, loss = filled(world, 1)
     stranger = drawn_episode(other, hr.Policy.uniform(other), np.zeros(9), np.random.default_rng(0))
     for wrong in (stranger, [0, 1], None):
-        with pytest.raises(hr.InvalidInput, match=r"another world|takes an Episode"):
+        with pytest.raises(hr.errors.InvalidInput, match=r"another world|takes an Episode"):
             seen.add(wrong)  # type: ignore[arg-type]
     assert seen.num_episodes == 1
     seen.add(drawn_episode(world, hr.Policy.uniform(world), loss, np.random.default_rng(0)))
-    with pytest.raises(hr.InvalidInput, match="made for 2 episodes"):
+    with pytest.raises(hr.errors.InvalidInput, match="made for 2 episodes"):
         seen.add(drawn_episode(world, hr.Policy.uniform(world), loss, np.random.default_rng(0)))
     assert seen.visits[:2].sum() == 2
-    with pytest.raises(hr.InvalidInput, match="for a mixture, add up"):
+    with pytest.raises(hr.errors.InvalidInput, match="for a mixture, add up"):
         seen.robust_cost(hr.Mixture((1.0, hr.Policy.uniform(world))))  # type: ignore[arg-type]
-    with pytest.raises(hr.InvalidInput, match="another layout"):
+    with pytest.raises(hr.errors.InvalidInput, match="another layout"):
         seen.robust_cost(hr.Policy.uniform(other))
-    with pytest.raises(hr.InvalidInput, match="on a view"):
+    with pytest.raises(hr.errors.InvalidInput, match="on a view"):
         hr.Statistics(world, 10, 0.1)  # type: ignore[arg-type]
-    with pytest.raises(hr.InvalidInput, match="need the number of episodes"):
+    with pytest.raises(hr.errors.InvalidInput, match="need the number of episodes"):
         hr.Statistics(world.view(), None, 0.1)
     assert hr.Statistics(world.view(), None, 0.1, radii="anytime").episodes is None
     assert hr.Statistics(world.view(), 1e5, 0.1).episodes == 100_000
@@ -455,7 +455,7 @@ def test_a_damaged_state_is_refused(name: str, damage: object) -> None:
         del state[name]
     else:
         state[name] = damage(state.get(name))  # type: ignore[operator]
-    with pytest.raises(hr.InvalidInput):
+    with pytest.raises(hr.errors.InvalidInput):
         hr.Statistics.restored(world.view(), state)
 
 

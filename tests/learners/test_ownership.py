@@ -87,7 +87,7 @@ def test_a_second_thread_is_refused_and_changes_nothing(kind: str, tmp_path: Pat
     assert not (tmp_path / "refused.hedge").exists()
     assert learner.plan().episode == 3
     assert issubclass(BusyError, HedgerowError)
-    assert hr.BusyError is BusyError
+    assert hr.errors.BusyError is BusyError
 
 
 def test_files_beside_a_compiled_simulation_are_whole_or_refused(tmp_path: Path) -> None:

@@ -44,7 +44,9 @@ def test_an_outcome_that_comes_twice_is_learnt_once(kind: str) -> None:
     learner.observe(outcome, first)
     for _ in range(2):  # while nothing is planned, and while the next episode is
         before = content(learner)
-        with pytest.raises(hr.InvalidInput, match=r"the plan of episode 0 has ended: .* nothing is learnt twice"):
+        with pytest.raises(
+            hr.errors.InvalidInput, match=r"the plan of episode 0 has ended: .* nothing is learnt twice"
+        ):
             learner.observe(outcome, first)
         assert content(learner) == before
         if not learner.open_plans:
@@ -71,12 +73,12 @@ def test_plans_of_others_are_refused(kind: str) -> None:
     own, foreign = learner.plan(), other.plan()
     outcome = played(own)
     before = content(learner)
-    with pytest.raises(hr.InvalidInput, match="was made by another learner"):
+    with pytest.raises(hr.errors.InvalidInput, match="was made by another learner"):
         learner.observe(outcome, foreign)
-    with pytest.raises(hr.InvalidInput, match="not one of this learner's; pass what plan"):
+    with pytest.raises(hr.errors.InvalidInput, match="not one of this learner's; pass what plan"):
         learner.observe(outcome, hr.Plan(own.policy))
     later = dataclasses.replace(own, episode=own.episode + 3)
-    with pytest.raises(hr.InvalidInput, match="the plan of episode 3 is not open here"):
+    with pytest.raises(hr.errors.InvalidInput, match="the plan of episode 3 is not open here"):
         learner.observe(outcome, later)
     assert content(learner) == before
     learner.observe(outcome, own)
@@ -90,7 +92,7 @@ def test_a_copy_that_went_another_way_has_other_plans() -> None:
             plan = which.plan()
             which.observe(played(plan, seed), plan)
     here, there = learner.plan(), twin.plan()
-    with pytest.raises(hr.InvalidInput, match="a copy of this learner that has seen other episodes"):
+    with pytest.raises(hr.errors.InvalidInput, match="a copy of this learner that has seen other episodes"):
         learner.observe(played(here), there)
     learner.observe(played(here), here)
 
@@ -115,7 +117,7 @@ def test_no_plan_is_open_before_the_first_and_after_the_last() -> None:
     plan = learner.plan()
     assert [found.episode for found in learner.open_plans] == [0]
     learner.observe(played(plan), plan)
-    with pytest.raises(hr.InvalidInput, match="has ended"):
+    with pytest.raises(hr.errors.InvalidInput, match="has ended"):
         learner.observe(played(plan), plan)
 
 
@@ -124,17 +126,17 @@ def test_a_plan_can_be_abandoned(kind: str) -> None:
     plan = learner.plan()
     before = content(learner)
     for reason in ("", "  ", None, 3):
-        with pytest.raises(hr.InvalidInput, match="needs the reason in words"):
+        with pytest.raises(hr.errors.InvalidInput, match="needs the reason in words"):
             learner.abandon(plan, reason)
-    with pytest.raises(hr.InvalidInput, match="made by another learner"):
+    with pytest.raises(hr.errors.InvalidInput, match="made by another learner"):
         learner.abandon(LEARNERS[kind](1).plan(), "charger off")
     assert content(learner) == before
     learner.abandon(plan, "charger off")
     assert learner.open_plans == ()
     assert learner.episode == 1
-    with pytest.raises(hr.InvalidInput, match="has ended"):
+    with pytest.raises(hr.errors.InvalidInput, match="has ended"):
         learner.observe(played(plan), plan)
-    with pytest.raises(hr.InvalidInput, match="has ended"):
+    with pytest.raises(hr.errors.InvalidInput, match="has ended"):
         learner.abandon(plan, "charger off")
     following = learner.plan()
     learner.observe(played(following), following)

@@ -25,7 +25,7 @@ def world(means: Any, alpha: float, transitions: Any = None, layers: tuple[int, 
     layout = hr.Layout(layers, 2)
     size = np.diff(layout.row_start)
     P = np.repeat(1.0 / size, size) if transitions is None else transitions
-    return hr.CMDP(layout, P, hr.BernoulliCosts([means]), [alpha])
+    return hr.CMDP(layout, P, hr.costs.BernoulliCosts([means]), [alpha])
 
 
 DEAR = world([0.45, 0.45, 0.45, 0.5, 0.45, 0.5], 0.5)
@@ -78,7 +78,7 @@ UNSAFE_BEFORE_IT_IS_FOUND = {"baseline": 3000, "costs": 25, "transitions": 0, "t
 def test_what_is_false_is_found_and_voids_the_ledger(what: str, preset: str) -> None:
     cmdp, learner, loss = learner_told(what, preset)
     assert learner.guarantees()["safety"].holds
-    with pytest.warns(hr.PremiseWarning, match=FOUND[what]) as said:
+    with pytest.warns(hr.errors.PremiseWarning, match=FOUND[what]) as said:
         run = hr.simulate(cmdp, loss, learner, progress=False, episodes=2999)
     assert len(said) == 1, "it is said once"
     assert "leaves all further episodes to its baseline" in str(said[0].message)
@@ -98,7 +98,7 @@ def test_what_is_false_is_found_and_voids_the_ledger(what: str, preset: str) -> 
 @pytest.mark.parametrize("step_wise", [False, True])
 def test_what_is_impossible_is_refused_at_once(what: str, words: str, preset: str, step_wise: bool) -> None:
     cmdp, learner, loss = learner_told(what, preset)
-    with pytest.raises(hr.InvalidInput, match=words):
+    with pytest.raises(hr.errors.InvalidInput, match=words):
         hr.simulate(cmdp, loss, learner, progress=False, step_wise=step_wise)
     assert learner.episode < 20
     assert len(learner.open_plans) == 1, "the episode was not learnt"
@@ -110,7 +110,7 @@ def test_both_ways_of_running_have_the_same_bits(what: str, preset: str) -> None
     ends = []
     for step_wise in (False, True):
         cmdp, learner, loss = learner_told(what, preset, 400)
-        with pytest.warns(hr.PremiseWarning):
+        with pytest.warns(hr.errors.PremiseWarning):
             hr.simulate(cmdp, loss, learner, progress=False, step_wise=step_wise)
         ends.append(to_bytes(learner))
     assert ends[0] == ends[1]
@@ -121,7 +121,7 @@ def test_a_refutation_survives_files_and_copies_and_is_not_said_again() -> None:
     hr.simulate(cmdp, loss, learner, episodes=10, progress=False)
     twins = [learner, copy.copy(learner), from_bytes(to_bytes(learner))]
     for twin in twins:
-        with pytest.warns(hr.PremiseWarning):
+        with pytest.warns(hr.errors.PremiseWarning):
             hr.simulate(cmdp, loss, twin, episodes=200, progress=False)
         again = from_bytes(to_bytes(twin))
         assert not again.guarantees()["safety"].holds
@@ -132,18 +132,20 @@ def test_a_refutation_survives_files_and_copies_and_is_not_said_again() -> None:
 
 def test_whether_to_stay_to_go_on_or_to_raise() -> None:
     cmdp, going_on, loss = learner_told("costs", "sharp", on_refuted="warn")
-    with pytest.warns(hr.PremiseWarning, match="goes on as before"):
+    with pytest.warns(hr.errors.PremiseWarning, match="goes on as before"):
         run = hr.simulate(cmdp, loss, going_on, progress=False)
     assert run.unsafe[-1] > 2000, "it was asked to go on"
     assert not going_on.guarantees()["safety"].holds
     for step_wise in (False, True):
         _, learner, _ = learner_told("costs", "sharp", on_refuted="raise")
-        with pytest.raises(hr.PremiseError, match=r"it was told to be 0\.1; the promises of this learner are void"):
+        with pytest.raises(
+            hr.errors.PremiseError, match=r"it was told to be 0\.1; the promises of this learner are void"
+        ):
             hr.simulate(cmdp, loss, learner, progress=False, step_wise=step_wise)
         assert not learner.open_plans, "the episode has been learnt"
         assert learner.plan().mixing_weight == 1.0
         assert not learner.guarantees()["regret"].holds
-    with pytest.raises(hr.InvalidInput, match="on_refuted is 'shout'; choose one of stay, warn, raise"):
+    with pytest.raises(hr.errors.InvalidInput, match="on_refuted is 'shout'; choose one of stay, warn, raise"):
         learner_told("costs", on_refuted="shout")
 
 
@@ -151,7 +153,7 @@ def test_whether_to_stay_to_go_on_or_to_raise() -> None:
 def test_learners_without_a_baseline_say_it_too(kind: str) -> None:
     cmdp, view, _, _, loss = false("costs")
     learner = getattr(hr, kind)(view, 1000, 0.01, preset="sharp")
-    with pytest.warns(hr.PremiseWarning, match="goes on as before"):
+    with pytest.warns(hr.errors.PremiseWarning, match="goes on as before"):
         hr.simulate(cmdp, loss, learner, progress=False)
     assert not any(promise.holds for promise in learner.guarantees())
 
@@ -162,7 +164,7 @@ def test_learners_of_the_field_that_are_told_a_baseline(kind: str) -> None:
     ends = []
     for step_wise in (False, True):
         learner = getattr(hr.field, kind)(DEAR.view(), 100, baseline=hr.SafePolicy(SECOND, [0.1]), **options)
-        with pytest.warns(hr.PremiseWarning, match="it was told to cost at most 0.1"):
+        with pytest.warns(hr.errors.PremiseWarning, match="it was told to cost at most 0.1"):
             run = hr.simulate(DEAR, np.full(6, 0.5), learner, progress=False, step_wise=step_wise)
         ledger = run.guarantees()
         assert ledger is not None
@@ -180,21 +182,21 @@ def test_learners_of_the_field_refuse_what_is_impossible(kind: str) -> None:
     cmdp, view, policy, cost, loss = false("zero_costs")
     told = {"baseline": hr.SafePolicy(policy, [cost])} if kind == "SLP" else {}
     learner = getattr(hr.field, kind)(view, 500, 0.01, **told)
-    with pytest.raises(hr.InvalidInput, match="known to cost 0"):
+    with pytest.raises(hr.errors.InvalidInput, match="known to cost 0"):
         hr.simulate(cmdp, loss, learner, progress=False)
 
 
 def test_a_log_of_another_world_is_found() -> None:
     roomy = TEMPTING.with_thresholds([1.9])
-    other = hr.CMDP(TEMPTING.layout, TEMPTING.transitions, hr.BernoulliCosts(1.0 - TEMPTING.mean_costs), [1.9])
+    other = hr.CMDP(TEMPTING.layout, TEMPTING.transitions, hr.costs.BernoulliCosts(1.0 - TEMPTING.mean_costs), [1.9])
     log = hr.Log.played(other, hr.Policy.uniform(other), 500, seed=1)
     learner = hr.SVOPS(roomy.view(), 1000, 0.01, "sharpest")
     learner.absorb(log)
-    with pytest.warns(hr.PremiseWarning, match="own visits show; the logs say between"):
+    with pytest.warns(hr.errors.PremiseWarning, match="own visits show; the logs say between"):
         hr.simulate(roomy, LURED, learner, progress=False, episodes=300)
     late = hr.SVOPS(roomy.view(), 1000, 0.01, "sharpest")
     hr.simulate(roomy, LURED, late, progress=False, episodes=300)
-    with pytest.warns(hr.PremiseWarning, match="logged visits show; the own episodes say between"):
+    with pytest.warns(hr.errors.PremiseWarning, match="logged visits show; the own episodes say between"):
         late.absorb(log)
     assert not late.guarantees()["confidence"].holds
 
@@ -211,13 +213,13 @@ def test_impossible_steps_of_an_episode_and_of_a_log_change_nothing() -> None:
     }
     for words, (rows, costs) in wrong.items():
         for given in (rows, hr.Episode(FORKED.view(), rows, [0.0, 0.0], costs)):
-            with pytest.raises(hr.InvalidInput, match=words):
+            with pytest.raises(hr.errors.InvalidInput, match=words):
                 learner.observe(given) if isinstance(given, hr.Episode) else learner.observe(rows, [0.0, 0.0], costs)
         table = {"episode": [7, 7, 8, 8], "row": [1, 4, *rows], "cost": [0.5, 0.5, *costs]}
         where = words.replace("step 0:", "step 0 of episode 1:").replace("step 1:", "step 1 of episode 1:")
-        with pytest.raises(hr.InvalidInput, match=where):
+        with pytest.raises(hr.errors.InvalidInput, match=where):
             hr.Log.read(view, table)
-        with pytest.raises(hr.InvalidInput, match=where):
+        with pytest.raises(hr.errors.InvalidInput, match=where):
             hr.SVOPS(view, 100, 0.01, "sharpest").absorb(hr.Log.read(FORKED.view(), table))
     assert to_bytes(learner) == before
     learner.observe([1, 3], [0.0, 0.0], [0.5, 1.0])
@@ -226,13 +228,15 @@ def test_impossible_steps_of_an_episode_and_of_a_log_change_nothing() -> None:
 def test_a_mean_that_is_neither_0_nor_1_makes_nothing_impossible() -> None:
     view = FORKED.view().knowing(costs=[0.5, 1.0, *[np.nan] * 4])
     refuse_impossible(view, np.array([0, 2]), np.array([0, 4]), np.array([[1.0], [0.3]]))
-    with pytest.raises(hr.InvalidInput, match="costs 0 in layer 0, state 0, action 1, where it is known to cost 1"):
+    with pytest.raises(
+        hr.errors.InvalidInput, match="costs 0 in layer 0, state 0, action 1, where it is known to cost 1"
+    ):
         refuse_impossible(view, np.array([1, 2]), np.array([2, 4]), np.array([[0.0], [0.3]]))
 
 
 def test_statistics_of_a_learner_of_ones_own_refuse_it_too() -> None:
     seen = hr.Statistics(TEMPTING.view().knowing(zero_costs=np.ones(6, dtype=bool)), 100, 0.01)
-    with pytest.raises(hr.InvalidInput, match="known to cost 0"):
+    with pytest.raises(hr.errors.InvalidInput, match="known to cost 0"):
         seen.add(hr.Episode(TEMPTING.view(), [0, 2], [0.0, 0.0], [0.0, 1.0]))
     assert seen.num_episodes == 0
 
@@ -259,7 +263,7 @@ def test_what_the_shipped_worlds_tell_is_not_refuted(name: str, preset: str) -> 
     for seed in range(3):
         learner = hr.SOPS(place.view(), 1500, 0.05, preset, seed, baseline=safest)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", hr.InfeasibleWarning)
+            warnings.simplefilter("ignore", hr.errors.InfeasibleWarning)
             hr.simulate(place, hr.losses.IID(seed=seed), learner, seed=seed, progress=False)
         assert learner.core.state.premises.numbers.what == 0
 
@@ -298,7 +302,7 @@ def test_the_ledger_says_what_it_rests_on() -> None:
     assert len(unknown.core.state.aggregate.generation) == 0, "the certificate is off"
     assert any("certificate is off until costs_drawn says more" in line for line in unknown.guarantees().rests_on)
     assert from_bytes(to_bytes(unknown)).view.knowledge.costs_drawn == "unknown"
-    with pytest.raises(hr.InvalidInput, match="costs_drawn is 'later'; choose one of apart, step, unknown"):
+    with pytest.raises(hr.errors.InvalidInput, match="costs_drawn is 'later'; choose one of apart, step, unknown"):
         view.knowing(costs_drawn="later")
 
 

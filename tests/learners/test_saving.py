@@ -32,7 +32,7 @@ def test_a_foreign_learner_goes_on_from_its_file(sparse: bool, tmp_path: Path) -
             break
         first.learner.observe(episode)
         back.observe(episode)
-    with pytest.raises(hr.InvalidInput, match="exists already"):
+    with pytest.raises(hr.errors.InvalidInput, match="exists already"):
         hr.save(back, tmp_path / "own.hedge")
 
 
@@ -44,11 +44,11 @@ def test_own_learners_are_saved_as_ever(tmp_path: Path) -> None:
 
 def test_what_cannot_be_saved_or_read_is_named(tmp_path: Path) -> None:
     world = random_world(0)
-    with pytest.raises(hr.InvalidInput, match="and restored"):
+    with pytest.raises(hr.errors.InvalidInput, match="and restored"):
         hr.save(Uniform(world.view()), tmp_path / "no.hedge")
     learner = FollowTheLeader(world.view(), 10)
     learner.sums = np.array([1j])  # type: ignore[assignment]
-    with pytest.raises(hr.InvalidInput, match="the state 'sums' of FollowTheLeader is not an array of numbers"):
+    with pytest.raises(hr.errors.InvalidInput, match="the state 'sums' of FollowTheLeader is not an array of numbers"):
         hr.save(learner, tmp_path / "no.hedge")
     hr.save(FollowTheLeader(world.view(), 10), tmp_path / "own.hedge")
     file = datafile.load(tmp_path / "own.hedge")
@@ -60,7 +60,7 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path: Path) -> None:
     ):
         blob = datafile.pack("own-learner", 1, meta, dict(file.arrays))
         (tmp_path / "bad.hedge").write_bytes(blob)
-        with pytest.raises(hr.FileFormatError, match=message):
+        with pytest.raises(hr.errors.FileFormatError, match=message):
             hr.load(tmp_path / "bad.hedge")
 
 
@@ -72,5 +72,5 @@ def test_a_file_that_names_a_shipped_learner_and_holds_another_state_is_refused(
     for state in ({}, {"state.file": np.zeros(3)}, {"state.file": np.array("x")}, {"state.arguments": np.array("5")}):
         arrays = {key: array for key, array in file.arrays.items() if key.startswith("view.")} | state
         (tmp_path / "bad.hedge").write_bytes(datafile.pack("own-learner", 1, {**file.meta, "learner": name}, arrays))
-        with pytest.raises(hr.FileFormatError, match=f"names the learner '{name}', but does not hold its state"):
+        with pytest.raises(hr.errors.FileFormatError, match=f"names the learner '{name}', but does not hold its state"):
             hr.load(tmp_path / "bad.hedge")

@@ -62,7 +62,7 @@ def test_without_a_horizon_radii_are_those_that_need_none(preset: str, radii: st
     assert found.aggregate == (radii == "kt")
     for kept in ("anytime", "kt"):
         assert settings(preset, horizon="doubling", radii=kept).radii == kept
-    with pytest.raises(hr.InvalidInput, match="the radii must be 'anytime' or 'kt', not 'tight'"):
+    with pytest.raises(hr.errors.InvalidInput, match="the radii must be 'anytime' or 'kt', not 'tight'"):
         settings(preset, horizon="doubling", radii="tight")
 
 
@@ -94,21 +94,21 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("switches", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_makes_no_sense_is_refused(switches: dict[str, Any], message: str) -> None:
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         settings(**switches)
-    with pytest.raises(hr.InvalidInput, match=message.replace("a learner", "SOPS")):
+    with pytest.raises(hr.errors.InvalidInput, match=message.replace("a learner", "SOPS")):
         make_learner("s-ops", WORLD, preset="sharpest", **switches)
 
 
 @pytest.mark.parametrize("switches", [{"aggregate": True}, {"ball_from": 4}], ids=str)
 @pytest.mark.parametrize("preset", ["paper", "sharp"])
 def test_the_older_presets_have_other_radii(preset: str, switches: dict[str, Any]) -> None:
-    with pytest.raises(hr.InvalidInput, match="belongs to radii='kt'"):
+    with pytest.raises(hr.errors.InvalidInput, match="belongs to radii='kt'"):
         settings(preset, **switches)
 
 
 def test_a_preset_that_there_is_not() -> None:
-    with pytest.raises(hr.InvalidInput, match="the preset is 'sharper'; choose one of paper, sharp, sharpest"):
+    with pytest.raises(hr.errors.InvalidInput, match="the preset is 'sharper'; choose one of paper, sharp, sharpest"):
         settings("sharper")
 
 
@@ -118,7 +118,7 @@ def test_only_learners_that_mix_have_switches_for_bounds_of_their_costs(name: st
         if kind in MIXING:
             make_learner(kind, WORLD, preset="sharpest", **{name: {"aggregate": False, "ball_from": 0}[name]})
             continue
-        with pytest.raises(hr.InvalidInput, match=f"has no switch '{name}'"):
+        with pytest.raises(hr.errors.InvalidInput, match=f"has no switch '{name}'"):
             make_learner(kind, WORLD, preset="sharpest", **{name: {"aggregate": False, "ball_from": 0}[name]})
 
 
@@ -128,5 +128,5 @@ def test_settings_are_plain_values_and_back(preset: str) -> None:
     assert from_meta(to_meta(found)) == found
     older = {k: v for k, v in to_meta(settings("sharp")).items() if k not in ("ties", "search_radius", *OF_KT)}
     assert from_meta(older) == settings("sharp")  # a file of an earlier release
-    with pytest.raises(hr.InvalidInput, match="unknown switch 'more'"):
+    with pytest.raises(hr.errors.InvalidInput, match="unknown switch 'more'"):
         from_meta({**to_meta(found), "more": 1})

@@ -17,7 +17,7 @@ import hedgerow as hr
 from hedgerow.learners.field.flow import FlowLearner
 
 ALPHA = 0.5
-ONE_STEP = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.DeterministicCosts([[0.2, 1.0]]), [ALPHA])
+ONE_STEP = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.costs.DeterministicCosts([[0.2, 1.0]]), [ALPHA])
 """A safe action and a risky one; with the loss (1, 0) the optimum plays the risky one with probability 3/8."""
 
 FORMS: dict[str, tuple[type[FlowLearner], dict[str, Any]]] = {
@@ -128,7 +128,7 @@ def test_bandit_bob_pd_is_exponential_weights_in_one_step() -> None:
 
 
 def test_a_multiplier_is_clipped() -> None:
-    world = hr.CMDP(hr.Layout((1, 1, 1, 1, 1, 1), 1), np.ones(5), hr.DeterministicCosts(np.ones((1, 5))), [0.0])
+    world = hr.CMDP(hr.Layout((1, 1, 1, 1, 1, 1), 1), np.ones(5), hr.costs.DeterministicCosts(np.ones((1, 5))), [0.0])
     learner = made("bob-pd", world, 16)  # each episode asks for 5 / 4 more, and T^(1/4) = 2
     hr.simulate(world, np.zeros(5), learner, progress=False)
     assert learner.multipliers.tolist() == [2.0]
@@ -265,7 +265,7 @@ def test_a_state_that_cannot_be_is_refused(form: str) -> None:
         changes |= {"own.dual": lambda a: a + 9.0, "own.largest_dual": lambda a: a - 1.0}
     for name, change in changes.items():
         state = learner.state()
-        with pytest.raises(hr.InvalidInput):
+        with pytest.raises(hr.errors.InvalidInput):
             type(learner).restored(world.view(), {**state, name: change(state[name])})
 
 
@@ -277,11 +277,11 @@ def test_full_feedback_is_asked_for_and_a_refused_call_changes_nothing() -> None
         learner = made(form, world, 20)
         learner.plan()
         before = learner.state()
-        with pytest.raises(hr.InvalidInput, match="needs full feedback"):
+        with pytest.raises(hr.errors.InvalidInput, match="needs full feedback"):
             learner.observe([0, 2, 8], np.zeros(3), np.zeros((3, 2)))
         for name, array in learner.state().items():
             np.testing.assert_array_equal(array, before[name])
-    with pytest.raises(hr.InvalidInput, match="the feedback is 'half'; choose 'full' or 'bandit'"):
+    with pytest.raises(hr.errors.InvalidInput, match="the feedback is 'half'; choose 'full' or 'bandit'"):
         hr.field.BoBPD(world.view(), 20, 0.05, feedback="half")  # type: ignore[arg-type]
 
 

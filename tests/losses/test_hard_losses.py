@@ -35,7 +35,7 @@ each = pytest.mark.parametrize("losses", EXAMPLES, ids=repr)
 def bandit(costs: tuple[float, ...] = (0.2, 1.0), threshold: float = 0.5) -> hr.CMDP:
     """One step, one state; the constraint is on one cost."""
     layout = Layout((1, 1), len(costs))
-    return hr.CMDP(layout, np.ones(len(costs)), hr.BernoulliCosts([costs]), [threshold])
+    return hr.CMDP(layout, np.ones(len(costs)), hr.costs.BernoulliCosts([costs]), [threshold])
 
 
 # Blocks and parameters ------------------------------------------------------------------------------------------------
@@ -115,7 +115,9 @@ def test_early_birds_find_the_worlds_own_loss() -> None:
 def test_in_one_step_the_actions_above_the_threshold_tempt() -> None:
     costs = (0.2, 0.9, 0.5, 0.51)
     assert violating_pairs(bandit(costs)).tolist() == [0.0, 1.0, 0.0, 1.0]
-    two = hr.CMDP(Layout((1, 1), 3), np.ones(3), hr.BernoulliCosts([[0.1, 0.9, 0.2], [0.1, 0.2, 0.9]]), [0.5, 0.6])
+    two = hr.CMDP(
+        Layout((1, 1), 3), np.ones(3), hr.costs.BernoulliCosts([[0.1, 0.9, 0.2], [0.1, 0.2, 0.9]]), [0.5, 0.6]
+    )
     assert violating_pairs(two).tolist() == [0.0, 1.0, 1.0]
 
 

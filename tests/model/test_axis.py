@@ -45,7 +45,7 @@ def test_numbers_are_labels_on_the_whole_axis_or_on_none() -> None:
         assert axis.position(1) == labels.index("1")
         assert axis.position(np.int32(0)) == labels.index("0")
         with pytest.raises(
-            hr.InvalidInput, match=r"no action 2: labels of actions look like numbers.*every number is a"
+            hr.errors.InvalidInput, match=r"no action 2: labels of actions look like numbers.*every number is a"
         ):
             axis.position(2)  # the position of some label, but no label
         assert [axis.position(axis.entry(i)) for i in range(3)] == [0, 1, 2]
@@ -68,13 +68,13 @@ def test_a_number_matches_as_it_is_written_or_is_refused(label: str, given: Any,
     if matches:
         assert axis.position(given) == 1
         return
-    with pytest.raises(hr.InvalidInput, match=f"no state .*'{label}' is written otherwise"):
+    with pytest.raises(hr.errors.InvalidInput, match=f"no state .*'{label}' is written otherwise"):
         axis.position(given)
 
 
 @pytest.mark.parametrize("given", [True, np.True_, None, (1,), b"1", 1.0])
 def test_what_is_neither_label_nor_whole_number(given: Any) -> None:
-    with pytest.raises(hr.InvalidInput, match="must be a whole number"):
+    with pytest.raises(hr.errors.InvalidInput, match="must be a whole number"):
         Axis("state", ("a", "b")).position(given)
 
 
@@ -83,7 +83,7 @@ def test_files_without_types_write_positions_as_digits() -> None:
     assert Axis("state", ("a", "b")).read("1") == 1
     assert Axis("state", ("1", "0")).read("1") == 0
     for axis, text in ((Axis("state", 12), "010"), (Axis("state", 12), "0x1"), (Axis("state", ("1", "a")), "01")):
-        with pytest.raises(hr.InvalidInput, match="state"):
+        with pytest.raises(hr.errors.InvalidInput, match="state"):
             axis.read(text)
 
 
@@ -114,11 +114,11 @@ def test_pairs_are_labels_and_rows_are_rows() -> None:
         if row is None:  # states have no labels that look like numbers: 0 is the first one
             row = 0
         assert hr.Episode(view, path, [0.0], [0.0]).rows.tolist() == [row]
-    with pytest.raises(hr.InvalidInput, match=r"no action 2: .*known: 1, 0"):
+    with pytest.raises(hr.errors.InvalidInput, match=r"no action 2: .*known: 1, 0"):
         hr.Episode(view, [("on", 2)], [0.0], [0.0])
     numbered = hr.View(hr.Layout((1, 1), 2).labelled(["5", "9"], ["1", "0"]), [0.5], ["fault"])
     assert hr.Episode(numbered, np.array([[5, 0]]), [0.0], [0.0]).rows.tolist() == [1]
-    with pytest.raises(hr.InvalidInput, match="no state 0"):
+    with pytest.raises(hr.errors.InvalidInput, match="no state 0"):
         hr.Episode(numbered, np.array([[0, 0]]), [0.0], [0.0])
     learner = hr.SVOPS(numbered, 10, 0.05)
     learner.plan()
@@ -150,7 +150,7 @@ def test_knowledge_by_name() -> None:
         ({"costs": {"fuel": {("home", "go"): 2.0}}}, "a known cost is 2.0"),
         ({"costs": {"fuel": [1.0]}}, "are a mapping"),
     ):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             view.knowing(**wrong)  # type: ignore[arg-type]
 
 
@@ -169,10 +169,10 @@ def test_unrolled_processes_have_names() -> None:
         "layer 0, state '(0, 3)', action '1'",
         "layer 1, state '(1, 1)', action '0'",
     ]
-    with pytest.raises(hr.InvalidInput, match="no state 0"):
+    with pytest.raises(hr.errors.InvalidInput, match="no state 0"):
         made.episode([0, 1], [1, 0], [0.0, 0.0], [1.0, 0.0])
 
 
 def test_names_are_no_truth_values() -> None:
-    with pytest.raises(hr.InvalidInput, match="give names or whole numbers"):
+    with pytest.raises(hr.errors.InvalidInput, match="give names or whole numbers"):
         hr.from_table({**PLANT, "action": [True, False]}, thresholds={"fault": 0.3})

@@ -195,7 +195,7 @@ def test_a_registered_distribution_is_kept_under_its_name(tmp_path: Path, monkey
     assert isinstance(hr.load(tmp_path / "world.npz").costs, Halved)  # type: ignore[union-attr]
     monkeypatch.setattr(hr.costs, "_registered", {})  # as in a process that knows nothing of it
     words = r"unknown cost distribution 'halved'; known: bernoulli, .*A file imports no code: import the module"
-    with pytest.raises(hr.FileFormatError, match=words):
+    with pytest.raises(hr.errors.FileFormatError, match=words):
         hr.CMDP.load(tmp_path / "world.npz")
 
 

@@ -77,18 +77,18 @@ BAD: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("arguments", "options", "message"), BAD.values(), ids=BAD)
 def test_what_is_unsound_is_refused(arguments: Any, options: Any, message: str) -> None:
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         hr.Episode(VIEW, *arguments, **options)
 
 
 def test_one_list_of_costs_is_not_enough_for_two_constraints() -> None:
-    with pytest.raises(hr.InvalidInput, match=r"the cost has shape \(2,\), expected \(2, 2\)"):
+    with pytest.raises(hr.errors.InvalidInput, match=r"the cost has shape \(2,\), expected \(2, 2\)"):
         hr.Episode(TWO, [1, 4], [0.0, 0.0], [0.0, 0.0])
 
 
 def test_a_path_that_the_support_forbids() -> None:
     view = hr.View.of([["home"], ["empty", "full"]], ["wait", "go"], {}, successors={("home", "go"): ["empty"]})
-    with pytest.raises(hr.InvalidInput, match="state 'home', action 'go' cannot lead to layer 1, state 'full'"):
+    with pytest.raises(hr.errors.InvalidInput, match="state 'home', action 'go' cannot lead to layer 1, state 'full'"):
         hr.Episode(view, [("home", "go"), ("full", "wait")], [0.0, 0.0])
 
 

@@ -112,18 +112,18 @@ def test_anything_else_is_refused_with_a_sentence(theirs: View, message: str) ->
     message = f"another world.*{message}"
     for learner in (hr.SVOPS(OURS, 10, 0.05), hr.field.Uniform(OURS, 10), hr.field.OptCMDP(OURS, 10, 0.05)):
         learner.plan()
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             learner.observe(episode)
         assert len(learner.open_plans) == 1
         assert learner.episode == 0
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         hr.Statistics(OURS, 10, 0.05).add(episode)
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         hr.Log.read(OURS, [episode])
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         hr.SVOPS(OURS, 10, 0.05, "sharpest").absorb(hr.Log.read(theirs, [episode]))
     if theirs.num_constraints == 2 and "constraints" not in message:
-        with pytest.raises(hr.InvalidInput, match="another layout"):
+        with pytest.raises(hr.errors.InvalidInput, match="another layout"):
             hr.Policy(OURS, hr.Policy.uniform(theirs))
 
 
@@ -134,7 +134,7 @@ def test_a_baseline_of_a_reordered_world_is_read_by_name() -> None:
     waiting = hr.SafePolicy(hr.Policy.of(other, "wait"), costs=[0.1])
     assert hr.SOPS(world, 100, 0.05, baseline=waiting).core.baseline.policies.tolist() == [[1.0, 0.0]]
     assert hr.field.AlwaysBaseline(world, 100, baseline=waiting).plan().policy["on", "wait"] == 1.0
-    with pytest.raises(hr.InvalidInput, match="different layouts"):
+    with pytest.raises(hr.errors.InvalidInput, match="different layouts"):
         hr.Mixture((0.5, hr.Policy.of(world, "wait")), (0.5, hr.Policy.of(other, "wait")))
     assert hr.Statistics(world, 10, 0.05).robust_cost(hr.Policy.of(other, "wait")).shape == (1,)
 
@@ -163,7 +163,7 @@ def test_a_simulation_refuses_a_learner_of_a_reordered_view() -> None:
     other = hr.View.of([["a"]], ["y", "x"], {"c": 0.4, "d": 0.4}, end="b")
     swapped = hr.View.of([["a"]], ["x", "y"], {"d": 0.4, "c": 0.4}, end="b")
     for view in (other, swapped):
-        with pytest.raises(hr.InvalidInput, match="built for another world"):
+        with pytest.raises(hr.errors.InvalidInput, match="built for another world"):
             hr.simulate(world, None, hr.SVOPS(view, 10, 0.05), episodes=10)
 
 
@@ -200,5 +200,5 @@ def test_what_is_unknown_is_read_by_name_too() -> None:
     np.testing.assert_array_equal(found.costs, mine.costs)
     logs = [hr.Log.read(view, [episode]).in_terms_of(OURS) for view, episode in cut.items()]
     np.testing.assert_array_equal(logs[0].gaps.unknown, logs[1].gaps.unknown)
-    with pytest.raises(hr.InvalidInput, match="another layout than the episode: its actions are"):
+    with pytest.raises(hr.errors.InvalidInput, match="another layout than the episode: its actions are"):
         hr.Episode(WRONG[0][0], [], [], np.zeros((0, 2)), ended_in="on", actions=actions)

@@ -230,21 +230,21 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("parts", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_known_is_refused(parts: dict[str, Any], message: str) -> None:
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         normal(**parts)
     if "rewards" not in parts:
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             VIEW.knowing(**parts)
-    world = hr.CMDP(LAYOUT, P, hr.BernoulliCosts(G), [1.0, 2.0], constraint_names=NAMES)
-    with pytest.raises(hr.InvalidInput, match=message):
+    world = hr.CMDP(LAYOUT, P, hr.costs.BernoulliCosts(G), [1.0, 2.0], constraint_names=NAMES)
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         world.with_knowledge(parts)
 
 
 @pytest.mark.parametrize("given", [{"noise": NAN}, {"noise": "low"}, {"noise": [1.0, 2.0]}, {"noise": None}], ids=str)
 def test_a_named_ceiling_that_is_no_number_is_refused(given: Any) -> None:
-    with pytest.raises(hr.InvalidInput, match="the most that an episode costs"):
+    with pytest.raises(hr.errors.InvalidInput, match="the most that an episode costs"):
         VIEW.knowing(most_costs=given)
-    with pytest.raises(hr.InvalidInput, match="the most that an episode costs"):
+    with pytest.raises(hr.errors.InvalidInput, match="the most that an episode costs"):
         BERNOULLI.with_knowledge({"most_costs": given})
 
 
@@ -286,12 +286,12 @@ def test_zero_costs_are_a_mask_over_rows_or_over_both() -> None:
 
 @pytest.mark.parametrize("mask", [np.zeros(10), np.zeros(9, dtype=bool), np.zeros((10, 2), dtype=bool), True, "all"])
 def test_other_masks_are_refused(mask: Any) -> None:
-    with pytest.raises(hr.InvalidInput, match="zero_costs are True or False for each of the 10 rows"):
+    with pytest.raises(hr.errors.InvalidInput, match="zero_costs are True or False for each of the 10 rows"):
         VIEW.knowing(zero_costs=mask)
 
 
 def test_costs_of_another_shape_are_refused_with_a_mask_as_well() -> None:
-    with pytest.raises(hr.InvalidInput, match="known cost"):
+    with pytest.raises(hr.errors.InvalidInput, match="known cost"):
         VIEW.knowing(costs=np.zeros((3, 10)), zero_costs=np.ones(10, dtype=bool))
 
 
@@ -342,7 +342,7 @@ def test_a_file_gives_back_the_same_view(name: str, tmp_path: Path) -> None:
         assert (again.state_labels, again.action_labels) == (view.state_labels, view.action_labels)
         assert_equal(again.knowledge, view.knowledge)
         assert again.content_hash == view.content_hash
-    with pytest.raises(hr.InvalidInput, match="exists"):
+    with pytest.raises(hr.errors.InvalidInput, match="exists"):
         view.save(path)
     view.save(path, overwrite=True)
 
@@ -398,7 +398,7 @@ def test_a_file_that_describes_no_view_is_refused(damage: Damage, message: str, 
     damage(meta, arrays)
     (tmp_path / "damaged").write_bytes(datafile.pack(FILE_KIND, FILE_VERSION, meta, arrays))
     for read in (hr.View.load, hr.load):
-        with pytest.raises(hr.FileFormatError, match=message) as error:
+        with pytest.raises(hr.errors.FileFormatError, match=message) as error:
             read(tmp_path / "damaged")
         assert "\n" not in str(error.value)
 
@@ -410,23 +410,23 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "short").write_bytes(blob[: len(blob) // 2])
     (tmp_path / "bit").write_bytes(blob[:200] + bytes([blob[200] ^ 1]) + blob[201:])
     for name in ("short", "bit"):
-        with pytest.raises(hr.FileFormatError):
+        with pytest.raises(hr.errors.FileFormatError):
             hr.View.load(tmp_path / name)
     data = datafile.unpack(blob)
     (tmp_path / "newer").write_bytes(datafile.pack(FILE_KIND, FILE_VERSION + 1, data.meta, data.arrays))
-    with pytest.raises(hr.FileFormatError, match=f"schema version {FILE_VERSION + 1}; this release reads"):
+    with pytest.raises(hr.errors.FileFormatError, match=f"schema version {FILE_VERSION + 1}; this release reads"):
         hr.View.load(tmp_path / "newer")
     hr.CMDP(LAYOUT, P).save(tmp_path / "world")
-    with pytest.raises(hr.FileFormatError, match="cmdp"):
+    with pytest.raises(hr.errors.FileFormatError, match="cmdp"):
         hr.View.load(tmp_path / "world")
-    with pytest.raises(hr.FileFormatError, match="view"):
+    with pytest.raises(hr.errors.FileFormatError, match="view"):
         hr.CMDP.load(path)
 
 
 # Worlds ---------------------------------------------------------------------------------------------------------------
 
-BERNOULLI = hr.CMDP(LAYOUT, P, hr.BernoulliCosts(G), [1.0, 2.0], constraint_names=NAMES)
-FIXED = hr.CMDP(LAYOUT, P, hr.DeterministicCosts(G), [1.0, 2.0], constraint_names=NAMES)
+BERNOULLI = hr.CMDP(LAYOUT, P, hr.costs.BernoulliCosts(G), [1.0, 2.0], constraint_names=NAMES)
+FIXED = hr.CMDP(LAYOUT, P, hr.costs.DeterministicCosts(G), [1.0, 2.0], constraint_names=NAMES)
 
 
 def test_a_world_tells_learners_what_is_true_of_it() -> None:
@@ -473,7 +473,7 @@ def test_a_file_of_a_world_keeps_its_knowledge(name: str, tmp_path: Path) -> Non
 def test_a_file_of_a_world_with_false_knowledge_is_refused(tmp_path: Path) -> None:
     data = datafile.unpack(BERNOULLI.with_knowledge(ALL).to_bytes())
     arrays = {**data.arrays, "transitions": np.where(LAYOUT.row_of_triple == 2, [0.4, 0.6] * 8, P)}
-    with pytest.raises(hr.FileFormatError, match="same_transitions are not true of this world"):
+    with pytest.raises(hr.errors.FileFormatError, match="same_transitions are not true of this world"):
         hr.CMDP.from_bytes(datafile.pack("cmdp", 1, data.meta, arrays))
 
 
@@ -513,7 +513,7 @@ FALSE: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("world", [BERNOULLI, FIXED], ids=["bernoulli", "deterministic"])
 def test_a_world_refuses_what_is_false(world: hr.CMDP, parts: dict[str, Any], message: str) -> None:
     VIEW.knowing(**parts)  # without a world it might be true
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         world.with_knowledge(parts)
 
 
@@ -544,9 +544,11 @@ def test_a_ceiling_is_true_from_the_dearest_possible_path_on(kind: str, seed: in
         p[start] += p[start:stop].sum() == 0.0
         p[start:stop] /= p[start:stop].sum()
     means = rng.random((1, layout.num_rows)) * (rng.random(layout.num_rows) < 0.5)
-    costs = hr.BernoulliCosts(means) if kind == "bernoulli" else hr.DeterministicCosts(means)
+    costs = hr.costs.BernoulliCosts(means) if kind == "bernoulli" else hr.costs.DeterministicCosts(means)
     world = hr.CMDP(layout, p, costs, [1.0])
     most = largest_by_paths(world, means[0] if kind == "deterministic" else (means[0] > 0.0) * 1.0)
     assert world.with_knowledge({"most_costs": [min(4.0, most)]}).view().ceilings[0] == min(4.0, most)
-    with pytest.raises(hr.InvalidInput, match=r"an episode can cost .* of constraint 0, more than most_costs = "):
+    with pytest.raises(
+        hr.errors.InvalidInput, match=r"an episode can cost .* of constraint 0, more than most_costs = "
+    ):
         world.with_knowledge({"most_costs": [most - 1e-6]})

@@ -27,11 +27,11 @@ def test_a_policy_is_an_array_that_answers_by_label() -> None:
     back = pickle.loads(pickle.dumps(policy))
     np.testing.assert_array_equal(back.probabilities, flat)
     for place, message in (("hom", "did you mean 'home'"), ("end", "no action is taken there"), (7, "at most 3")):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             policy[place]
-    with pytest.raises(hr.InvalidInput, match=r"layer 0, state 'home' sum to 1\.5"):
+    with pytest.raises(hr.errors.InvalidInput, match=r"layer 0, state 'home' sum to 1\.5"):
         hr.Policy(VIEW, [0.75, 0.75, 1.0, 0.0, 0.5, 0.5])
-    with pytest.raises(hr.InvalidInput, match="a layout, a view or a world is needed here"):
+    with pytest.raises(hr.errors.InvalidInput, match="a layout, a view or a world is needed here"):
         hr.Policy(3, flat)
 
 
@@ -56,7 +56,7 @@ def test_mixtures() -> None:
         (((1.5, own), (-0.5, safe)), "the weight of a part is 1.5"),
         (((0.5, own), (0.5, hr.Policy.uniform(hr.Layout((1, 1), 2)))), "different layouts"),
     ):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             hr.Mixture(*parts)  # type: ignore[arg-type]
 
 
@@ -67,9 +67,9 @@ def test_many_policies_in_one_array() -> None:
     counts = np.array([np.sum(firsts == first) for first in table[:, 0]])
     assert np.all(np.abs(counts / 3000 - 1 / 3) < 5 * np.sqrt(2 / 9 / 3000))
     assert len(list(many.policies())) == 3
-    with pytest.raises(hr.InvalidInput, match="at least one policy"):
+    with pytest.raises(hr.errors.InvalidInput, match="at least one policy"):
         UniformMixture(VIEW, np.zeros((0, 6)))
-    with pytest.raises(hr.InvalidInput, match="sum to 2"):
+    with pytest.raises(hr.errors.InvalidInput, match="sum to 2"):
         UniformMixture(VIEW, np.ones((1, 6)))
 
 
@@ -89,7 +89,7 @@ def test_plans() -> None:
         ((own, own, {"mood": "good"}), "must be a number"),
         ((own, np.ones(6)), "is a Policy, not"),
     ):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             hr.Plan(*arguments)  # type: ignore[arg-type]
 
 
@@ -114,11 +114,11 @@ def test_views_from_names() -> None:
         (([["x0"]], ["a"], {"cost": 2.0}), r"must lie in \[0, 1\]"),
         (([["x0"]], ["a"], {"cost": float("nan")}), "finite"),
     ):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             hr.View.of(*arguments)  # type: ignore[arg-type]
-    with pytest.raises(hr.InvalidInput, match="it is not in layer 1"):
+    with pytest.raises(hr.errors.InvalidInput, match="it is not in layer 1"):
         hr.View.of([["x0"], ["y"]], ["a"], {}, successors={"x0": ["end"]})
-    with pytest.raises(hr.InvalidInput, match="no state 'x1'; known: x0, y, end"):
+    with pytest.raises(hr.errors.InvalidInput, match="no state 'x1'; known: x0, y, end"):
         hr.View.of([["x0"], ["y"]], ["a"], {}, successors={"x1": ["y"]})
 
 
@@ -144,5 +144,5 @@ def test_a_policy_from_names() -> None:
     ],
 )
 def test_mistakes_in_names_are_named(choices: object, message: str) -> None:
-    with pytest.raises(hr.InvalidInput, match=message):
+    with pytest.raises(hr.errors.InvalidInput, match=message):
         hr.Policy.of(LABELLED, choices)  # type: ignore[arg-type]

@@ -17,19 +17,8 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import policy_of_masses
 from hedgerow.planning import planner as box_plans
 from hedgerow.planning.lp import BoxSolution, NoSolution, box_program, least_loss_in_boxes, least_violation_in_boxes
-from hedgerow.planning.planner import (
-    INFEASIBLE,
-    SOLVED,
-    UNSOLVED,
-    BoxPlan,
-    BoxPlanner,
-    PlanProblem,
-    PlanWorkspace,
-    constrained_plan,
-    make_plan_workspace,
-    plan_in_boxes,
-    policy_of_row_masses,
-)
+from hedgerow.planning.plan_problem import INFEASIBLE, SOLVED, UNSOLVED, PlanProblem, PlanWorkspace, make_plan_workspace
+from hedgerow.planning.planner import BoxPlan, BoxPlanner, constrained_plan, plan_in_boxes, policy_of_row_masses
 
 TOL_VALUE, TOL_VIOLATION, TOL_PROOF = 1e-9, 1e-8, 1e-9
 CHUNK = 25

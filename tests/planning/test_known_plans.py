@@ -15,7 +15,8 @@ from hedgerow.model.layout import Layout
 from hedgerow.planning import offline
 from hedgerow.planning import planner as known_plans
 from hedgerow.planning.lp import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
-from hedgerow.planning.planner import UNSOLVED, KnownPlanner
+from hedgerow.planning.plan_problem import UNSOLVED
+from hedgerow.planning.planner import KnownPlanner
 
 
 def random_world(seed: int) -> tuple[CMDP, np.ndarray]:

@@ -62,7 +62,7 @@ def test_what_is_infeasible_or_in_another_unit_is_left_to_project() -> None:
     projector = Projector(problem.layout, 2)
     impossible = ProjectionProblem(problem.layout, *arrays_of(problem)[:4], problem.thresholds - 100.0)
     result = projector.project(*arrays_of(impossible))
-    assert result.status is hr.ProjectionStatus.INFEASIBLE
+    assert result.status is hr.projection.ProjectionStatus.INFEASIBLE
     assert result.least_violation == pytest.approx(project(impossible).least_violation)
     scaled = ProjectionProblem(problem.layout, *arrays_of(problem)[:3], 50.0 * problem.costs, 50.0 * problem.thresholds)
     check_same(scaled, projector.project(*arrays_of(scaled)), project(scaled))
@@ -106,7 +106,7 @@ def test_boxes_that_are_crossed_or_empty_are_refused() -> None:
 def test_a_second_call_at_the_same_time_is_refused() -> None:
     problem = random_problem(3, m=2)
     projector = Projector(problem.layout, 2)
-    with projector._lock, pytest.raises(hr.BusyError, match="a projector of its own"):
+    with projector._lock, pytest.raises(hr.errors.BusyError, match="a projector of its own"):
         projector.project(*arrays_of(problem))
     check_same(problem, projector.project(*arrays_of(problem)), project(problem))
 

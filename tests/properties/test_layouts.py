@@ -63,7 +63,7 @@ def test_what_is_outside_the_support_is_refused(support: list[np.ndarray], rng: 
     for block, allowed in zip(blocks, support, strict=True):
         for place in np.argwhere(~allowed)[:1]:
             block[tuple(place)] = 0.25
-            with pytest.raises(hr.InvalidInput, match="not in the support"):
+            with pytest.raises(hr.errors.InvalidInput, match="not in the support"):
                 layout.join_triples(blocks)
             block[tuple(place)] = 0.0
 

@@ -34,15 +34,17 @@ def test_a_feasible_problem_is_solved_and_certified(
     costs = rng.random((m, layout.num_rows))
     thresholds = costs @ np.add.reduceat(q, layout.row_start[:-1]) + slack
     log_base = -span * rng.random(layout.num_triples)
-    problem = hr.ProjectionProblem(layout, log_base, lower, upper, costs, thresholds)
-    result = hr.project(problem)
+    problem = hr.projection.ProjectionProblem(layout, log_base, lower, upper, costs, thresholds)
+    result = hr.projection.project(problem)
     assert result.solved, result.status.message
-    assert hr.certify(problem, result).worst <= TOLERANCE
+    assert hr.projection.certify(problem, result).worst <= TOLERANCE
     # No feasible point is nearer, such as the one that the problem was made from.
     found = np.exp(result.log_occupancy)
     assert divergence(found, log_base) <= divergence(q, log_base) + TOLERANCE
     # What is feasible already stays where it is.
-    again = hr.project(hr.ProjectionProblem(layout, np.maximum(result.log_occupancy, -600.0), lower, upper))
+    again = hr.projection.project(
+        hr.projection.ProjectionProblem(layout, np.maximum(result.log_occupancy, -600.0), lower, upper)
+    )
     np.testing.assert_allclose(np.exp(again.log_occupancy), found, atol=1e-7)
 
 
@@ -61,7 +63,7 @@ def test_a_problem_without_a_solution_is_proved_to_have_none(
     least = sum(float(np.min(costs[0, layout.rows(k)])) for k in range(layout.steps))  # below the cost of any policy
     thresholds = np.full(m, float(layout.steps))
     thresholds[0] = least - gap
-    problem = hr.ProjectionProblem(layout, np.zeros(layout.num_triples), lower, upper, costs, thresholds)
-    result = hr.project(problem)
-    assert result.status is hr.ProjectionStatus.INFEASIBLE
+    problem = hr.projection.ProjectionProblem(layout, np.zeros(layout.num_triples), lower, upper, costs, thresholds)
+    result = hr.projection.project(problem)
+    assert result.status is hr.projection.ProjectionStatus.INFEASIBLE
     assert proves_infeasible(problem, result.theta) >= gap - 1e-8

@@ -111,7 +111,7 @@ def test_the_decorator_is_a_door_for_each_kind() -> None:
     class Losses: ...
 
     @hr.costs.register("my-costs")
-    class Costs(hr.DeterministicCosts): ...
+    class Costs(hr.costs.DeterministicCosts): ...
 
     assert hr.learners.find("mine") is Learner
     assert hr.worlds.find("my-world") is world
@@ -188,7 +188,7 @@ def test_the_order_of_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_entry_points_of_every_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = GREEDY + "class Costs(hr.BernoulliCosts): ...\n"
+    text = GREEDY + "class Costs(hr.costs.BernoulliCosts): ...\n"
     points = (
         "[hedgerow.learners]\ngreedy = fake_plugin:Greedy\n[hedgerow.worlds]\nmeadow = fake_plugin:function\n"
         "[hedgerow.losses]\nfoe = fake_plugin:Greedy.Inner [extra]\n[hedgerow.costs]\nodd = fake_plugin:Costs\n"
@@ -205,7 +205,7 @@ def test_entry_points_of_every_group(tmp_path: Path, monkeypatch: pytest.MonkeyP
     }
     assert hr.worlds.find("meadow").__name__ == "function"
     assert hr.losses.find("foe").__qualname__ == "Greedy.Inner"
-    assert issubclass(hr.costs.find("odd"), hr.BernoulliCosts)
+    assert issubclass(hr.costs.find("odd"), hr.costs.BernoulliCosts)
     assert "greedy" in hr.learners.names()
     assert "meadow" in hr.worlds.names()
     other = {**found.origin, "version": "1.3"}
@@ -322,7 +322,7 @@ def test_names_are_texts(name: object) -> None:
 
 
 def test_a_data_file_never_decides_what_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "sly_costs.py").write_text("import hedgerow as hr\nclass Sly(hr.BernoulliCosts): ...\n")
+    (tmp_path / "sly_costs.py").write_text("import hedgerow as hr\nclass Sly(hr.costs.BernoulliCosts): ...\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert registry.costs.known("sly_costs:Sly") is None
     assert "sly_costs" not in sys.modules

@@ -28,7 +28,7 @@ LEARNERS = ("sv-ops", "s-ops")
 def world(layers: tuple[int, ...], costs: np.ndarray, thresholds: list[float]) -> hr.CMDP:
     layout = hr.Layout(layers, 2)
     uniform = 1.0 / np.diff(layout.row_start)[layout.row_of_triple]
-    return hr.CMDP(layout, uniform, hr.DeterministicCosts(costs), thresholds)
+    return hr.CMDP(layout, uniform, hr.costs.DeterministicCosts(costs), thresholds)
 
 
 def swept(folder: Path, of: hr.CMDP, learners: tuple[str, ...]) -> hr.results.Results:

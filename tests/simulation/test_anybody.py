@@ -63,7 +63,7 @@ def test_scores_are_those_of_the_mixture() -> None:
 
 def test_a_learner_without_a_limit_needs_a_number_and_1e2_is_one() -> None:
     world = random_world(0)
-    with pytest.raises(hr.InvalidInput, match="pass episodes="):
+    with pytest.raises(hr.errors.InvalidInput, match="pass episodes="):
         hr.simulate(world, np.zeros(12), Uniform(world.view()), seed=0, progress=False)
     assert (
         hr.simulate(world, np.zeros(12), Uniform(world.view()), seed=0, progress=False, episodes=1e2).episodes[-1]
@@ -82,11 +82,11 @@ def test_full_feedback_for_those_who_declare_it() -> None:
     np.testing.assert_array_equal(learner.losses, adversary.block(world.layout, 0, 200).dense())
     assert np.all(np.abs(np.mean(learner.costs, axis=0) - world.mean_costs.T) < 5 * np.sqrt(0.25 / 200))
     learner.feedback = "half"
-    with pytest.raises(hr.InvalidInput, match="choose 'bandit' or 'full'"):
+    with pytest.raises(hr.errors.InvalidInput, match="choose 'bandit' or 'full'"):
         hr.simulate(world, adversary, learner, seed=4, progress=False, episodes=3)
 
 
-class OneCoin(hr.CostDistribution):
+class OneCoin(hr.costs.CostDistribution):
     """Costs 0 or 1 everywhere at once."""
 
     def __init__(self, probability: float, m: int, rows: int) -> None:
@@ -137,9 +137,9 @@ def test_an_environment_without_a_model_is_sampled() -> None:
     assert "observed_loss" in repr(run)
     again = hr.simulate(Bell(), None, hr.SVOPS(bell.view(), 200, 0.1), seed=0, progress=False, marks="all")
     np.testing.assert_array_equal(run["observed_loss"], again["observed_loss"])
-    with pytest.raises(hr.InvalidInput, match="tells its losses itself"):
+    with pytest.raises(hr.errors.InvalidInput, match="tells its losses itself"):
         hr.simulate(bell, np.zeros(6), hr.SVOPS(bell.view(), 5, 0.1), seed=0, progress=False)
-    with pytest.raises(hr.InvalidInput, match="full feedback needs a CMDP"):
+    with pytest.raises(hr.errors.InvalidInput, match="full feedback needs a CMDP"):
         hr.simulate(bell, None, Informed(bell.view()), seed=0, progress=False, episodes=5)
 
 
@@ -178,12 +178,12 @@ def test_what_others_do_wrong_is_named() -> None:
         (hr.Plan(hr.Policy.uniform(world), notes={"regret": 1.0}), "a note cannot be called 'regret'"),
         (hr.Plan(hr.Policy.uniform(world), notes={"cost_1": 1.0}), "a note cannot be called 'cost_1'"),
     ):
-        with pytest.raises(hr.InvalidInput, match=message):
+        with pytest.raises(hr.errors.InvalidInput, match=message):
             hr.simulate(world, np.zeros(12), Faulty(world.view(), plan), seed=0, progress=False, episodes=2)
     simulation = Simulation(world, np.zeros(12), Faulty(world.view(), fails=True), episodes=5)
     with pytest.raises(RuntimeError, match="no"):
         simulation.finish()
-    with pytest.raises(hr.InvalidInput, match=r"Faulty\.observe failed in episode 0; begin a new simulation"):
+    with pytest.raises(hr.errors.InvalidInput, match=r"Faulty\.observe failed in episode 0; begin a new simulation"):
         simulation.finish()
 
 

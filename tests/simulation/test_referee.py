@@ -28,7 +28,7 @@ def world() -> hr.CMDP:
     rng = np.random.default_rng(3)
     weights = rng.integers(1, 8, layout.num_triples).astype(np.float64)
     transitions = weights / np.add.reduceat(weights, layout.row_start[:-1])[layout.row_of_triple]
-    return hr.CMDP(layout, transitions, hr.BernoulliCosts(rng.integers(1, 16, (1, 12)) / 16.0), [1.5])
+    return hr.CMDP(layout, transitions, hr.costs.BernoulliCosts(rng.integers(1, 16, (1, 12)) / 16.0), [1.5])
 
 
 def played(kind: type, episodes: int = 8, losses: Any = LOSS) -> hr.Run:
@@ -38,7 +38,7 @@ def played(kind: type, episodes: int = 8, losses: Any = LOSS) -> hr.Run:
 
 @pytest.mark.parametrize("kind", REFUSED, ids=lambda kind: kind.__name__)
 def test_a_plan_that_is_none_is_refused_by_a_sentence(kind: type) -> None:
-    with pytest.raises(hr.InvalidInput, match=REFUSED[kind]) as refusal:
+    with pytest.raises(hr.errors.InvalidInput, match=REFUSED[kind]) as refusal:
         played(kind)
     assert kind.__name__ in str(refusal.value)
 
@@ -107,7 +107,9 @@ def test_thresholds_of_scores_are_those_of_the_world() -> None:
 
 @pytest.mark.parametrize("kind", [forgers.ExitInPlan, forgers.ExitInObserve], ids=lambda kind: kind.__name__)
 def test_a_learner_cannot_end_the_program(kind: type) -> None:
-    with pytest.raises(hr.HedgerowError, match=rf"{kind.__name__}\.(plan|observe) raised SystemExit\(0\) in episode 0"):
+    with pytest.raises(
+        hr.errors.HedgerowError, match=rf"{kind.__name__}\.(plan|observe) raised SystemExit\(0\) in episode 0"
+    ):
         played(kind)
 
 
@@ -177,7 +179,7 @@ def test_a_learner_of_another_world_is_refused_where_it_crashed() -> None:
         "        world = hr.worlds.make('random-layered', layers=(1, 2, 1), actions=2, constraints=1)\n"
         "        try:\n"
         "            hr.simulate(world, None, kind(world.view(), 50, 0.1), seed=seed, progress=False)\n"
-        "        except hr.InvalidInput as error:\n"
+        "        except hr.errors.InvalidInput as error:\n"
         "            continue\n"
         "        raise AssertionError('not refused')\n"
         "print('alive')\n"

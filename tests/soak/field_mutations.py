@@ -97,7 +97,7 @@ def verdict(learner: Any, state: dict[str, np.ndarray]) -> str:
     begun = time.process_time()
     try:
         mutant = type(learner).restored(learner.view, state)
-    except hr.InvalidInput as error:
+    except hr.errors.InvalidInput as error:
         words = "refused" if "\n" not in str(error) else f"a refusal of several lines: {error!r}"
     else:
         words = _play(mutant, EPISODES) or "sound"

@@ -45,7 +45,7 @@ def test_counters_that_no_run_has_are_refused() -> None:
             for place in range(len(state["own.tallies"])):
                 changed = {**state, "own.tallies": state["own.tallies"].copy()}
                 changed["own.tallies"][place] = 2**31 - 1
-                with pytest.raises(hr.InvalidInput, match="its plans are not those of 15 episodes"):
+                with pytest.raises(hr.errors.InvalidInput, match="its plans are not those of 15 episodes"):
                     type(learner).restored(learner.view, changed)
 
 

@@ -218,7 +218,7 @@ class Choosy(Sound):
     """Declines every world."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        raise hr.InvalidInput("not this one")
+        raise hr.errors.InvalidInput("not this one")
 
 
 class Careless(Sound):

@@ -123,7 +123,7 @@ def test_factories_and_options() -> None:
     assert hr.check_learner(factory, episodes=3, delta=0.1, options={"radii": "paper"}).ok
     assert set(made) == {(3, 0.1, "paper")}
     assert hr.check_learner(lambda view, T, delta: hr.SVOPS(view, T, delta, "sharp"), episodes=3).ok
-    with pytest.raises(hr.InvalidInput, match="takes a class, or a function"):
+    with pytest.raises(hr.errors.InvalidInput, match="takes a class, or a function"):
         hr.check_learner("greedy")  # type: ignore[arg-type]
     found = hr.check_learner(lambda view: Greedy(view, 3, 0.1), episodes=3)
     assert {finding.check for finding in found.failures} == {"construction"}

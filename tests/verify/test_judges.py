@@ -9,7 +9,8 @@ import pytest
 from observed import found, seen
 
 from hedgerow.learners.ops.notes import ODDS
-from hedgerow.verify.claims import BY_KEY, PROMISES, log_evidence
+from hedgerow.verify.claims import BY_KEY, PROMISES
+from hedgerow.verify.judges import log_evidence
 from hedgerow.verify.judging import (
     Observation,
     Status,

@@ -16,8 +16,8 @@ import hedgerow as hr
 from hedgerow.experiments.worker import run_cell
 from hedgerow.learners.ops.notes import ODDS, _note_coin, make_notes
 from hedgerow.verify import levels, twin, verify
-from hedgerow.verify.claims import TOL
 from hedgerow.verify.controls import CONTROLS
+from hedgerow.verify.judges import TOL
 from hedgerow.verify.judging import Status
 from hedgerow.verify.levels import EQUAL, PRESETS, SHARPEST, SMALL, Level, runs
 from hedgerow.verify.mutants import RIGHT, MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS

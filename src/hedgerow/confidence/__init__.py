@@ -6,27 +6,9 @@ finds the least cost of any policy.
 
 `kt` has intervals that hold at all times at once, for any means:
 
-    hr.estimates.kt_interval(100, 25, math.log(1000))
+    hr.confidence.kt_interval(100, 25, math.log(1000))
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from hedgerow.confidence.kl import kt_interval
-
-__all__ = ["kt_interval"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'hedgerow.confidence' has no attribute {name!r}; public names: {__all__}")
-    from hedgerow.confidence import kl  # not before it is used: it loads a compiler
-
-    globals()[name] = value = getattr(kl, name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

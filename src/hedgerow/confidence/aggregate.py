@@ -360,7 +360,7 @@ def mean_value(index: Index, row: int, p: FloatArray, values: FloatArray) -> flo
 #           + sum_r [ (q_hat - nu)^+ (UCB - g_hat) + (nu - q_hat)^+ (g_hat - LCB) ]
 #           + sum_r sum_y max { (hi - p_hat)^+ (f_hi - f_0)^+, (p_hat - lo)^+ (f_0 - f_lo)^+ }
 #
-#     f_lo(y) = q_hat(r) V_lo(y) - nu(r) V(y),  f_hi(y) = q_hat(r) V_hi(y) - nu(r) V(y),  f_0 = p_hat . (f_lo + f_hi) / 2.
+#     f_lo(y) = q_hat(r) V_lo(y) - nu(r) V(y),  f_hi(y) = q_hat(r) V_hi(y) - nu(r) V(y), f_0 = p_hat . (f_lo + f_hi) / 2
 #
 # The first line is the sum over own episodes. The others come from the boxes where the present policy goes more often
 # or less often than the average own episode did, and are of second order: a policy that stays the same pays nothing

@@ -209,7 +209,7 @@ def kt_interval(
     Examples:
         >>> import hedgerow as hr
         >>> import math
-        >>> lower, upper = hr.estimates.kt_interval(100, 25, math.log(1000))     # 25 of 100, delta = 0.001
+        >>> lower, upper = hr.confidence.kt_interval(100, 25, math.log(1000))     # 25 of 100, delta = 0.001
         >>> print(f"{lower:.4f} {upper:.4f}")
         0.0988 0.4605
     """

@@ -17,6 +17,7 @@ from hedgerow.learners.api import Learner, checked_baseline_costs
 from hedgerow.learners.ops import settings as switches
 from hedgerow.learners.ops.cv_ops import CVOPS, MEMORY_BUDGET, checked_search_arguments
 from hedgerow.losses import oblivious
+from hedgerow.losses.blocks import ObliviousLosses
 from hedgerow.losses.oblivious import Fixed
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.view import View
@@ -141,7 +142,7 @@ def _short(value: Any) -> str:
 #     own       the policy that the world itself names, with the costs that learners are told (`World.baseline`)
 #     margin    the cheapest policy that stays so far below every threshold
 #     offered   for many worlds at once: `budget` where the world has one, else `own`, else the policy of least loss of
-#               its own (or, without one, least mean cost) that stays below every threshold by half of the largest margin
+#               its own (or, without one, least mean cost) that stays below every threshold by half of the largest slack
 #
 # For a run of 10^5 episodes or less a known policy of small loss is the better baseline (docs/choose-a-learner.md).
 
@@ -433,7 +434,7 @@ def build_adversary(
     if found.is_built_in:
         return oblivious.from_params(found.name, params)
     made = found.build(**params)
-    return made if isinstance(made, oblivious.ObliviousLosses) else oblivious.checked(made)
+    return made if isinstance(made, ObliviousLosses) else oblivious.checked(made)
 
 
 def check_adversary(part: ComponentSpec, cmdp: CMDP, own_loss: FloatArray | None, episodes: int, folder: Path) -> None:

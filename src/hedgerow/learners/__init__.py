@@ -8,10 +8,11 @@
 `mirror` is the family of the paper (sections 4-6): one mirror-descent core, and the learners that are made of it.
 """
 
-from __future__ import annotations
+import lazy_loader
 
 from hedgerow.registry import learners as _registry
 
 register, names, find, describe = _registry.register, _registry.names, _registry.find, _registry.describe
 
-__all__ = ["describe", "find", "names", "register"]
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=["field"])
+__all__ = ["describe", "field", "find", "names", "register"]

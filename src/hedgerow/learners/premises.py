@@ -24,7 +24,7 @@ from hedgerow.confidence.premises import (
     PremiseRule,
     Premises,
 )
-from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.errors import InvalidInput, PremiseError, PremiseWarning
 from hedgerow.learners.guarantees import Ledger
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
@@ -33,47 +33,6 @@ ON_REFUTED = ("stay", "warn", "raise")
 """What a learner can do"""
 WITHOUT_BASELINE = ("confidence", "feasibility")
 """The promises that do not rest on what the baseline costs"""
-
-
-class PremiseWarning(UserWarning):
-    """Something that a learner was told is refuted by what it has seen.
-
-    The promises of the learner are void from here on, and its ledger says why.
-
-    Examples:
-        >>> import warnings
-        >>> import hedgerow as hr
-        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
-        >>> wrong = hr.SafePolicy(hr.Policy.of(view, "wait"), costs=[0.1])  # it always costs 1
-        >>> learner = hr.SOPS(view, 100, 0.05, "sharpest", baseline=wrong)
-        >>> with warnings.catch_warnings(record=True, action="always") as found:
-        ...     for _ in range(40):
-        ...         path = [("home", "wait" if learner.plan().branch == "baseline" else "go")]
-        ...         learner.observe(path, [0.0], [1.0])
-        >>> [warning.category.__name__ for warning in found], learner.guarantees()["safety"].holds
-        (['PremiseWarning'], False)
-    """
-
-
-class PremiseError(HedgerowError):
-    """Something that a learner was told is refuted, and `on_refuted` is "raise".
-
-    The episode that showed it has been learnt. A learner that goes on all the same leaves every episode to its
-    baseline, if it has one.
-
-    Examples:
-        >>> import hedgerow as hr
-        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
-        >>> wrong = hr.SafePolicy(hr.Policy.of(view, "wait"), costs=[0.1])  # it always costs 1
-        >>> learner = hr.SOPS(view, 100, 0.05, "sharpest", baseline=wrong, on_refuted="raise")
-        >>> try:
-        ...     for _ in range(40):
-        ...         path = [("home", "wait" if learner.plan().branch == "baseline" else "go")]
-        ...         learner.observe(path, [0.0], [1.0])
-        ... except hr.PremiseError as error:
-        ...     print(str(error).partition(", as")[0])
-        after 9 episodes, the baseline costs between 0.1617 and 1 of 'delay'
-    """
 
 
 def checked_response(on_refuted: Any) -> str:

@@ -6,6 +6,7 @@ already (`registry/`), whose `restored(view, state)` goes on; an unknown one is 
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 from hedgerow.checks import short_repr, type_name
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 from hedgerow.learners.api import Learner, Resumable
-from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
+from hedgerow.model.cmdp import CMDP
+from hedgerow.model.view import META, UNFIT, View, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 from hedgerow.storage import datafile
 
@@ -97,3 +99,44 @@ def from_file(file: datafile.DataFile, source: str = "data") -> Any:
         raise FileFormatError(
             f"{source} names the learner {short_repr(name)}, but does not hold its state: {error}"
         ) from error
+
+
+_READERS = {
+    "cmdp": ("hedgerow.model.cmdp", "CMDP", "from_file"),
+    "view": ("hedgerow.model.view", "View", "from_file"),
+    "learner": ("hedgerow.learners.ops.files", "from_file"),
+    "own-learner": ("hedgerow.learners.saving", "from_file"),
+}
+"""By kind of data file: where its reader is. Compilers are only loaded for files that need them."""
+
+
+def load(path: str | os.PathLike[str]) -> CMDP | View | Learner:
+    """Read any data file that hedgerow wrote.
+
+    Args:
+        path: The file.
+
+    Returns:
+        A CMDP, a view or a learner: what the file holds.
+
+    Raises:
+        FileFormatError: If the file cannot be read, is damaged, or holds something else.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> import tempfile
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     view.save(f"{folder}/view.npz")
+        ...     hr.load(f"{folder}/view.npz").constraint_names
+        ('delay',)
+    """
+    file = datafile.load(path)
+    if file.kind not in _READERS:
+        raise FileFormatError(f"{path} holds a {file.kind!r}; this release can load: {', '.join(_READERS)}")
+    module, *attributes = _READERS[file.kind]
+    reader: Any = importlib.import_module(module)
+    for attribute in attributes:
+        reader = getattr(reader, attribute)
+    content: CMDP | View | Learner = reader(file, str(path))
+    return content

@@ -290,7 +290,7 @@ def checked(source: Any) -> CheckedBlocks | CheckedAdaptive:
         ...     return np.full((count, layout.num_rows), 1.5)
         >>> try:
         ...     hr.losses.checked(too_large).block(hr.Layout((1, 1), num_actions=2), first=7, count=1)
-        ... except hr.InvalidInput as error:
+        ... except hr.errors.InvalidInput as error:
         ...     print(str(error).partition(";")[0])
         the loss of episode 7 is 1.5 at layer 0, state 0, action 0
     """

@@ -66,7 +66,7 @@ class CMDP:
         >>> world = hr.CMDP(
         ...     layout,
         ...     transitions=slow_or_fast + [1.0, 1.0, 1.0, 1.0],
-        ...     costs=hr.BernoulliCosts([[0.0, 0.5, 0.0, 0.0, 0.0, 1.0]]),
+        ...     costs=hr.costs.BernoulliCosts([[0.0, 0.5, 0.0, 0.0, 0.0, 1.0]]),
         ...     thresholds=[0.5],
         ...     constraint_names=["accidents"],
         ... )

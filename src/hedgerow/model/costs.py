@@ -32,7 +32,7 @@ class CostDistribution(ABC):
     Examples:
         >>> import hedgerow as hr
         >>> import numpy as np
-        >>> class HalfOrNothing(hr.CostDistribution):
+        >>> class HalfOrNothing(hr.costs.CostDistribution):
         ...     def __init__(self, chances):
         ...         self.chances = np.asarray(chances, dtype=float)
         ...         self.means = 0.5 * self.chances
@@ -100,7 +100,7 @@ class BernoulliCosts(CostDistribution):
     Examples:
         >>> import hedgerow as hr
         >>> import numpy as np
-        >>> costs = hr.BernoulliCosts([[0.0, 0.5, 1.0]])
+        >>> costs = hr.costs.BernoulliCosts([[0.0, 0.5, 1.0]])
         >>> costs.sample(np.random.default_rng(0)).tolist()
         [[0.0, 1.0, 1.0]]
     """
@@ -126,7 +126,7 @@ class DeterministicCosts(CostDistribution):
 
     Examples:
         >>> import hedgerow as hr
-        >>> hr.DeterministicCosts([[0.0, 0.25]]).means.tolist()
+        >>> hr.costs.DeterministicCosts([[0.0, 0.25]]).means.tolist()
         [[0.0, 0.25]]
     """
 
@@ -152,7 +152,7 @@ class BetaCosts(CostDistribution):
 
     Examples:
         >>> import hedgerow as hr
-        >>> hr.BetaCosts(a=[[1.0, 3.0]], b=[[1.0, 1.0]]).means.tolist()
+        >>> hr.costs.BetaCosts(a=[[1.0, 3.0]], b=[[1.0, 1.0]]).means.tolist()
         [[0.5, 0.75]]
     """
 
@@ -187,7 +187,7 @@ class EmpiricalCosts(CostDistribution):
     Examples:
         >>> import hedgerow as hr
         >>> cheap, dear = [[0.0, 0.0]], [[1.0, 0.5]]
-        >>> hr.EmpiricalCosts([cheap, dear], probabilities=[0.75, 0.25]).means.tolist()
+        >>> hr.costs.EmpiricalCosts([cheap, dear], probabilities=[0.75, 0.25]).means.tolist()
         [[0.25, 0.125]]
     """
 
@@ -248,3 +248,6 @@ def _matrix(what: str, value: ArrayLike, low: float, high: float) -> FloatArray:
     if array.ndim != 2:
         raise InvalidInput(f"{what} must have shape (constraints, rows), not {array.shape}")
     return within(what, float_array(what, array, array.shape), low, high)
+
+
+register, names, find, describe = kinds.register, kinds.names, kinds.find, kinds.describe

@@ -153,7 +153,7 @@ def optimum(world: CMDP | Any, loss: ArrayLike | None = None) -> OfflineSolution
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.BernoulliCosts([[0.75, 0.25]]), [0.5])
+        >>> world = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.costs.BernoulliCosts([[0.75, 0.25]]), [0.5])
         >>> best = hr.offline.optimum(world, [0.0, 1.0])     # the free action costs too much: play it half the time
         >>> round(best.value, 9), best.policy.round(9).tolist()
         (0.5, [0.5, 0.5])
@@ -255,7 +255,7 @@ def slater(world: CMDP | Any) -> SlaterPoint:
 
     Examples:
         >>> import hedgerow as hr
-        >>> world = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.BernoulliCosts([[0.75, 0.25]]), [0.5])
+        >>> world = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.costs.BernoulliCosts([[0.75, 0.25]]), [0.5])
         >>> safest = hr.offline.slater(world)
         >>> round(safest.margin, 9), safest.policy.round(9).tolist()
         (0.25, [0.0, 1.0])

@@ -38,10 +38,10 @@ class Certificate:
     Examples:
         >>> import hedgerow as hr
         >>> import numpy as np
-        >>> problem = hr.ProjectionProblem(
+        >>> problem = hr.projection.ProjectionProblem(
         ...     hr.Layout((1, 1), 2), np.log([0.5, 0.5]), [1.0, 1.0], [1.0, 1.0], [[1.0, 0.0]], [0.25]
         ... )
-        >>> hr.certify(problem, hr.project(problem)).worst < 1e-9
+        >>> hr.projection.certify(problem, hr.projection.project(problem)).worst < 1e-9
         True
     """
 
@@ -97,10 +97,10 @@ def certify(problem: ProjectionProblem, result: ProjectionResult) -> Certificate
     Examples:
         >>> import hedgerow as hr
         >>> import numpy as np
-        >>> problem = hr.ProjectionProblem(
+        >>> problem = hr.projection.ProjectionProblem(
         ...     hr.Layout((1, 1), 2), np.log([0.5, 0.5]), [1.0, 1.0], [1.0, 1.0], [[1.0, 0.0]], [0.25]
         ... )
-        >>> abs(hr.certify(problem, hr.project(problem)).gap) < 1e-9
+        >>> abs(hr.projection.certify(problem, hr.projection.project(problem)).gap) < 1e-9
         True
     """
     layout = problem.layout

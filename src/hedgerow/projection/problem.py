@@ -45,11 +45,11 @@ class ProjectionProblem:
     Examples:
         >>> import hedgerow as hr
         >>> import numpy as np
-        >>> problem = hr.ProjectionProblem(
+        >>> problem = hr.projection.ProjectionProblem(
         ...     hr.Layout((1, 1), 2), np.log([0.5, 0.5]), lower=[1.0, 1.0], upper=[1.0, 1.0],
         ...     costs=[[1.0, 0.0]], thresholds=[0.25],
         ... )
-        >>> problem.num_constraints, hr.project(problem).policy.round(9).tolist()
+        >>> problem.num_constraints, hr.projection.project(problem).policy.round(9).tolist()
         (1, [0.25, 0.75])
     """
 

@@ -81,7 +81,7 @@ class Projector:
     Examples:
         >>> import hedgerow as hr
         >>> import numpy as np
-        >>> projector = hr.Projector(hr.Layout((1, 2, 1), num_actions=1))
+        >>> projector = hr.projection.Projector(hr.Layout((1, 2, 1), num_actions=1))
         >>> base, lower, upper = np.log([0.5, 0.5, 0.5, 0.5]), [0.0, 0.0, 1.0, 1.0], [0.4, 1.0, 1.0, 1.0]
         >>> np.exp(projector.project(base, lower, upper).log_occupancy).round(12).tolist()
         [0.4, 0.6, 0.4, 0.6]
@@ -130,7 +130,7 @@ class Projector:
         thresholds: ArrayLike = (),
         warm_start: WarmStart | None = None,
     ) -> ProjectionResult:
-        """Project one point; arguments and answer are those of `ProjectionProblem` and `hr.project`.
+        """Project one point; arguments and answer are those of `ProjectionProblem` and `hr.projection.project`.
 
         Args:
             log_base: (num_triples,) logarithm of the point to project.

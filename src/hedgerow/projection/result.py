@@ -15,7 +15,7 @@ class ProjectionStatus(Enum):
 
     Examples:
         >>> import hedgerow as hr
-        >>> hr.ProjectionStatus.SOLVED.message
+        >>> hr.projection.ProjectionStatus.SOLVED.message
         'solved: the projection satisfies its optimality conditions within the tolerance'
     """
 
@@ -35,14 +35,14 @@ class ProjectionSettings:
 
     Examples:
         >>> import hedgerow as hr
-        >>> hr.ProjectionSettings(tol=1e-8).tol
+        >>> hr.projection.ProjectionSettings(tol=1e-8).tol
         1e-08
     """
 
     tol: float = 1e-10
     """The largest residual at which a problem counts as solved; 1e-14 to 1e-3. It is the largest |inflow - outflow| of
     a state, the largest excess of a cost over its threshold, and complementarity, in the units of `ProjectionResiduals`
-    and of `hr.certify`. Where rounding leaves no better point, the slow solver accepts eight times as much."""
+    and of `hr.projection.certify`. Where rounding leaves no better point, the slow solver accepts 8 times as much."""
     tol_infeasible: float = 4e-10
     """A problem whose thresholds are missed by more than this is infeasible. If they are missed by less, or kept with
     less room than this, the thresholds are raised by at most a little more than twice this number, and the result
@@ -66,8 +66,8 @@ class ProjectionSettings:
 class ProjectionResiduals:
     """How well the solver's dual solution satisfies the conditions, as the solver itself sees it.
 
-    `hr.certify` measures the answer independently, in the same units: masses for flows; max(1, largest |cost|) for the
-    cost of a constraint; the size of the terms of the dual value for complementarity.
+    `hr.projection.certify` measures the answer independently, in the same units: masses for flows;
+    max(1, largest |cost|) for the cost of a constraint; the size of the terms of the dual value for complementarity.
 
     Examples:
         >>> from hedgerow.projection.result import ProjectionResiduals
@@ -107,10 +107,10 @@ class ProjectionResult:
     Examples:
         >>> import hedgerow as hr
         >>> import numpy as np
-        >>> problem = hr.ProjectionProblem(
+        >>> problem = hr.projection.ProjectionProblem(
         ...     hr.Layout((1, 1), 2), np.log([0.5, 0.5]), [1.0, 1.0], [1.0, 1.0], [[1.0, 0.0]], [0.25]
         ... )
-        >>> result = hr.project(problem)
+        >>> result = hr.projection.project(problem)
         >>> result.solved, result.policy.round(9).tolist()
         (True, [0.25, 0.75])
     """

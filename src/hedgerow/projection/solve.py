@@ -36,11 +36,12 @@ class WarmStart(NamedTuple):
     Examples:
         >>> import hedgerow as hr
         >>> import numpy as np
-        >>> problem = hr.ProjectionProblem(
+        >>> problem = hr.projection.ProjectionProblem(
         ...     hr.Layout((1, 1), 2), np.log([0.5, 0.5]), [1.0, 1.0], [1.0, 1.0], [[1.0, 0.0]], [0.25]
         ... )
-        >>> first = hr.project(problem)
-        >>> hr.project(problem, warm_start=hr.WarmStart(first.v, first.theta)).iterations < first.iterations
+        >>> first = hr.projection.project(problem)
+        >>> start = hr.projection.WarmStart(first.v, first.theta)
+        >>> hr.projection.project(problem, warm_start=start).iterations < first.iterations
         True
     """
 
@@ -81,7 +82,8 @@ def project(
         >>> import numpy as np
         >>> layout = hr.Layout((1, 1), 2)                    # one step, two actions; the first one costs 1
         >>> base, sure = np.log([0.5, 0.5]), [1.0, 1.0]
-        >>> result = hr.project(hr.ProjectionProblem(layout, base, sure, sure, costs=[[1.0, 0.0]], thresholds=[0.25]))
+        >>> limit = {"costs": [[1.0, 0.0]], "thresholds": [0.25]}
+        >>> result = hr.projection.project(hr.projection.ProjectionProblem(layout, base, sure, sure, **limit))
         >>> result.policy.round(9).tolist(), result.theta.round(6).tolist()
         ([0.25, 0.75], [1.098612])
     """

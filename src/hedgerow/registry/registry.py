@@ -227,8 +227,8 @@ class Registry:
     def _check_free(self, name: object) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InvalidInput(
-                f"the name of a {self.kind} is a word of at most 60 letters, digits and . _ + -, not {short_repr(name)}; "
-                f'write @register("name")'
+                f"the name of a {self.kind} is a word of at most 60 letters, digits and . _ + -, "
+                f'not {short_repr(name)}; write @register("name")'
             )
         if name in self.builtin or name in self._reserved:
             raise InvalidInput(f"the {self.kind} {name!r} ships with hedgerow; choose another name")

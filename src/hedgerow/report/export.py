@@ -354,7 +354,7 @@ def _dictionaries(part: Any) -> Iterator[dict[str, Any]]:
 # Figures as files for a paper: PDF, SVG and PNG of a width in millimetres, with fonts in points as printed.
 #
 #     save_figure(run.plot("regret"), "regret.pdf")            # 84 mm wide, 8 pt, no title: one column of a paper
-#     write_figures("out/quickstart", "figures", ["pdf"])      # all of them, <world>__<adversary>__T<episodes>__<figure>
+#     write_figures("out/quickstart", "figures", ["pdf"])      # all: <world>__<adversary>__T<episodes>__<figure>
 #
 # They are the figures of the page, in its light colours, with a legend of their own. Drawing them takes a browser:
 # kaleido drives a Chrome or Chromium that is installed.

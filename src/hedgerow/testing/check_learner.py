@@ -82,7 +82,7 @@ def double_plan(trial: Trial) -> str:
             raise Fault(
                 f"plan() twice in episode {t}",
                 f"the second raised {type(error).__name__}: {error}",
-                "the same plan, or an error such as hr.InvalidInput",
+                "the same plan, or an error such as hr.errors.InvalidInput",
                 "keep the plan until observe is called",
             ) from error
         else:
@@ -91,7 +91,7 @@ def double_plan(trial: Trial) -> str:
                 raise Fault(
                     f"plan() twice in episode {t}",
                     "two different plans",
-                    "the same plan, or an error such as hr.InvalidInput",
+                    "the same plan, or an error such as hr.errors.InvalidInput",
                     "keep the plan, with its coin, until observe is called",
                 )
         trial.observe(trial.episode(made))
@@ -137,7 +137,7 @@ def observe_first(trial: Trial) -> str:
         raise Fault(
             "observe(episode) before any plan()",
             f"it raised {type(error).__name__}: {error}",
-            "an error such as hr.InvalidInput, or that it learns from the episode",
+            "an error such as hr.errors.InvalidInput, or that it learns from the episode",
             "refuse what was not planned, or do not rely on a plan in observe",
         ) from error
     trial.run(2)
@@ -256,7 +256,7 @@ def exhausted(trial: Trial) -> str:
         raise Fault(
             f"one episode more than the {trial.episodes} that it was built for",
             f"it raised {type(error).__name__}: {error}",
-            "an error such as hr.InvalidInput, or that it goes on",
+            "an error such as hr.errors.InvalidInput, or that it goes on",
             "check the number of episodes in plan, and say for how many it was built",
         ) from error
     if isinstance(trial.learner, Limited) and trial.learner.episodes == trial.episodes:

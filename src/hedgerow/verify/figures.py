@@ -15,7 +15,7 @@ import numpy as np
 from hedgerow.report.export import FOR_DOCS, save_figures
 from hedgerow.report.plots import Line, Plot, log_plot
 from hedgerow.storage import atomic
-from hedgerow.verify.claims import ended, least_regret, longest_search, margin_of
+from hedgerow.verify.judges import ended, least_regret, longest_search, margin_of
 from hedgerow.verify.judging import Observation, by_horizon, split
 from hedgerow.verify.levels import Level
 from hedgerow.verify.verify import Evidence

@@ -80,8 +80,8 @@ def values_of(cell: Cell, table: Any) -> dict[str, float]:
 #
 #     holds      the exponent is at most allowed + 0.05, and high < 1: compatible with the promise, surely sublinear
 #     refuted    low > allowed, and not falling: the exponent between the two horizons before was no larger by 0.02
-#     untested   above but falling (the curve still bends), or an interval wider than 1/2, or one that tells neither, or a
-#                prefix in which even the proof promises nothing
+#     untested   above but falling (the curve still bends), or an interval wider than 1/2, or one that tells neither, or
+#                a prefix in which even the proof promises nothing
 #
 # An O(.) cannot be refuted by finitely many numbers; this rule refutes what shows no sign of obeying it.
 

@@ -24,7 +24,6 @@ from hedgerow.experiments.components import ComponentSpec
 from hedgerow.experiments.expand import PlannedCell
 from hedgerow.registry.registry import home_of
 from hedgerow.results.manifest import canonical
-from hedgerow.verify.claims import FalselyDeclared, Interrupted
 from hedgerow.verify.controls import (
     Commits,
     CountsAll,
@@ -46,6 +45,7 @@ from hedgerow.verify.controls import (
     WrongBox,
     WrongCounts,
 )
+from hedgerow.verify.judges import FalselyDeclared, Interrupted
 from hedgerow.verify.mutants import MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
 from hedgerow.verify.twin.watcher import RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 from hedgerow.verify.worlds import (

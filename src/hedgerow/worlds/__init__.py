@@ -1,23 +1,14 @@
-"""The catalogue: named, frozen, hashed worlds with golden optima.
+"""Worlds by name: frozen, hashed ones with golden optima that ship with hedgerow, and those of others.
 
->>> from hedgerow import catalogue
->>> world = catalogue.make("lower-bound-2")
+    @hr.worlds.register("mine")
+    def mine(*, size: int = 3): ...        # returns a CMDP, a pair (CMDP, loss) or a `WorldDefinition`
+
+>>> import hedgerow as hr
+>>> world = hr.worlds.make("lower-bound-2")
 >>> world.golden.optimum, world.source_value(0.5), world.unit
 (0.5, 0.5, 'reward')
 """
 
-from hedgerow.worlds.entries import WorldDescription, describe, entry, make, names
-from hedgerow.worlds.world import Baseline, Golden, Scale, World, WorldDefinition
+import lazy_loader
 
-__all__ = [
-    "Baseline",
-    "Golden",
-    "Scale",
-    "World",
-    "WorldDefinition",
-    "WorldDescription",
-    "describe",
-    "entry",
-    "make",
-    "names",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

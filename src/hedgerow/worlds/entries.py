@@ -1,7 +1,7 @@
 """The entries of the catalogue, and `make`: from a name and parameters to a verified world.
 
-To add an entry, write a function with keyword defaults that returns `WorldDefinition`, decorate it, and list it in `WORLDS`
-of `hedgerow/registry/builtin.py`:
+To add an entry, write a function with keyword defaults that returns `WorldDefinition`, decorate it, and list it
+in `WORLDS` of `hedgerow/registry/builtin.py`:
 
     @entry("my-world", "one line that says what it is", source="who defined it", frozen=({}, {"size": 20}))
     def my_world(*, size: int = 10, slip: float = 0.125) -> WorldDefinition: ...
@@ -143,7 +143,7 @@ def entry(
         >>> import hedgerow as hr
         >>> try:
         ...     hr.worlds.entry("my-world", "a world of mine")
-        ... except hr.InvalidInput as error:
+        ... except hr.errors.InvalidInput as error:
         ...     print(error)
         'my-world' is not listed in registry/builtin.py; elsewhere, write @hr.worlds.register
     """
@@ -161,26 +161,13 @@ def entry(
     return keep
 
 
-def names() -> tuple[str, ...]:
-    """List the worlds that ship with hedgerow.
-
-    `hr.worlds.names()` has registered and installed ones as well.
-
-    Returns:
-        Their names.
-
-    Examples:
-        >>> import hedgerow as hr
-        >>> hr.worlds.names()[:3]
-        ('random-layered', 'lower-bound-1', 'lower-bound-2')
-    """
-    return tuple(worlds.builtin)
+register, names, find = worlds.register, worlds.names, worlds.find
 
 
-def find(name: str) -> Entry:
+def find_entry(name: str) -> Entry:
     """The entry of that name; its module is imported if need be."""
     if name not in worlds.builtin:
-        raise InvalidInput(f"the catalogue has no entry {short_repr(name)}{did_you_mean(str(name), names())}")
+        raise InvalidInput(f"the catalogue has no entry {short_repr(name)}{did_you_mean(str(name), worlds.builtin)}")
     worlds.find(name)
     return _entries[name]
 
@@ -202,7 +189,7 @@ def describe(name: str) -> WorldDescription:
         >>> hr.worlds.describe("dope-media").description
         'a media buffer: an empty one is a loss, fast delivery is the cost'
     """
-    found = find(name)
+    found = find_entry(name)
     defaults = {key: parameter.default for key, parameter in found.parameters.items()}
     return WorldDescription(found.name, found.description, defaults, found.frozen, found.source, found.adversaries)
 
@@ -249,7 +236,7 @@ def make(name: str, **params: Any) -> World:
 
 def build(name: str, params: Mapping[str, Any]) -> World:
     """The world without golden values and without the check of its hash."""
-    found = find(name)
+    found = find_entry(name)
     complete = complete_params(found, params)
     made = found.build(**complete)
     loss = checked_loss(made.cmdp.layout, made.loss)
@@ -336,5 +323,5 @@ def facts_of(world: World) -> WorldFacts:
 
 def frozen_record(name: str, params: Mapping[str, Any] | None = None) -> FrozenRecord:
     """What is stored about a frozen choice of parameters; nothing is built."""
-    found = find(name)
+    found = find_entry(name)
     return frozen_records()[key(name, complete_params(found, params or {}))]

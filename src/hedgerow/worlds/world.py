@@ -86,7 +86,7 @@ class WorldDefinition:
 
     Examples:
         >>> import hedgerow as hr
-        >>> cmdp = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.BernoulliCosts([[0.75, 0.25]]), [0.5])
+        >>> cmdp = hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0], hr.costs.BernoulliCosts([[0.75, 0.25]]), [0.5])
         >>> hr.worlds.WorldDefinition(cmdp, loss=[0.0, 1.0]).scale.unit
         'loss'
     """

@@ -24,7 +24,7 @@ def risky() -> hr.CMDP:
     """Two steps: action 1 leads to the expensive state mostly, action 0 hardly ever."""
     layout = hr.Layout((1, 2, 1), 2)
     transitions = np.concatenate(([0.95, 0.05, 0.1, 0.9], np.ones(4)))
-    costs = hr.BernoulliCosts(np.array([[0.0, 0.1, 0.05, 0.1, 0.9, 1.0]]))
+    costs = hr.costs.BernoulliCosts(np.array([[0.0, 0.1, 0.05, 0.1, 0.9, 1.0]]))
     return hr.CMDP(layout, transitions, costs, [0.6])
 
 
@@ -56,7 +56,9 @@ def one_step(costs: Any, threshold: float) -> hr.CMDP:
     """One state, an action for each column of the (m, A) costs."""
     means = np.atleast_2d(np.array(costs, dtype=np.float64))
     layout = hr.Layout((1, 1), means.shape[1])
-    return hr.CMDP(layout, np.ones(layout.num_triples), hr.DeterministicCosts(means), np.full(len(means), threshold))
+    return hr.CMDP(
+        layout, np.ones(layout.num_triples), hr.costs.DeterministicCosts(means), np.full(len(means), threshold)
+    )
 
 
 def betrayal(T: int) -> hr.losses.Replay:

@@ -80,7 +80,7 @@ def test_without_a_binding_constraint_it_never_needs_its_baseline() -> None:
 
 def test_the_constants_of_the_experiment_are_not_safe() -> None:
     cmdp = one_step([[0.0, 0.45]], 0.2)
-    cmdp = hr.CMDP(cmdp.layout, cmdp.transitions, hr.BernoulliCosts(cmdp.mean_costs), cmdp.thresholds)
+    cmdp = hr.CMDP(cmdp.layout, cmdp.transitions, hr.costs.BernoulliCosts(cmdp.mean_costs), cmdp.thresholds)
     unsafe = 0
     for seed in range(5):
         learner = hr.field.OPSEDP(cmdp.view(), 200, 0.05, baseline=hr.offline.slater(cmdp), constants="experiment")

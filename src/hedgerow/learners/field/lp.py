@@ -39,7 +39,7 @@ from hedgerow.learners.statistics import Statistics
 from hedgerow.model.episode import Episode
 from hedgerow.model.view import View
 from hedgerow.planning.lp import NoSolution, box_program, least_loss_in_boxes, least_violation_in_boxes
-from hedgerow.planning.planner import INFEASIBLE, SOLVED
+from hedgerow.planning.plan_problem import INFEASIBLE, SOLVED
 
 if TYPE_CHECKING:
     from hedgerow.learners.api import RunContext

@@ -43,16 +43,8 @@ from hedgerow.learners.ops.state import BaselineArrays
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.layout import Layout
-from hedgerow.planning.planner import (
-    INFEASIBLE,
-    SOLVED,
-    UNSOLVED,
-    PlanProblem,
-    PlanWorkspace,
-    make_plan_workspace,
-    plan_in_boxes,
-    policy_of_row_masses,
-)
+from hedgerow.planning.plan_problem import INFEASIBLE, SOLVED, UNSOLVED, PlanProblem, PlanWorkspace, make_plan_workspace
+from hedgerow.planning.planner import plan_in_boxes, policy_of_row_masses
 from hedgerow.planning.robust import RobustScratch, least_cost, robust_scratch
 
 RADII, HALF_BOX, HALF_SPREAD, RADIUS = 0, 1, 2, 3

@@ -32,7 +32,7 @@ from hedgerow.model.counting import refuse_impossible
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.random_streams import Stream, uniform
-from hedgerow.planning.planner import SOLVED
+from hedgerow.planning.plan_problem import SOLVED
 
 if TYPE_CHECKING:
     from hedgerow.learners.field.lp import LPLearner

@@ -1,0 +1,2 @@
+from .kl import kt_interval as kt_interval
+from .snapshot import Estimates as Estimates

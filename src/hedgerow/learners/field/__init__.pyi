@@ -1,0 +1,14 @@
+from .controls import AlwaysBaseline as AlwaysBaseline
+from .controls import Oracle as Oracle
+from .controls import Uniform as Uniform
+from .dope import DOPE as DOPE
+from .flow import UCPD as UCPD
+from .flow import UCPDIX as UCPDIX
+from .flow import BoBPD as BoBPD
+from .opse_dp import OPSEDP as OPSEDP
+from .opt_cmdp import OptCMDP as OptCMDP
+from .opt_pess_lp import OptPessLP as OptPessLP
+from .primal_dual import OptPrimalDual as OptPrimalDual
+from .s_lp import SLP as SLP
+from .safe_etc import SafeETC as SafeETC
+from .triple_q import TripleQ as TripleQ

@@ -1,0 +1,2 @@
+from . import costs as costs
+from . import occupancy as occupancy

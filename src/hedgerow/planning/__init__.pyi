@@ -1,0 +1,1 @@
+from . import offline as offline

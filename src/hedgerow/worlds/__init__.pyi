@@ -1,0 +1,12 @@
+from .entries import WorldDescription as WorldDescription
+from .entries import describe as describe
+from .entries import entry as entry
+from .entries import find as find
+from .entries import make as make
+from .entries import names as names
+from .entries import register as register
+from .world import Baseline as Baseline
+from .world import Golden as Golden
+from .world import Scale as Scale
+from .world import World as World
+from .world import WorldDefinition as WorldDefinition
