@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from small_envs import costly_world
 
 import hedgerow as hr
@@ -120,55 +118,3 @@ def test_refusals() -> None:
     for action in (2, -1, 0.5):
         with pytest.raises(hr.errors.InvalidInput, match="the action"):
             env.step(action)
-
-
-class Talkative(hg.CMDPEnv):
-    """Speaks of costs in a reset as well, in which no step is taken."""
-
-    def reset(self, **options: Any) -> tuple[int, dict[str, Any]]:
-        return super().reset(**options)[0], {"cost": np.full(2, 0.75)}
-
-
-@pytest.mark.parametrize("kind", [hg.CMDPEnv, Talkative])
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_costs_of_vector_environments(mode: AutoresetMode, kind: type[hg.CMDPEnv]) -> None:
-    """Deterministic costs name the row, so the cost of every step is known from what was observed before it."""
-    world, loss = costly_world()
-    envs = SyncVectorEnv([lambda: kind(world, loss)] * 3, autoreset_mode=mode)
-    reader, rng = hg.VectorCosts(envs, num_costs=2), np.random.default_rng(0)
-    states, _ = envs.reset(seed=0)
-    ended, num_taken = np.zeros(3, dtype=bool), 0
-    for step in range(40):
-        if step == 17:  # in the middle of an episode
-            states, _ = envs.reset(seed=1)
-            reader.reset()
-            ended[:] = False
-        actions = rng.integers(0, 2, 3)
-        following, _, terminated, truncated, info = envs.step(actions)
-        costs, taken = reader.of_step(terminated, truncated, info)
-        for i in range(3):
-            only_reset = mode is AutoresetMode.NEXT_STEP and ended[i]
-            assert taken[i] != only_reset
-            expected = (
-                np.zeros(2) if only_reset else world.mean_costs[:, world.layout.row(int(states[i]), int(actions[i]))]
-            )
-            np.testing.assert_array_equal(costs[i], expected)
-        states, ended, num_taken = following, terminated, num_taken + int(taken.sum())
-    assert num_taken == 3 * 40 if mode is AutoresetMode.SAME_STEP else 3 * 40 * 0.7 < num_taken < 3 * 40 * 0.8
-
-
-def test_vector_costs_refuse_what_they_cannot_read() -> None:
-    world, loss = costly_world()
-    envs = SyncVectorEnv([lambda: hg.CMDPEnv(world, loss)] * 2)
-    envs.reset(seed=0)
-    _, _, terminated, truncated, info = envs.step(np.zeros(2, dtype=int))
-    with pytest.raises(hr.errors.InvalidInput, match=r"2 sub-environments with 3 costs have \(2, 3\)"):
-        hg.VectorCosts(envs, 3).of_step(terminated, truncated, info)
-    with pytest.raises(hr.errors.InvalidInput, match="took a step without a cost"):
-        hg.VectorCosts(envs, 2).of_step(terminated, truncated, {})
-    with pytest.raises(hr.errors.InvalidInput, match="expected"):
-        hg.VectorCosts(envs, 2).of_step(terminated[:1], truncated[:1], info)
-    with pytest.raises(hr.errors.InvalidInput, match="not a finite number"):
-        hg.VectorCosts(envs, 2).of_step(terminated, truncated, {**info, "cost": np.full((2, 2), np.nan)})
-    with pytest.raises(hr.errors.InvalidInput, match="vector environment of Gymnasium"):
-        hg.VectorCosts(hg.CMDPEnv(world, loss), 2)  # type: ignore[arg-type]

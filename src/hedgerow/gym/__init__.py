@@ -7,8 +7,8 @@ Importing this module registers every world of the catalogue:
     observation, reward, terminated, truncated, info = env.step(action)
     info["cost"]                                            # (m,)
 
-`CMDPEnv(world, loss)` makes an environment of any CMDP; `VectorCosts` reads the costs of vector environments. In the
-other direction, a `GymWorld` is what a learner sees of an environment that has no model, and `learn` plays it:
+`CMDPEnv(world, loss)` makes an environment of any CMDP. In the other direction, a `GymWorld` is what a learner sees of
+an environment that has no model, and `learn` plays it:
 
     hole = {"thresholds": {"hole": 0.25}, "costs": fell_into_a_hole, "costs_drawn": "step"}
     world = GymWorld(env, steps=20, rewards=(0, 1), **hole)
@@ -27,7 +27,6 @@ except ModuleNotFoundError as error:
 from hedgerow.gym.env import CMDPEnv
 from hedgerow.gym.learning import Samples, learn
 from hedgerow.gym.registration import env_id, make_world_env, register_world
-from hedgerow.gym.vector_costs import StepCosts, VectorCosts
 from hedgerow.gym.world import ClippedWarning, GymWorld
 
 __all__ = [
@@ -35,8 +34,6 @@ __all__ = [
     "ClippedWarning",
     "GymWorld",
     "Samples",
-    "StepCosts",
-    "VectorCosts",
     "env_id",
     "learn",
     "make_world_env",
