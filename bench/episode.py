@@ -30,7 +30,6 @@ from bench.pynol_peer import PyNOLHedge
 from bench.timing import Spread
 from hedgerow.display import output
 from hedgerow.learners.ops.base import MirrorLearner
-from hedgerow.learners.ops.cv_ops import CVOPS
 from hedgerow.learners.ops.files import copied
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.sv_ops import SVOPS
@@ -38,6 +37,7 @@ from hedgerow.learners.ops.uob_reps import UOBREPS
 from hedgerow.planning import offline
 from hedgerow.report.plots import Line, Plot, log_plot
 from hedgerow.simulation.run import Simulation
+from hedgerow.verify.controls import TheoryStop
 
 DELTA = 0.01
 OURS = "SV-OPS"
@@ -179,8 +179,8 @@ def our_learners(world: BenchWorld, episodes: int) -> dict[str, MirrorLearner]:
         OURS: SVOPS(view, episodes, DELTA, "sharp"),
         "S-OPS, joint": SOPS(view, episodes, DELTA, "sharp", **safe),
         "S-OPS, all pairs": SOPS(view, episodes, DELTA, "sharp", joint_cost=False, **safe),
-        # With the theory's constants the search does not end, and its episodes cost the same.
-        "CV-OPS, phase 1": CVOPS(view, episodes, DELTA, "sharp", stop="theory"),
+        # With the constants of the theory the search does not end, and its episodes cost the same.
+        "CV-OPS, phase 1": TheoryStop(view, episodes, DELTA, "sharp"),
         "UOB-REPS": UOBREPS(view, episodes, DELTA, "sharp"),
     }
 

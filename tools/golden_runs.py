@@ -58,9 +58,9 @@ OWN = ("sv-ops", "s-ops", "cv-ops", "uob-reps")
 PRESETS = ("paper", "sharp", "sharpest")
 RADII = ("source", "hedgerow")
 OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
-    "sv-ops": ({"boxes": "epoch"}, {"forget": 0.1}, {"radii": "kt", "horizon": "doubling"}),
-    "s-ops": ({"mixture_bound": "realised"}, {"sigma": "literal"}, {"boxes": "epoch", "radii": "anytime"}),
-    "cv-ops": ({"stop": "theory"}, {"phase2_stats": "discard"}, {"search_radius": "variance"}),
+    "sv-ops": ({"radii": "kt", "horizon": "doubling"},),
+    "s-ops": ({"radii": "anytime"},),
+    "cv-ops": ({"phase2_stats": "discard"}, {"search_radius": "variance"}),
     "opt-cmdp": ({"optimism": "bonus"}, {"replan": "epoch"}),
     "dope": ({"warmup": 10, "sharp": True, "radii": "hedgerow"},),
     "opt-primal-dual": ({"regularised": True},),

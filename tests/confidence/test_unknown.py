@@ -95,37 +95,6 @@ def test_boxes_with_unknown_moves_have_room_for_every_completion(kind: str) -> N
                     assert np.all(wide.upper[:3] >= one.upper[:3] - 1e-9)
 
 
-def test_means_that_forget_have_room_as_well() -> None:
-    """Every insertion of 0 or 1, in its place, of at most K unknown visits; f = 0.1 forgets from the 11th on."""
-    from hedgerow.confidence.counts import effective_number, next_sum
-    from hedgerow.confidence.radii import weighted_cost_radius
-
-    layout, forget, rng = hr.Layout((1, 1), 1), 0.1, np.random.default_rng(2)
-    unknowns = make_unknowns(layout, 1, forget=forget)
-    radii = Radii("tight", 0.1).rule(layout, 1, 0.1, 40)
-    rule = make_box_rule(radii, unknowns, True)
-    for _ in range(30):
-        length, costs = int(rng.integers(3, 25)), rng.random(25)
-        places = sorted(rng.choice(length, size=2, replace=False).tolist())
-        num, total = 0, 0.0
-        for k in range(length):
-            num += 1
-            total = next_sum(num, total, 0.0 if k in places else float(costs[k]), forget)
-        counts = counted(layout, [num], num, total, 0, 2)
-        boxes = make_boxes(unknowns, clip_costs=True)
-        refresh_all(index_of(layout), counts, rule, boxes)
-        for values in product((None, 0.0, 1.0), repeat=2):
-            n, S = 0, 0.0
-            for k in range(length):
-                value = values[places.index(k)] if k in places else float(costs[k])
-                if value is not None:
-                    n += 1
-                    S = next_sum(n, S, value, forget)
-            xi = weighted_cost_radius(radii, n, effective_number(n, forget))
-            assert boxes.cost_upper[0, 0] >= min(1.0, S / n + xi) - BARELY
-            assert boxes.cost_lower[0, 0] <= max(0.0, S / n - xi) + BARELY
-
-
 # How often the truth is inside ----------------------------------------------------------------------------------------
 
 VIEW = hr.View.of([["first"], ["second"]], ["one", "other"], thresholds={"cost": 1.0})

@@ -133,11 +133,6 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
         20,
         "learner 3, memory_budget: in the world 'first': memory_budget is 0; it must be at least 1",
     ),
-    "a constant below 0": (
-        SMALL + '[[learner]]\nname = "cv-ops"\nprimal_constant = -1\n',
-        20,
-        "primal_constant is -1.0; it must lie in [0, 1e+300]",
-    ),
     "too few recorded losses": (
         SMALL.replace('"switching"\nperiod = 20', '"replay"\ntable = [[0.5, 0.5], [1.0, 0.0]]'),
         8,
@@ -229,7 +224,7 @@ PLACES = {
         "eta",
         "memory_budget",
         "confidence_scale",
-        "stop_scale",
+        "tol",
         "x",
     ),
 }

@@ -226,8 +226,8 @@ def assert_projected(learner: MirrorLearner) -> None:
 SWITCHES: list[dict[str, Any]] = [
     {"preset": "sharpest"},
     {"preset": "paper", "radii": "anytime"},
-    {"preset": "sharp", "radii": "kt", "boxes": "epoch"},
-    {"preset": "sharp", "radii": "anytime", "boxes": "epoch", "horizon": "doubling"},
+    {"preset": "sharp", "radii": "kt"},
+    {"preset": "sharp", "radii": "anytime", "horizon": "doubling"},
 ]
 
 

@@ -50,13 +50,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "sharpest": {"preset": "sharpest"},
     "sharpest, plain": {"preset": "sharpest", **NO_EXTRAS},
     "sharpest, balls": {"preset": "sharpest", "ball_from": 3},
-    "sharpest, epochs": {"preset": "sharpest", "boxes": "epoch"},
     "sharpest, narrow": {"preset": "sharpest", "confidence_scale": 0.05},
     "sharpest, not clipped": {"preset": "sharpest", "clip_costs": False},
     "sharpest, doubling": {"preset": "sharpest", "horizon": "doubling", "episodes": None},
     "sharp": {"preset": "sharp"},
     "sharp, ties": {"preset": "sharp", "ties": True},
-    "sharp, ties, epochs": {"preset": "sharp", "ties": True, "boxes": "epoch"},
 }
 
 

@@ -54,20 +54,13 @@ def test_plans_are_policies_with_honest_numbers(kind: str, preset: str) -> None:
 def test_every_switch_runs(kind: str) -> None:
     world = random_world(1)
     variants: list[dict[str, Any]] = [
-        {"boxes": "epoch"},
-        {"boxes": "episode"},
         {"radii": "tight"},
         {"clip_costs": True},
         {"confidence_scale": 0.1},
         {"transitions": world.transitions},
     ]
     if kind == "s-ops":
-        variants += [
-            {"joint_cost": True},
-            {"mixture_bound": "realised"},
-            {"mixture_bound": "discard"},
-            {"sigma": "literal"},
-        ]
+        variants.append({"joint_cost": True})
     for options in variants:
         learner = make_learner(kind, world, 60, **options)
         play(learner, world, 60, np.random.default_rng(1))
@@ -176,7 +169,7 @@ def test_bad_construction(kind: str) -> None:
         ({"preset": "bold"}, "the preset is 'bold'; choose one of paper, sharp"),
         ({"radii": "guess"}, "the radii are 'guess'"),
         ({"confidence_scale": 2.0}, "the confidence scale is 2.0"),
-        ({"boxes": "never"}, "boxes is 'never'; choose one of episode, epoch"),
+        ({"on_refuted": "never"}, "on_refuted is 'never'; choose one of stay, warn, raise"),
         ({"clip_costs": 1}, "clip_costs must be True or False"),
         ({"colour": "red"}, "has no switch 'colour'; its switches are"),
         ({"horizon": "doubling", "radii": "tight"}, "the radii must be 'anytime'"),

@@ -17,7 +17,6 @@ EXPECTED = {
         "confidence": 5,
         "feasibility": 5,
         "margin": 1,
-        "half": 12,
         "safety": 6,
         "violation": 6,
         "regret": 14,
@@ -54,11 +53,6 @@ def test_known_transitions_cost_nothing() -> None:
     world = random_world(0)
     ledger = make_learner("sv-ops", world, 1_000, 0.01, transitions=world.transitions).guarantees()
     assert ledger["feasibility"].probability == pytest.approx(0.99)
-
-
-def test_literal_sigma_voids_the_bound_on_the_weight_but_not_safety() -> None:
-    ledger = make_learner("s-ops", random_world(0), sigma="literal").guarantees()
-    assert {promise.name for promise in ledger.promises if not promise.holds} == {"mixing", "regret"}
 
 
 def test_a_coarse_projection_voids_rates_but_not_safety() -> None:

@@ -11,8 +11,6 @@ from scipy import stats
 
 from hedgerow.learners.ops.guarantees import primal_constant, segment_bounds
 from hedgerow.learners.ops.search import (
-    LITERAL,
-    PRACTICAL,
     Search,
     SearchRule,
     descend,
@@ -36,8 +34,7 @@ def make_rule(thresholds: list[float], delta: float = 0.05, **changes: Any) -> S
     m, L = len(thresholds), float(LAYOUT.steps)
     rule = SearchRule(
         active=True,
-        kind=PRACTICAL,
-        scale=0.0,
+        waits=False,
         primal_constant=0.0,
         dual_constant=regret_constant(m, L),
         dual_step=step_constant(m, L),
@@ -79,18 +76,15 @@ def test_the_rules_by_hand() -> None:
     t = np.arange(2, 10**6, dtype=float)
     radius = L * np.sqrt(np.log(m * t * (t + 1) / delta) / (2 * t))
     C_P, C_D = 2.0, 2 * np.sqrt(m) * L
-    half = 2 * radius + 0.5 * (C_P * np.sqrt(np.log(t) / t) + C_D / np.sqrt(t) + 2 * radius)
-    printed = (2 * C_P * np.sqrt(t * np.log(t)) + 8 * L * np.sqrt(2 * t * np.log(1 / delta)) + 2 * C_D * np.sqrt(t)) / t
+    waiting = 4 * radius + C_P * np.sqrt(np.log(t) / t) + C_D / np.sqrt(t)
     costs = np.array([[0.1, 0.3]] * 3)  # margins .9 and .7
     for needed, changes in [
         (2 * radius, {}),
-        (half, {"scale": 0.5, "primal_constant": C_P}),
-        (printed, {"kind": LITERAL, "primal_constant": C_P}),
+        (waiting, {"waits": True, "primal_constant": C_P}),
     ]:
         search = make_search(LAYOUT, m, 10**6)
         stopped = run_until_stop(make_rule([1.2, 1.6], **changes), search, costs, 100_000)
         assert stopped == t[np.flatnonzero(needed <= 0.7)[0]]
-    assert search.facts.radius == pytest.approx(2 * L * np.sqrt(2 * np.log(1 / delta) / stopped))
 
 
 def test_layer_zero_counts() -> None:

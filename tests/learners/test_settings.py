@@ -34,7 +34,7 @@ def test_the_presets() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_learner_has_every_preset(kind: str, preset: str) -> None:
     learner = make_learner(kind, WORLD, preset=preset)
-    assert learner.settings == replace(settings(preset), **learner.defaults)
+    assert learner.settings == settings(preset)
 
 
 @pytest.mark.parametrize("radii", ["paper", "tight", "anytime"])

@@ -183,7 +183,7 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("s-ops", lambda meta, arrays: meta["coin"]["state"].update(state=2**200), "whole numbers of 128 bits"),
     ("found", lambda meta, arrays: meta["coin"]["state"].update(inc=5), "coin: inc does not belong to the seed"),
     ("sv-ops", lambda meta, arrays: meta["coin"].update(has_uint32=1), "coin: has_uint32 is wrong"),
-    ("sv-ops", lambda meta, arrays: meta["settings"].update(sigma="literal"), "a switch that SVOPS does not have"),
+    ("sv-ops", lambda meta, arrays: meta["settings"].update(joint_cost=True), "a switch that SVOPS does not have"),
     ("sv-ops", lambda meta, arrays: arrays.update(other=np.zeros(3)), "unexpected array 'other'"),
     ("sv-ops", entry("reals", "room", -1.0), "state.reals is -1.0"),
     ("sv-ops", lambda meta, arrays: arrays.update({"state.boxes.xi": np.ones(6)}), "the state needs the arrays"),
@@ -317,20 +317,17 @@ def test_a_small_file_cannot_ask_for_much_memory(blobs: dict[str, bytes]) -> Non
 VARIANTS: list[dict[str, Any]] = [
     {},
     {"preset": "sharp"},
-    {"boxes": "epoch", "confidence_scale": 0.05},
-    {"boxes": "epoch", "preset": "sharp", "confidence_scale": 0.3},
+    {"preset": "sharp", "confidence_scale": 0.3},
     {"confidence_scale": 0.01},
     {"episodes": None, "horizon": "doubling"},
-    {"episodes": None, "horizon": "doubling", "boxes": "epoch"},
     {"tol": 1e-3, "confidence_scale": 0.05},
-    {"known": True, "boxes": "epoch"},
+    {"known": True},
 ]
 OF_THE_SEARCH: list[dict[str, Any]] = [
     {},
     {"phase2_stats": "discard"},
-    {"phase2_stats": "discard", "boxes": "epoch"},
-    {"memory_budget": 8 * 12 * 5, "boxes": "epoch"},
-    {"mixture_bound": "realised", "baseline_bound": "each"},
+    {"memory_budget": 8 * 12 * 5},
+    {"baseline_bound": "each"},
     {"episodes": None, "horizon": "doubling"},
 ]
 CASES = [(kind, options) for kind in KINDS for options in VARIANTS]

@@ -57,10 +57,8 @@ def expected(world: CMDP, core: Core) -> dict[str, int]:
     ("build", "kind", "switches", "episodes"),
     [
         (buffer, SOPS, {"confidence_scale": 0.3}, 250),
-        (buffer, SOPS, {"confidence_scale": 0.3, "boxes": "epoch"}, 250),
         (fan, Reckless, {}, 400),
         (layered, Reckless, {}, 400),
-        (layered, Reckless, {"boxes": "epoch"}, 400),
         (layered, SOPS, {"radii": "tight", "confidence_scale": 0.1}, 100),
     ],
 )

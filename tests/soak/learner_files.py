@@ -65,11 +65,11 @@ def situations() -> list[Situation]:
         Situation("s-ops, sharp", "s-ops", plain, 30, {"preset": "sharp", **tight}),
         Situation("s-ops, sharpest", "s-ops", plain, 60, {"preset": "sharpest", **tight}, pending=True),
         Situation("s-ops, balls", "s-ops", random_world(5, (1, 7, 2, 1), 2), 60, {"preset": "sharpest", **tight}),
-        Situation("s-ops, epochs", "s-ops", sparse, 37, {"boxes": "epoch", **tight}),
+        Situation("s-ops, sparse", "s-ops", sparse, 37, tight),
         Situation("cv-ops, searching", "cv-ops", plain, 15, {}, pending=True),
         Situation("cv-ops, found", "cv-ops", plain, 60, small),
         Situation("cv-ops, discard", "cv-ops", plain, 60, {"phase2_stats": "discard", **small}, pending=True),
-        Situation("cv-ops, sampled", "cv-ops", plain, 60, {"memory_budget": 8 * 12 * 5, "boxes": "epoch", **small}),
+        Situation("cv-ops, sampled", "cv-ops", plain, 60, {"memory_budget": 8 * 12 * 5, **small}),
         Situation("uob-reps", "uob-reps", plain, 50, {}),
         Situation("uob-reps, sharp", "uob-reps", sparse, 45, {"preset": "sharp"}),
     ]

@@ -17,7 +17,7 @@ hold whatever the unknown values were, and however many of the unknown visits th
     LCB = LCB(K, S), UCB = UCB(K, S + K_0);      lo(y) = LCB(N + N_0, M_y), hi(y) = UCB(N + N_0, M_y + N_0)
 
 The formula holds for KT and for means in radii that depend on their number alone. For the radii of empirical Bernstein
-type, and for means that forget, the radius is that of the known visits, which is larger.
+type the radius is that of the known visits, which is larger.
 
 Only rows that an episode visited change, and rows that share a law with them: `refresh_rows` updates these,
 `refresh_all` updates every row. Intervals that hold at all times (`kt`) may be older than the counts. `refresh_grown`
@@ -36,8 +36,8 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.budget import Laws, Unknowns
-from hedgerow.confidence.counts import Counts, effective_number
-from hedgerow.confidence.radii import KT, RadiusRule, epsilon, scaled_bounds, transition_terms, weighted_cost_radius
+from hedgerow.confidence.counts import Counts
+from hedgerow.confidence.radii import KT, RadiusRule, cost_radius, epsilon, scaled_bounds, transition_terms
 from hedgerow.model.kernel_layout import Index, triples_of
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
@@ -173,23 +173,19 @@ def refresh_costs(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> No
 @kernel
 def _refresh_cost_radii(counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> float:
     """LCB and UCB of a row by radii; returns the largest radius, with half of what unknown costs add to the width."""
-    num, forget, widest = counts.num_costs[place], rule.laws.forget, 0.0
+    num, widest = counts.num_costs[place], 0.0
     known = counts.cost_sums.shape[1] > 0
-    common = weighted_cost_radius(rule.radii, num, effective_number(num, forget))
+    radius = cost_radius(rule.radii, num)
     for i in range(counts.cost_sums.shape[1]):
         if rule.unknown_costs[place, i]:
             known = False
-            radius, g_hat, missing = common, counts.cost_sums[place, i] / max(1, num), counts.unknown_costs[place, i]
-            highest = g_hat
-            if missing > 0:
-                if forget > 0.0:  # a cost weighs max(1 / K, f) at most
-                    seen = num - missing
-                    radius = weighted_cost_radius(rule.radii, seen, effective_number(seen, forget))
-                highest = min(1.0, g_hat + missing * max(1.0 / num, forget))
+            g_hat, missing = counts.cost_sums[place, i] / max(1, num), counts.unknown_costs[place, i]
+            # Unknown costs are 0 in the sum: 1 in the place of each gives the highest mean.
+            highest = min(1.0, g_hat + missing * (1.0 / num)) if missing > 0 else g_hat
             boxes.cost_lower[place, i] = max(0.0, g_hat - radius) if rule.clip_costs else g_hat - radius
             boxes.cost_upper[place, i] = min(1.0, highest + radius) if rule.clip_costs else highest + radius
             widest = max(widest, radius + 0.5 * (highest - g_hat))
-    return 0.0 if known else min(1.0, max(widest, common))
+    return 0.0 if known else min(1.0, max(widest, radius))
 
 
 @kernel

@@ -40,8 +40,6 @@ class Laws(Bundle):
     """(num_rows,)"""
     every_visit: bool
     """Whether all visits of an episode to a class count for its costs, or the first one only"""
-    forget: float
-    """How much at least a new cost weighs in the estimate of its mean; 0 for the mean itself, see `counts.py`"""
     counted: NDArray[np.int8]
     """(num_rows,): a buffer, all 0 between episodes"""
 
@@ -86,10 +84,9 @@ def make_unknowns(
     *,
     ties: bool = False,
     extra: int = 0,
-    forget: float = 0.0,
 ) -> Unknowns:
     """The unknowns of a layout with so many constraints; `ties` says whether shared laws are used, `extra` adds further
-    columns of which nothing is known, `forget` is how fast earlier costs lose weight.
+    columns of which nothing is known.
     """
     rows = np.arange(layout.num_rows, dtype=np.int64)
     moves_at = rows if not ties or knowledge.same_transitions is None else knowledge.same_transitions
@@ -109,7 +106,6 @@ def make_unknowns(
         costs_start=_starts(costs_at),
         same_costs=np.argsort(costs_at, kind="stable").astype(np.int64),
         every_visit=knowledge.independent_costs,
-        forget=forget,
         counted=np.zeros(layout.num_rows, dtype=np.int8),
     )
     tied = bool(np.any(moves_at != rows) or np.any(costs_at != rows))

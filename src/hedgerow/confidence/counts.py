@@ -11,24 +11,11 @@ the first row of their class, which an episode may visit several times. All thes
 fresh draw. Only the first of their costs counts, because costs of one episode may depend on each other, unless they are
 known to be independent.
 
-With `forget` f > 0 the estimate of a mean cost forgets, in the manner of WC-OPS (Stradi et al. 2025, arXiv:2509.20114,
-recalled): the n-th cost that counts replaces the share b = max(1/n, f) of it,
-
-    g_hat <- (1 - b) g_hat + b g,      so that  g_hat = sum_j w_j g_j,  w_j = b_j prod_{h > j} (1 - b_h),   S = K g_hat.
-
-Up to n = 1/f that is the mean, and f = 0 is the mean for ever. The weights depend on n alone, hence so does
-
-    sum w^2 = 1/n for n <= n_0 = floor(1/f),   (1-f)^2k / n_0 + (1 - (1-f)^2k) f / (2 - f) for n = n_0 + k,
-
-the inverse of the *effective* number of costs, which is at most (2 - f) / f.
-
 Which values count, and which are unknown, is decided once per episode (`model/counting.py`). An unknown visit of a pair
 is a visit whose cost, or whose move, nobody knows, or which may have happened and may not. `gaps.py` counts these.
 """
 
 from __future__ import annotations
-
-from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,30 +79,9 @@ def record_costs(laws: Laws, counts: Counts, rows: IntArray, costs: FloatArray) 
             counts.num_costs[place] += 1
             laws.counted[place] = not laws.every_visit
             for i in range(num_constraints):
-                counts.cost_sums[place, i] = next_sum(
-                    counts.num_costs[place], counts.cost_sums[place, i], costs[k, i], laws.forget
-                )
+                counts.cost_sums[place, i] += costs[k, i]
     for k in range(len(rows)):
         laws.counted[laws.costs_at[rows[k]]] = 0
-
-
-@kernel
-def next_sum(num: int, total: float, cost: float, forget: float) -> float:
-    """S after the `num`-th cost that counts, where it was `total` before."""
-    if num * forget <= 1.0:
-        return total + cost
-    # Never above K, whatever the rounding: an estimate of more than 1 would be refused in a file.
-    return min(float(num), num * ((1.0 - forget) * (total / (num - 1)) + forget * cost))
-
-
-@kernel
-def effective_number(num: int, forget: float) -> float:
-    """1 / sum w^2 of the estimate of a mean from `num` costs: `num` itself unless it forgets."""
-    if num * forget <= 1.0:
-        return float(num)
-    first = floor(1.0 / forget)
-    left: float = (1.0 - forget) ** (2.0 * (num - first))
-    return 1.0 / (left / first + (1.0 - left) * forget / (2.0 - forget))
 
 
 @kernel
@@ -323,8 +289,7 @@ def _record_step(
     counts.num_costs[place] += 1
     for i in range(len(costs)):
         counts.unknown_costs[place, i] += gaps[i]
-        cost = 0.0 if gaps[i] else costs[i]
-        counts.cost_sums[place, i] = next_sum(counts.num_costs[place], counts.cost_sums[place, i], cost, laws.forget)
+        counts.cost_sums[place, i] += 0.0 if gaps[i] else costs[i]
 
 
 @kernel
@@ -354,7 +319,6 @@ def _add_unknown_cost(laws: Laws, counts: Counts, row: int) -> None:
         counts.num_costs[place] += 1
         for i in range(counts.cost_sums.shape[1]):
             counts.unknown_costs[place, i] += 1
-            counts.cost_sums[place, i] = next_sum(counts.num_costs[place], counts.cost_sums[place, i], 0.0, laws.forget)
 
 
 @kernel

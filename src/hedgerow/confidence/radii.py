@@ -132,20 +132,15 @@ def cost_radius(rule: RadiusRule, num_visits: int) -> float:
     if num_visits >= 1 and rule.kind == KT:
         lower, upper = scaled_bounds(rule, num_visits, 0.5 * num_visits, rule.cost_log)
         return 0.5 * (upper - lower)
-    return weighted_cost_radius(rule, num_visits, float(num_visits))
-
-
-@kernel
-def weighted_cost_radius(rule: RadiusRule, num_visits: int, effective: float) -> float:
-    """xi of a weighted mean of N costs with 1 / sum w^2 = `effective`; not for `kt`."""
     if num_visits < 1:
         return 1.0
+    n = float(num_visits)
     if rule.kind == PAPER:
-        xi = sqrt(4.0 * rule.cost_log / effective)
+        xi = sqrt(4.0 * rule.cost_log / n)
     elif rule.kind == EFRONI:
-        xi = sqrt(2.0 * rule.cost_log / effective)
+        xi = sqrt(2.0 * rule.cost_log / n)
     else:
-        xi = sqrt((rule.cost_log + _log_of_union(rule, num_visits)) / (2.0 * effective))
+        xi = sqrt((rule.cost_log + _log_of_union(rule, num_visits)) / (2.0 * n))
     return min(1.0, rule.scale * xi)
 
 

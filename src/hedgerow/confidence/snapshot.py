@@ -14,7 +14,7 @@ the class has. A mean or p_hat without a single visit is null. What is known bef
 bounds; what was seen of it is shown all the same. A row with one successor is known, too.
 
 Bounds are those that the learner works with. Where these are made anew only when a count has grown by 2 % (radii `kt`),
-or has doubled (boxes="epoch"), they may be a little older than the counts beside them.
+or has doubled (UOB-REPS), they may be a little older than the counts beside them.
 """
 
 from __future__ import annotations

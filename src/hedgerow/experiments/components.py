@@ -15,7 +15,7 @@ from hedgerow.checks import FloatArray, did_you_mean, real_number, short_repr, t
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners.api import Learner, checked_baseline_costs
 from hedgerow.learners.ops import settings as switches
-from hedgerow.learners.ops.cv_ops import CVOPS, MEMORY_BUDGET, checked_search_arguments
+from hedgerow.learners.ops.cv_ops import CVOPS, MEMORY_BUDGET, checked_memory
 from hedgerow.losses import oblivious
 from hedgerow.losses.blocks import ObliviousLosses
 from hedgerow.losses.oblivious import Fixed
@@ -249,7 +249,7 @@ def check(cls: Any, part: ComponentSpec, view: View, safe: Any) -> None:
     elif issubclass(cls, CVOPS):
         own = {key: part[key] for key in own_numbers(cls) if key in part}
         try:
-            checked_search_arguments(view, own.get("memory_budget", MEMORY_BUDGET), own.get("primal_constant"))
+            checked_memory(view, own.get("memory_budget", MEMORY_BUDGET))
         except InvalidInput as error:
             raise SpecError(named_in(str(error), own), str(error)) from error
 
@@ -298,7 +298,7 @@ def complete_world(given: Mapping[str, Any], episodes: int, folder: Path) -> Com
     found = named(worlds, given, folder)
     if not found.is_built_in:
         return described(found, checked_params(found, params))
-    entry = entries.find(found.name)
+    entry = entries.find_entry(found.name)
     for key, value in params.items():
         try:
             entries.complete_params(entry, {key: value})

@@ -1,8 +1,4 @@
-"""S-OPS with a log: episodes that somebody else played in the same world come before its own.
-
-A log uses up no delta, because the sets hold at all times: it gives the first factors of their martingales. The choice
-of its episodes must not depend on what happened in them (`controls/overconfident.py` has one that does).
-"""
+"""Learners that the verification runs beside the shipped ones: with a log, as printed, and broken on purpose."""
 
 from __future__ import annotations
 
@@ -11,19 +7,23 @@ from math import log
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray
 from hedgerow.confidence.boxes import make_boxes, refresh_all, refresh_costs
 from hedgerow.confidence.budget import make_unknowns
 from hedgerow.confidence.columns import load_columns
+from hedgerow.confidence.premises import NOTHING
 from hedgerow.learners.api import RunContext
 from hedgerow.learners.ops.audit import MirrorWatcher
-from hedgerow.learners.ops.cv_ops import CVOPS
+from hedgerow.learners.ops.cv_ops import CVOPS, MEMORY_BUDGET
 from hedgerow.learners.ops.fallback import fallback_solve, project_now
+from hedgerow.learners.ops.guarantees import primal_constant
 from hedgerow.learners.ops.plans import MirrorPlan
 from hedgerow.learners.ops.s_ops import SOPS
-from hedgerow.learners.ops.search import Search
-from hedgerow.learners.ops.state import Core
+from hedgerow.learners.ops.search import Search, SearchRule, regret_constant
+from hedgerow.learners.ops.settings import Preset
+from hedgerow.learners.ops.state import PROJECTED, BaselineArrays, Core
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.learners.ops.uob_reps import UOBREPS
 from hedgerow.model.cmdp import CMDP
@@ -31,8 +31,15 @@ from hedgerow.model.episode import Episode
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Policy
 from hedgerow.model.random_streams import lent
+from hedgerow.model.view import View
 from hedgerow.planning.robust import backward_induction
 from hedgerow.verify.twin.watcher import RecomputedSOPS
+
+# S-OPS with a log: episodes that somebody else played in the same world come before its own.
+#
+# A log uses up no delta, because the sets hold at all times: it gives the first factors of their martingales. The
+# choice of its episodes must not depend on what happened in them (`KeepsCheap` has one that does).
+
 
 EPISODES = 300
 STREAM = 1403
@@ -57,6 +64,64 @@ class LoggedRun(SOPS):
         """Absorb the log, then begin to watch."""
         self.absorb(self.kept(uniform_log(stage.cmdp, EPISODES, self.seed)))
         return super().watch(stage, **options)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The paper as it is printed, where the learners have repairs (docs/paper-map.md).
+
+
+class TheoryStop(CVOPS):
+    """CV-OPS whose search also waits for the regret of both players (D8): rho_hat is at least half of the margin.
+
+    `primal_constant` replaces C_P of the theory, which no run of practical length survives.
+    """
+
+    def __init__(
+        self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
+        memory_budget: int = MEMORY_BUDGET, transitions: ArrayLike | None = None,
+        primal_constant: float | None = None, **switches: Any,
+    ) -> None:  # fmt: skip
+        self.primal_constant = primal_constant
+        super().__init__(
+            view, episodes, delta, preset, seed, memory_budget=memory_budget, transitions=transitions, **switches
+        )
+
+    def _search_rule(self) -> SearchRule:
+        rule, constant = super()._search_rule(), self.primal_constant
+        if constant is None:
+            constant = primal_constant(self.layout, self.delta, known_transitions=self.transitions is not None)
+        dual_constant = regret_constant(len(rule.binding), rule.steps)
+        return rule.replace(waits=True, primal_constant=constant, dual_constant=dual_constant)
+
+
+class LiteralSigma(SOPS):
+    """S-OPS with the mixing weight as printed (D1), which may pass its bound lambda_0."""
+
+    def _start(self, core: Core) -> None:
+        super()._start(core)
+        _print_weight(core)
+
+    def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
+        super().observe(episode, *outcome, **named)
+        _print_weight(self.core)
+
+
+def _print_weight(core: Core) -> None:
+    numbers, premises = core.state.numbers, core.state.premises.numbers
+    refuted = core.rule.premises.stays and premises.what != NOTHING
+    if numbers.last_status == PROJECTED and not refuted:
+        core.state.reals.mixing = literal_weight(core.baseline, core.state.bounds)
+
+
+def literal_weight(baseline: BaselineArrays, bounds: FloatArray) -> float:
+    """sigma as printed: over all constraints as soon as one is in danger; cut to [0, 1]."""
+    alpha, beta, lam = baseline.thresholds, baseline.costs, 0.0
+    if not np.any(bounds[baseline.binding] > alpha[baseline.binding]):
+        return 0.0
+    for i in baseline.binding:
+        U = min(bounds[i], baseline.ceilings[i])
+        lam = max(lam, (U - alpha[i]) / (U - beta[i])) if beta[i] != U else 1.0
+    return float(min(1.0, lam))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -34,12 +34,14 @@ from hedgerow.verify.controls import (
     IndexOnce,
     KeepsCheap,
     LateMixing,
+    LiteralSigma,
     LoggedRun,
     MovesWrongly,
     PerStep,
     PlaysOwn,
     SkipsFirstLayer,
     SquaresPerStep,
+    TheoryStop,
     TimidEstimator,
     ToldTooLittle,
     WrongBox,
@@ -176,7 +178,7 @@ def _groups(size: dict[str, Any]) -> dict[str, list[PlannedCell]]:
         "constant": runs({"name": two_actions, "costly": 1.0, "threshold": 0.4}, "cv-ops", *size["constant"]),
         "oracle": runs(
             {"name": "lower-bound-2", "rho": 0.5},
-            {"name": "cv-ops", "primal_constant": ORACLE_CONSTANT, "stop": "theory"},
+            {"name": TheoryStop, "primal_constant": ORACLE_CONSTANT},
             *size["oracle"],
         ),
         "lower-bound": _pair(*size["pair"]),
@@ -277,7 +279,7 @@ def controls() -> dict[str, list[PlannedCell]]:
     """The runs of the controls, by the names of `controls/__init__.py`; the same at every level: they fail soon."""
     scale, noisy, drifting = {"confidence_scale": 0.1}, ("noisy",), ("drifting",)
     return {
-        "literal-sigma": runs(opposed, {"name": "s-ops", "sigma": "literal"}, 1500, 2),
+        "literal-sigma": runs(opposed, LiteralSigma, 1500, 2),
         "layer-0-skipped": runs(front_loaded, SkipsFirstLayer, 1100, 2),
         "index-drawn-once": runs(needle, IndexOnce, 900, 40),
         "per-step-mixing": runs(turncoat, PerStep, 1000, 1),

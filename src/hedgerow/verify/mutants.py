@@ -98,13 +98,12 @@ class MutantCVOPS(Mutant, RecomputedCVOPS):
 
     def __init__(
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
-        memory_budget: int = MEMORY_BUDGET, primal_constant: float | None = None,
-        transitions: ArrayLike | None = None, search_radius: float = 1.0, **switches: Any,
+        memory_budget: int = MEMORY_BUDGET, transitions: ArrayLike | None = None, search_radius: float = 1.0,
+        **switches: Any,
     ) -> None:  # fmt: skip
         self.factors = {**RIGHT, "search_radius": search_radius}
         super().__init__(
-            view, episodes, delta, preset, seed, memory_budget=memory_budget, primal_constant=primal_constant,
-            transitions=transitions, **switches,
+            view, episodes, delta, preset, seed, memory_budget=memory_budget, transitions=transitions, **switches,
         )  # fmt: skip
 
 

@@ -43,7 +43,6 @@ from hedgerow.learners.ops.search import Search, SearchRule, keep_policy
 from hedgerow.learners.ops.settings import CommonSwitches, Preset, make_settings, names_of
 from hedgerow.learners.ops.spending import certifies, make_spending
 from hedgerow.learners.ops.state import (
-    MIXTURE_BOUNDS,
     BaselineArrays,
     Core,
     StepRule,
@@ -70,7 +69,7 @@ if TYPE_CHECKING:
     from hedgerow.learners.ops.audit import MirrorWatcher
 
 MOST_CACHED = 1000
-"""The most baselines whose bounds are averaged when mixture_bound is `auto`."""
+"""The most baselines whose upper occupancy bounds are averaged for the loss estimate."""
 
 
 class MirrorLearner(ABC):
@@ -98,8 +97,8 @@ class MirrorLearner(ABC):
     """What it is told before its first episode."""
     switches: ClassVar[frozenset[str]] = names_of(CommonSwitches)
     """The names of the switches that the learner takes."""
-    defaults: ClassVar[Mapping[str, Any]] = {}
-    """Switches that the learner sets differently from the presets."""
+    epochs: ClassVar[bool] = False
+    """Whether confidence sets are rebuilt when the visits of some pair have doubled, not in every episode."""
     constrained: ClassVar[bool] = True
     """Whether the projection respects the constraints."""
     mixes: ClassVar[bool] = False
@@ -115,7 +114,7 @@ class MirrorLearner(ABC):
         )
         self.layout = view.layout
         self.turn: Turn = {}
-        self.settings = make_settings(preset, {**self.defaults, **switches}, self.switches, type(self).__name__)
+        self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
         refuse_empty_promise(self.delta, self._budget.spent(CLEAN_EVENT))
@@ -165,9 +164,6 @@ class MirrorLearner(ABC):
         unknowns, wide, num_balls, shares = make_spending(self.view, settings, mixes=self.mixes)
         radii = settings.confidence.rule(layout, m, self.delta, self.episodes, unknowns, shares)
         num_baselines = len(baseline.policies)
-        kind = settings.mixture_bound
-        if kind == "auto":
-            kind = "mixture" if num_baselines <= MOST_CACHED else "realised"
         absorbs = settings.radii in WITHOUT_HORIZON
         premise_rule = make_premise_rule(
             self.view, unknowns, self.delta, beta=baseline.costs if self.told.baseline else None, absorbs=absorbs,
@@ -185,14 +181,13 @@ class MirrorLearner(ABC):
         )
         rule = StepRule(
             box=make_box_rule(radii, unknowns, settings.clip_costs, gradual=settings.radii == "kt"),
-            epochs=settings.boxes == "epoch",
+            epochs=self.epochs,
             doubling=settings.horizon == "doubling" if doubling is None else doubling,
             log_inverse_delta=-log(self.delta),
             pairs=float(layout.num_states * layout.num_actions),
             tol=settings.tol,
             joint_cost=settings.joint_cost,
-            mixture_bound=MIXTURE_BOUNDS[kind],
-            literal_sigma=settings.sigma == "literal",
+            realised=num_baselines > MOST_CACHED,
             tied=unknowns.tied,
             aggregate=make_aggregate_rule(
                 layout,

@@ -14,13 +14,12 @@ run: then `t_bar` and `rho_hat` are None, and the ledger says that nothing is pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, frozen, real_number, whole_number
+from hedgerow.checks import FloatArray, frozen, whole_number
 from hedgerow.confidence.boxes import refresh_all
 from hedgerow.confidence.premises import FALSE_ALARM, carry_over
 from hedgerow.errors import InvalidInput
@@ -33,24 +32,20 @@ from hedgerow.learners.ops.guarantees import (
     clean_event,
     feasible_projection,
     limits,
-    primal_constant,
     regret_reasons,
     regret_statement,
     rests_on,
 )
 from hedgerow.learners.ops.s_ops import REGRET_EVENTS, largest_mixing
 from hedgerow.learners.ops.search import (
-    LITERAL,
-    PRACTICAL,
     Broken,
     Search,
     SearchRule,
     SearchState,
     make_search,
-    regret_constant,
     step_constant,
 )
-from hedgerow.learners.ops.settings import Preset, SearchSwitches, confidence_void, mixing_void, names_of, stopping_void
+from hedgerow.learners.ops.settings import Preset, SearchSwitches, confidence_void, names_of
 from hedgerow.learners.ops.soundness import check_policies, end_of_search, settle_search
 from hedgerow.learners.ops.state import Core, Numbers, flat_arrays
 from hedgerow.learners.ops.step import follow_boxes
@@ -60,19 +55,15 @@ from hedgerow.paper import cite
 MEMORY_BUDGET = 256 * 2**20
 CARRIED = ("episode", "branch", "infeasible", "suspect", "failed", "iterations", "epochs")
 """The numbers that go on from phase to phase."""
-PRIMAL_EVENTS = 9
-"""Of the primal player: its regret bound fails with probability 9 delta."""
 
 
-def checked_search_arguments(view: View, memory_budget: Any, primal_constant: Any) -> tuple[int, float | None]:
-    """The two numbers of the constructor, if they are sound and there is something to search for in this world."""
+def checked_memory(view: View, memory_budget: Any) -> int:
+    """The room for policies in bytes, if there is something to search for in this world."""
     if not len(view.binding):
         raise InvalidInput(
             "no constraint of this world can be violated, so there is nothing to be found safe; use UOBREPS"
         )
-    budget = whole_number("memory_budget", np.asarray(memory_budget).item(), 1)
-    given = None if primal_constant is None else float(np.asarray(primal_constant))
-    return budget, None if given is None else real_number("primal_constant", given, 0.0, 1e300)
+    return whole_number("memory_budget", np.asarray(memory_budget).item(), 1)
 
 
 class CVOPS(MirrorLearner):
@@ -94,12 +85,9 @@ class CVOPS(MirrorLearner):
         seed: Seed of the learner's own random choices, a whole number of at least 0.
         memory_budget: Room in bytes for the policies of phase 1; beyond it a random sample of them is kept, which makes
             phase 1 longer.
-        primal_constant: The constant of the regret that stop="theory", stop="literal" and a positive `stop_scale` wait
-            for; None takes the one of the theory, which no run of practical length survives.
         transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
         **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
-            `SOPS` but `forget`, and `stop`, `stop_scale`, `phase2_stats`, `search_radius` and `baseline_bound`.
-            `Settings` explains each of them.
+            `SOPS`, and `phase2_stats`, `search_radius` and `baseline_bound`. `Settings` explains each of them.
 
     Raises:
         InvalidInput: If an argument is wrong, if no constraint can be violated, or if the learner has no such switch.
@@ -113,33 +101,31 @@ class CVOPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "cv-ops"
-    switches: ClassVar[frozenset[str]] = names_of(SearchSwitches) - {"forget"}
+    switches: ClassVar[frozenset[str]] = names_of(SearchSwitches)
     mixes: ClassVar[bool] = True
-    defaults: ClassVar[Mapping[str, Any]] = {"mixture_bound": "auto"}
 
     def __init__(
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
-        memory_budget: int = MEMORY_BUDGET, primal_constant: float | None = None,
-        transitions: ArrayLike | None = None, **switches: Unpack[SearchSwitches],
+        memory_budget: int = MEMORY_BUDGET, transitions: ArrayLike | None = None, **switches: Unpack[SearchSwitches],
     ) -> None:  # fmt: skip
-        self.memory_budget, self.given_constant = checked_search_arguments(
-            checked_view(view), memory_budget, primal_constant
-        )
+        self.memory_budget = checked_memory(checked_view(view), memory_budget)
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)  # type: ignore[misc]
 
     # Phases ----------------------------------------------------------------------------------------------------------
 
     def _first_core(self) -> Core:
-        view, layout = self.view, self.layout
-        binding = view.binding
+        search = make_search(self.layout, len(self.view.binding), self._capacity())
+        baseline = self._no_baseline(constrained=False)
+        return self._make_core(baseline, doubling=True, search=search, search_rule=self._search_rule())
+
+    def _search_rule(self) -> SearchRule:
+        view, binding = self.view, self.view.binding
         m, L = len(binding), float(np.max(view.ceilings[binding]))
-        kind, scale = self.settings.stop, self.settings.stop_scale
-        rule = SearchRule(
+        return SearchRule(
             active=True,
-            kind=LITERAL if kind == "literal" else PRACTICAL,
-            scale=1.0 if kind == "theory" else scale,
-            primal_constant=self._primal_constant() if kind != "practical" or scale > 0.0 else 0.0,
-            dual_constant=regret_constant(m, L),
+            waits=False,
+            primal_constant=0.0,
+            dual_constant=0.0,
             dual_step=step_constant(m, L),
             steps=L,
             radius_scale=self.settings.confidence_scale,
@@ -151,14 +137,6 @@ class CVOPS(MirrorLearner):
             dual_loss=np.zeros(m),
             draws=np.zeros(self._capacity(), dtype=np.int64),
         )
-        search = make_search(layout, m, self._capacity())
-        return self._make_core(self._no_baseline(constrained=False), doubling=True, search=search, search_rule=rule)
-
-    def _primal_constant(self) -> float:
-        return self._theory_constant() if self.given_constant is None else self.given_constant
-
-    def _theory_constant(self) -> float:
-        return primal_constant(self.layout, self.delta, known_transitions=self.transitions is not None)
 
     def _capacity(self) -> int:
         """How many policies there is room for."""
@@ -264,10 +242,7 @@ class CVOPS(MirrorLearner):
 
     def arguments(self) -> dict[str, NDArray[Any]]:
         """Return the arguments of the constructor that only CV-OPS has, as arrays by name."""
-        arguments: dict[str, NDArray[Any]] = {"memory_budget": np.array(self.memory_budget)}
-        if self.given_constant is not None:
-            arguments["primal_constant"] = np.array(self.given_constant)
-        return arguments
+        return {"memory_budget": np.array(self.memory_budget)}
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the state by name, without the places for policies that are still empty."""
@@ -304,49 +279,26 @@ class CVOPS(MirrorLearner):
 
     # Promises --------------------------------------------------------------------------------------------------------
 
-    def _given_void(self) -> str:
-        waits = self.settings.stop != "practical" or self.settings.stop_scale > 0.0
-        if self.given_constant is None or not waits:
-            return ""
-        return f"primal_constant = {self.given_constant:g} was given: the theory's is {self._theory_constant():.3g}"
-
-    def _filled_void(self) -> str:
-        filled = self._broken.filled
-        if not filled:
-            return ""
-        return f"in {filled} episodes of phase 1 the costs that nobody observed counted as 1"
-
     @exclusive
     def guarantees(self) -> Ledger:
         """Return what is promised under the present switches: safety after phase 1, violation and regret."""
         confidence, accuracy = regret_reasons(self)
         settings, sample = self.settings, 1 if self.subsampled else 0
         searching = "" if self.phase == 2 else f"phase 1 has not ended in {self.episode} episodes: nothing is protected"
-        radius = "stop = 'literal': its radius holds at a fixed time, not at a stopping time"
-        literal = radius if settings.stop == "literal" else ""
         found = f"rho_hat = {self.rho_hat:.6g} after t_bar = {self.t_bar}" if self.phase == 2 else "rho_hat"
         margin = Promise(
             "margin",
             f"the mixture found by phase 1 leaves at least {found} to every threshold",
             max(0.0, 1.0 - (1 + sample) * self.delta),
             f"{cite('widehat_rho_leq')}, with a time-uniform radius",
-            first_reason(confidence_void(settings), literal, searching),
-        )
-        half = Promise(
-            "half",
-            "rho_hat is at least half of the largest margin rho that any policy has",
-            max(0.0, 1.0 - (PRIMAL_EVENTS + 3 + sample) * self.delta),
-            f"{cite('widehat_rho_geq')}, with a time-uniform radius",
-            first_reason(
-                confidence_void(settings), stopping_void(settings), self._given_void(), self._filled_void(), searching
-            ),
+            first_reason(confidence_void(settings), searching),
         )
         safety = Promise(
             "safety",
             f"after phase 1 the expected costs of every episode's mixture respect the thresholds: {limits(self)}",
             self._budget.sure(6 + sample),
             f"{cite('violation_hard')}, with the mixture found by phase 1",
-            first_reason(confidence_void(settings), literal, searching),
+            first_reason(confidence_void(settings), searching),
         )
         worst = float(np.max(np.maximum(self.view.ceilings - self.view.thresholds, 0.0)))
         violation = Promise(
@@ -354,7 +306,7 @@ class CVOPS(MirrorLearner):
             f"the summed violation is at most t_bar max_i (L - alpha_i) = {worst:.6g} t_bar, however long the run",
             self._budget.sure(6 + sample),
             cite("const_viol"),
-            first_reason(confidence_void(settings), literal, searching),
+            first_reason(confidence_void(settings), searching),
         )
         rate = regret_statement(self, "L^3 |X| sqrt(|A| T ln(T|X||A|m/delta)) / min(rho_hat, rho_hat^2)")
         regret = Promise(
@@ -364,7 +316,7 @@ class CVOPS(MirrorLearner):
                 REGRET_EVENTS + 1 + sample + (FALSE_ALARM if len(self.core.state.premises.visits) else 0.0)
             ),
             f"{cite('const_reg')}, in terms of rho_hat",
-            first_reason(confidence, literal, mixing_void(settings), accuracy, searching),
+            first_reason(confidence, accuracy, searching),
         )
         shared = (clean_event(self), feasible_projection(self))
-        return self.as_seen(Ledger("CV-OPS", (*shared, margin, half, safety, violation, regret), rests_on(self)))
+        return self.as_seen(Ledger("CV-OPS", (*shared, margin, safety, violation, regret), rests_on(self)))

@@ -26,7 +26,7 @@ from hedgerow.checks import short_repr
 from hedgerow.confidence.premises import FALSE_ALARM
 from hedgerow.learners.guarantees import Promise, first_reason
 from hedgerow.learners.ops.base import MirrorLearner
-from hedgerow.learners.ops.settings import accuracy_void, confidence_void, forgetting_void
+from hedgerow.learners.ops.settings import accuracy_void, confidence_void
 from hedgerow.learners.ops.spending import certifies
 from hedgerow.model.layout import Layout
 from hedgerow.paper import cite
@@ -120,11 +120,6 @@ def rests_on(learner: MirrorLearner) -> tuple[str, ...]:
             f"what it was told is tested by what it sees; something true is refuted with probability {FALSE_ALARM:g} "
             f"delta = {FALSE_ALARM * learner.delta:g} at most"
         )
-    if learner.settings.forget > 0.0:
-        told.append(
-            f"costs are independent draws around means that do not change: forget = {learner.settings.forget:g} can "
-            "follow means that do, but then no confidence set is promised"
-        )
     if logged.episodes:
         told.append(
             f"{logged.episodes} logged episodes ({logged.steps} steps): in each of them actions were chosen without "
@@ -185,7 +180,7 @@ def clean_event(learner: MirrorLearner) -> Promise:
         "confidence",
         "in every episode all transitions and mean costs lie within their confidence sets",
         max(0.0, 1.0 - phases * (1.0 - learner._budget.sure(5))),
-        cite("gen_confidence", "confidenceset") + (", Hoeffding 1963 for weights" if learner.settings.forget else ""),
+        cite("gen_confidence", "confidenceset"),
         confidence_void(learner.settings),
     )
 
@@ -201,12 +196,12 @@ def feasible_projection(learner: MirrorLearner) -> Promise:
 
 
 def regret_reasons(learner: MirrorLearner) -> tuple[str, str]:
-    """What voids a bound on regret or violation: the confidence sets; then estimates that forget, unknown values, and
-    the accuracy of the projection.
+    """What voids a bound on regret or violation: the confidence sets; then unknown values, and the accuracy of
+    the projection.
     """
     settings, episodes = learner.settings, learner.episodes or max(1, learner.episode)
     accuracy = accuracy_void(settings, learner.eta, learner.layout.steps, episodes)
-    return confidence_void(settings), first_reason(forgetting_void(settings), unknown_void(learner), accuracy)
+    return confidence_void(settings), first_reason(unknown_void(learner), accuracy)
 
 
 def regret_statement(learner: MirrorLearner, rate: str) -> str:

@@ -20,7 +20,7 @@ from hedgerow.confidence.balls import joint_cost_with_balls
 from hedgerow.confidence.bounds import joint_costs_of_columns, reach_of_states
 from hedgerow.confidence.columns import keep_columns
 from hedgerow.confidence.premises import NOTHING
-from hedgerow.learners.ops.state import DISCARD, PROJECTED, REALISED, BaselineArrays, Core
+from hedgerow.learners.ops.state import PROJECTED, BaselineArrays, Core
 from hedgerow.model.random_streams import Stream, uniform
 
 ROUND_UP = 1.0 + 1e-12
@@ -46,16 +46,14 @@ def draw_branch(core: Core, coin: Stream) -> None:
 
 @kernel
 def bound_mixture(core: Core, rows: IntArray) -> None:
-    """Turn u of the learner's policy into u of the plan, by the rule `mixture_bound`.
+    """Turn u of the learner's policy into u of the plan.
 
     A mixture has no worst transitions of its own (departure D6): its bound is the average of the bounds of its parts.
+    Where these are too many, u is that of the policy that plays.
     """
-    trace, lam, kind = core.buffers.trace, core.state.reals.mixing, core.rule.mixture_bound
+    trace, lam = core.buffers.trace, core.state.reals.mixing
     branch = core.state.numbers.branch
-    if kind == DISCARD:
-        for k in range(len(rows)):
-            trace.u[k] *= 1.0 - lam
-    elif kind == REALISED:
+    if core.rule.realised:
         if branch > 0:
             bound_baselines(core, rows, branch - 1, branch)
             for k in range(len(trace.u)):
@@ -222,8 +220,6 @@ def mixing_weight(core: Core, status: int) -> float:
     """
     if status != PROJECTED or (core.rule.premises.stays and core.state.premises.numbers.what != NOTHING):
         return 1.0
-    if core.rule.literal_sigma:
-        return literal_weight(core.baseline, core.state.bounds)
     return safe_weight(core.baseline, core.state.bounds)
 
 
@@ -236,17 +232,3 @@ def safe_weight(baseline: BaselineArrays, bounds: FloatArray) -> float:
         if alpha[i] < U:
             lam = max(lam, (U - alpha[i]) / (U - beta[i]))
     return min(1.0, lam * ROUND_UP + 1e-15) if lam > 0.0 else 0.0
-
-
-@kernel
-def literal_weight(baseline: BaselineArrays, bounds: FloatArray) -> float:
-    """sigma as printed: over all constraints as soon as one is in danger; cut to [0, 1]. A demonstration of D1."""
-    alpha, beta, lam, danger = baseline.thresholds, baseline.costs, 0.0, False
-    for i in baseline.binding:
-        danger |= bounds[i] > alpha[i]
-    if not danger:
-        return 0.0
-    for i in baseline.binding:
-        U = min(bounds[i], baseline.ceilings[i])
-        lam = max(lam, (U - alpha[i]) / (U - beta[i])) if beta[i] != U else 1.0
-    return min(1.0, lam)

@@ -28,7 +28,7 @@ from hedgerow.learners.ops.guarantees import (
     regret_statement,
     rests_on,
 )
-from hedgerow.learners.ops.settings import MixingSwitches, Preset, confidence_void, mixing_void, names_of
+from hedgerow.learners.ops.settings import MixingSwitches, Preset, confidence_void, names_of
 from hedgerow.learners.ops.state import Core
 from hedgerow.model.occupancy import checked_policy
 from hedgerow.model.view import View
@@ -66,8 +66,7 @@ class SOPS(MirrorLearner):
         allow_no_margin: Whether a cost may equal its threshold; then only the baseline is ever played.
         transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
         **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
-            `SVOPS`, and `joint_cost`, `aggregate`, `ball_from`, `mixture_bound` and `sigma`. `Settings` explains each
-            of them.
+            `SVOPS`, and `joint_cost`, `aggregate` and `ball_from`. `Settings` explains each of them.
 
     Raises:
         InvalidInput: If an argument is wrong, if the baseline is not safe, or if the learner has no such switch.
@@ -123,7 +122,6 @@ class SOPS(MirrorLearner):
     def guarantees(self) -> Ledger:
         """Return what is promised under the present switches: safety in every episode, and the regret."""
         confidence, accuracy = regret_reasons(self)
-        sigma = mixing_void(self.settings)
         no_margin = (
             "a baseline cost equals its threshold" if np.any(self.baseline_costs >= self.view.thresholds) else ""
         )
@@ -139,7 +137,6 @@ class SOPS(MirrorLearner):
             f"the weight of the baseline is at most lambda_0 = {self.first_mixing:.6g} while projections are feasible",
             1.0,
             f"{cite('violation_hard')}, proof",
-            sigma,
         )
         rate = regret_statement(self, "Psi L^3 |X| sqrt(|A| T ln(T|X||A|m/delta))")
         regret = Promise(
@@ -147,7 +144,7 @@ class SOPS(MirrorLearner):
             f"the regret is O({rate}), Psi = max_i 1 / min(alpha_i - beta_i, (alpha_i - beta_i)^2)",
             self._budget.sure(REGRET_EVENTS + FALSE_ALARM),
             cite("reg_hard"),
-            first_reason(confidence, sigma, no_margin, accuracy),
+            first_reason(confidence, no_margin, accuracy),
         )
         return self.as_seen(
             Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))

@@ -86,7 +86,7 @@ def project_on_simplex(point: FloatArray) -> None:
 # constraints at once (D7), by Azuma's inequality and a union with the weights 1/(t(t+1)):
 #
 #     R_t = L sqrt(ln(m t (t+1) / delta) / (2t))
-#     stop as soon as  m_t >= 2 R_t + s (C_P sqrt(ln t / t) + C_D / sqrt(t) + 2 R_t),      rho_hat = m_t - R_t > 0
+#     stop as soon as  m_t >= 2 R_t,      rho_hat = m_t - R_t > 0
 #
 # The costs of an episode mostly vary much less than L. The radius of the aggregate certificate uses that
 # (`confidence/aggregate.py`, docs/aggregate.md, Lemma B, which lets the means vary): with B_i the most that an
@@ -94,10 +94,12 @@ def project_on_simplex(point: FloatArray) -> None:
 #
 #     R_t = min { L sqrt(ln(2m t (t+1) / delta) / (2t)),  max_i B_i min_l (ln(2 J m / delta) + psi(l) VV_i) / (l t) }
 #
-# is used where `variance` is set. Safety needs R_t alone: s = 0 is the default. With s = 1 and the constants of the two
-# players, rho_hat is at least half of the largest margin (D8). The printed rule is there for comparison:
+# is used where `variance` is set. Safety needs R_t alone. A search that `waits` for the regret of both players stops at
 #
-#     t m_t >= 2 C_P sqrt(t ln t) + 8 L sqrt(2 t ln(1/delta)) + 2 C_D sqrt(t),      R_t = 2 L sqrt(2 ln(1/delta) / t)
+#     m_t >= 4 R_t + C_P sqrt(ln t / t) + C_D / sqrt(t)
+#
+# and leaves a rho_hat of at least half of the largest margin (D8), after 10^6 to 10^11 episodes with the constants of
+# the theory: only the verification of that claim uses it.
 #
 # An episode that is not whole counts with 1 in the place of each cost that was not observed on the policy's own path,
 # in sum at most B_i. That is at least what the policy costs, so the margin and rho_hat stay on the safe side, for the
@@ -109,8 +111,7 @@ def project_on_simplex(point: FloatArray) -> None:
 # draws: L sqrt(ln(2m/delta) / (2K)).
 
 
-PRACTICAL, LITERAL = 0, 1
-EARLIEST_STOP = 2  # ln 1 = 0 would make the printed rule empty
+EARLIEST_STOP = 2  # one episode tells nothing about a mixture; ln 1 = 0
 
 
 class SearchState(Record):
@@ -154,10 +155,8 @@ class SearchRule(Bundle):
     """The settings of a search, which do not change."""
 
     active: bool
-    kind: int
-    """PRACTICAL or LITERAL"""
-    scale: float
-    """s"""
+    waits: bool
+    """Whether it waits for the regret of both players, too"""
     primal_constant: float
     """C_P"""
     dual_constant: float
@@ -200,8 +199,7 @@ def no_search() -> SearchRule:
     """An empty rule, for learners that do not search."""
     reals, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
     return SearchRule(
-        False, PRACTICAL, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, False, 0.0, numbers, reals, reals.copy(), reals.copy(),
-        numbers.copy(),
+        False, False, 0.0, 0.0, 0.0, 1.0, 1.0, False, 0.0, numbers, reals, reals.copy(), reals.copy(), numbers.copy(),
     )  # fmt: skip
 
 
@@ -245,16 +243,13 @@ def search_step(rule: SearchRule, search: Search, episode: int, costs: FloatArra
 def stopping_radius(rule: SearchRule, squares: FloatArray, capacity: int, episode: int) -> float:
     """R_t, with the error of the K draws once not all policies are kept."""
     t, m = float(episode), max(1, len(rule.binding))
-    if rule.kind == LITERAL:
-        radius = 2.0 * rule.steps * sqrt(2.0 * rule.log_inverse_delta / t)
-    else:
-        share = log(2.0) if rule.variance else 0.0
-        radius = rule.steps * sqrt((log(m) + log(t) + log1p(t) + rule.log_inverse_delta + share) / (2.0 * t))
-        if rule.variance:
-            widest, log_term = 0.0, rule.log_inverse_delta + log(2.0 * m * NUM_RATES)
-            for i in range(len(squares)):
-                widest = max(widest, aggregate_radius(log_term, squares[i], rule.ceilings[i]) / t)
-            radius = min(radius, widest)
+    share = log(2.0) if rule.variance else 0.0  # either radius gets half of delta
+    radius = rule.steps * sqrt((log(m) + log(t) + log1p(t) + rule.log_inverse_delta + share) / (2.0 * t))
+    if rule.variance:
+        widest, log_term = 0.0, rule.log_inverse_delta + log(2.0 * m * NUM_RATES)
+        for i in range(len(squares)):
+            widest = max(widest, aggregate_radius(log_term, squares[i], rule.ceilings[i]) / t)
+        radius = min(radius, widest)
     if episode > capacity:
         radius += rule.steps * sqrt((log(2.0 * m) + rule.log_inverse_delta) / (2.0 * capacity))
     return rule.radius_scale * radius
@@ -263,14 +258,11 @@ def stopping_radius(rule: SearchRule, squares: FloatArray, capacity: int, episod
 @kernel
 def needed_margin(rule: SearchRule, radius: float, episode: int) -> float:
     """The margin at which the search ends."""
+    if not rule.waits:
+        return 2.0 * radius
     t = float(episode)
     primal, dual = rule.primal_constant * sqrt(log(t) / t), rule.dual_constant / sqrt(t)
-    if rule.kind == LITERAL:
-        # 8 L sqrt(2 ln(1/delta) / t) is four times the printed radius; what the draws add to it is counted alike.
-        return 2.0 * primal + 4.0 * radius + 2.0 * dual
-    if rule.scale == 0.0:
-        return 2.0 * radius
-    return 2.0 * radius + rule.scale * (primal + dual + 2.0 * radius)
+    return 2.0 * radius + (primal + dual + 2.0 * radius)
 
 
 @kernel

@@ -14,14 +14,6 @@ clip_costs         False, True                      nothing
 joint_cost         False, True                      nothing: a smaller valid upper bound of the cost of a policy
 aggregate          False, True                      nothing: another one, from the sums over the own episodes
 ball_from          0, or a number of successors     nothing: rows with so many have a KL ball beside their box; 0: none
-forget             0, up to 1 (SV-OPS, S-OPS)       regret and violation above 0: costs are estimated by means that
-                                                    forget, as in WC-OPS; the confidence sets stay right
-boxes              episode, epoch                   nothing: rebuilt in every episode, or when a count has doubled
-mixture_bound      mixture, realised, discard       nothing (other proofs): the loss estimator under a mixture;
-                   (auto in CV-OPS)                 auto: mixture up to 1000 baselines, realised beyond
-sigma              safe, literal                    literal: the mixing weight may pass its bound (a demonstration)
-stop               practical, theory, literal       practical: that rho_hat is at least half of the largest margin
-stop_scale         0, up to 1                       the same below 1: the part of the constants that a stop waits for
 phase2_stats       keep, discard                    nothing: what the first phase saw, in the second one
 search_radius      range, variance                  nothing: what costs may vary by, or what they do vary by
 baseline_bound     margin, each                     nothing: costs of the found mixture, by rho_hat or one by one
@@ -56,8 +48,6 @@ class CommonSwitches(TypedDict, total=False):
     clip_costs: bool
     tol: float
     horizon: Literal["fixed", "doubling"]
-    forget: float
-    boxes: Literal["episode", "epoch"]
     on_refuted: Literal["stay", "warn", "raise"]
 
 
@@ -67,15 +57,11 @@ class MixingSwitches(CommonSwitches, total=False):
     joint_cost: bool
     aggregate: bool
     ball_from: int
-    mixture_bound: Literal["mixture", "realised", "discard", "auto"]
-    sigma: Literal["safe", "literal"]
 
 
 class SearchSwitches(MixingSwitches, total=False):
     """The switches of CV-OPS."""
 
-    stop: Literal["practical", "theory", "literal"]
-    stop_scale: float
     phase2_stats: Literal["keep", "discard"]
     search_radius: Literal["range", "variance"]
     baseline_bound: Literal["margin", "each"]
@@ -122,25 +108,6 @@ class Settings:
     ball_from: int = 0
     """Rows with at least this many successors have a ball in relative entropy beside their box; 0 for none. Needs
     radii="kt" and joint_cost=True."""
-    forget: float = 0.0
-    """How much at least the newest cost of a pair weighs in the estimate of its mean, in [0, 1]; 0 estimates by the
-    mean of all costs. A rate above 0 follows costs that change, as WC-OPS does (arXiv:2509.20114). The radii grow with
-    it, and the confidence sets hold for costs that do not change; the bounds on regret and violation are void. Not for
-    radii="kt"."""
-    boxes: str = "episode"
-    """When confidence sets are rebuilt: "episode" in every one, "epoch" when the visits of some pair have doubled."""
-    mixture_bound: str = "mixture"
-    """How the loss estimate treats the baseline: by the "mixture", by the "realised" branch, or "discard" its
-    episodes; "auto" takes "mixture" up to 1000 baseline policies and "realised" beyond."""
-    sigma: str = "safe"
-    """How the mixing weight is computed: "safe", or "literal" as printed, which may pass its bound (a
-    demonstration)."""
-    stop: str = "practical"
-    """When phase 1 of CV-OPS ends: "practical" as soon as the margin is proved, "theory" or "literal" as printed.
-    With "practical", rho_hat need not be half of the largest margin."""
-    stop_scale: float = 0.0
-    """The part of the theory's constants, in [0, 1], that a practical stop waits for; below 1 the same promise is
-    void."""
     phase2_stats: str = "keep"
     """Whether phase 2 of CV-OPS starts with what phase 1 saw ("keep") or without it ("discard")."""
     search_radius: str = "range"
@@ -172,18 +139,12 @@ class Settings:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"{name} must be True or False, not {getattr(self, name)!r}")
         object.__setattr__(self, "tol", real_number("tol", self.tol, 1e-14, 1e-3))
-        object.__setattr__(self, "stop_scale", real_number("stop_scale", self.stop_scale, 0.0, 1.0))
-        object.__setattr__(self, "forget", real_number("forget", self.forget, 0.0, 1.0))
         object.__setattr__(self, "ball_from", whole_number("ball_from", self.ball_from, 0))
         if self.radii != "kt" and (self.aggregate or self.ball_from):
             name = "aggregate" if self.aggregate else "ball_from"
             raise InvalidInput(f"{name} belongs to radii='kt', which share their failure probability with it")
-        if self.forget > 0.0 and self.radii == "kt":
-            raise InvalidInput("forget belongs to other radii than 'kt', whose intervals count all costs alike")
         if self.ball_from and not self.joint_cost:
             raise InvalidInput("ball_from belongs to joint_cost=True: balls bound the joint cost")
-        if self.stop_scale > 0.0 and self.stop != "practical":
-            raise InvalidInput(f"stop_scale belongs to stop='practical', not to {self.stop!r}")
         if self.horizon == "doubling" and self.radii not in WITHOUT_HORIZON:
             raise InvalidInput(
                 f"without a horizon (horizon='doubling') the radii must be 'anytime' or 'kt', not {self.radii!r}: "
@@ -251,25 +212,6 @@ def confidence_void(settings: Settings) -> str:
     if settings.confidence_scale < 1.0:
         return f"confidence_scale = {settings.confidence_scale:g} < 1: the truth may leave the confidence sets"
     return ""
-
-
-def forgetting_void(settings: Settings) -> str:
-    """Why bounds on regret and violation do not hold, or the empty string."""
-    if settings.forget > 0.0:
-        return f"forget = {settings.forget:g} > 0: WC-OPS-style, ours; no published guarantee for this form"
-    return ""
-
-
-def stopping_void(settings: Settings) -> str:
-    """Why rho_hat need not be half of the largest margin, or the empty string."""
-    if settings.stop == "practical" and settings.stop_scale < 1.0:
-        return f"stop = 'practical' with stop_scale = {settings.stop_scale:g} < 1 does not wait for the players' regret"
-    return ""
-
-
-def mixing_void(settings: Settings) -> str:
-    """Why the bound on the mixing weight does not hold, or the empty string."""
-    return "sigma = 'literal': the printed formula divides by U - beta <= 0" if settings.sigma == "literal" else ""
 
 
 def accuracy_void(settings: Settings, eta: float, steps: int, episodes: int) -> str:

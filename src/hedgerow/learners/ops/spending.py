@@ -34,9 +34,7 @@ class Spending(NamedTuple):
 
 def make_spending(view: View, settings: Settings, *, mixes: bool) -> Spending:
     """The spending of a learner on `view`; `mixes` says whether it needs upper bounds of its own costs."""
-    unknowns = make_unknowns(
-        view.layout, view.num_constraints, view.knowledge, ties=settings.ties, forget=settings.forget
-    )
+    unknowns = make_unknowns(view.layout, view.num_constraints, view.knowledge, ties=settings.ties)
     wide = wide_rows(unknowns, settings.ball_from if mixes else 0)
     num_balls = int(wide[unknowns.counted_rows].sum())
     shares = PAPER

@@ -29,8 +29,6 @@ from hedgerow.model.layout import Layout
 from hedgerow.projection.infeasibility import CuttingPlanes, make_cutting_planes
 from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
 
-MIXTURE, REALISED, DISCARD = 0, 1, 2
-MIXTURE_BOUNDS = {"mixture": MIXTURE, "realised": REALISED, "discard": DISCARD}
 SUSPECT_THETA = 1e3
 SUSPECT_ITERATIONS = 40
 RELAXED_THETA = 1e5
@@ -57,8 +55,8 @@ class StepRule(Bundle):
     """|X||A|, x_0 and x_L counted"""
     tol: float
     joint_cost: bool
-    mixture_bound: int
-    literal_sigma: bool
+    realised: bool
+    """Whether the loss estimate conditions on the policy that plays, because there are too many baselines to average"""
     tied: bool
     """Whether rows share laws; then an episode may change the boxes of rows that it did not visit"""
     aggregate: AggregateRule

@@ -39,7 +39,6 @@ from hedgerow.learners.ops.mixing import (
 )
 from hedgerow.learners.ops.search import mix_costs, search_step
 from hedgerow.learners.ops.state import (
-    DISCARD,
     LOG_FLOOR,
     PROJECTED,
     RELAXED,
@@ -152,8 +151,6 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
         losses = trace.fed
     for k in range(len(rows)):
         trace.estimate[k] = losses[k] / (trace.u[k] + reals.gamma)
-    if core.rule.mixture_bound == DISCARD and numbers.branch > 0:
-        trace.estimate[:] = 0.0
     if len(core.state.aggregate.generation) > 0 and numbers.branch == 0:
         if core.buffers.marks.closes:
             close_generations(core.state.aggregate)

@@ -51,8 +51,7 @@ class SVOPS(MirrorLearner):
         seed: Seed of the learner's own random choices, a whole number of at least 0.
         transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
         **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes `radii`,
-            `ties`, `confidence_scale`, `clip_costs`, `forget`, `tol`, `horizon` and `boxes`. `Settings` explains each
-            of them.
+            `ties`, `confidence_scale`, `clip_costs`, `tol` and `horizon`. `Settings` explains each of them.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the learner has no such switch.

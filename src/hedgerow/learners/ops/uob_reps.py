@@ -1,21 +1,18 @@
 """UOB-REPS (Jin, Jin, Luo, Sra, Yu 2020): adversarial losses and unknown transitions, no constraints.
 
 The same mirror descent as SV-OPS without the cost constraints. Confidence sets are rebuilt by epochs, whenever the
-visits of some pair have doubled, as in its paper (boxes="epoch", the default), or in every episode (boxes="episode"),
-which is tighter. Costs are counted as well: CV-OPS, which runs it first, goes on with the same data. With
-horizon="doubling" it restarts after 1, 2, 4, ... episodes and needs no horizon.
+visits of some pair have doubled, as in its paper. Costs are counted as well. With horizon="doubling" it restarts after
+1, 2, 4, ... episodes and needs no horizon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.guarantees import clean_event, regret_reasons, regret_statement, rests_on
-from hedgerow.learners.ops.settings import CommonSwitches, names_of
 
 
 class UOBREPS(MirrorLearner):
@@ -23,8 +20,7 @@ class UOBREPS(MirrorLearner):
 
     The learner of Jin, Jin, Luo, Sra and Yu (2020) for adversarial losses and unknown transitions. It shows what is
     lost by respecting constraints, and CV-OPS runs it in its first phase. Confidence sets are rebuilt whenever the
-    visits of some pair have doubled, as in its paper; boxes="episode" rebuilds them in every episode, which is tighter.
-    Costs are counted, but never respected.
+    visits of some pair have doubled, as in its paper. Costs are counted, but never respected.
 
     Args:
         view: What the learner may know of the world: `world.view()`.
@@ -36,7 +32,7 @@ class UOBREPS(MirrorLearner):
         seed: Seed of the learner's own random choices, a whole number of at least 0.
         transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
         **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes `radii`,
-            `ties`, `confidence_scale`, `clip_costs`, `tol`, `horizon` and `boxes`. `Settings` explains each of them.
+            `ties`, `confidence_scale`, `clip_costs`, `tol` and `horizon`. `Settings` explains each of them.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the learner has no such switch.
@@ -54,9 +50,8 @@ class UOBREPS(MirrorLearner):
 
     kind: ClassVar[str] = "uob-reps"
     source: ClassVar[str] = "Jin, Jin, Luo, Sra and Yu 2020"
-    switches: ClassVar[frozenset[str]] = names_of(CommonSwitches) - {"forget"}
     constrained: ClassVar[bool] = False
-    defaults: ClassVar[Mapping[str, Any]] = {"boxes": "epoch"}
+    epochs: ClassVar[bool] = True
 
     @exclusive
     def guarantees(self) -> Ledger:

@@ -24,7 +24,7 @@ from hedgerow.confidence.bounds import reach_of_states
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import Curves, Scores, forward
 from hedgerow.learners.ops.mixing import cost_bounds
-from hedgerow.learners.ops.state import MIXTURE, PROJECTED, RELAXED, Core
+from hedgerow.learners.ops.state import PROJECTED, RELAXED, Core
 from hedgerow.model.layout import Layout
 
 TOL_CLEAN = 1e-12
@@ -388,7 +388,7 @@ def watch_learning(core: Core, world: KernelWorld, rows: IntArray, scores: Score
     """Add what was learnt from the visited rows (n,); the projection may still be open."""
     trace, sums, tallies, numbers = core.buffers.trace, watch.sums, watch.tallies, core.state.numbers
     # u comes from the boxes before this episode, and so does the tally; cached bounds from still earlier ones.
-    bounded = watch.sets.tallies.transitions == 0 and core.rule.mixture_bound == MIXTURE
+    bounded = watch.sets.tallies.transitions == 0 and not core.rule.realised
     bounded &= len(core.state.baseline_u) == 0 or watch.counters.unclean == 0
     for k in range(len(rows)):
         q_hat, estimate = trace.q_hat[k], trace.estimate[k]
