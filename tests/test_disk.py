@@ -184,9 +184,7 @@ def test_what_is_open_is_neither_renamed_nor_removed(tmp_path: Path, monkeypatch
 
 @pytest.mark.usefixtures("like_windows")
 @pytest.mark.parametrize("has_links", [True, False])
-def test_savers_of_one_file_on_such_a_system(
-    has_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_savers_of_one_file_on_such_a_system(has_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not has_links:
         monkeypatch.setattr(os, "link", refuse(errno.EINVAL))
     blobs = [bytes([number]) * 50_000 for number in range(24)]
