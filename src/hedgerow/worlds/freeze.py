@@ -55,7 +55,7 @@ def golden_values(world: World, published: Mapping[str, float] | None = None) ->
 
 def records(name: str) -> list[dict[str, Any]]:
     """What `frozen.json` stores about an entry."""
-    found = entries.find(name)
+    found = entries.find_entry(name)
     result = []
     for params in found.frozen:
         world = entries.build(name, params)
