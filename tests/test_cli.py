@@ -559,6 +559,6 @@ def test_compiled_code_that_cannot_be_removed_is_exit_code_1(tmp_path: Path, mon
     monkeypatch.setattr(cache.shutil, "rmtree", lambda folder, ignore_errors: None)  # as where it is not allowed
     (tmp_path / "step-0123456789abcdef").mkdir()
     (tmp_path / "step-0123456789abcdef" / "step.learn.nbi").write_bytes(b"12345")
-    said = run("compile", "--clean", code=1)
-    assert said.startswith(f"removed 0 files, 0.0 MB, from {tmp_path}\n")
-    assert f"1 files could not be removed from {tmp_path}" in said
+    result = CliRunner().invoke(cli.app, ["compile", "--clean"])
+    assert (result.exit_code, result.stdout) == (1, f"removed 0 files, 0.0 MB, from {tmp_path}\n")
+    assert result.stderr == f"hedgerow: 1 files could not be removed from {tmp_path}\n"

@@ -28,7 +28,7 @@ __all__ = ["Description", "Found", "Registry", "adversaries", "costs", "learners
 
 learners = Registry("learner", "hedgerow.learners", builtin.LEARNERS)
 worlds = Registry("world", "hedgerow.worlds", builtin.WORLDS, reserved=("file",))
-adversaries = Registry("adversary", "hedgerow.losses", builtin.ADVERSARIES, reserved=("own",))
+adversaries = Registry("adversary", "hedgerow.adversaries", builtin.ADVERSARIES, reserved=("own",))
 costs = Registry(
     "cost distribution", "hedgerow.costs", builtin.COSTS, base="hedgerow.model.costs:CostDistribution"
 )  # fmt: skip
