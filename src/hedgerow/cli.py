@@ -17,7 +17,6 @@ end by SIGTERM.
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import errno
 import os
 import signal
@@ -31,16 +30,6 @@ import typer
 
 from hedgerow.commands import FAILED, INTERRUPTED, REFUSED, check, compare, lists, run, verify
 from hedgerow.commands.compile import compile_kernels
-=======
-from contextlib import suppress
-from typing import Annotated
-
-import typer
-
-from hedgerow.commands import check, check_learner, compare, kernels, lists, run, verify
-from hedgerow.commands.signals import INTERRUPTED, ending_in_order
-from hedgerow.commands.terminal import FAILED, REFUSED
->>>>>>> moves
 from hedgerow.display.output import say
 from hedgerow.errors import HedgerowError
 from hedgerow.experiments.isolation import Ended
@@ -79,18 +68,9 @@ for _command in (
     lists.adversaries, lists.costs,
 ):  # fmt: skip
     app.command()(_command)
-<<<<<<< HEAD
 app.command(name="check-learner")(check.check_learner)
 app.command(name="compile")(compile_kernels)
 app.command()(verify.verify)
-=======
-for _list in (lists.learners, lists.worlds, lists.adversaries, lists.costs):
-    app.command()(_list)
-app.command(name="check-learner")(check_learner.check_learner)
-app.command(name="compile")(kernels.compile_kernels)
-
-app.add_typer(verify.app, name="verify")
->>>>>>> moves
 
 
 def main() -> None:
