@@ -22,7 +22,7 @@ from hedgerow.learners.ops.files import FILE_KIND, FILE_VERSION, from_bytes, to_
 from hedgerow.learners.ops.search import Broken, SearchState
 from hedgerow.learners.ops.soundness import RANGES
 from hedgerow.learners.ops.soundness_sets import _older_bounds
-from hedgerow.learners.ops.state import Incomplete, LoggedCounts, Numbers, Reals, flat_arrays
+from hedgerow.learners.ops.state import Incomplete, LoggedCounts, Numbers, Reals, arrays_of_state
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
@@ -361,7 +361,7 @@ def test_a_senseless_entry_of_intervals_is_refused(
 
 def test_every_array_of_the_state_has_a_range() -> None:
     for kind in KINDS:
-        assert set(flat_arrays(make_learner(kind, PLAIN).core.state)) == set(RANGES)
+        assert set(arrays_of_state(make_learner(kind, PLAIN).core.state)) == set(RANGES)
 
 
 def test_a_small_file_cannot_ask_for_much_memory(blobs: dict[str, bytes]) -> None:

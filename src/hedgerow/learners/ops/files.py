@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from hedgerow.confidence.aggregate import no_aggregate
 from hedgerow.confidence.balls import no_balls
 from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.learners.kernels import flat_arrays
 from hedgerow.learners.locking import exclusive_as
 from hedgerow.learners.ops import settings as switches
 from hedgerow.learners.ops.absorb import checked_digests, no_logs
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.soundness import check_indices, check_ranges, check_sizes, check_state
 from hedgerow.learners.ops.soundness_sets import restored_coin
-from hedgerow.learners.ops.state import Incomplete, LoggedCounts, Patience, Reals, flat_arrays
+from hedgerow.learners.ops.state import Incomplete, LoggedCounts, Patience, Reals, arrays_of_state
 from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 from hedgerow.storage import datafile
@@ -144,7 +145,7 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], version: 
         raise InvalidInput(f"settings hold a switch that {cls.__name__} does not have")
     _check_arguments(learner, groups["argument"])
     if version < TESTED_SINCE:  # the tests begin here: what was seen before says nothing against anything
-        fresh = flat_arrays(learner.core.state).items()
+        fresh = arrays_of_state(learner.core.state).items()
         groups["state"] |= {name: array.copy() for name, array in fresh if name.startswith("premises.")}
     learner.declared.update(_checked_reasons(meta.get("declared", {})))
     _restore_state(learner, groups["state"])
@@ -226,7 +227,7 @@ def _check_arguments(learner: MirrorLearner, given: dict[str, NDArray[Any]]) -> 
 
 def _restore_state(learner: MirrorLearner, arrays: dict[str, NDArray[Any]]) -> None:
     """Copy the arrays into the learner's own, which fix their names, shapes and types, if the result is sound."""
-    own = flat_arrays(learner.core.state)
+    own = arrays_of_state(learner.core.state)
     if set(arrays) != set(own):
         raise InvalidInput(f"the state needs the arrays {sorted(own)}, not {sorted(arrays)}")
     for name, array in arrays.items():
@@ -234,7 +235,7 @@ def _restore_state(learner: MirrorLearner, arrays: dict[str, NDArray[Any]]) -> N
             raise InvalidInput(f"state.{name} must be {own[name].dtype}, not {array.dtype}")
     check_ranges(arrays)
     learner.expect(arrays)
-    own = flat_arrays(learner.core.state)
+    own = arrays_of_state(learner.core.state)
     for name, array in arrays.items():
         if array.shape != own[name].shape:
             raise InvalidInput(f"state.{name} must have the shape {own[name].shape}, not {array.shape}")
