@@ -52,7 +52,7 @@ from hedgerow.learners.ops.search import (
     step_constant,
 )
 from hedgerow.learners.ops.settings import Preset, SearchSwitches, confidence_void, mixing_void, names_of, stopping_void
-from hedgerow.learners.ops.soundness import check_policies, check_search, end_of_search
+from hedgerow.learners.ops.soundness import check_policies, end_of_search, settle_search
 from hedgerow.learners.ops.state import Core, Numbers, arrays_of_state
 from hedgerow.learners.ops.step import follow_boxes
 from hedgerow.model.view import View
@@ -297,7 +297,7 @@ class CVOPS(MirrorLearner):
         if policies.shape != (kept, self.layout.num_rows):
             raise InvalidInput(f"state.search.policies has shape {policies.shape}, not {(kept, self.layout.num_rows)}")
         check_policies(self.layout, "search.policies", policies)
-        check_search(self.core.search, given, room, searched, over=t_bar > 0)
+        settle_search(self.core.search, given, room, searched, over=t_bar > 0)
         if t_bar and not over:
             self._use(self._second_core(given.replace(policies=policies.copy())))
             return
