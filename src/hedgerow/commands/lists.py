@@ -128,7 +128,7 @@ def _with_facts(registry: Registry, entry: dict[str, Any]) -> dict[str, Any]:
     if "error" in entry:
         return entry
     if entry["name"] in registry.builtin:
-        return entry | registry.facts(entry["name"])
+        return {**entry, **registry.facts(entry["name"])}
     from hedgerow.experiments.components import FACTS
 
     return entry | FACTS[registry.kind](registry.look_up(entry["name"]))

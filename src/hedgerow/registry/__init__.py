@@ -12,7 +12,7 @@ A name is looked for in this order:
     "package.module:Greedy"   anything that can be imported
     "greedy.py:Greedy"        a file, by its path from the folder of the experiment that names it
     "greedy"                  entry points of installed distributions, groups `hedgerow.learners`, `hedgerow.worlds`,
-                              `hedgerow.losses` and `hedgerow.costs`
+                              `hedgerow.adversaries` and `hedgerow.costs`
 
 Whatever goes wrong in somebody else's code is one line that names its file, its line and the error; nothing is
 swallowed. `registry` looks up, registers and says which code something was, `plugins` runs the code of others,
@@ -35,7 +35,7 @@ _shipped = json.loads(resources.files(__name__).joinpath(INDEX).read_text(encodi
 
 learners = Registry("learner", "hedgerow.learners", _shipped["learner"])
 worlds = Registry("world", "hedgerow.worlds", _shipped["world"], reserved=("file",))
-adversaries = Registry("adversary", "hedgerow.losses", _shipped["adversary"], reserved=("own",))
+adversaries = Registry("adversary", "hedgerow.adversaries", _shipped["adversary"], reserved=("own",))
 costs = Registry(
     "cost distribution", "hedgerow.costs", _shipped["cost distribution"], base="hedgerow.model.costs:CostDistribution"
 )  # fmt: skip

@@ -195,7 +195,7 @@ def _type_of(default: Any) -> Any:
 def _names_around(target: Any) -> dict[str, Any]:
     """What the annotations of a constructor or function may name: the usual types, and what its module has."""
     usual = {**vars(typing), **vars(collections.abc), "collections": collections}
-    function = target.__init__ if isinstance(target, type) else target
+    function = vars(target).get("__init__") if isinstance(target, type) else target
     module = sys.modules.get(getattr(target, "__module__", None) or "")
     return {**usual, **vars(module or types), **getattr(function, "__globals__", {})}
 

@@ -73,9 +73,7 @@ def refresh(path: Path, names: Iterable[str]) -> None:
     """Write the records of `names` into the file, in the order of the catalogue, and keep those of other entries."""
     kept = json.loads(path.read_text(encoding="utf-8"))["entries"]
     fresh = {name: records(name) for name in names}
-    stored = [
-        item for name in worlds.builtin for item in fresh.get(name, [old for old in kept if old["name"] == name])
-    ]
+    stored = [item for name in worlds.builtin for item in fresh.get(name, [old for old in kept if old["name"] == name])]
     path.write_text(json.dumps({"schema": SCHEMA, "entries": stored}, indent=1) + "\n", encoding="utf-8")
     entries.frozen_records.cache_clear()
 
