@@ -191,7 +191,7 @@ def test_entry_points_of_every_group(tmp_path: Path, monkeypatch: pytest.MonkeyP
     text = GREEDY + "class Costs(hr.costs.BernoulliCosts): ...\n"
     points = (
         "[hedgerow.learners]\ngreedy = fake_plugin:Greedy\n[hedgerow.worlds]\nmeadow = fake_plugin:function\n"
-        "[hedgerow.losses]\nfoe = fake_plugin:Greedy.Inner [extra]\n[hedgerow.costs]\nodd = fake_plugin:Costs\n"
+        "[hedgerow.adversaries]\nfoe = fake_plugin:Greedy.Inner [extra]\n[hedgerow.costs]\nodd = fake_plugin:Costs\n"
     )
     distribution(tmp_path, "fake_plugin", text, points)
     monkeypatch.syspath_prepend(tmp_path)
