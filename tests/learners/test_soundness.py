@@ -20,7 +20,7 @@ from hedgerow.learners.ops.cv_ops import CVOPS
 from hedgerow.learners.ops.files import FILE_KIND, FILE_VERSION, from_bytes, to_bytes
 from hedgerow.learners.ops.search import Broken, SearchState
 from hedgerow.learners.ops.soundness import RANGES
-from hedgerow.learners.ops.state import Incomplete, LoggedCounts, Numbers, Reals, flat_arrays
+from hedgerow.learners.ops.state import Incomplete, LoggedCounts, Numbers, Reals, arrays_of_state
 from hedgerow.model.cmdp import CMDP
 from hedgerow.storage import datafile
 
@@ -293,7 +293,7 @@ def test_what_follows_from_the_rest_is_not_believed(
 
 def test_every_array_of_the_state_has_a_range() -> None:
     for kind in KINDS:
-        assert set(flat_arrays(make_learner(kind, PLAIN).core.state)) == set(RANGES)
+        assert set(arrays_of_state(make_learner(kind, PLAIN).core.state)) == set(RANGES)
 
 
 def test_a_small_file_cannot_ask_for_much_memory(blobs: dict[str, bytes]) -> None:
@@ -368,7 +368,7 @@ def test_a_learner_that_was_interrupted_is_saved_as_it_is(kind: str, monkeypatch
     def stop(*args: Any) -> None:
         raise KeyboardInterrupt
 
-    rng, name = np.random.default_rng(0), "_next_phase" if kind == "cv-ops" else "rescue"
+    rng, name = np.random.default_rng(0), "_next_phase" if kind == "cv-ops" else "fallback_solve"
     if kind == "cv-ops":
         monkeypatch.setattr(CVOPS, "_next_phase", stop)
     else:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.learners.ops.state import BaselineArrays
+from hedgerow.learners.kernels import BaselineArrays
 from hedgerow.verify.controls import LiteralSigma, TheoryStop, literal_weight
 from hedgerow.verify.worlds import opposed, wide
 

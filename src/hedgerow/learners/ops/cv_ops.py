@@ -25,6 +25,7 @@ from hedgerow.confidence.premises import FALSE_ALARM, carry_over
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import checked_view
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
+from hedgerow.learners.kernels import flat_arrays
 from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.absorb import no_logs
 from hedgerow.learners.ops.base import MirrorLearner
@@ -47,7 +48,7 @@ from hedgerow.learners.ops.search import (
 )
 from hedgerow.learners.ops.settings import Preset, SearchSwitches, confidence_void, names_of
 from hedgerow.learners.ops.soundness import check_policies, end_of_search, settle_search
-from hedgerow.learners.ops.state import Core, Numbers, flat_arrays
+from hedgerow.learners.ops.state import Core, Numbers, arrays_of_state
 from hedgerow.learners.ops.step import follow_boxes
 from hedgerow.model.view import View
 from hedgerow.paper import cite
@@ -101,6 +102,7 @@ class CVOPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "cv-ops"
+    title: ClassVar[str] = "CV-OPS"
     switches: ClassVar[frozenset[str]] = names_of(SearchSwitches)
     mixes: ClassVar[bool] = True
 
@@ -161,7 +163,7 @@ class CVOPS(MirrorLearner):
             core.state.logged.values[:] = old.logged.values
         carry_over(old.premises, core.state.premises)
         self._start(core)
-        self.core = core
+        self._use(core)
         if self.settings.phase2_stats == "discard":
             self.absorbed = no_logs()  # what is forgotten may be told again
 
@@ -246,7 +248,7 @@ class CVOPS(MirrorLearner):
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the state by name, without the places for policies that are still empty."""
-        arrays = flat_arrays(self.core.state)
+        arrays = arrays_of_state(self.core.state)
         if self.phase == 1:
             seen = self.episode - self._broken.skipped + self.core.state.numbers.pending
             arrays["search.policies"] = arrays["search.policies"][:seen]
@@ -272,7 +274,7 @@ class CVOPS(MirrorLearner):
         check_policies(self.layout, "search.policies", policies)
         settle_search(self.core.search, given, room, searched, over=t_bar > 0)
         if t_bar and not over:
-            self.core = self._second_core(given.replace(policies=policies.copy()))
+            self._use(self._second_core(given.replace(policies=policies.copy())))
             return
         own.policies[:kept] = policies
         arrays["search.policies"] = own.policies
@@ -319,4 +321,4 @@ class CVOPS(MirrorLearner):
             first_reason(confidence, accuracy, searching),
         )
         shared = (clean_event(self), feasible_projection(self))
-        return self.as_seen(Ledger("CV-OPS", (*shared, margin, safety, violation, regret), rests_on(self)))
+        return self.as_seen(Ledger(self.title, (*shared, margin, safety, violation, regret), rests_on(self)))

@@ -25,7 +25,7 @@ from hedgerow.learners.ops.soundness import (
     derived,
     restored_coin,
 )
-from hedgerow.learners.ops.state import flat_arrays
+from hedgerow.learners.ops.state import arrays_of_state
 from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 from hedgerow.storage import datafile
@@ -165,7 +165,7 @@ def _check_arguments(learner: MirrorLearner, given: dict[str, NDArray[Any]]) -> 
 
 def _restore_state(learner: MirrorLearner, arrays: dict[str, NDArray[Any]]) -> None:
     """Copy the arrays into the learner's own, which fix their names, shapes and types, if the result is sound."""
-    own, needed = flat_arrays(learner.core.state), set(flat_arrays(learner.core.state)) - derived(learner.core)
+    own, needed = arrays_of_state(learner.core.state), set(arrays_of_state(learner.core.state)) - derived(learner.core)
     if set(arrays) != needed:
         raise InvalidInput(f"the state needs the arrays {sorted(needed)}, not {sorted(arrays)}")
     for name, array in arrays.items():
@@ -173,7 +173,7 @@ def _restore_state(learner: MirrorLearner, arrays: dict[str, NDArray[Any]]) -> N
             raise InvalidInput(f"state.{name} must be {own[name].dtype}, not {array.dtype}")
     check_ranges(arrays)
     learner.expect(arrays)
-    own = flat_arrays(learner.core.state)
+    own = arrays_of_state(learner.core.state)
     for name, array in arrays.items():
         if array.shape != own[name].shape:
             raise InvalidInput(f"state.{name} must have the shape {own[name].shape}, not {array.shape}")

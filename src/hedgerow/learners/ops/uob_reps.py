@@ -49,6 +49,7 @@ class UOBREPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "uob-reps"
+    title: ClassVar[str] = "UOB-REPS"
     source: ClassVar[str] = "Jin, Jin, Luo, Sra and Yu 2020"
     constrained: ClassVar[bool] = False
     epochs: ClassVar[bool] = True
@@ -64,4 +65,4 @@ class UOBREPS(MirrorLearner):
             "Jin et al. 2020, Theorem 3",
             first_reason(*regret_reasons(self)),
         )
-        return self.as_seen(Ledger("UOB-REPS", (clean_event(self), regret), rests_on(self)))
+        return self.as_seen(Ledger(self.title, (clean_event(self), regret), rests_on(self)))
