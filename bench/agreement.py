@@ -19,15 +19,14 @@ import numpy as np
 
 from bench.contender import divergence
 from bench.hard_problems import BOXES, random_boxes, random_costs, random_layout
+from bench.projection_reference import ReferenceSolution, solve_with_cvxpy
 from bench.trials import TOL_CERTIFICATE, Trial, Trials, worst_certificate
 from hedgerow.checks import FloatArray
 from hedgerow.display import output
 from hedgerow.model import occupancy
 from hedgerow.model.layout import Layout
 from hedgerow.projection.certificate import certify
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.reference import ReferenceSolution, solve_with_cvxpy
-from hedgerow.projection.result import ProjectionResult
+from hedgerow.projection.problem import ProjectionProblem, ProjectionResult
 from hedgerow.projection.solve import project
 
 MOST_TRIPLES = 400

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from bench.contender import Run, clocked
+from bench.projection_reference import solve_with_cvxpy
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.model.layout import Layout
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.reference import solve_with_cvxpy
 
 
 class _Parametrised:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.random import Generator
 
 from bench.hard_problems import BOXES, HardProblem, random_boxes
+from bench.projection_reference import least_violation_by_lp
 from hedgerow.checks import FloatArray
 from hedgerow.model.layout import Layout
 from hedgerow.projection.infeasibility import least_violation
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.reference import least_violation_by_lp
 
 LARGE_EVERY = 250
 HUGE = 16

@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.random import Generator
 
+from bench.projection_reference import least_violation_by_lp
 from hedgerow.checks import FloatArray
 from hedgerow.model.layout import Layout
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.reference import least_violation_by_lp
 
 BOXES = ("trivial", "wide", "narrow", "points", "mixed", "edges")
 """Kinds of boxes."""

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.model.layout import Layout
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.result import ProjectionResult
+from hedgerow.projection.problem import ProjectionProblem, ProjectionResult
 from hedgerow.projection.solve import project
 
 SPREAD = 3.0

@@ -20,8 +20,7 @@ from hedgerow.forecast.preflight import num_bytes
 from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED, maximise_dual, recover
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.result import ProjectionSettings
+from hedgerow.projection.problem import ProjectionProblem, ProjectionSettings
 from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
 
 

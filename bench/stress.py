@@ -20,11 +20,12 @@ import numpy as np
 from bench.benchmark import option
 from bench.extreme_problems import FAMILIES, extreme_problem
 from bench.hard_problems import BOXES, HardProblem, hard_problem
+from bench.projection_reference import proves_infeasible
 from bench.timing import duration
 from bench.trials import TOL_CERTIFICATE, Trial, Trials, worst_certificate
 from hedgerow.display import output
-from hedgerow.projection.certificate import certify, proves_infeasible
-from hedgerow.projection.result import ProjectionResult, ProjectionStatus
+from hedgerow.projection.certificate import certify
+from hedgerow.projection.problem import ProjectionResult, ProjectionStatus
 from hedgerow.projection.solve import project
 
 TOL_SUM = 1e-8

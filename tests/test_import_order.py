@@ -14,7 +14,7 @@ MOST_LINES = 600
 
 # One group per place in the flow of the data; a module imports from groups further up or from its own folder.
 ORDER = (
-    ("errors", "paper"),
+    ("_late", "errors", "paper"),
     ("storage",),
     ("display",),
     ("checks", "compiling"),
@@ -37,6 +37,15 @@ ORDER = (
     ("__main__",),
 )
 RANK = {folder: rank for rank, group in enumerate(ORDER) for folder in group}
+
+LATE = {
+    ("importers/logs.py", "environments.play:play_many"),
+    ("model/cmdp.py", "environments.play:played"),
+    ("results/groups.py", "report.show:results_plot"),
+    ("simulation/result.py", "report.page:report"),
+    ("simulation/result.py", "report.show:run_plot"),
+}
+"""The methods that end in a later folder, and where they do: `hedgerow._late` looks these up by name."""
 
 # What is learnt must not depend on which worlds happen to be named.
 READS_WORLDS = {"experiments", "forecast", "verify", "gym", "report", "__init__", "commands", "cli"}
@@ -108,6 +117,30 @@ def test_imports_point_leftwards(file: Path) -> None:
     assert folder_of(parts) in RANK, f"give {folder_of(parts)} a place in ORDER"
     package = file.relative_to(SOURCES).parts[:-1]
     assert offences(file.read_text(), parts, package) == []
+
+
+def calls_with_text(file: Path, function: str) -> Iterator[str]:
+    """The first arguments of the calls of `function` in a module, where they are texts."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function and node.args:
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value
+
+
+def test_the_methods_that_end_in_a_later_folder_are_these() -> None:
+    files = {file.relative_to(SOURCES).as_posix(): file for file in source_files()}
+    assert {(name, place) for name, file in files.items() for place in calls_with_text(file, "late")} == LATE
+    for _, place in LATE:
+        module, _, function = place.partition(":")
+        assert f"def {function}(" in SOURCES.joinpath(*module.split(".")).with_suffix(".py").read_text()
+
+
+def test_no_other_module_is_imported_by_name_from_further_right() -> None:
+    for file in source_files():
+        for name in calls_with_text(file, "import_module"):
+            if name.startswith("hedgerow."):
+                assert RANK[name.split(".")[1]] < RANK[folder_of(module_parts(file))], f"{file.name}: {name}"
 
 
 @pytest.mark.parametrize("file", source_files(), ids=lambda file: file.relative_to(SOURCES).as_posix())

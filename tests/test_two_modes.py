@@ -6,7 +6,7 @@ an interpreter with NUMBA_DISABLE_JIT=1; by hand:
     NUMBA_DISABLE_JIT=1 python -m pytest tests/estimates tests/planning tests/projection
 
 A run takes sampling, boxes, columns, bounds, mirror step, mixing and scoring together. Both modes have the same bits
-until the first projection. There numpy does what eight lanes do in compiled code (`projection/lanes.py`), which may
+until the first projection. There numpy does what eight lanes do in compiled code (`projection/vectors.py`), which may
 round otherwise; from then on they agree to some units in the last place, and choices, counts and statuses are the same.
 """
 

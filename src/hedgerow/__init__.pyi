@@ -5,7 +5,7 @@ from . import losses as losses
 from . import projection as projection
 from . import results as results
 from . import worlds as worlds
-from .environments.protocol import Environment as Environment
+from .environments.play import Environment as Environment
 from .experiments.api import sweep as sweep
 from .importers.gym_table import unroll_gymnasium as unroll_gymnasium
 from .importers.logs import Log as Log
@@ -26,11 +26,11 @@ from .learners.saving import save as save
 from .learners.statistics import Statistics as Statistics
 from .model import costs as costs
 from .model import occupancy as occupancy
-from .model.actions import Actions as Actions
 from .model.cmdp import CMDP as CMDP
 from .model.episode import Episode as Episode
 from .model.knowledge import Knowledge as Knowledge
 from .model.layout import Layout as Layout
+from .model.policy import Actions as Actions
 from .model.policy import Mixture as Mixture
 from .model.policy import Policy as Policy
 from .model.view import View as View

@@ -14,11 +14,11 @@ from bench import agreement, stress
 from bench.agreement import Agreement
 from bench.extreme_problems import extreme_problem
 from bench.hard_problems import BOXES, HardProblem, hard_problem
+from bench.projection_reference import ReferenceSolution
 from bench.stress import Extreme, Stress
 from bench.trials import offenders
 from hedgerow.projection.certificate import certify
-from hedgerow.projection.reference import ReferenceSolution
-from hedgerow.projection.result import ProjectionResult, ProjectionStatus
+from hedgerow.projection.problem import ProjectionResult, ProjectionStatus
 from hedgerow.projection.solve import project
 
 SLICE = Stress(count=1_000, first=0, processes=2)

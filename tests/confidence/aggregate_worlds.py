@@ -20,9 +20,9 @@ from hedgerow.confidence.aggregate import (
     set_cost_centre,
     set_transition_centre,
 )
+from hedgerow.confidence.bounds import Columns, load_columns, make_columns
 from hedgerow.confidence.boxes import Boxes, make_boxes
 from hedgerow.confidence.budget import make_unknowns
-from hedgerow.confidence.columns import Columns, load_columns, make_columns
 from hedgerow.confidence.counts import Counts, make_counts, record, record_costs
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout

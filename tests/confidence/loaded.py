@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedgerow.confidence.bounds import joint_costs_of_columns, reach_of_states
-from hedgerow.confidence.columns import Columns, load_columns, make_columns
+from hedgerow.confidence.bounds import Columns, joint_costs_of_columns, load_columns, make_columns, reach_of_states
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 

@@ -6,8 +6,7 @@ import naive_estimates as naive
 import numpy as np
 import pytest
 
-from hedgerow.confidence.bounds import WINDOW, fill_caps, reach_of_states, reach_within
-from hedgerow.confidence.columns import load_columns, make_columns
+from hedgerow.confidence.bounds import WINDOW, fill_caps, load_columns, make_columns, reach_of_states, reach_within
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import occupancy, state_occupancy

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from loaded import joint_costs, reach_bounds
 
-from hedgerow.confidence.bounds import joint_costs_of_columns
-from hedgerow.confidence.columns import make_columns
+from hedgerow.confidence.bounds import joint_costs_of_columns, make_columns
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import occupancy, row_occupancy

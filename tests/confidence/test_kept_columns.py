@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 from loaded import reach_bounds
 
-from hedgerow.confidence.bounds import reach_of_states
-from hedgerow.confidence.columns import Columns, keep_columns, load_columns, make_columns, update_columns
+from hedgerow.confidence.bounds import (
+    Columns,
+    keep_columns,
+    load_columns,
+    make_columns,
+    reach_of_states,
+    update_columns,
+)
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 

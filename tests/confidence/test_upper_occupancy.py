@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from loaded import reach_bounds
 
-from hedgerow.confidence.bounds import reach_of_states
-from hedgerow.confidence.columns import load_columns, make_columns
+from hedgerow.confidence.bounds import load_columns, make_columns, reach_of_states
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import occupancy, row_occupancy, state_occupancy

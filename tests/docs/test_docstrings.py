@@ -44,7 +44,7 @@ HANDED_OUT = {
     "hedgerow.learners.api": ("Inputs", "Limited", "Promising", "Resumable"),
     "hedgerow.learners.statistics": ("Observed", "Planned"),
     "hedgerow.model.policy": ("UniformMixture",),
-    "hedgerow.projection.result": ("ProjectionResiduals",),
+    "hedgerow.projection.problem": ("ProjectionResiduals",),
     "hedgerow.results.groups": ("Group", "GroupSummary", "Setting"),
     "hedgerow.results.metrics": ("Growth",),
 }

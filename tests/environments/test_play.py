@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from learner_cases import random_world, with_costs
 
-from hedgerow.environments.play import Player, make_path, make_streams, make_world, play
-from hedgerow.environments.protocol import Environment
+from hedgerow.environments.play import Environment, Player, make_path, make_streams, make_world, play
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import CostDistribution, EmpiricalCosts

@@ -19,7 +19,7 @@ from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.state import RELAXED
 from hedgerow.model.cmdp import CMDP
 from hedgerow.projection.certificate import certify
-from hedgerow.projection.result import ProjectionResult
+from hedgerow.projection.problem import ProjectionResult
 from hedgerow.simulation.run import Simulation
 
 WORLD = random_world(4, (1, 3, 3, 1), m=2)

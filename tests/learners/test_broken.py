@@ -10,7 +10,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.learners.ops.absorb import MOST_REASONS, OTHERS, cut
 from hedgerow.learners.ops.files import to_bytes
-from hedgerow.model.counting import COUNTED, INDEPENDENT, UNKNOWN, decide, filled_costs
+from hedgerow.model.episode import COUNTED, INDEPENDENT, UNKNOWN, decide, filled_costs
 
 LAYOUT = hr.Layout((1, 2, 1), 2)
 CHEAP, DEAR = 0.05, 0.45

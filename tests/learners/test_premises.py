@@ -12,7 +12,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.experiments import components
 from hedgerow.learners.ops.files import from_bytes, to_bytes
-from hedgerow.model.counting import refuse_impossible
+from hedgerow.model.episode import refuse_impossible
 
 PRESETS = ("paper", "sharp", "sharpest")
 LURED = np.tile([0.0, 1.0], 3)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from learner_cases import draw_path, random_world
 
+from bench.projection_reference import least_violation_by_lp
 from hedgerow.errors import InfeasibleWarning
 from hedgerow.learners.ops import fallback
 from hedgerow.learners.ops.base import MirrorLearner as Learner
@@ -18,7 +19,6 @@ from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.model.cmdp import CMDP
 from hedgerow.projection.newton import SUSPECT
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.reference import least_violation_by_lp
 from hedgerow.simulation.run import Simulation
 from hedgerow.worlds import make
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.model.axis import Axis, looks_like_a_number
+from hedgerow.model.layout import Axis, looks_like_a_number
 
 PLANT: dict[str, Any] = {
     "state": ["on", "on"],

@@ -8,8 +8,8 @@ import naive_projection as naive
 import numpy as np
 from projection_cases import random_dual_point, random_problem
 
+from hedgerow.projection.direction import assemble
 from hedgerow.projection.dual import evaluate, gradient
-from hedgerow.projection.hessian import assemble
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.projection.workspace import make_workspace
 

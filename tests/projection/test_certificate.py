@@ -7,13 +7,18 @@ import pytest
 from projection_cases import feasible_occupancy, random_dual_point, random_policy, random_problem
 from scipy.optimize import linprog
 
+from bench.projection_reference import constraint_matrices, proves_infeasible
 from hedgerow.model import occupancy
 from hedgerow.model.layout import Layout
-from hedgerow.projection.certificate import Certificate, certify, proves_infeasible
-from hedgerow.projection.problem import ProjectionProblem
+from hedgerow.projection.certificate import Certificate, certify
+from hedgerow.projection.problem import (
+    ProjectionProblem,
+    ProjectionResiduals,
+    ProjectionResult,
+    ProjectionSettings,
+    ProjectionStatus,
+)
 from hedgerow.projection.projector import Projector
-from hedgerow.projection.reference import constraint_matrices
-from hedgerow.projection.result import ProjectionResiduals, ProjectionResult, ProjectionSettings, ProjectionStatus
 from hedgerow.projection.solve import project
 
 TOL = 1e-9

@@ -6,8 +6,7 @@ import pytest
 from evaluated import Evaluated, base_mass, dense_newton_matrix
 from projection_cases import BOXES, random_dual_point, random_problem
 
-from hedgerow.projection.dual import evaluate
-from hedgerow.projection.masses import evaluate_masses, mass_direction
+from hedgerow.projection.dual import evaluate, evaluate_masses, mass_direction
 from hedgerow.projection.problem import ProjectionProblem, recentred
 from hedgerow.projection.workspace import make_workspace
 

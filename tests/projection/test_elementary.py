@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hedgerow.projection.elementary import exponentials, logarithms
+from hedgerow.projection.vectors import exponentials, logarithms
 
 ULP = float(np.finfo(np.float64).eps)
 

@@ -6,9 +6,15 @@ import pytest
 from evaluated import Evaluated, dense_newton_matrix
 from projection_cases import BOXES
 
-from hedgerow.projection.direction import _curvature, maximise_quadratic, newton_direction
+from hedgerow.projection.direction import (
+    _curvature,
+    factor,
+    maximise_quadratic,
+    newton_direction,
+    solve_backward,
+    solve_forward,
+)
 from hedgerow.projection.dual import gradient
-from hedgerow.projection.factor import factor, solve_backward, solve_forward
 
 
 def solve(case: Evaluated, rhs: np.ndarray) -> np.ndarray:

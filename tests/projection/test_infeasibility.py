@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from projection_cases import random_problem
 
+from bench.projection_reference import least_violation_by_lp, proves_infeasible
 from hedgerow.model.kernel_layout import index_of
-from hedgerow.projection.certificate import proves_infeasible
 from hedgerow.projection.infeasibility import LeastViolation, least_violation, make_cutting_planes, support
 from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.reference import least_violation_by_lp
 
 TOL = 1e-9
 

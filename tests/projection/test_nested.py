@@ -7,12 +7,12 @@ import pytest
 from projection_cases import random_problem
 
 from bench.hard_problems import hard_problem
-from hedgerow.projection.certificate import certify, proves_infeasible
+from bench.projection_reference import proves_infeasible
+from hedgerow.projection.certificate import certify
 from hedgerow.projection.infeasibility import least_violation
 from hedgerow.projection.nested import maximise_nested
 from hedgerow.projection.newton import SOLVED
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.result import ProjectionSettings, ProjectionStatus
+from hedgerow.projection.problem import ProjectionProblem, ProjectionSettings, ProjectionStatus
 from hedgerow.projection.solve import project
 from hedgerow.projection.workspace import Workspace, make_workspace
 

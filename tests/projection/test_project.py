@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from projection_cases import BOXES, random_dual_point, random_policy, random_problem, random_transitions
 
+from bench.projection_reference import least_violation_by_lp, proves_infeasible, solve_with_cvxpy
 from hedgerow.errors import InvalidInput
 from hedgerow.model import occupancy
 from hedgerow.model.layout import Layout
-from hedgerow.projection.certificate import certify, proves_infeasible
+from hedgerow.projection.certificate import certify
 from hedgerow.projection.newton import maximise_dual
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.reference import least_violation_by_lp, solve_with_cvxpy
-from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus
+from hedgerow.projection.problem import ProjectionProblem, ProjectionResult, ProjectionSettings, ProjectionStatus
 from hedgerow.projection.solve import WarmStart, project
 from hedgerow.projection.workspace import make_workspace
 

@@ -11,9 +11,8 @@ from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
 from hedgerow.projection import solve
 from hedgerow.projection.certificate import certify
-from hedgerow.projection.problem import ProjectionProblem
+from hedgerow.projection.problem import ProjectionProblem, ProjectionResult
 from hedgerow.projection.projector import Projector
-from hedgerow.projection.result import ProjectionResult
 from hedgerow.projection.solve import WarmStart, project
 
 TOL = 1e-9

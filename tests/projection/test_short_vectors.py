@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hedgerow.projection.short_vectors import add_multiple, weigh_rows
+from hedgerow.projection.vectors import add_multiple, weigh_rows
 
 
 @pytest.mark.parametrize("count", range(14))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hedgerow import worlds
-from hedgerow.environments.protocol import Environment
+from hedgerow.environments.play import Environment
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.model.policy import Mixture, Policy, UniformMixture

@@ -15,7 +15,7 @@ from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.losses import oblivious as ls
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
-from hedgerow.worlds.ev import charging, tables, workday
+from hedgerow.worlds.ev import charging, workday
 from hedgerow.worlds.ev.replay import EVDays
 
 WORLDS = ("ev-workday", "ev-workday-hard")
@@ -166,7 +166,7 @@ def slow_tally(days, units, k, state, action):
 @pytest.mark.parametrize("name", WORLDS)
 def test_counts_against_a_slow_twin(name):
     site = workday.site_of(name)
-    days = tables.charger_days(site.days)
+    days = charging.charger_days(site.days)
     layers = charging.tally(days, site.units)
     for k, layer in enumerate(layers):
         for state, action in itertools.product(range(len(layer.visits)), range(site.units + 1)):

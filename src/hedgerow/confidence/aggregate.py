@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
-from hedgerow.confidence.bounds import joint_cost_of_columns
+from hedgerow.confidence.bounds import Columns, joint_cost_of_columns
 from hedgerow.confidence.boxes import Boxes
-from hedgerow.confidence.columns import Columns
 from hedgerow.model.kernel_layout import Index, triples_of
 from hedgerow.model.layout import Layout
 
@@ -66,8 +65,8 @@ def log_term_of(log_inverse_delta: float, num_constraints: int, generation: int)
 #
 #     sum_r N(r) y(r) <= SX + rad(VV)             at all times, for all generations and constraints,
 #
-# except with probability delta_A (`aggregate_radius.py`). docs/aggregate.md has the statement, its assumptions and the
-# proof. `aggregate_bounds.py` derives a bound for the present policy.
+# except with probability delta_A (`aggregate_radius`). docs/aggregate.md has the statement, its assumptions and the
+# proof. `aggregate_bounds` derives a bound for the present policy.
 #
 # R bounds D and d from above. Where cost and next state of a step are one draw (`Knowledge.costs_drawn`), VV is the
 # sum of (c - g_hat(r) + d)^2 / R^2 over the steps instead, and R = 1 + the largest difference of V within a layer.
@@ -254,6 +253,7 @@ def count_own_episode(
     """
     aggregate.numbers.own += 1
     for slot in range(len(aggregate.generation)):
+        # V was frozen before this episode, so the terms are martingale differences given the past (docs/aggregate.md).
         if aggregate.generation[slot] < 0 or aggregate.closed[slot] == 1:
             continue
         aggregate.episodes[slot] += 1
@@ -264,6 +264,7 @@ def count_own_episode(
             for k in range(len(rows)):
                 row = rows[k]
                 mean = mean_value(index, row, aggregate.p_hat, aggregate.values[slot, i])
+                # Where the law is known its mean stands for the draw: no error, and nothing added to VV.
                 value = mean if rule.known_rows[row] == 1 else aggregate.values[slot, i, index.successor[triples[k]]]
                 g_hat = aggregate.g_hat[row, i]
                 cost = g_hat if rule.known_costs[row, i] == 1 else costs[k, i]
@@ -458,6 +459,7 @@ def _least_bound(
     for slot in (best, other):
         if aggregate.episodes[slot] > 0 and (slot != best or least == np.inf):
             score = _first_line(index, rule, aggregate, scratch, slot, i)
+            # The other lines are not negative while centres lie in their boxes: most generations end here.
             if score < min(bound, least):
                 if not ready:
                     _fill_robust_values(index, columns, boxes, aggregate.p_hat, scratch, i)

@@ -5,11 +5,11 @@ For a row with counts c_1..c_S of its S successors, N = sum c and P_hat = c/N, w
     N KL(P_hat || P) <= ln(1/delta) + D(c),   D = ln [ prod (c_y/N)^c_y / DirMult_a(c) ]                 (0^0 = 1)
     DirMult_a(c) = Gamma(Sa)/Gamma(N+Sa) prod Gamma(c_y+a)/Gamma(a),   a = min(1/2, 1/S)
 
-Proof as in `kt.py`, the case S = 2: DirMult_a(c) / prod P(y)^c_y is the mean of likelihood ratios over a Dirichlet
+Proof as in `kl.py`, the case S = 2: DirMult_a(c) / prod P(y)^c_y is the mean of likelihood ratios over a Dirichlet
 prior, a martingale that starts at 1 (Ville). The sparse weight a = 1/S pays little for successors that never come; if
-all of them come, a = 1/2 would give a smaller ball. Against the box of `kt.py` the ball wins in rows of about ten
+all of them come, a = 1/2 would give a smaller ball. Against the box of `kl.py` the ball wins in rows of about ten
 successors or more; in short ones, or if two of ten are possible and N is large, the box does.
-Without its large terms, which cancel (`stirling.py`; `seen` = successors with c > 0, A = Sa),
+Without its large terms, which cancel (`kl.py`; `seen` = successors with c > 0, A = Sa),
 
     D = excess(N, A) - excess(0, A) - sum over seen of { excess(c, a) - excess(0, a) },   excess(0, a) = ln Gamma(a)
     excess(c, a) = ln Gamma(c+a) - c ln c + c = c ln(1+a/c) - a + (a-1/2) ln(c+a) + ln(2 pi)/2 + tail(c+a)
@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
+from hedgerow.confidence.bounds import Columns, sort_above, step_back
 from hedgerow.confidence.budget import Laws, Unknowns
-from hedgerow.confidence.columns import Columns, sort_above, step_back
 from hedgerow.confidence.counts import Counts
 from hedgerow.confidence.kl import EPSILON, HALF_LOG_TWO_PI, TAIL_ERROR, tail
 from hedgerow.model.kernel_layout import ONE, Index, states_of
@@ -97,6 +97,7 @@ def ball_value(
     if num_visits < 1 or radius > SATURATED or farthest <= 0.0:
         return most
     margin = (size + 8) * EPSILON
+    # Rare: the best successor was never seen. Then u = 0 may be the minimum, where Newton's method has no start.
     if nearest > 0.0:
         logs, inverse = _sums_at_most(num_moves, moves, num, num_visits, successor, places, values, most, farthest)
         if logs + log(inverse) <= radius:
@@ -107,6 +108,7 @@ def ball_value(
     for _ in range(MOST_STEPS):
         logs, away, square = _sums(num_moves, moves, num, num_visits, successor, places, values, most, u)
         scale, bound = u * exp(logs - radius), -u * expm1(logs - radius)  # u - exp(sum P_hat ln(u + z) - radius)
+        # Every u gives an upper bound, so the least of all that were tried counts, not the last.
         best = min(best, bound + margin * (scale * (logs + radius) + abs(bound)))
         divergence, variance = logs + log1p(-away), square - away * away
         if divergence > radius:
@@ -114,6 +116,7 @@ def ball_value(
         else:
             largest = u
         step = -u if divergence <= 0.0 or variance <= 0.0 else _newton(divergence, variance, away, radius) * u
+        # The bound is flat at its minimum: what a further step would gain is of second order.
         if scale * variance * (step / u) ** 2 <= accuracy * farthest or (step < 0.0 and u <= accuracy * farthest):
             break
         u = _safe(u + step, least, largest)
@@ -236,7 +239,7 @@ def _sums_at_most(
 # The divergence balls of wide rows, beside their boxes: a learner keeps them and uses them in its joint cost.
 #
 # A box lets each successor of a row err on its own, a ball all of them together: with ten successors the worst of the
-# ball is much nearer (`ball.py`). A row is in both sets, so U takes the smaller maximum, row by row. A ball is made of
+# ball is much nearer. A row is in both sets, so U takes the smaller maximum, row by row. A ball is made of
 # the counts with which the box of its row was last made. Once moves of a row are unknown, its ball stays as it was: it
 # holds the truth at all times, or not at all. Each law has one ball, with a share of the failure probability.
 
@@ -328,6 +331,7 @@ def joint_cost_with_balls(
                         balls.moves, start, index.row_start[row + 1] - start, balls.visits[row], balls.radius[row],
                         index.successor, start, values, ACCURACY,
                     )  # fmt: skip
+                    # The row is in its box and in its ball: the smaller of the two maxima is valid.
                     values[x] -= weight[s] * max(most - near, 0.0)
         phi, count = sort_above(index, columns, k)
     return phi  # V(x_0): the only state of its layer

@@ -11,7 +11,7 @@ least its lo and at most its hi. Therefore
 changes the intervals but not the set. A row without visits may lead anywhere; a row with one successor leads there.
 Whatever the rounding, lo <= hi and sum lo <= 1 <= sum hi: no row's set is empty.
 
-Where visits are unknown (`gaps.py`), K_0 of the K costs of a mean or N_0 moves beside the N of a row, the intervals
+Where visits are unknown (`counts.py`), K_0 of the K costs of a mean or N_0 moves beside the N of a row, the intervals
 hold whatever the unknown values were, and however many of the unknown visits there were (docs/counting.md):
 
     LCB = LCB(K, S), UCB = UCB(K, S + K_0);      lo(y) = LCB(N + N_0, M_y), hi(y) = UCB(N + N_0, M_y + N_0)
@@ -198,6 +198,7 @@ def _refresh_cost_intervals(counts: Counts, rule: BoxRule, place: int, boxes: Bo
             if missing > 0:
                 most = min(total + missing, float(num))
                 upper = scaled_bounds(rule.radii, num, most, rule.radii.cost_log)[1]
+            # Intervals that hold at all times hold together; an empty intersection means that one has failed.
             if rule.gradual and max(lower, boxes.cost_lower[place, i]) <= min(upper, boxes.cost_upper[place, i]):
                 lower, upper = max(lower, boxes.cost_lower[place, i]), min(upper, boxes.cost_upper[place, i])
             boxes.cost_lower[place, i], boxes.cost_upper[place, i] = lower, upper
@@ -230,6 +231,7 @@ def refresh_moves(index: Index, counts: Counts, rule: BoxRule, place: int, boxes
 def _refresh_box(index: Index, counts: Counts, radii: RadiusRule, row: int, boxes: Boxes) -> None:
     num_moves, lower, upper, num_visits = counts.num_moves, boxes.lower, boxes.upper, counts.num_visits[row]
     start, stop = triples_of(index, row)
+    # Nothing seen: the whole simplex.
     if num_visits == 0:
         lower[start:stop] = 0.0
         upper[start:stop] = 1.0
@@ -266,6 +268,7 @@ def _refresh_widened_box(index: Index, counts: Counts, rule: BoxRule, row: int, 
     for j in range(start, stop):
         least, most = _widened(counts, rule.radii, row, j)
         least, most = max(least, lower[j]), min(most, upper[j])
+        # As above: within the last box if that leaves a distribution, else the present one alone.
         crossed |= least > most
         sum_lower += least
         sum_upper += most
@@ -309,6 +312,7 @@ def _make_room(start: np.uint64, stop: np.uint64, lower: FloatArray, upper: Floa
         sum_lower += lower[j]
         sum_upper += upper[j]
     slack = 2.0 * (stop - start) * MACHINE_EPSILON
+    # Rare: the box is a point but for rounding.
     if sum_lower > 1.0 - slack:
         for j in range(start, stop):
             lower[j] *= (1.0 - slack) / sum_lower

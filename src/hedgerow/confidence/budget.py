@@ -118,13 +118,13 @@ def _starts(first: IntArray) -> IntArray:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# How the intervals of `kt.py` split the failure probability 5 delta of the clean event.
+# How the intervals of `kl.py` split the failure probability 5 delta of the clean event.
 #
 # Every statement that holds for ever rests on a supermartingale with a failure probability of its own; these
 # probabilities add up. Costs decide more than transitions: three of five parts go to costs and two to transitions
 # (3:2), and all five go to costs where no transition has to be estimated. Half of the costs' parts go to the
 # aggregate certificate (`aggregate.py`) where there is one, and half of the transitions' parts to the balls of wide
-# rows (`ball.py`) where there are any.
+# rows (`balls.py`) where there are any.
 
 
 TOTAL = 5.0
@@ -148,7 +148,7 @@ class Shares:
 def refuse_empty_promise(delta: float, spent: float) -> None:
     """Refuse a delta of which 1 - `spent` delta leaves no probability: bounds that promise nothing are no bounds.
 
-    The intervals of `kt.py` need this as well: their ln(1/delta') would be negative, and the ends beyond [0, 1].
+    The intervals of `kl.py` need this as well: their ln(1/delta') would be negative, and the ends beyond [0, 1].
     """
     if spent * delta >= 1.0:
         raise InvalidInput(

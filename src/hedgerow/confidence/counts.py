@@ -6,13 +6,13 @@
     S_{t,i}(x,a) = sum of the costs g_{tau,i}(x,a) over the latter, unknown ones as 0
 
 A world is loop-free, so a pair is visited at most once in an episode and all counts are counts of episodes. An episode
-visits one pair per layer: L rows change, nothing else is touched. Rows that share a law (`unknowns.py`) are counted at
+visits one pair per layer: L rows change, nothing else is touched. Rows that share a law (`budget.py`) are counted at
 the first row of their class, which an episode may visit several times. All these transitions count, because each is a
 fresh draw. Only the first of their costs counts, because costs of one episode may depend on each other, unless they are
 known to be independent.
 
-Which values count, and which are unknown, is decided once per episode (`model/counting.py`). An unknown visit of a pair
-is a visit whose cost, or whose move, nobody knows, or which may have happened and may not. `gaps.py` counts these.
+Which values count, and which are unknown, is decided once per episode (`model/episode.py`). An unknown visit of a pair
+is a visit whose cost, or whose move, nobody knows, or which may have happened and may not. `record_gaps` counts these.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from hedgerow.checks import FloatArray, IntArray, whole_number
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.budget import Laws
-from hedgerow.model.counting import Counting
-from hedgerow.model.episode import Episode
+from hedgerow.model.episode import Counting, Episode
 from hedgerow.model.kernel_layout import Index
 from hedgerow.model.layout import Layout
 
@@ -112,7 +111,7 @@ def find_path(index: Index, rows: IntArray, triples: IntArray) -> int:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Count a whole log at once, by the rules of `counts.py` for shared laws and for costs, and of `gaps.py` for gaps.
+# Count a whole log at once, by the same rules for shared laws, for costs and for gaps.
 
 
 ANY_SUCCESSOR = -1
@@ -182,7 +181,7 @@ def _set_gaps(index: Index, log: LogArrays, place: int, first: int, last: int, g
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Count an episode that is not whole: what is unknown of it, beside what was seen (`model/counting.py`).
+# Count an episode that is not whole: what is unknown of it, beside what was seen (`model/episode.py`).
 #
 # An unknown visit of a pair raises the number of its visits and nothing else: the sum of its costs may then be
 # anything between S and S + the number of unknown ones. `boxes.py` makes intervals of that which hold whatever the

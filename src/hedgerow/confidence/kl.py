@@ -97,6 +97,7 @@ def lower_end(p: float, q: float, level: float) -> float:
 @kernel
 def distance_above(p: float, q: float, level: float) -> float:
     """The d in [0, q] with kl(p, p + d) = level > 0, never too small."""
+    # F grows like -q ln(1 - d/q): from here on the end is 1 but for rounding.
     if q <= 0.0 or level >= SATURATED * q:
         return q
     if p < NEXT_TO_NOTHING:
@@ -109,14 +110,17 @@ def distance_above(p: float, q: float, level: float) -> float:
         step = (far - near - level) * inverse_slope  # Newton's
         rounding = EPSILON * (8.0 * (near + far + level) * inverse_slope + 4.0 * d)
         bend = 0.5 * (d * d + p * q) / (d * d * inverse_slope)
+        # What Newton's step leaves is of second order: step^2 F'' / (2 F').
         if step * step * bend <= NEARLY * d:
             break
         if step > 0.0:
             most = d
         else:
             least = d
+        # The bracket keeps a wild step inside, by bisection.
         onward = d - step / (1.0 - step * bend)  # Halley's
         d = onward if least < onward < most else 0.5 * (least + most)
+    # F is convex: the tangent's root is at or beyond the true one. With the rounding it is never too small.
     return min(q, d - step + rounding)
 
 
@@ -137,7 +141,7 @@ def _start(p: float, q: float, level: float) -> float:
 #
 #     o(n,S) = S ln(S/n) + (n-S) ln((n-S)/n) + ln pi - ln Gamma(S+1/2) - ln Gamma(n-S+1/2) + ln Gamma(n+1)
 #     level  = (ln(1/delta) + o(n,S)) / n
-#     LCB, UCB = the ends of { g : kl(g_hat, g) <= level },   kl the divergence of Bernoulli laws (`bernoulli.py`)
+#     LCB, UCB = the ends of { g : kl(g_hat, g) <= level },   kl the divergence of Bernoulli laws
 #
 # P(g leaves [LCB, UCB] at any n) <= delta: both sides together, no horizon, whoever decides when to sample. For X in
 # [0, 1] with mean g given the past, E (p/g)^X ((1-p)/(1-g))^(1-X) <= 1, because this is convex in X and equal to 1
@@ -145,7 +149,7 @@ def _start(p: float, q: float, level: float) -> float:
 # (the prior of Krichevsky and Trofimov, 1981), whose logarithm is n kl(g_hat, g) - o(n,S). It starts at 0; by Ville's
 # inequality it ever reaches ln(1/delta) with probability delta at most.
 #
-# In o the large terms cancel. Without them (`stirling.py`)
+# In o the large terms cancel. Without them (Stirling, above)
 #
 #     o(n,S) = (1/2) ln(pi n / 2) + tail(n) - half_tail(S) - half_tail(n-S)
 #

@@ -2,7 +2,7 @@
 
 A learner is told numbers (known means and transitions), that rows share laws, that a log is of the same world, and that
 a baseline costs at most beta. Every row gives two *streams* of observations: the learner's own, and that of logs. A
-stream of n visits with the sum S gives an interval for each mean of its law, by `kt.py`:
+stream of n visits with the sum S gives an interval for each mean of its law, by `kl.py`:
 
     [LCB(n + K, S), UCB(n + K, S + K)]        K: episodes of which not everything may be counted
 
@@ -17,7 +17,7 @@ The baseline is tested by the summed costs S_i of the n episodes that were left 
 (an episode that may not be counted adds 0 to S, which is never too much). What was told is refuted although it is true
 with probability FALSE_ALARM delta at most, at any time: half of it is for the baseline, divided among the constraints,
 half for the streams, divided among the numbers that are compared. A row is tested when its visits have grown by an
-eighth, about 8 ln T times in a run. What is simply impossible is refused before it is counted (`model/counting.py`).
+eighth, about 8 ln T times in a run. What is simply impossible is refused before it is counted (`model/episode.py`).
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def make_premises(rule: PremiseRule, num_triples: int, *, absorbs: bool) -> Prem
 
 @kernel
 def is_impossible(rule: PremiseRule, rows: IntArray, triples: IntArray, costs: FloatArray) -> bool:
-    """Whether what was told rules out a step (`model/counting.py`) of rows and triples (n,), costs (n, m)."""
+    """Whether what was told rules out a step (`model/episode.py`) of rows and triples (n,), costs (n, m)."""
     wrong = False
     if len(rule.told_moves) > 0:
         for k in range(len(rows)):

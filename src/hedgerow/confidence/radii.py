@@ -21,14 +21,14 @@ N is the number of visits of the row, n- = max(1, N - 1), T the number of episod
     Theorem 2), sum w_j (g_j - g) exceeds x with probability at most exp(-2 x^2 / sum w^2), so that 1 / sum w^2 takes
     the place of N in xi, but not in the union over N.
 
-    kt       not a radius but an interval, from a mixture of likelihood ratios: `kt.py`; no horizon either
+    kt       not a radius but an interval, from a mixture of likelihood ratios: `kl.py`; no horizon either
 
 `efroni` is never narrower than `tight`, so what holds for `tight` holds for it. For xi: n_pair <= S |A| L. For epsilon:
 n <= S^2 |A| L, so iota' < 2 iota - 3; where epsilon < 1, N > 14 iota/3, hence iota'/(N - 1) <= 2 iota/N in both terms.
 
 The paper takes a union bound over the episodes *and* the values of N and rounds up. The bounds depend on N alone, so a
 union over N = 1..T, or over all N with weights 1/(N(N+1)), is enough. The budgets are the paper's: delta_G = delta and
-delta_P = 4 delta; those of `kt` are in `shares.py`. n_pair counts rows; n counts the triples of rows with at least two
+delta_P = 4 delta; those of `kt` are in `budget.py`. n_pair counts rows; n counts the triples of rows with at least two
 successors, because the others have nothing to estimate. Where rows share a law, classes replace rows, and T L replaces
 T, because an episode may visit a class L times. There is no m in the transition terms: transitions do not depend on the
 constraints.

@@ -170,6 +170,7 @@ def add_scores(world: KernelWorld, loss: FloatArray, scores: Scores) -> bool:
         expected += loss[r] * q[r]
         losses[r] += loss[r]
     scores.loss[0] += expected
+    # By the true means and the announced mixture: regret and violation are expectations, no coin and no draw in them.
     unsafe = False
     for i in range(len(scores.costs)):
         cost = 0.0
@@ -178,6 +179,7 @@ def add_scores(world: KernelWorld, loss: FloatArray, scores: Scores) -> bool:
         excess = cost - world.thresholds[i]
         scores.excess[i] = excess
         scores.costs[i] += cost
+        # The positive part, episode by episode: a cheap one does not make up for a dear one.
         scores.violation[i] += max(excess, 0.0)
         scores.worst[i] = max(scores.worst[i], excess)
         unsafe |= excess > 0.0

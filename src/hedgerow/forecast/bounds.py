@@ -18,10 +18,9 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.confidence.balls import BallRule, Balls, follow_counts, joint_cost_with_balls, make_balls, wide_rows
-from hedgerow.confidence.bounds import joint_cost_of_columns
+from hedgerow.confidence.bounds import joint_cost_of_columns, load_columns, make_columns
 from hedgerow.confidence.boxes import Boxes, make_box_rule, make_boxes, refresh_all
 from hedgerow.confidence.budget import make_shares, make_unknowns
-from hedgerow.confidence.columns import load_columns, make_columns
 from hedgerow.confidence.counts import Counts
 from hedgerow.forecast.model import Exploration, Model
 from hedgerow.learners.kernels import BaselineArrays, safe_weight

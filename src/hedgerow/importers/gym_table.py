@@ -33,8 +33,7 @@ from scipy import sparse
 
 from hedgerow.checks import BoolArray, FloatArray, IntArray, distinct_names, frozen, real_number, unmasked, whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.finite_horizon import checked_start
-from hedgerow.importers.unroll import RewardScale, Support, Unrolled, unroll
+from hedgerow.importers.unroll import RewardScale, Support, Unrolled, checked_start, unroll
 
 Outcome: TypeAlias = tuple[float, int, float, bool]
 GymTable: TypeAlias = Mapping[int, Mapping[int, Sequence[Outcome]]]

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from hedgerow.checks import BoolArray, FloatArray, IntArray, Locator, did_you_mean, short_repr
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.columnar import ColumnarSource
-from hedgerow.model.axis import Axis
-from hedgerow.model.counting import COUNTED, INDEPENDENT, UNKNOWN, Counting, decide
-from hedgerow.model.episode import Episode, Irregular
+from hedgerow.model.episode import COUNTED, INDEPENDENT, UNKNOWN, Counting, Episode, Irregular, decide
 from hedgerow.model.identity import MISSING, find_triples
-from hedgerow.model.layout import Layout
+from hedgerow.model.layout import Axis, Layout
 from hedgerow.model.view import View
 
 if TYPE_CHECKING:
@@ -199,7 +197,7 @@ def _is_text(kind: Any) -> bool:
 # --------------------------------------------------------------------------------------------------------------------
 # What is not known of the episodes of a log: who chose actions, which costs are unknown, what is declared of them.
 #
-# Which of it is counted is decided episode by episode, as for own ones (`model/counting.py`). Nobody knows what the
+# Which of it is counted is decided episode by episode, as for own ones (`model/episode.py`). Nobody knows what the
 # policy of a log could have done, so an unknown visit is one of every pair that the layout can reach.
 
 

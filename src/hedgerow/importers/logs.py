@@ -12,12 +12,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow._late import late
 from hedgerow.checks import FloatArray, IntArray, frozen, num_episodes, type_name
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.columnar import open_table
@@ -36,8 +36,7 @@ from hedgerow.importers.log_columns import (
     summary,
 )
 from hedgerow.model.cmdp import CMDP
-from hedgerow.model.counting import refuse_impossible
-from hedgerow.model.episode import Episode, checked_reason
+from hedgerow.model.episode import Episode, checked_reason, refuse_impossible
 from hedgerow.model.identity import MISSING, between
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
@@ -107,9 +106,9 @@ def _starts(sizes: IntArray) -> IntArray:
 #     independent    optional, for a whole episode: why it is not whole, if that had nothing to do with its costs
 #
 # A number in the columns of states or actions is a label where any label of that axis looks like a number, else a
-# position (`model/axis.py`). In a CSV file names are text, as they are written: `0456` is not `456`.
+# position (`model/layout.py`). In a CSV file names are text, as they are written: `0456` is not `456`.
 #
-# What may be counted (`model/counting.py`). All moves that are recorded, each being a fresh draw, and all costs, as
+# What may be counted (`model/episode.py`). All moves that are recorded, each being a fresh draw, and all costs, as
 # long as nobody stopped an episode, or chose an action, because of the costs that it had so far. Who does that makes
 # a selection: counting only the episodes that went on to their end would count the cheap ones. So what is missing is
 # unknown, unless somebody declares the reason to be independent of it:
@@ -281,8 +280,7 @@ class Log:
         if not isinstance(cmdp, CMDP):
             raise InvalidInput(f"episodes are played in a CMDP, not in {type_name(cmdp)}")
         count = num_episodes(episodes)
-        # By name: who plays is further along the way of the data, and nothing here may depend on it.
-        rows, triples, costs = import_module("hedgerow.environments.play").play_many(cmdp, policy, count, seed)
+        rows, triples, costs = late("environments.play:play_many")(cmdp, policy, count, seed)
         starts = np.arange(count + 1, dtype=np.int64) * cmdp.layout.steps
         return cls(
             cmdp.view(), PathSteps(starts, rows, triples, costs, no_gaps(count, len(rows), cmdp.num_constraints))

@@ -28,9 +28,8 @@ from hedgerow.learners.kernels import BaselineArrays
 from hedgerow.learners.locking import Turn, exclusive
 from hedgerow.learners.plans import NumberedPlan, PlanMaker, check_open, drawn_actions, learner_key, missing_outcome
 from hedgerow.learners.premises import announce, as_refuted, checked_response
-from hedgerow.model.actions import Actions
-from hedgerow.model.counting import known_costs, refuse_impossible
-from hedgerow.model.episode import Episode
+from hedgerow.model.episode import Episode, known_costs, refuse_impossible
+from hedgerow.model.policy import Actions
 from hedgerow.model.random_streams import seeded
 from hedgerow.model.view import View
 

@@ -26,10 +26,9 @@ from hedgerow.checks import FloatArray, short_repr, type_name
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners.api import Plan
 from hedgerow.learners.kernels import BaselineArrays
-from hedgerow.model.actions import Actions
 from hedgerow.model.episode import Episode
 from hedgerow.model.layout import Layout
-from hedgerow.model.policy import Mixture, Policy, UniformMixture
+from hedgerow.model.policy import Actions, Mixture, Policy, UniformMixture
 from hedgerow.model.view import View, view_arrays, view_meta
 
 OWN, BASELINE = "own", "baseline"

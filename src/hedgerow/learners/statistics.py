@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, IntArray, frozen, num_episodes, positive_share, type_name
-from hedgerow.confidence.bounds import joint_costs_of_columns
+from hedgerow.confidence.bounds import Columns, joint_costs_of_columns, load_columns, make_columns
 from hedgerow.confidence.boxes import BoxRule, make_box_rule, make_boxes, refresh_all, refresh_rows
 from hedgerow.confidence.budget import make_unknowns, refuse_empty_promise
-from hedgerow.confidence.columns import Columns, load_columns, make_columns
 from hedgerow.confidence.counts import Counts, make_counts, make_gaps, record, record_costs, record_gaps, set_gaps
 from hedgerow.confidence.radii import WITHOUT_HORIZON, Radii, transition_radius
 from hedgerow.confidence.snapshot import Estimates
@@ -26,8 +25,7 @@ from hedgerow.learners.api import in_own_terms
 from hedgerow.learners.guarantees import CLEAN_EVENT, Budget
 from hedgerow.learners.observed_state import checked_state
 from hedgerow.model.cmdp import checked_transitions
-from hedgerow.model.counting import UNKNOWN, decide, known_costs, refuse_impossible
-from hedgerow.model.episode import Episode
+from hedgerow.model.episode import UNKNOWN, Episode, decide, known_costs, refuse_impossible
 from hedgerow.model.identity import same_layout
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.policy import Mixture, Policy
@@ -336,7 +334,7 @@ class Observed:
 # are independent draws around a mean. Against an adversary the loss bounds promise nothing.
 #
 # Of an episode that was aborted, overridden or not measured, the bounds have room for what is unknown
-# (`model/counting.py`): every pair that the policy could have visited has an unknown visit.
+# (`model/episode.py`): every pair that the policy could have visited has an unknown visit.
 
 
 ROOM = 2e-9

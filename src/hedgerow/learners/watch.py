@@ -25,7 +25,7 @@ from hedgerow.learners.api import RunContext
 from hedgerow.learners.kernels import Losses, losses_of
 from hedgerow.losses.adaptive import Pursuit
 from hedgerow.losses.blocks import LossBlock
-from hedgerow.model.counting import refuse_impossible
+from hedgerow.model.episode import refuse_impossible
 from hedgerow.model.kernel_layout import Index
 
 if TYPE_CHECKING:

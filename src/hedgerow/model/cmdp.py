@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
+from hedgerow._late import late
 from hedgerow.checks import FloatArray, distinct_names, float_array, type_name, within
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.model import costs as cost_distributions
@@ -150,8 +150,7 @@ class CMDP:
         Returns:
             The episode.
         """
-        # By name: who plays is further along the way of the data, and nothing here may depend on it.
-        episode: Episode = import_module("hedgerow.environments.play").played(self, policy, rng, loss)
+        episode: Episode = late("environments.play:played")(self, policy, rng, loss)
         return episode
 
     def with_thresholds(self, thresholds: ArrayLike) -> CMDP:

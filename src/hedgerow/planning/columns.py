@@ -191,11 +191,13 @@ def plan_with_one_constraint(index: Index, problem: PlanProblem, workspace: Plan
     for r in range(len(problem.costs)):
         largest_cost = max(largest_cost, abs(problem.costs[r, 0]))
     allowed = alpha + TOL_TOUCH * steps * largest_cost
+    # The constraint does not bind: the unconstrained optimum is the answer, with multiplier 0.
     if c[0, 0] <= allowed:
         copy_into(workspace.columns[0], workspace.masses)
         return conclude(index, problem, True, bound, workspace)
     theta[0] = 1.0
     cheapest = sweep(index, problem, 0.0, theta, 1, workspace)
+    # Even the cheapest occupancy costs too much: the threshold cannot be met, by this much.
     if c[1, 0] > allowed:
         copy_into(workspace.columns[1], workspace.masses)
         return conclude(index, problem, False, cheapest - alpha, workspace)
@@ -206,6 +208,7 @@ def plan_with_one_constraint(index: Index, problem: PlanProblem, workspace: Plan
         weight = sweep(index, problem, 1.0, theta, free, workspace)
         bound = weight - theta[0] * alpha
         rounding = TOL_ROUNDING * steps * (largest_loss + theta[0] * largest_cost)
+        # Nothing lies below both lines: theta is optimal, and W - theta alpha is the proof.
         if weight >= line - TOL_LINE * (1.0 + abs(v[dear]) + theta[0] * abs(c[dear, 0])) - rounding:
             break
         if c[free, 0] > allowed:
@@ -226,7 +229,7 @@ def plan_with_one_constraint(index: Index, problem: PlanProblem, workspace: Plan
 #     1.  min s          with  sum_j x_j = 1,  sum_j x_j c_j - s <= alpha,  x, s >= 0
 #     2.  min x^T v      with  sum_j x_j = 1,  sum_j x_j c_j <= alpha,      x >= 0
 #
-# over the occupancies j that were collected, with losses v_j and costs c_j (m,). The master program (`master.py`)
+# over the occupancies j that were collected, with losses v_j and costs c_j (m,). The master program
 # finds the best mixture and its multipliers; a sweep at these multipliers finds the occupancy that would help most,
 # and with it a bound on what is left to gain. The first phase ends when s is 0, or with the least violation and its
 # proof. The second begins at the mixture that the first has found.
@@ -252,6 +255,7 @@ def plan_with_columns(index: Index, problem: PlanProblem, workspace: PlanWorkspa
         copy_into(workspace.columns[0], workspace.masses)
         return conclude(index, problem, True, bound, workspace)
     _begin(problem, worst, workspace)
+    # First phase: the least violation. It ends early once the violation leaves the basis.
     bound = _collect(index, problem, 0.0, 0.0, workspace)
     raised, violation = 0.0, len(master.prices) - 1
     if master.state[violation] == BASIC:
@@ -292,6 +296,7 @@ def _collect(index: Index, problem: PlanProblem, share: float, raised: float, wo
             if share == 0.0:
                 theta[i] /= total  # which is 1 but for rounding
             weighted += theta[i] * problem.thresholds[i]
+        # The sweep is the pricing step: the occupancy of least reduced cost, among all that the boxes allow.
         place = _free_place(master, len(workspace.column_loss))
         bound = sweep(index, problem, share, theta, place, workspace) - weighted
         if bound > best:

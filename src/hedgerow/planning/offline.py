@@ -41,7 +41,6 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_loss, occupancy, policy_of_masses, row_occupancy, uniform_policy
 from hedgerow.planning.induction import backward_induction
 from hedgerow.planning.lp import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
-from hedgerow.planning.policy_simplex import PolicySimplex
 
 if TYPE_CHECKING:
     from hedgerow.planning.planner import KnownPlanner
@@ -204,7 +203,7 @@ def strictly_feasible(world: CMDP | Any, margin: float, loss: ArrayLike | None =
 class Optima:
     """The optima of many losses in one world, faster than one by one and with the same proofs.
 
-    Each search starts where the last one ended.
+    The searches share their buffers.
 
     Args:
         world: A CMDP, or anything that has one in `.cmdp`.
@@ -218,20 +217,13 @@ class Optima:
     """
 
     def __init__(self, world: CMDP | Any) -> None:
-        cmdp = self._cmdp = cmdp_of(world)
-        self._search: PolicySimplex | KnownPlanner | None = None
-        if cmdp.layout.num_rows > MANY_ROWS:
-            self._search = _compiled_planner(cmdp)
-            return
-        with contextlib.suppress(CertificateError):  # the optima may have their proofs all the same
-            safest = slater(cmdp)
-            if safest.margin > TOL_FEASIBLE:
-                self._search = PolicySimplex(cmdp, row_occupancy(cmdp.layout, safest.occupancy))
+        self._cmdp = cmdp_of(world)
+        self._planner = _compiled_planner(self._cmdp)
 
     def optimum(self, loss: ArrayLike) -> OfflineSolution:
         """Find the least `loss` (num_rows,), like `hr.offline.optimum`."""
         checked = checked_loss(self._cmdp.layout, loss)
-        answer = self._search.least_loss(checked) if self._search else None
+        answer = self._planner.least_loss(checked)
         if isinstance(answer, Suggestion):
             with contextlib.suppress(CertificateError):
                 return _certified(self._cmdp, checked, answer, self._cmdp.thresholds)

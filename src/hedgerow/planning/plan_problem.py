@@ -93,6 +93,7 @@ def optimise(master: Master) -> bool:
     """Pivot from a feasible basis to an optimal one, with its x and y; False if rounding prevents that."""
     tallies = master.tallies
     for _ in range(50 * len(master.prices)):
+        # The inverse is updated from pivot to pivot and loses digits: start anew at times, and before the end.
         if tallies.updates >= REFACTOR_AFTER and not refactor(master):
             return False
         find_multipliers(master)
@@ -212,6 +213,7 @@ def find_direction(master: Master, entering: int) -> None:
 def _entering(master: Master) -> int:
     """The variable that enters; -1 if none improves."""
     least = -TOL_PRICE * size_of_multipliers(master)
+    # Rare: after many pivots without progress, Bland's rule, which cannot cycle.
     by_number = master.tallies.stalled > PATIENCE * len(master.basis)
     chosen = -1
     for j in range(len(master.prices)):

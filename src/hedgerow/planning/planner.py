@@ -6,7 +6,7 @@ is the *extended* linear program of optimistic planning (OptCMDP, Efroni, Mannor
 2022), in which policy and transitions are chosen together. Its extreme points are deterministic policies with extreme
 transitions, and extended value iteration finds the best one for any weights. Hence Dantzig and Wolfe's decomposition:
 collect few extreme points, mix them, and let multipliers ask for the next one. No constraint takes one sweep, one
-constraint the secant method (`secant.py`), several a small simplex method over the points (`columns_in_boxes.py`).
+constraint the secant method , several a small simplex method over the points (`columns.py` has both).
 
 Every answer proves itself. SOLVED: a sweep at the multipliers gives a lower bound that the mixture attains. INFEASIBLE:
 a sweep shows that the weighted costs exceed the weighted thresholds for all occupancies. Else it is UNSOLVED, and the

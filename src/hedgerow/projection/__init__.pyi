@@ -1,9 +1,9 @@
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .problem import ProjectionProblem as ProjectionProblem
+from .problem import ProjectionResult as ProjectionResult
+from .problem import ProjectionSettings as ProjectionSettings
+from .problem import ProjectionStatus as ProjectionStatus
 from .projector import Projector as Projector
-from .result import ProjectionResult as ProjectionResult
-from .result import ProjectionSettings as ProjectionSettings
-from .result import ProjectionStatus as ProjectionStatus
 from .solve import WarmStart as WarmStart
 from .solve import project as project

@@ -13,12 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray
 from hedgerow.display import text
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.result import ProjectionResult
+from hedgerow.projection.problem import ProjectionProblem, ProjectionResult
 
 SMALLEST_LOG = 800.0
 """exp(-800) is 0 in floating point."""
@@ -175,32 +173,3 @@ def _large_dual_point(problem: ProjectionProblem, result: ProjectionResult) -> F
 def _log(bound: FloatArray) -> FloatArray:
     """ln, minus infinity for 0."""
     return np.log(bound, where=bound > 0.0, out=np.full(bound.shape, -np.inf))
-
-
-def proves_infeasible(problem: ProjectionProblem, theta: ArrayLike) -> float:
-    """min { theta^T (C q - alpha) : q within the boxes } for theta >= 0: positive means infeasible.
-
-    Plain backward induction, row by row; slow and obvious.
-    """
-    layout = problem.layout
-    weights = np.asarray(theta, dtype=np.float64)
-    if np.any(weights < 0.0):
-        return -np.inf
-    cost = weights @ problem.costs
-    values = np.zeros(layout.num_states)
-    for x in range(layout.num_decision_states - 1, -1, -1):
-        options = []
-        for r in range(x * layout.num_actions, (x + 1) * layout.num_actions):
-            triples = slice(layout.row_start[r], layout.row_start[r + 1])
-            there = values[layout.successor[triples]]
-            options.append(cost[r] + _cheapest(there, problem.lower[triples], problem.upper[triples]))
-        values[x] = min(options)
-    return float(values[0] - weights @ problem.thresholds)
-
-
-def _cheapest(values: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
-    order = np.argsort(values)
-    room = (upper - lower)[order]
-    before = np.concatenate(([0.0], np.cumsum(room)[:-1]))
-    extra = np.clip(1.0 - lower.sum() - before, 0.0, room)
-    return float(lower @ values + extra @ values[order])

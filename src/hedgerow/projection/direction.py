@@ -12,8 +12,8 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.model.kernel_layout import Index
-from hedgerow.projection.factor import factor, solve_backward, solve_forward
-from hedgerow.projection.hessian import assemble
+from hedgerow.projection.dual import is_full
+from hedgerow.projection.vectors import add_multiple
 from hedgerow.projection.workspace import KernelProblem, Workspace
 
 RIDGE = 1e-13
@@ -35,6 +35,7 @@ def newton_direction(index: Index, problem: KernelProblem, theta: FloatArray, ws
 def build_system(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> None:
     """Factor the Newton system at the point of the last `evaluate` and `gradient`; nearby points may use it too."""
     count = 0
+    # Constraints that are slack and have multiplier 0 stay so to first order: the border is as narrow as possible.
     for i in range(len(theta)):
         if moves(problem, theta, ws, i):
             ws.candidate[count] = i
@@ -74,6 +75,7 @@ def direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Works
             total -= border[i, x] * rhs[x]
         ws.small[1, i] = total
         ws.small[2, i] = -(theta[ws.candidate[i]] + problem.absorbed[ws.candidate[i]])
+    # One variable: its quadratic program is a clipped quotient.
     if count == 1:
         ws.small[0, 0] = max(ws.small[1, 0] / ws.schur[0, 0], ws.small[2, 0])
     elif count > 1:
@@ -81,6 +83,7 @@ def direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Works
     for i in range(count):
         step = ws.small[0, i]
         ws.step_theta[ws.candidate[i]] = step
+        # Substitute theta back before the second half of the solve, where U^{-T} B is at hand.
         for x in range(num_states):
             rhs[x] -= step * border[i, x]
     solve_backward(index, ws, rhs)
@@ -178,6 +181,7 @@ def maximise_quadratic(S: FloatArray, small: FloatArray, n: int) -> None:
         # Walk from d towards the unconstrained optimum of the free variables until one of them reaches its bound.
         step, blocking = 1.0, -1
         for i in range(n):
+            # theta + d >= 0: the first multiplier that would become negative blocks the way.
             if free[i] > 0.0 and target[i] < least[i]:
                 ratio = (d[i] - least[i]) / (d[i] - target[i])
                 if ratio < step or blocking < 0:
@@ -189,6 +193,7 @@ def maximise_quadratic(S: FloatArray, small: FloatArray, n: int) -> None:
             d[blocking] = least[blocking]
             free[blocking] = 0.0
             continue
+        # All free ones are optimal: release the fixed multiplier that gains most per curvature, if any gains at all.
         best, entering = 0.0, -1
         for i in range(n):
             if free[i] == 0.0:
@@ -211,6 +216,7 @@ def _solve_free(S: FloatArray, small: FloatArray, n: int) -> None:
     d, r, free = small[0], small[1], small[3]
     for i in range(n):
         for j in range(i + 1):
+            # Fixed variables have rows of the identity: one factorisation serves every active set.
             entry = S[i, j] if free[i] > 0.0 and free[j] > 0.0 else (1.0 if i == j else 0.0)
             for k in range(j):
                 entry -= small[4 + i, k] * small[4 + j, k]
@@ -234,3 +240,233 @@ def _solve_free(S: FloatArray, small: FloatArray, n: int) -> None:
         for k in range(i + 1, n):
             entry -= small[4 + k, i] * y[k]
         y[i] = entry / small[4 + i, i]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The generalised Hessian of the small dual, by layers.
+#
+#     -H = sum_{x,a} w [ d d^T + J ],   d = e_x - p - c  (coordinates: x, layer k+1, theta),
+#     J = diag(p_F) - p_F p_F^T / sum_F p  on the free successors F, 0 elsewhere.
+#
+# Block D of layer k+1: diag(outflow) + sum over incoming rows of w (p p^T + J). A row without active bounds contributes
+# w diag(p) only, so the sum starts from diag(inflow) and just the rows at a bound need a dense correction w [ p p^T -
+# p_F p_F^T / sum_F p - diag(p_bound) ].
+
+
+@kernel
+def assemble(index: Index, problem: KernelProblem, num_candidates: int, ws: Workspace) -> None:
+    """Write `diagonal` (upper triangles), `coupling`, `border` (rows of the candidates) and `schur` (the corner)."""
+    state_start, diagonal, inflow, outflow, held = index.state_start, ws.diagonal, ws.inflow, ws.outflow, ws.held
+    num_layers = len(state_start) - 2
+    for i in range(num_candidates):
+        for x in range(state_start[num_layers] + 1):
+            ws.border[i, x] = 0.0
+        for j in range(i + 1):
+            ws.schur[i, j] = 0.0
+    diagonal[0] = outflow[0]
+    for k in range(num_layers):
+        first, last = state_start[k + 1], state_start[k + 2]
+        if k < num_layers - 1:
+            width, block = last - first, ws.diagonal_start[k + 1]
+            for j in range(width * width):
+                diagonal[block + j] = 0.0
+            for x in range(first, last):
+                held[x] = 0.0
+            _correct_layer(index, k, ws)
+            for x in range(width):
+                diagonal[block + x * width + x] += outflow[first + x] + (inflow[first + x] - held[first + x])
+            if is_full(index, k):
+                for j in range(ws.coupling_start[k], ws.coupling_start[k + 1]):
+                    ws.coupling[j] = ws.flow[j]
+            else:
+                _couple_sparse(index, k, ws)
+        for i in range(num_candidates):
+            _border_of_layer(index, problem, k, i, ws)
+
+
+@kernel
+def _couple_sparse(index: Index, k: int, ws: Workspace) -> None:
+    """sum_a w p of the states of layer k, whose rows lead to some successors only."""
+    row_start, successor, w, p, coupling = index.row_start, index.successor, ws.w, ws.p, ws.coupling
+    here, first, width = (
+        index.state_start[k],
+        index.state_start[k + 1],
+        index.state_start[k + 2] - index.state_start[k + 1],
+    )
+    block = ws.coupling_start[k]
+    for j in range(block, block + (first - here) * width):
+        coupling[j] = 0.0
+    for x in range(here, first):
+        row = block + (x - here) * width - first
+        for r in range(x * index.num_actions, (x + 1) * index.num_actions):
+            for j in range(row_start[r], row_start[r + 1]):
+                coupling[row + successor[j]] += w[r] * p[j]
+
+
+@kernel
+def _correct_layer(index: Index, k: int, ws: Workspace) -> None:
+    """Add w [ p p^T - p_F p_F^T / sum_F p ] of the rows at a bound of layer k to the upper triangle of the next block.
+
+    w p_bound goes to `held`. It belongs on the diagonal, but a vector load is slow right after a store to one of its
+    entries.
+    """
+    row_start, successor, diagonal, scratch = index.row_start, index.successor, ws.diagonal, ws.row_scratch
+    w, p, bound, num_bound, held = ws.w, ws.p, ws.bound, ws.num_bound, ws.held
+    first, block = index.state_start[k + 1], ws.diagonal_start[k + 1]
+    width = index.state_start[k + 2] - first
+    for r in range(index.state_start[k] * index.num_actions, first * index.num_actions):
+        if num_bound[r] == 0:
+            continue
+        start, count, weight = np.uint64(row_start[r]), row_start[r + 1] - row_start[r], w[r]
+        size = np.uint64(count)
+        mass = 0.0
+        for j in range(size):
+            share = p[start + j]
+            mass += share if bound[start + j] == 0 else 0.0
+        # All successors at a bound: the row cannot move, J = 0, and only w p p^T is left.
+        rest = weight - weight / mass if mass > 0.0 else weight
+        # Entry (i, j) is w p_i p_j, or (w - w / sum_F p) p_i p_j when both are free: one vector for either kind of i.
+        for j in range(size):
+            share = p[start + j]
+            scratch[j] = weight * share
+            scratch[size + j] = (weight if bound[start + j] != 0 else rest) * share
+        for i in range(count):
+            at = start + np.uint64(i)
+            share, is_bound = p[at], bound[at] != 0
+            here = successor[at] - first
+            row = block + here * width
+            chosen = 0 if is_bound else count
+            held[np.uint64(first + here)] += scratch[np.uint64(i)] if is_bound else 0.0
+            if count == width:
+                aligned = i - i % 2  # entries left of the diagonal are never read
+                add_multiple(diagonal, row + aligned, share, scratch, chosen + aligned, width - aligned)
+            else:
+                for j in range(i, count):
+                    diagonal[row + successor[start + np.uint64(j)] - first] += share * scratch[chosen + j]
+
+
+@kernel
+def _border_of_layer(index: Index, problem: KernelProblem, k: int, i: int, ws: Workspace) -> None:
+    """What the rows of layer k add to column i of the border and of the corner."""
+    row_start, costs, candidate, border, schur = index.row_start, problem.costs, ws.candidate, ws.border, ws.schur
+    here, first, last = index.state_start[k], index.state_start[k + 1], index.state_start[k + 2]
+    is_inner = k < len(index.state_start) - 3
+    width, constraint = last - first, candidate[i]
+    for x in range(here, first):
+        for r in range(x * index.num_actions, (x + 1) * index.num_actions):
+            mass = ws.w[r] * costs[r, constraint]
+            border[i, x] -= mass
+            for j in range(i + 1):
+                schur[i, j] += mass * costs[r, candidate[j]]
+            if is_inner and mass != 0.0:
+                start, stop = row_start[r], row_start[r + 1]
+                if stop - start == width:
+                    add_multiple(border[i], first, mass, ws.p, start, width)
+                else:
+                    for j in range(start, stop):
+                        border[i, index.successor[j]] += mass * ws.p[j]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The Newton system, block tridiagonal in the layers with an m-wide border.
+#
+#     [ H   B ] [ d_v     ]   [ g_v     ]
+#     [ B^T C ] [ d_theta ] = [ g_theta ]
+#
+# H is factored layer after layer by block Cholesky. Eliminating the layers before k leaves a matrix that is at least
+# diag(outflow) on layer k: every pivot is bounded below by the outflow of its state. This floor repairs rounding, and
+# the factorisation cannot fail. A further floor, the inflow / 16, binds only where outflow and inflow differ by that
+# much: it keeps the step of such a state to about 16 (a factor e^16 in mass), where the quadratic model means nothing.
+# Factors are upper triangular, row by row: every inner loop runs over contiguous memory.
+
+
+LEAST_RATIO = 1.0 / 16.0
+
+
+@kernel
+def factor(index: Index, ws: Workspace) -> None:
+    """Overwrite `diagonal` by the Cholesky factors U_k and `coupling` by W_k = U_k^{-T} (sum_a w p)."""
+    num_layers = len(index.state_start) - 2
+    for k in range(num_layers):
+        _cholesky(index, k, ws)
+        if k < num_layers - 1:
+            _couple(index, k, ws)
+
+
+@kernel
+def _cholesky(index: Index, k: int, ws: Workspace) -> None:
+    """U^T U = block k of `diagonal` (n, n), upper triangle, in place, with the pivots bounded below."""
+    matrix, start, first = ws.diagonal, ws.diagonal_start[k], index.state_start[k]
+    n = index.state_start[k + 1] - first
+    for i in range(n):
+        row = np.uint64(start + i * n)
+        x = first + i
+        pivot = max(matrix[row + np.uint64(i)], ws.outflow[x], LEAST_RATIO * ws.inflow[x], 1e-300)
+        root = np.sqrt(pivot)
+        matrix[row + np.uint64(i)] = root
+        inverse = 1.0 / root
+        for j in range(np.uint64(i + 1), np.uint64(n)):
+            matrix[row + j] *= inverse
+        for r in range(i + 1, n):
+            entry = matrix[row + np.uint64(r)]
+            # A sparse support leaves zeros that stay zeros.
+            if entry != 0.0:
+                add_multiple(matrix, start + r * n + r, -entry, matrix, start + i * n + r, n - r)
+
+
+@kernel
+def _couple(index: Index, k: int, ws: Workspace) -> None:
+    """W = U^{-T} coupling of layer k in place, then the next block of `diagonal` minus W^T W."""
+    diagonal, start, next_start = ws.diagonal, ws.diagonal_start[k], ws.diagonal_start[k + 1]
+    coupling, block, after = ws.coupling, ws.coupling_start[k], index.state_start[k + 1]
+    n, width = after - index.state_start[k], index.state_start[k + 2] - after
+    for i in range(n):
+        row = np.uint64(block + i * width)
+        for r in range(i):
+            entry = diagonal[start + r * n + i]
+            if entry != 0.0:
+                add_multiple(coupling, block + i * width, -entry, coupling, block + r * width, width)
+        inverse = 1.0 / diagonal[start + i * n + i]
+        for j in range(np.uint64(width)):
+            coupling[row + j] *= inverse
+        for r in range(width):
+            entry = coupling[row + np.uint64(r)]
+            if entry != 0.0:
+                add_multiple(diagonal, next_start + r * width + r, -entry, coupling, block + i * width + r, width - r)
+
+
+@kernel
+def solve_forward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
+    """rhs <- U^{-T} rhs over all layers; the blocks O are -coupling, hence the sign."""
+    state_start, diagonal, coupling = index.state_start, ws.diagonal, ws.coupling
+    num_layers = len(state_start) - 2
+    for k in range(num_layers):
+        first, after = state_start[k], state_start[k + 1]
+        n, width = after - first, state_start[k + 2] - after
+        for i in range(n):
+            row = ws.diagonal_start[k] + i * n
+            value = rhs[first + i] / diagonal[row + i]
+            rhs[first + i] = value
+            add_multiple(rhs, first + i + 1, -value, diagonal, row + i + 1, n - i - 1)
+            if k < num_layers - 1:
+                add_multiple(rhs, after, value, coupling, ws.coupling_start[k] + i * width, width)
+
+
+@kernel
+def solve_backward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
+    """rhs <- U^{-1} rhs over all layers."""
+    state_start, diagonal, coupling = index.state_start, ws.diagonal, ws.coupling
+    num_layers = len(state_start) - 2
+    for k in range(num_layers - 1, -1, -1):
+        first, after = state_start[k], state_start[k + 1]
+        n, width = after - first, state_start[k + 2] - after
+        for i in range(n - 1, -1, -1):
+            value = rhs[first + i]
+            if k < num_layers - 1:
+                source, there = np.uint64(ws.coupling_start[k] + i * width), np.uint64(after)
+                for j in range(np.uint64(width)):
+                    value += coupling[source + j] * rhs[there + j]
+            row, here = np.uint64(ws.diagonal_start[k] + i * n), np.uint64(first)
+            for j in range(np.uint64(i + 1), np.uint64(n)):
+                value -= diagonal[row + j] * rhs[here + j]
+            rhs[first + i] = value / diagonal[row + np.uint64(i)]

@@ -41,6 +41,7 @@ def solve_game(cuts: FloatArray, count: int, tableau: FloatArray, theta: FloatAr
     for j in range(count):
         for i in range(m):
             least, most = min(least, cuts[j, i]), max(most, cuts[j, i])
+    # Entries in [1, 2] make the value positive, which the substitution x = theta / t needs.
     span = most - least if most > least else 1.0
     end = count + m
     for i in range(m):
@@ -53,6 +54,7 @@ def solve_game(cuts: FloatArray, count: int, tableau: FloatArray, theta: FloatAr
         tableau[m, j] = -1.0 if j < count else 0.0
     limit = 50 * (m + count)
     for pivot in range(limit):
+        # Dantzig's rule is quick but may cycle; Bland's, in the second half, cannot.
         column = _entering(tableau, m, end, pivot > limit // 2)
         if column < 0:
             break
@@ -107,7 +109,7 @@ def _pivot(tableau: FloatArray, m: int, end: int, row: int, column: int) -> None
 #
 # F(theta) > 0 proves infeasibility; s* is the least violation: thresholds + s* is feasible and nothing smaller is. F
 # is concave and piecewise linear, and robust value iteration gives F together with the supergradient C q_theta -
-# alpha. One constraint needs one sweep; more need cutting planes, a matrix game (`game.py`) per round.
+# alpha. One constraint needs one sweep; more need cutting planes, a matrix game per round.
 
 
 TOL_CUT = 1e-11
@@ -200,6 +202,7 @@ def cut_to(
     for i in range(m):
         trial[i] = theta[i]
     while rounds < len(cuts):
+        # F(trial), a lower bound of s* by weak duality, and the occupancy that attains it, whose costs are the cut.
         value = support(index, lower, upper, costs, thresholds, trial, planes)
         row_mass_of_least_cost(index, planes.robust, planes.w)
         for i in range(m):
@@ -216,6 +219,7 @@ def cut_to(
         # A cut that is there already means that the master program is solved as exactly as its solver can.
         if _is_known(cuts, rounds - 1):
             break
+        # The best theta against all cuts so far: they lie above F, so this is an upper bound of s*.
         bound = value if m == 1 else solve_game(cuts, rounds, planes.tableau, trial)
         if bound - best <= max(gap, TOL_CUT * (1.0 + _largest(cuts[0]))):
             break

@@ -25,8 +25,7 @@ from hedgerow.model.layout import Layout
 from hedgerow.projection.direction import maximise_quadratic, newton_direction
 from hedgerow.projection.dual import evaluate, gradient
 from hedgerow.projection.newton import SOLVED, STALLED, NewtonOutcome, maximise_dual
-from hedgerow.projection.problem import ProjectionProblem, recentred
-from hedgerow.projection.result import ProjectionSettings
+from hedgerow.projection.problem import ProjectionProblem, ProjectionSettings, recentred
 from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
 
 INNER_ITERATIONS = 200
@@ -94,6 +93,7 @@ def maximise_nested(
     point = _solve_inner(layout, origin, v, theta, settings, free)
     iterations = point.iterations
     solved, best = point.within(settings.tol), point
+    # Steps from the boldest to the most cautious; the first that finds a better point is taken.
     while not solved and iterations <= settings.max_iterations:
         found = None
         for step, step_v in _outer_steps(layout, point, ws):
@@ -146,6 +146,7 @@ def _outer_steps(layout: Layout, point: Point, ws: Workspace) -> Iterator[tuple[
     newton_direction(index, point.problem, origin, ws)
     limit = GROWTH * (1.0 + float(point.theta.sum()))
     moving, still = ws.candidate[: ws.num_candidates[0]], np.zeros_like(point.v)
+    # grad phi = slack, so this is the slope of phi along the step.
     if ws.step_theta @ point.slack > 0.0:
         scale = min(1.0, limit / float(np.max(np.abs(ws.step_theta))))
         yield scale * ws.step_theta, scale * ws.step_v
@@ -165,6 +166,7 @@ def _ridged_step(point: Point, moving: IntArray, curvature: FloatArray, ridge: f
     """argmax { slack . d - d^T (S + ridge diag(S)) d / 2 : theta + d >= 0 } over the multipliers that are `moving`."""
     n = len(moving)
     S, small = curvature[:n, :n].copy(), np.zeros((n + 4, n + 1))
+    # Relative to the diagonal: constraints may be scaled differently.
     S[np.diag_indices(n)] *= 1.0 + ridge
     small[1, :n], small[2, :n] = point.slack[moving], -point.theta[moving]
     if n:

@@ -14,9 +14,8 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.model.kernel_layout import Index
 from hedgerow.projection.direction import build_system, direction, moves
-from hedgerow.projection.dual import evaluate, evaluate_base, gradient
-from hedgerow.projection.elementary import logarithms
-from hedgerow.projection.masses import evaluate_masses, mass_direction
+from hedgerow.projection.dual import evaluate, evaluate_base, evaluate_masses, gradient, mass_direction
+from hedgerow.projection.vectors import logarithms
 from hedgerow.projection.workspace import FAINT, NO_SYSTEM, KernelProblem, Workspace
 
 
@@ -34,7 +33,9 @@ def recover(
     costs[:] = 0.0
     for x in range(np.uint64(num_states)):
         for r in range(begin, begin + actions):
+            # A quotient of two faint masses has no digits: then by logarithms, which have.
             policy[r] = w[r] / masses[x] if masses[x] >= FAINT else np.exp(ws.log_w[r] - log_m[x])
+            # Kept here until all logarithms are taken at once, eight at a time.
             log_w[r] = policy[r]
             mass = reach[x] * policy[r]
             for i in range(m):
@@ -152,10 +153,12 @@ def climb(
         # Multipliers times a residual cannot fall below the multipliers times the rounding of the residual itself.
         if flow <= tol and cost <= tol and complementarity <= max(tol * (1.0 + abs(value)), 1e-15 * total):
             return NewtonOutcome(SOLVED, iterations, value, flow, cost, complementarity)
+        # Multipliers without bound are how an infeasible problem shows: the dual is unbounded.
         if iterations >= suspect_iterations or total > suspect_theta:
             return NewtonOutcome(SUSPECT, iterations, value, flow, cost, complementarity)
         worst = max(flow, cost, complementarity)
         old = _is_good_enough(problem, theta, worst, before_last, iterations, tol, ws)
+        # Rare: an old system whose direction does not ascend is built anew, and the direction with it.
         while True:  # twice at most
             if not old:
                 build_system(index, problem, theta, ws)
@@ -167,6 +170,7 @@ def climb(
         iterations += 1
         before, before_last = value, worst
         value = _search(index, problem, v, theta, before, slope, ws)
+        # No step ascends. With a fresh system that is the end; with an old one it is the system's fault.
         if value == -np.inf:
             if not old:
                 return NewtonOutcome(STALLED, iterations, before, flow, cost, complementarity)
@@ -199,6 +203,7 @@ def _is_good_enough(
         return False
     if iterations > 0:
         expected = worst
+        # Steps with one system converge linearly, by the factor of the last step: will so many of them do?
         for _ in range(1 + ws.patience[0]):
             expected *= worst / before_last
         if not expected <= AT_ONCE * tol:
@@ -207,6 +212,7 @@ def _is_good_enough(
         if moves(problem, theta, ws, i):
             known = False
             for j in range(ws.num_candidates[0]):
+                # A multiplier that moves now, but had no row in the old system, could not move with it.
                 known |= ws.candidate[j] == i
             if not known:
                 return False
@@ -220,6 +226,7 @@ def _start(
     """Complete the point that was evaluated, or take that of equal masses if it is better and the given one far off."""
     value = start_value
     gradient(index, problem, ws)
+    # A warm start from another problem can be worse than none: equal masses are the other candidate.
     far = False
     for x in range(len(v)):
         far |= abs(ws.gradient_v[x]) > FAR
@@ -243,6 +250,7 @@ def _search(
     for i in range(len(theta)):
         longest = max(longest, abs(ws.step_theta[i]))
         total += theta[i] + problem.absorbed[i]
+    # Far out the model of theta means little: multipliers that grow by more than a factor overshoot.
     if longest > GROWTH * (1.0 + total):
         step = GROWTH * (1.0 + total) / longest
     for _ in range(80):
@@ -251,6 +259,7 @@ def _search(
         for i in range(len(theta)):
             ws.theta_trial[i] = max(theta[i] + step * ws.step_theta[i], -problem.absorbed[i])
         value = evaluate_masses(index, problem, ws.log_m_trial, ws.theta_trial, v, ws)
+        # Armijo's rule, with what rounding may hide of an ascent near the solution.
         rounding = abs(before) + 1.0
         for i in range(len(theta)):
             rounding += abs(ws.theta_trial[i])

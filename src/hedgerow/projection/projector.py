@@ -25,8 +25,13 @@ from hedgerow.errors import BusyError, InvalidInput
 from hedgerow.model.kernel_layout import TOL_BOX, Index, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED, STALLED, maximise_dual, recover
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus, make_residuals
+from hedgerow.projection.problem import (
+    ProjectionProblem,
+    ProjectionResult,
+    ProjectionSettings,
+    ProjectionStatus,
+    make_residuals,
+)
 from hedgerow.projection.solve import WarmStart, project
 from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
 

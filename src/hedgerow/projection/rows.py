@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.model.kernel_layout import Index
-from hedgerow.projection.lanes import LANES
-from hedgerow.projection.row_vectors import TIE, clip, held_value, weigh
+from hedgerow.projection.vectors import LANES, TIE, clip, held_value, weigh
 from hedgerow.projection.workspace import KernelProblem, Workspace
 
 QUICKLY = 6
@@ -66,6 +65,7 @@ def settle_row(index: Index, problem: KernelProblem, row: int, ws: Workspace) ->
     base, lower, upper, successor = problem.conditional, problem.lower, problem.upper, index.successor
     scaled, p, bound = ws.scaled, ws.p, ws.bound
     begin, end = np.uint64(index.row_start[row]), np.uint64(index.row_start[row + 1])
+    # p(y) = clip(t pt(y) e^-v(y), lo, hi) with the t that makes the sum 1: the sum is piecewise linear in t.
     for _ in range(QUICKLY):
         total = 0.0
         rest = 1.0
@@ -75,6 +75,7 @@ def settle_row(index: Index, problem: KernelProblem, row: int, ws: Workspace) ->
             p[j] = weight
             total += weight if side == 0 else 0.0
             rest -= most if side > 0 else (least if side < 0 else 0.0)
+        # Rare: the guessed bounds leave no mass to the free successors, so they cannot be the active ones.
         if not (rest > 0.0 and total > 0.0):
             break
         scale = rest / total
@@ -193,6 +194,8 @@ def find_bounds(problem: KernelProblem, start: int, stop: int, ws: Workspace) ->
     rest = 1.0
     num_bound = 0
     scale = 1.0
+    # Fix all violators of the side that is violated more: they are at that bound in the solution, too. Each round
+    # fixes one at least, so it ends.
     while num_bound < stop - start:
         total = 0.0
         for j in range(start, stop):

@@ -20,8 +20,13 @@ from hedgerow.model.layout import Layout
 from hedgerow.projection.infeasibility import LeastViolation, least_violation
 from hedgerow.projection.nested import maximise_nested
 from hedgerow.projection.newton import SOLVED, NewtonOutcome, maximise_dual, recover
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.result import ProjectionResult, ProjectionSettings, ProjectionStatus, make_residuals
+from hedgerow.projection.problem import (
+    ProjectionProblem,
+    ProjectionResult,
+    ProjectionSettings,
+    ProjectionStatus,
+    make_residuals,
+)
 from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
 
 FINER, SMALLEST_TOL = 100.0, 1e-14

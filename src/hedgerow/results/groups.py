@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hedgerow._late import late
 from hedgerow.checks import FloatArray, IntArray, did_you_mean
 from hedgerow.display import text
 from hedgerow.errors import HedgerowError, InvalidInput
@@ -319,8 +319,7 @@ class Results:
                 results = hr.results.open("out/quickstart")
                 results.plot("regret", world="random-small", episodes=1000)
         """
-        # By name: pages are further along the way of the data, and nothing here may depend on them.
-        draw = import_module("hedgerow.report.show").results_plot
+        draw = late("report.show:results_plot")
         return draw(self, what, world=world, adversary=adversary, episodes=episodes)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import IntArray, type_name, unmasked
-from hedgerow.environments.protocol import Environment
+from hedgerow.environments.play import Environment
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import Learner
 from hedgerow.learners.locking import exclusive_as

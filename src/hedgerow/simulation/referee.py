@@ -25,8 +25,7 @@ from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray, frozen, numeric_array, real_number, short_repr, type_name
-from hedgerow.environments.play import OTHER, Player, make_streams, make_world
-from hedgerow.environments.protocol import Environment
+from hedgerow.environments.play import OTHER, Environment, Player, make_streams, make_world
 from hedgerow.environments.scores import Occupancies, add_scores, keep_mark, make_curves, make_scores
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import Plan, RunContext, check_note_names

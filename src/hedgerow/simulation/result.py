@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow._late import late
 from hedgerow.checks import FloatArray, IntArray, did_you_mean, frozen
 from hedgerow.display import text
-from hedgerow.environments.protocol import Environment
+from hedgerow.environments.play import Environment
 from hedgerow.errors import InfeasibleError, InvalidInput
 from hedgerow.learners.api import Learner, Promising
 from hedgerow.learners.guarantees import ABOUT_SETS, Ledger
@@ -183,8 +183,7 @@ class Run:
         Returns:
             The path of the page.
         """
-        # By name: pages are further along the way of the data, and nothing here may depend on them.
-        written: Path = import_module("hedgerow.report.page").report(self, path, overwrite=overwrite)
+        written: Path = late("report.page:report")(self, path, overwrite=overwrite)
         return written
 
     def plot(self, what: str | None = None) -> Any:
@@ -216,7 +215,7 @@ class Run:
             >>> run.plot("regret").layout.title.text
             'Regret'
         """
-        return import_module("hedgerow.report.show").run_plot(self, what)
+        return late("report.show:run_plot")(self, what)
 
     def __repr__(self) -> str:
         known = f"regret={self.regret[-1]:.6g}, violation={self.violation[-1]:.6g}, safe={bool(self.safe[-1])}"

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray
+from hedgerow.confidence.bounds import load_columns
 from hedgerow.confidence.boxes import make_boxes, refresh_all, refresh_costs
 from hedgerow.confidence.budget import make_unknowns
-from hedgerow.confidence.columns import load_columns
 from hedgerow.confidence.premises import NOTHING
 from hedgerow.learners.api import RunContext
 from hedgerow.learners.kernels import BaselineArrays

@@ -23,23 +23,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from hedgerow.worlds import grids
 from hedgerow.worlds.entries import entry
-from hedgerow.worlds.grids import (
-    DOWN,
-    LEFT,
-    MOVE_NAMES,
-    RIGHT,
-    UP,
-    Cell,
-    EpisodeConfig,
-    MoveOutcome,
-    cell_name,
-    cells_of,
-    ingredients,
-    moved,
-    only_cell,
-    tables,
-)
 from hedgerow.worlds.world import Scale, WorldDefinition
 
 CYCLE_STATES, CYCLE_STEPS = 3, 6
@@ -54,7 +39,7 @@ CLIFF_MAP = (
 )
 """S is the start, G the goal, C the cliff; a digit is what entering the cell costs."""
 CLIFF_STEPS = 15
-CLIFF_MOVES = (UP, RIGHT, DOWN, LEFT)
+CLIFF_MOVES = (grids.UP, grids.RIGHT, grids.DOWN, grids.LEFT)
 FALL = 100
 """What a fall loses, in steps."""
 COST_UNIT = 2
@@ -70,11 +55,11 @@ COST_UNIT = 2
 def alwayssafe_simple() -> WorldDefinition:
     S = CYCLE_STATES
 
-    def outcomes(s: int, a: int) -> Iterator[MoveOutcome]:
+    def outcomes(s: int, a: int) -> Iterator[grids.MoveOutcome]:
         reward = (s + 1) * a
-        yield MoveOutcome(1, (s + a) % S, 1 - reward / S, a)
+        yield grids.MoveOutcome(1, (s + a) % S, 1 - reward / S, a)
 
-    course = EpisodeConfig(
+    course = grids.EpisodeConfig(
         CYCLE_STEPS,
         np.full(S, 1 / S),
         "moves",
@@ -83,7 +68,7 @@ def alwayssafe_simple() -> WorldDefinition:
         scale=Scale("reward", offset=float(S * CYCLE_STEPS), factor=-float(S)),
         random_costs=False,
     )
-    return ingredients(tables(range(S), 2, outcomes), course, [str(s) for s in range(S)], ("stay", "move"))
+    return grids.ingredients(grids.tables(range(S), 2, outcomes), course, [str(s) for s in range(S)], ("stay", "move"))
 
 
 @entry(
@@ -96,18 +81,18 @@ def alwayssafe_difficult() -> WorldDefinition:
     A = 0  # the costly action
     states = [(x, y) for x in range(3) for y in range(2)]
 
-    def outcomes(state: tuple[int, int], a: int) -> Iterator[MoveOutcome]:
+    def outcomes(state: tuple[int, int], a: int) -> Iterator[grids.MoveOutcome]:
         x, y = state
         if x == 0:
-            yield MoveOutcome(Y_ZERO_WEIGHT, (1, 0), 1, 0)
-            yield MoveOutcome(Y_ONE_WEIGHT, (1, 1), 1, 0)
+            yield grids.MoveOutcome(Y_ZERO_WEIGHT, (1, 0), 1, 0)
+            yield grids.MoveOutcome(Y_ONE_WEIGHT, (1, 1), 1, 0)
         elif x == 1:
             earns = (a == A) == (y == 1)
-            yield MoveOutcome(1, (2, y), 0 if earns else 1, int(a == A))
+            yield grids.MoveOutcome(1, (2, y), 0 if earns else 1, int(a == A))
         else:
-            yield MoveOutcome(1, state, 1, 0)
+            yield grids.MoveOutcome(1, state, 1, 0)
 
-    course = EpisodeConfig(
+    course = grids.EpisodeConfig(
         3,
         np.array([0.5, 0.5, 0, 0, 0, 0]),
         "choices of A",
@@ -116,7 +101,7 @@ def alwayssafe_difficult() -> WorldDefinition:
         scale=Scale("reward", offset=3.0, factor=-1.0),
         random_costs=False,
     )
-    return ingredients(tables(states, 2, outcomes), course, [f"x{x}y{y}" for x, y in states], ("A", "B"))
+    return grids.ingredients(grids.tables(states, 2, outcomes), course, [f"x{x}y{y}" for x, y in states], ("A", "B"))
 
 
 @entry(
@@ -126,21 +111,21 @@ def alwayssafe_difficult() -> WorldDefinition:
     published={"unconstrained": -7.0, "optimum": -10.0},
 )
 def alwayssafe_cliff() -> WorldDefinition:
-    cells = cells_of(CLIFF_MAP)
-    start, goal = only_cell(cells, "S"), only_cell(cells, "G")
+    cells = grids.cells_of(CLIFF_MAP)
+    start, goal = grids.only_cell(cells, "S"), grids.only_cell(cells, "G")
     states = [cell for cell, mark in cells.items() if mark != "C"]
 
-    def outcomes(cell: Cell, a: int) -> Iterator[MoveOutcome]:
-        following = moved(cells, cell, CLIFF_MOVES[a])
+    def outcomes(cell: grids.Cell, a: int) -> Iterator[grids.MoveOutcome]:
+        following = grids.moved(cells, cell, CLIFF_MOVES[a])
         mark = cells[following]
         if cell == goal:
-            yield MoveOutcome(1, goal, 0, 0)
+            yield grids.MoveOutcome(1, goal, 0, 0)
         elif mark == "C":
-            yield MoveOutcome(1, start, 1, 0)
+            yield grids.MoveOutcome(1, start, 1, 0)
         else:
-            yield MoveOutcome(1, following, 1 / FALL, int(mark) / COST_UNIT if mark.isdigit() else 0)
+            yield grids.MoveOutcome(1, following, 1 / FALL, int(mark) / COST_UNIT if mark.isdigit() else 0)
 
-    course = EpisodeConfig(
+    course = grids.EpisodeConfig(
         CLIFF_STEPS,
         states.index(start),
         "exposure",
@@ -149,5 +134,5 @@ def alwayssafe_cliff() -> WorldDefinition:
         scale=Scale("reward", factor=-float(FALL)),
         random_costs=False,
     )
-    names = [MOVE_NAMES[move] for move in CLIFF_MOVES]
-    return ingredients(tables(states, 4, outcomes), course, list(map(cell_name, states)), names)
+    names = [grids.MOVE_NAMES[move] for move in CLIFF_MOVES]
+    return grids.ingredients(grids.tables(states, 4, outcomes), course, list(map(grids.cell_name, states)), names)

@@ -23,27 +23,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hedgerow.worlds import grids
 from hedgerow.worlds.entries import entry
-from hedgerow.worlds.grids import (
-    DOWN,
-    LEFT,
-    MOVE_NAMES,
-    RIGHT,
-    UP,
-    Cell,
-    EpisodeConfig,
-    MoveOutcome,
-    cell_name,
-    cells_of,
-    ingredients,
-    moved,
-    only_cell,
-    tables,
-)
 from hedgerow.worlds.world import Scale, WorldDefinition
 
 STEPS = 30
-MOVES = (UP, DOWN, LEFT, RIGHT)
+MOVES = (grids.UP, grids.DOWN, grids.LEFT, grids.RIGHT)
 CHOSEN, OTHER = 37, 1
 """Weights of the chosen move and of each other one: 9/10 + 1/40 and 1/40."""
 STAYED = 1 / STEPS
@@ -82,7 +67,7 @@ BOX = (
 """S start, G goal, P pit, X the box at first."""
 
 _REWARD = Scale("reward", offset=float(STEPS), factor=-1.0)
-_NAMES = [MOVE_NAMES[move] for move in MOVES]
+_NAMES = [grids.MOVE_NAMES[move] for move in MOVES]
 
 
 @entry(
@@ -112,57 +97,59 @@ def conrl_grid() -> WorldDefinition:
     published={"unconstrained": 1.815769, "optimum": 1.749677},
 )
 def conrl_box() -> WorldDefinition:
-    cells = cells_of(BOX)
-    goal = only_cell(cells, "G")
+    cells = grids.cells_of(BOX)
+    goal = grids.only_cell(cells, "G")
     states = [_Scene(agent, box) for agent in cells for box in cells]
 
-    def outcomes(scene: _Scene, a: int) -> Iterator[MoveOutcome]:
+    def outcomes(scene: _Scene, a: int) -> Iterator[grids.MoveOutcome]:
         if scene.agent == goal:
-            yield MoveOutcome(1, scene, 1 - STAYED, _in_a_corner(cells, scene.box))
+            yield grids.MoveOutcome(1, scene, 1 - STAYED, _in_a_corner(cells, scene.box))
             return
         for move in MOVES:
             following = _pushed(cells, scene, move)
             arrives = following.agent == goal
             weight = CHOSEN if move == MOVES[a] else OTHER
-            yield MoveOutcome(weight, following, 0 if arrives else 1, _in_a_corner(cells, following.box))
+            yield grids.MoveOutcome(weight, following, 0 if arrives else 1, _in_a_corner(cells, following.box))
 
-    start = states.index(_Scene(only_cell(cells, "S"), only_cell(cells, "X")))
-    course = EpisodeConfig(STEPS, start, "box in a corner", threshold=3.0, baseline_threshold=1.5, scale=_REWARD)
-    names = [f"{cell_name(scene.agent)} box {cell_name(scene.box)}" for scene in states]
-    return ingredients(tables(states, len(MOVES), outcomes), course, names, _NAMES)
+    start = states.index(_Scene(grids.only_cell(cells, "S"), grids.only_cell(cells, "X")))
+    course = grids.EpisodeConfig(STEPS, start, "box in a corner", threshold=3.0, baseline_threshold=1.5, scale=_REWARD)
+    names = [f"{grids.cell_name(scene.agent)} box {grids.cell_name(scene.box)}" for scene in states]
+    return grids.ingredients(grids.tables(states, len(MOVES), outcomes), course, names, _NAMES)
 
 
 def _with_pits(rows: Sequence[str]) -> WorldDefinition:
-    cells = cells_of(rows)
+    cells = grids.cells_of(rows)
     states = list(cells)
 
-    def outcomes(cell: Cell, a: int) -> Iterator[MoveOutcome]:
+    def outcomes(cell: grids.Cell, a: int) -> Iterator[grids.MoveOutcome]:
         if cells[cell] in "GP":
-            yield MoveOutcome(1, cell, 1 - STAYED, STAYED if cells[cell] == "P" else 0)
+            yield grids.MoveOutcome(1, cell, 1 - STAYED, STAYED if cells[cell] == "P" else 0)
             return
         for move in MOVES:
-            following = moved(cells, cell, move)
+            following = grids.moved(cells, cell, move)
             pays, costs = cells[following] in "GP", cells[following] == "P"
-            yield MoveOutcome(CHOSEN if move == MOVES[a] else OTHER, following, 0 if pays else 1, int(costs))
+            yield grids.MoveOutcome(CHOSEN if move == MOVES[a] else OTHER, following, 0 if pays else 1, int(costs))
 
-    start = states.index(only_cell(cells, "S"))
-    course = EpisodeConfig(STEPS, start, "pits", threshold=0.3, baseline_threshold=0.06, scale=_REWARD)
-    return ingredients(tables(states, len(MOVES), outcomes), course, list(map(cell_name, states)), _NAMES)
+    start = states.index(grids.only_cell(cells, "S"))
+    course = grids.EpisodeConfig(STEPS, start, "pits", threshold=0.3, baseline_threshold=0.06, scale=_REWARD)
+    return grids.ingredients(
+        grids.tables(states, len(MOVES), outcomes), course, list(map(grids.cell_name, states)), _NAMES
+    )
 
 
 class _Scene(NamedTuple):
-    agent: Cell
-    box: Cell
+    agent: grids.Cell
+    box: grids.Cell
 
 
-def _pushed(cells: dict[Cell, str], scene: _Scene, move: Cell) -> _Scene:
+def _pushed(cells: dict[grids.Cell, str], scene: _Scene, move: grids.Cell) -> _Scene:
     """What the move makes of the scene: nothing, if the agent or the box would walk into a wall."""
-    agent = moved(cells, scene.agent, move)
+    agent = grids.moved(cells, scene.agent, move)
     if agent == scene.agent or agent != scene.box:
         return scene._replace(agent=agent)
-    box = moved(cells, scene.box, move)
+    box = grids.moved(cells, scene.box, move)
     return scene if box == scene.box else _Scene(agent, box)
 
 
-def _in_a_corner(cells: dict[Cell, str], box: Cell) -> int:
-    return int(sum(moved(cells, box, move) == box for move in MOVES) >= 2)
+def _in_a_corner(cells: dict[grids.Cell, str], box: grids.Cell) -> int:
+    return int(sum(grids.moved(cells, box, move) == box for move in MOVES) >= 2)

@@ -24,23 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hedgerow.checks import real_number, whole_number
+from hedgerow.worlds import grids
 from hedgerow.worlds.entries import entry
-from hedgerow.worlds.grids import (
-    DOWN,
-    LEFT,
-    MOVE_NAMES,
-    RIGHT,
-    UP,
-    Cell,
-    EpisodeConfig,
-    MoveOutcome,
-    cell_name,
-    cells_of,
-    ingredients,
-    moved,
-    only_cell,
-    tables,
-)
 from hedgerow.worlds.world import Scale, WorldDefinition
 
 FROZEN_MAP = (
@@ -50,7 +35,7 @@ FROZEN_MAP = (
     "HFFG",
 )
 """S start, F ice, H hole, G goal."""
-FROZEN_MOVES = (LEFT, DOWN, RIGHT, UP)
+FROZEN_MOVES = (grids.LEFT, grids.DOWN, grids.RIGHT, grids.UP)
 """In Gymnasium's order, in which the two neighbours of a direction are at right angles to it."""
 FROZEN_STEPS = 20
 
@@ -61,7 +46,7 @@ CLIFF_MAP = (
     "SCCCCCCCCCCG",
 )
 """S start, C cliff, G goal."""
-CLIFF_MOVES = (UP, RIGHT, DOWN, LEFT)
+CLIFF_MOVES = (grids.UP, grids.RIGHT, grids.DOWN, grids.LEFT)
 CLIFF_STEPS = 40
 
 
@@ -95,45 +80,47 @@ def frozen4_goal(*, alpha: float = 0.1) -> WorldDefinition:
 )
 def cliff_slippery(*, slippery: bool = True, steps: int = CLIFF_STEPS, alpha: float = 0.5) -> WorldDefinition:
     steps = whole_number("cliff-slippery: steps", steps, 1)
-    cells = cells_of(CLIFF_MAP)
-    start, goal = only_cell(cells, "S"), only_cell(cells, "G")
+    cells = grids.cells_of(CLIFF_MAP)
+    start, goal = grids.only_cell(cells, "S"), grids.only_cell(cells, "G")
     states = [cell for cell, mark in cells.items() if mark != "C"]
 
-    def outcomes(cell: Cell, a: int) -> Iterator[MoveOutcome]:
+    def outcomes(cell: grids.Cell, a: int) -> Iterator[grids.MoveOutcome]:
         if cell == goal:
-            yield MoveOutcome(1, goal, 0, 0)
+            yield grids.MoveOutcome(1, goal, 0, 0)
             return
         for move in _directions(CLIFF_MOVES, a) if slippery else CLIFF_MOVES[a : a + 1]:
-            following = moved(cells, cell, move)
+            following = grids.moved(cells, cell, move)
             falls = cells[following] == "C"
-            yield MoveOutcome(1, start if falls else following, 1, int(falls))
+            yield grids.MoveOutcome(1, start if falls else following, 1, int(falls))
 
     alpha = real_number("cliff-slippery: alpha", alpha, 0.0, float(steps))
-    course = EpisodeConfig(steps, states.index(start), "falls", alpha, alpha / 5)
-    names = [MOVE_NAMES[move] for move in CLIFF_MOVES]
-    return ingredients(tables(states, 4, outcomes), course, list(map(cell_name, states)), names)
+    course = grids.EpisodeConfig(steps, states.index(start), "falls", alpha, alpha / 5)
+    names = [grids.MOVE_NAMES[move] for move in CLIFF_MOVES]
+    return grids.ingredients(grids.tables(states, 4, outcomes), course, list(map(grids.cell_name, states)), names)
 
 
 def _frozen(name: str, alpha: float, *, hurry: bool) -> WorldDefinition:
     alpha = real_number(f"{name}: alpha", alpha, 0.0, 1.0)
-    cells = cells_of(FROZEN_MAP)
+    cells = grids.cells_of(FROZEN_MAP)
     states = list(cells)
 
-    def outcomes(cell: Cell, a: int) -> Iterator[MoveOutcome]:
+    def outcomes(cell: grids.Cell, a: int) -> Iterator[grids.MoveOutcome]:
         if cells[cell] in "HG":
-            yield MoveOutcome(1, cell, 0 if hurry else 1, 0)
+            yield grids.MoveOutcome(1, cell, 0 if hurry else 1, 0)
             return
         for move in _directions(FROZEN_MOVES, a):
-            following = moved(cells, cell, move)
+            following = grids.moved(cells, cell, move)
             earns = not hurry and cells[following] == "G"
-            yield MoveOutcome(1, following, 0 if earns else 1, int(cells[following] == "H"))
+            yield grids.MoveOutcome(1, following, 0 if earns else 1, int(cells[following] == "H"))
 
     scale = Scale() if hurry else Scale("reward", offset=float(FROZEN_STEPS), factor=-1.0)
-    course = EpisodeConfig(FROZEN_STEPS, states.index(only_cell(cells, "S")), "holes", alpha, alpha / 5, scale)
-    names = [MOVE_NAMES[move] for move in FROZEN_MOVES]
-    return ingredients(tables(states, 4, outcomes), course, list(map(cell_name, states)), names)
+    course = grids.EpisodeConfig(
+        FROZEN_STEPS, states.index(grids.only_cell(cells, "S")), "holes", alpha, alpha / 5, scale
+    )
+    names = [grids.MOVE_NAMES[move] for move in FROZEN_MOVES]
+    return grids.ingredients(grids.tables(states, 4, outcomes), course, list(map(grids.cell_name, states)), names)
 
 
-def _directions(moves: tuple[Cell, ...], a: int) -> tuple[Cell, ...]:
+def _directions(moves: tuple[grids.Cell, ...], a: int) -> tuple[grids.Cell, ...]:
     """The directions in which one may slip, each as likely as the others."""
     return moves[a - 1], moves[a], moves[(a + 1) % len(moves)]

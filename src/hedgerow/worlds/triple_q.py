@@ -20,23 +20,8 @@ from collections.abc import Iterator
 from math import sqrt
 
 from hedgerow.checks import real_number
+from hedgerow.worlds import grids
 from hedgerow.worlds.entries import entry
-from hedgerow.worlds.grids import (
-    DOWN,
-    LEFT,
-    MOVE_NAMES,
-    RIGHT,
-    UP,
-    Cell,
-    EpisodeConfig,
-    MoveOutcome,
-    cell_name,
-    cells_of,
-    ingredients,
-    moved,
-    only_cell,
-    tables,
-)
 from hedgerow.worlds.world import Scale, WorldDefinition
 
 MAP = (
@@ -66,7 +51,7 @@ STEPS = 25
 GOAL_REWARD = 100
 FARTHEST = (18, 1)
 """The cell that pays 0."""
-MOVES = (UP, DOWN, LEFT, RIGHT)
+MOVES = (grids.UP, grids.DOWN, grids.LEFT, grids.RIGHT)
 
 
 @entry(
@@ -78,26 +63,28 @@ MOVES = (UP, DOWN, LEFT, RIGHT)
 )
 def triple_q_grid(*, alpha: float = 2.0) -> WorldDefinition:
     alpha = real_number("triple-q-grid: alpha", alpha, 0.0, float(STEPS))
-    cells = cells_of(MAP)
-    states, goal = list(cells), only_cell(cells, "G")
+    cells = grids.cells_of(MAP)
+    states, goal = list(cells), grids.only_cell(cells, "G")
 
-    def outcomes(cell: Cell, a: int) -> Iterator[MoveOutcome]:
-        following = moved(cells, cell, MOVES[a])
+    def outcomes(cell: grids.Cell, a: int) -> Iterator[grids.MoveOutcome]:
+        following = grids.moved(cells, cell, MOVES[a])
         reward = GOAL_REWARD if following == goal else _distance(FARTHEST, goal) - _distance(following, goal)
-        yield MoveOutcome(1, following, 1 - reward / GOAL_REWARD, int(cells[following] == "X"))
+        yield grids.MoveOutcome(1, following, 1 - reward / GOAL_REWARD, int(cells[following] == "X"))
 
-    course = EpisodeConfig(
+    course = grids.EpisodeConfig(
         STEPS,
-        states.index(only_cell(cells, "S")),
+        states.index(grids.only_cell(cells, "S")),
         "obstacles",
         alpha,
         baseline_threshold=alpha / 5,
         scale=Scale("reward", offset=float(GOAL_REWARD * STEPS), factor=-float(GOAL_REWARD)),
         random_costs=False,
     )
-    names = [MOVE_NAMES[move] for move in MOVES]
-    return ingredients(tables(states, len(MOVES), outcomes), course, list(map(cell_name, states)), names)
+    names = [grids.MOVE_NAMES[move] for move in MOVES]
+    return grids.ingredients(
+        grids.tables(states, len(MOVES), outcomes), course, list(map(grids.cell_name, states)), names
+    )
 
 
-def _distance(one: Cell, other: Cell) -> float:
+def _distance(one: grids.Cell, other: grids.Cell) -> float:
     return sqrt((one[0] - other[0]) ** 2 + (one[1] - other[1]) ** 2)

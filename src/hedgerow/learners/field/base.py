@@ -37,8 +37,7 @@ from hedgerow.learners.locking import exclusive
 from hedgerow.learners.plans import NumberedPlan
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.watch import LearnerWatcher, check_rows, keep_event, watch_event
-from hedgerow.model.counting import decide
-from hedgerow.model.episode import Episode
+from hedgerow.model.episode import Episode, decide
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.occupancy import checked_policy
 from hedgerow.model.policy import Policy

@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, frozen
 from hedgerow.compiling.kernels import kernel
-from hedgerow.confidence.bounds import reach_of_states
-from hedgerow.confidence.columns import load_columns, make_columns
+from hedgerow.confidence.bounds import load_columns, make_columns, reach_of_states
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.learners.base import Feedback
 from hedgerow.learners.field.base import FieldLearner
 from hedgerow.learners.guarantees import Ledger, Promise
 from hedgerow.learners.statistics import Statistics
-from hedgerow.model.counting import decide
-from hedgerow.model.episode import Episode
+from hedgerow.model.episode import Episode, decide
 from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.view import View
 from hedgerow.projection.projector import Projector

@@ -31,9 +31,8 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel, shared_kernel
-from hedgerow.confidence.bounds import joint_costs_of_columns
+from hedgerow.confidence.bounds import Columns, joint_costs_of_columns, load_columns, make_columns
 from hedgerow.confidence.boxes import Boxes, BoxRule
-from hedgerow.confidence.columns import Columns, load_columns, make_columns
 from hedgerow.confidence.counts import Counts
 from hedgerow.confidence.premises import PremiseRule, Premises
 from hedgerow.confidence.radii import EFRONI, RadiusRule, epsilon, transition_terms

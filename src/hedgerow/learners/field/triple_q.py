@@ -22,8 +22,7 @@ from hedgerow.learners.api import Inputs
 from hedgerow.learners.field.base import FieldLearner
 from hedgerow.learners.guarantees import INDEPENDENT_LOSSES, Ledger, Promise, first_reason
 from hedgerow.learners.statistics import Statistics
-from hedgerow.model.counting import decide
-from hedgerow.model.episode import Episode
+from hedgerow.model.episode import Episode, decide
 from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.view import View
 

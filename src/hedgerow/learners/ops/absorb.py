@@ -27,8 +27,7 @@ from hedgerow.importers.logs import Log, content_hash
 from hedgerow.learners.ops.fallback import fallback_solve
 from hedgerow.learners.ops.state import PROJECTED, RELAXED, RELAXED_FLOOR, Core
 from hedgerow.learners.ops.step import copy_floored, follow_boxes, follow_violation, learn, project_all
-from hedgerow.model.counting import INDEPENDENT, UNKNOWN, Counting, decide, filled_costs, refuse_impossible
-from hedgerow.model.episode import Episode
+from hedgerow.model.episode import INDEPENDENT, UNKNOWN, Counting, Episode, decide, filled_costs, refuse_impossible
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 from hedgerow.projection.workspace import NO_SYSTEM
@@ -206,7 +205,7 @@ def count(core: Core, log: LogArrays) -> None:
 # --------------------------------------------------------------------------------------------------------------------
 # Learn from an episode that is not whole: aborted, overridden, missing, or without some of its costs.
 #
-# `model/counting.py` decides what is counted. Here that decision reaches the kernels of a learner: counts and sets
+# `model/episode.py` decides what is counted. Here that decision reaches the kernels of a learner: counts and sets
 # (`confidence/counts.py`), the aggregate certificate and the search of CV-OPS, which take sums over whole episodes.
 
 

@@ -26,8 +26,7 @@ from hedgerow.learners.ops.step import (
 )
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.result import ProjectionResult, ProjectionSettings
+from hedgerow.projection.problem import ProjectionProblem, ProjectionResult, ProjectionSettings
 from hedgerow.projection.solve import project
 from hedgerow.projection.workspace import NO_SYSTEM
 

@@ -17,8 +17,7 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.confidence.aggregate import aggregate_bounds, set_cost_centre, set_transition_centre
 from hedgerow.confidence.balls import joint_cost_with_balls
-from hedgerow.confidence.bounds import joint_costs_of_columns, reach_of_states
-from hedgerow.confidence.columns import keep_columns
+from hedgerow.confidence.bounds import joint_costs_of_columns, keep_columns, reach_of_states
 from hedgerow.confidence.premises import NOTHING
 from hedgerow.learners.kernels import safe_weight
 from hedgerow.learners.ops.state import PROJECTED, Core
@@ -205,6 +204,7 @@ def mixing_weight(core: Core, status: int) -> float:
     """lambda for the next episode, rounded up; 1 after a projection without a solution, and after something that the
     learner was told has been refuted, unless it is to go on.
     """
+    # No solution: by Lemma 2 (feasibility) the sets have lost the truth, and U with them. All is left to the baseline.
     if status != PROJECTED or (core.rule.premises.stays and core.state.premises.numbers.what != NOTHING):
         return 1.0
     return safe_weight(core.baseline, core.state.bounds)

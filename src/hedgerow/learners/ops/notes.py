@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
-from hedgerow.confidence.bounds import reach_of_states
-from hedgerow.confidence.columns import load_columns
+from hedgerow.confidence.bounds import load_columns, reach_of_states
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import Scores, forward
 from hedgerow.learners.ops.guarantees import primal_constant

@@ -226,6 +226,7 @@ def search_step(rule: SearchRule, search: Search, episode: int, costs: FloatArra
             search.squares[i] += away * away
         search.cost_sums[i] += c
         rule.dual_loss[i] = rule.thresholds[i] - c
+        # D2, D3: all L layers, and alpha_i once per episode.
         margin = min(margin, rule.thresholds[i] - search.cost_sums[i] / episode)
     if len(search.weights) > 1:
         descend(search.weights, rule.dual_loss, episode, rule.dual_step)
@@ -234,6 +235,7 @@ def search_step(rule: SearchRule, search: Search, episode: int, costs: FloatArra
     search.facts.radius = radius
     if episode < EARLIEST_STOP or not margin >= needed_margin(rule, radius, episode):
         return False
+    # Lemma 4 (widehat_rho_leq), with a radius that holds at a stopping time (D7): rho_hat > 0, as margin >= 2 R_t.
     search.facts.rho_hat = margin - radius
     search.facts.t_bar = episode
     return True
@@ -250,6 +252,7 @@ def stopping_radius(rule: SearchRule, squares: FloatArray, capacity: int, episod
         for i in range(len(squares)):
             widest = max(widest, aggregate_radius(log_term, squares[i], rule.ceilings[i]) / t)
         radius = min(radius, widest)
+    # Lemma 4 is about the mixture of all policies; a sample of them errs by Hoeffding's inequality on top.
     if episode > capacity:
         radius += rule.steps * sqrt((log(2.0 * m) + rule.log_inverse_delta) / (2.0 * capacity))
     return rule.radius_scale * radius

@@ -18,9 +18,9 @@ from hedgerow.confidence.aggregate import (
     no_aggregate,
 )
 from hedgerow.confidence.balls import BallRule, Balls, no_balls
+from hedgerow.confidence.bounds import Columns, make_columns
 from hedgerow.confidence.boxes import Boxes, BoxRule, make_boxes
 from hedgerow.confidence.budget import Unknowns
-from hedgerow.confidence.columns import Columns, make_columns
 from hedgerow.confidence.counts import Counts, Gaps, make_counts, make_gaps
 from hedgerow.confidence.premises import PremiseRule, Premises
 from hedgerow.learners.kernels import BaselineArrays, flat_arrays

@@ -22,9 +22,8 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.confidence.aggregate import close_generations, count_own_episode
 from hedgerow.confidence.balls import follow_counts
-from hedgerow.confidence.bounds import reach_of_states
+from hedgerow.confidence.bounds import keep_columns, load_columns, reach_of_states, update_columns
 from hedgerow.confidence.boxes import refresh_all, refresh_grown, refresh_rows
-from hedgerow.confidence.columns import keep_columns, load_columns, update_columns
 from hedgerow.confidence.counts import find_path, record, record_costs, record_gaps
 from hedgerow.confidence.premises import count_episode, is_impossible
 from hedgerow.environments.play import Path
@@ -140,6 +139,7 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
     """
     numbers, reals, log_weight, trace = core.state.numbers, core.state.reals, core.state.log_weight, core.buffers.trace
     broken = core.buffers.marks.broken == 1
+    # u must come from the boxes before this episode: the estimate has to be optimistic given the past (Corollary 1).
     _bound_visited(core, rows)
     if len(core.baseline.policies) > 0:
         bound_mixture(core, rows)
@@ -150,6 +150,7 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
             mix_costs(core.search, core.state.search, costs, trace.fed)
         losses = trace.fed
     for k in range(len(rows)):
+        # Implicit exploration: gamma in the denominator makes the estimate too small, never too large, on average.
         trace.estimate[k] = losses[k] / (trace.u[k] + reals.gamma)
     if len(core.state.aggregate.generation) > 0 and numbers.branch == 0:
         if core.buffers.marks.closes:
@@ -173,6 +174,7 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
     touched = _update_boxes(core, core.buffers.all_rows if broken else rows)
     for k in range(len(rows)):
         log_weight[rows[k]] -= reals.eta * trace.estimate[k]
+    # From here on the episode is learnt; whatever interrupts the projection leaves it `open`, not lost.
     numbers.pending = 0
     numbers.episode += 1
     numbers.open = 1

@@ -29,7 +29,7 @@ from hedgerow.model.policy import Mixture, Policy, UniformMixture
 from hedgerow.model.view import View
 from hedgerow.worlds.entries import make
 from hedgerow.worlds.ev import workday
-from hedgerow.worlds.ev.tables import ChargerDays
+from hedgerow.worlds.ev.charging import ChargerDays
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -44,7 +44,7 @@ from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 from hedgerow.worlds.entries import entry
-from hedgerow.worlds.ev import charging, tables
+from hedgerow.worlds.ev import charging
 from hedgerow.worlds.world import Baseline, Scale, WorldDefinition
 
 SOURCE = "ours, from ACN-Data (Lee, Li, Low 2019)"
@@ -76,7 +76,7 @@ class Site(NamedTuple):
 SITES = {
     "ev-workday": Site(
         "ev_charger_days",
-        {"carbon": ("ev_moer", LARGEST_RATE), "dutch": ("ev_prices", tables.PER_UNIT)},
+        {"carbon": ("ev_moer", LARGEST_RATE), "dutch": ("ev_prices", charging.PER_UNIT)},
         ("empty", "need"),
         ("wait", "charge"),
     ),
@@ -120,9 +120,9 @@ def ev_workday_hard(*, alpha: float = 0.1) -> WorldDefinition:
 # The real days --------------------------------------------------------------------------------------------------------
 
 
-def days_of(world: str = "ev-workday") -> tables.ChargerDays:
+def days_of(world: str = "ev-workday") -> charging.ChargerDays:
     """The charger-days behind a world."""
-    return tables.charger_days(site_of(world).days)
+    return charging.charger_days(site_of(world).days)
 
 
 def daily_rates(world: str = "ev-workday", prices: str = "carbon") -> FloatArray:
@@ -197,11 +197,11 @@ def _rates(world: str, prices: str) -> tuple[IntArray, int]:
     if prices not in known:
         raise InvalidInput(f"{world}: prices is {prices!r}; choose {' or '.join(known)}")
     name, largest = known[prices]
-    return tables.rates(name), largest
+    return charging.rates(name), largest
 
 
 def _shares(site: Site) -> charging.PowerShares:
-    return charging.shares(charging.tally(tables.charger_days(site.days), site.units), site.units)
+    return charging.shares(charging.tally(charging.charger_days(site.days), site.units), site.units)
 
 
 def _loss(site: Site, rates: FloatArray) -> FloatArray:
@@ -215,7 +215,7 @@ def _loss(site: Site, rates: FloatArray) -> FloatArray:
 
 def _layout(world: str) -> Layout:
     site = site_of(world)
-    blocks = tables.charger_days(site.days).arrives.shape[1]
+    blocks = charging.charger_days(site.days).arrives.shape[1]
     later = [f"{chr(ord('A') + k)} {state}" for k in range(1, blocks) for state in site.states]
     layout = Layout([1, *[len(site.states)] * (blocks - 1), 1], len(site.actions))
     return layout.labelled(["x0", *later, "end"], site.actions)

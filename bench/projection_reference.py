@@ -1,6 +1,7 @@
 """Problem (PROJ) for general solvers: the oracle of the tests and a peer of the benchmarks, never part of a learner.
 
-cvxpy states Problem (PROJ) as it is written, in the triples; HiGHS decides feasibility as a linear program.
+cvxpy states Problem (PROJ) as it is written, in the triples; HiGHS decides feasibility as a linear program, and
+`proves_infeasible` checks a proof by plain backward induction.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray
 from hedgerow.projection.problem import ProjectionProblem
@@ -104,3 +106,32 @@ def least_violation_by_lp(problem: ProjectionProblem) -> float:
         if result.status == 0:
             return float(result.fun)
     raise RuntimeError(f"HiGHS ended with: {result.message}")
+
+
+def proves_infeasible(problem: ProjectionProblem, theta: ArrayLike) -> float:
+    """min { theta^T (C q - alpha) : q within the boxes } for theta >= 0: positive means infeasible.
+
+    Plain backward induction, row by row.
+    """
+    layout = problem.layout
+    weights = np.asarray(theta, dtype=np.float64)
+    if np.any(weights < 0.0):
+        return -np.inf
+    cost = weights @ problem.costs
+    values = np.zeros(layout.num_states)
+    for x in range(layout.num_decision_states - 1, -1, -1):
+        options = []
+        for r in range(x * layout.num_actions, (x + 1) * layout.num_actions):
+            triples = slice(layout.row_start[r], layout.row_start[r + 1])
+            there = values[layout.successor[triples]]
+            options.append(cost[r] + _cheapest(there, problem.lower[triples], problem.upper[triples]))
+        values[x] = min(options)
+    return float(values[0] - weights @ problem.thresholds)
+
+
+def _cheapest(values: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
+    order = np.argsort(values)
+    room = (upper - lower)[order]
+    before = np.concatenate(([0.0], np.cumsum(room)[:-1]))
+    extra = np.clip(1.0 - lower.sum() - before, 0.0, room)
+    return float(lower @ values + extra @ values[order])
