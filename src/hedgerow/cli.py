@@ -27,7 +27,7 @@ import typer
 from hedgerow.commands import check, check_learner, compare, kernels, lists, run
 from hedgerow.commands.signals import INTERRUPTED, ending_in_order
 from hedgerow.commands.terminal import FAILED, REFUSED
-from hedgerow.display.output import say
+from hedgerow.display.screen import say
 from hedgerow.errors import HedgerowError
 from hedgerow.experiments.isolation import Ended
 from hedgerow.stdio import OutputLost, safe_streams

@@ -14,10 +14,12 @@ import pytest
 from run_cases import EPISODES, made_directory, made_learner, made_run, made_spec
 
 from hedgerow import results
+from hedgerow.display.escaping import latex
+from hedgerow.display.numbers import LATEX
 from hedgerow.errors import InvalidInput
 from hedgerow.results import store
 from hedgerow.results.groups import Group, Setting, heading
-from hedgerow.results.latex import escaped, latex_table, number
+from hedgerow.results.latex import latex_table
 from hedgerow.results.metrics import interquartile_interval, interquartile_mean
 
 
@@ -51,8 +53,8 @@ def test_a_table_has_the_numbers_of_the_groups(tmp_path: Path) -> None:
         assert value(cells[5]) == pytest.approx(-summary.worst_excess)
         assert value(cells[6]) == pytest.approx(summary.mixing_total, rel=1e-3)
     low, high = interquartile_interval((10.0 + np.arange(5)) * 1000**0.5)
-    assert below[-2][1] == rf"{{\scriptsize [{number(low)}, {number(high)}]}}"
-    assert (lines[-2][6], below[-2][6]) == (number(0.5 * 1000**0.5), "")  # equal seeds have no interval
+    assert below[-2][1] == rf"{{\scriptsize [{LATEX.number(low)}, {LATEX.number(high)}]}}"
+    assert (lines[-2][6], below[-2][6]) == (LATEX.number(0.5 * 1000**0.5), "")  # equal seeds have no interval
     assert table == results.open(tmp_path / "out").to_latex()
 
 
@@ -191,7 +193,7 @@ def test_directories_without_a_result_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_names_are_escaped(given: str, shown: str) -> None:
-    assert escaped(given) == shown
+    assert latex(given) == shown
 
 
 @pytest.mark.parametrize(
@@ -210,7 +212,7 @@ def test_names_are_escaped(given: str, shown: str) -> None:
     ],
 )
 def test_numbers_have_few_digits(given: float, shown: str) -> None:
-    assert number(given) == shown
+    assert LATEX.number(given) == shown
 
 
 def test_intervals_of_interquartile_means() -> None:

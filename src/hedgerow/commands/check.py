@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from hedgerow.commands import prospects
-from hedgerow.commands.terminal import CONTROL, FAILED, AsJson, number, parameters, print_json
-from hedgerow.display.output import Screen, Table
+from hedgerow.commands.terminal import CONTROL, FAILED, AsJson, parameters, print_json
+from hedgerow.display.numbers import fixed
+from hedgerow.display.screen import Screen
+from hedgerow.display.table import Table
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 
 if TYPE_CHECKING:
@@ -342,9 +344,9 @@ def _print_offline(out: Screen, found: dict[str, Any]) -> None:
     allowed = {entry["name"]: entry["threshold"] for entry in found["thresholds"]}
     for name, policy in summary["policies"].items():
         over = [cost - allowed[constraint] for constraint, cost in policy["costs"].items()]
-        source = [number(policy["source_value"])] if own_scale else []
-        violation = number(max(0.0, *over)) if over else "-"
-        listed.add_row(name, number(policy["loss"]), *source, violation, f"{policy['gap']:.1e}")
+        source = [fixed(policy["source_value"])] if own_scale else []
+        violation = fixed(max(0.0, *over)) if over else "-"
+        listed.add_row(name, fixed(policy["loss"]), *source, violation, f"{policy['gap']:.1e}")
     out.table(listed)
     if summary["price"] is not None:
         _print_price(out, summary["price"], summary["unit"])
@@ -362,8 +364,8 @@ def _print_price(out: Screen, price: dict[str, Any], unit: str) -> None:
         out.line("price of the constraint: 0 under the world's own loss")
         out.line(CONTROL)
         return
-    own_unit = f" ({number(price['source_value'])} {unit})" if unit != "loss" else ""
-    out.line(f"price of the constraint: {number(price['loss'])} loss per episode{own_unit}")
+    own_unit = f" ({fixed(price['source_value'])} {unit})" if unit != "loss" else ""
+    out.line(f"price of the constraint: {fixed(price['loss'])} loss per episode{own_unit}")
 
 
 def _print_thresholds(out: Screen, found: dict[str, Any]) -> None:
@@ -374,7 +376,7 @@ def _print_thresholds(out: Screen, found: dict[str, Any]) -> None:
     for entry in found["thresholds"]:
         low = entry["least"] if entry["least_with_others"] is None else entry["least_with_others"]
         values = [low, entry["largest"], entry["least"], safest.get(entry["name"]), prices.get(entry["name"])]
-        listed.add_row(entry["name"], number(entry["threshold"]), entry["verdict"], *map(number, values))
+        listed.add_row(entry["name"], fixed(entry["threshold"]), entry["verdict"], *map(fixed, values))
     out.table(listed)
 
 
@@ -388,7 +390,7 @@ def _print_policy(out: Screen, found: dict[str, Any]) -> None:
         return
     listed = Table("a strictly feasible policy", ["state", *(f"action {name}" for name in found["action_names"])])
     for x, name in enumerate(found["state_names"]):
-        listed.add_row(name, *(number(p, 3) for p in policy[x * actions : (x + 1) * actions]))
+        listed.add_row(name, *(fixed(p, 3) for p in policy[x * actions : (x + 1) * actions]))
     out.table(listed)
 
 
@@ -417,9 +419,7 @@ def _print_runs(out: Screen, found: dict[str, Any]) -> None:
             listed.add_row(run["learner"], "-", "-", "-")
             continue
         time = f"{run['seconds']:,.1f} s"
-        listed.add_row(
-            run["learner"], number(run["microseconds_per_episode"], 1), time, f"{run['bytes'] / 1e6:,.2f} MB"
-        )
+        listed.add_row(run["learner"], fixed(run["microseconds_per_episode"], 1), time, f"{run['bytes'] / 1e6:,.2f} MB")
     out.table(listed)
     for run in found["runs"]:
         if "refused" in run:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hedgerow.commands.terminal import FAILED, AsJson, print_json
-from hedgerow.display.output import Screen, say
+from hedgerow.display.screen import Screen, say
 
 Name = Annotated[str, typer.Argument(help="A registered name, package.module:Class, or file.py:Class.")]
 Episodes = Annotated[int, typer.Option(help="Episodes of each run.")]

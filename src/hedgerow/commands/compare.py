@@ -25,8 +25,10 @@ from hedgerow.commands.run import (
     open_tally,
     run_sweep,
 )
-from hedgerow.commands.terminal import AsJson, Quiet, number, one_thread, print_json
-from hedgerow.display.output import Screen, Table, say
+from hedgerow.commands.terminal import AsJson, Quiet, one_thread, print_json
+from hedgerow.display.numbers import fixed, percent
+from hedgerow.display.screen import Screen, say
+from hedgerow.display.table import Table
 
 if TYPE_CHECKING:
     from hedgerow.experiments.spec import Experiment
@@ -175,10 +177,10 @@ def _summary_table(board: Leaderboard) -> Table:
         result.add_row(
             summary.learner,
             summary.told or "-",
-            "control" if summary.cheats else number(summary.mean_rank, 1),
+            "control" if summary.cheats else fixed(summary.mean_rank, 1),
             str(summary.firsts) if summary.ranked else "-",
             f"{summary.safe}/{summary.safe + summary.unsafe}",
-            "-" if summary.share is None else f"{100.0 * summary.share:.0f} %",
+            percent(summary.share),
             str(summary.declined) if summary.declined else "-",
         )
     return result
@@ -199,11 +201,11 @@ def _block_table(block: Block) -> Table:
             standing.learner,
             f"{standing.status}, as good as the next" if noise else standing.status,
             rank,
-            *(number(value, 1) for value in (scores.regret.mean, scores.regret.low, scores.regret.high)),
-            number(scores.violation.mean, 1),
-            number(scores.net_violation, 1),
-            f"{100.0 * scores.unsafe_share:.1f} %",
-            number(scores.mixing_mean, 3),
-            number(scores.microseconds, 1),
+            *(fixed(value, 1) for value in (scores.regret.mean, scores.regret.low, scores.regret.high)),
+            fixed(scores.violation.mean, 1),
+            fixed(scores.net_violation, 1),
+            percent(scores.unsafe_share, 1),
+            fixed(scores.mixing_mean, 3),
+            fixed(scores.microseconds, 1),
         )
     return result

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.commands.terminal import Quiet, one_thread
-from hedgerow.display.output import say
+from hedgerow.display.screen import say
 
 if TYPE_CHECKING:
     from pathlib import Path

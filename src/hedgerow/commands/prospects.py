@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.commands.terminal import number
-from hedgerow.display.output import Screen, Table
+from hedgerow.display.numbers import fixed, percent, whole
+from hedgerow.display.screen import Screen
+from hedgerow.display.table import Cell, Table
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -145,8 +146,9 @@ def _print_marks(out: Screen, found: dict[str, Any]) -> None:
     listed = Table(title, ["t", "sharpest, from", "to", "sharp, from", "to"])
     for mark in found["marks"]:
         weights = [mark[preset][end] for preset in ("sharpest", "sharp") for end in ("least", "most")]
-        style = "bold" if mark["episodes"] == found["episodes"] else ""
-        listed.add_row((f"{mark['episodes']:,}", style), *((number(weight, 3), style) for weight in weights))
+        tone = "strong" if mark["episodes"] == found["episodes"] else ""
+        cells = [f"{mark['episodes']:,}", *(fixed(weight, 3) for weight in weights)]
+        listed.add_row(*(Cell(cell, tone=tone) for cell in cells))
     out.table(listed)
 
 
@@ -156,7 +158,7 @@ def _print_thresholds(out: Screen, found: dict[str, Any]) -> None:
     for entry in found["constraints"]:
         margin = entry["threshold"] - entry["baseline_cost"]
         numbers = entry["threshold"], entry["ceiling"], entry["baseline_cost"], margin
-        listed.add_row(entry["name"], *(number(value, 4) for value in numbers))
+        listed.add_row(entry["name"], *(fixed(value, 4) for value in numbers))
     out.table(listed)
 
 
@@ -165,7 +167,7 @@ def _print_constraints(out: Screen, found: dict[str, Any]) -> None:
     listed = Table(title, ["constraint", "own cost", "+ costs", "+ transitions", "+ cross", "= bound", "lambda"])
     for entry in found["constraints"]:
         keys = ("own_cost", "costs", "transitions", "cross", "bound")
-        listed.add_row(entry["name"], *(number(entry[key], 4) for key in keys), number(entry["lambda"], 3))
+        listed.add_row(entry["name"], *(fixed(entry[key], 4) for key in keys), fixed(entry["lambda"], 3))
     out.table(listed)
 
 
@@ -173,16 +175,16 @@ def _print_rows(out: Screen, found: dict[str, Any]) -> None:
     title = f"pairs that keep lambda up most, through {found['worst']!r}"
     listed = Table(title, ["pair", "share", "by costs", "by transitions", "visits"])
     for row in found["rows"]:
-        share, visits = f"{100.0 * row['share']:.0f} %", f"{row['visits']:,}"
-        listed.add_row(row["pair"], share, number(row["costs"], 4), number(row["transitions"], 4), visits)
+        share, visits = percent(row["share"]), whole(row["visits"])
+        listed.add_row(row["pair"], share, fixed(row["costs"], 4), fixed(row["transitions"], 4), visits)
     out.table(listed)
 
 
 def _print_wishes(out: Screen, found: dict[str, Any]) -> None:
     listed = Table(f"if you knew ..., lambda at t = {found['episodes']:,} would be ...", ["if you knew", "from", "to"])
-    listed.add_row("what you know now", number(found["last"]["least"], 3), number(found["last"]["most"], 3))
+    listed.add_row("what you know now", fixed(found["last"]["least"], 3), fixed(found["last"]["most"], 3))
     for wish in found["wishes"]:
-        listed.add_row(wish["knowledge"], number(wish["least"], 3), number(wish["most"], 3))
+        listed.add_row(wish["knowledge"], fixed(wish["least"], 3), fixed(wish["most"], 3))
     out.table(listed)
 
 
@@ -210,7 +212,7 @@ def print_baselines(out: Screen, choices: list[dict[str, Any]]) -> None:
     """Print the choices of a baseline."""
     listed = Table("safe policies that a learner could be given", ["policy", "loss", "smallest margin"])
     for choice in choices:
-        listed.add_row(choice["policy"], number(choice["loss"]), number(choice["margin"]))
+        listed.add_row(choice["policy"], fixed(choice["loss"]), fixed(choice["margin"]))
     out.table(listed)
     out.line(
         "These were computed from the true world; you would have a policy that you know to be safe. If the losses to "

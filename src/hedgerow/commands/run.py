@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.commands.signals import INTERRUPTED
-from hedgerow.commands.terminal import FAILED, AsJson, Quiet, number, one_thread, print_json
-from hedgerow.display.output import Screen, Table, say
+from hedgerow.commands.terminal import FAILED, AsJson, Quiet, one_thread, print_json
+from hedgerow.display.numbers import fixed, whole
+from hedgerow.display.screen import Screen, say
+from hedgerow.display.table import Table
 
 if TYPE_CHECKING:
     from hedgerow.experiments.spec import Experiment
@@ -326,16 +328,15 @@ def _result_table(rows: list[dict[str, Any]]) -> Table:
     ]
     result = Table(title, columns, num_text=1 + len(names), num_keys=1 + len(names))
     for row in rows:
-        speed = row["episodes_per_second"]
         result.add_row(
             row["learner"],
             *(str(row[key]) for key in names),
-            number(row["regret"], 1),
-            number(row["regret_exponent"], 2),
-            number(row["violation"], 1),
+            fixed(row["regret"], 1),
+            fixed(row["regret_exponent"], 2),
+            fixed(row["violation"], 1),
             f"{row['safe_seeds']}/{row['seeds']}",
-            *(number(row[key], 3) for key in ("first_mixing", "mean_mixing", "last_mixing")),
-            "-" if speed is None else f"{speed:,.0f}",
+            *(fixed(row[key], 3) for key in ("first_mixing", "mean_mixing", "last_mixing")),
+            whole(row["episodes_per_second"]),
         )
     return result
 

@@ -1,4 +1,4 @@
-"""Shared by all commands: options, exit codes, JSON for machines, numbers for people."""
+"""Shared by all commands: options, exit codes, JSON for machines."""
 
 from __future__ import annotations
 
@@ -20,13 +20,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 
 def print_json(data: object) -> None:
     print(json.dumps(data, indent=2, allow_nan=False))
-
-
-def number(value: float | None, digits: int = 6) -> str:
-    """A number for a table: rounding noise does not print as -0.000000."""
-    if value is None or value != value:
-        return "-"
-    return f"{value:.{digits}f}" if abs(value) >= 0.5 * 10.0**-digits else f"{0.0:.{digits}f}"
 
 
 def parameters(values: dict[str, Any]) -> str:

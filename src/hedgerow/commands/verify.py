@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.display.output import say
+from hedgerow.display.screen import say
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:

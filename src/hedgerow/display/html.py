@@ -20,7 +20,7 @@ from itertools import islice
 from math import isnan
 from typing import NamedTuple
 
-from hedgerow.display.output import visible
+from hedgerow.display.text import visible
 
 MOST_ROWS = 20
 """Of a table."""

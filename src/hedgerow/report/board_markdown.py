@@ -13,8 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from hedgerow.display.output import visible
-from hedgerow.display.text import counted
+from hedgerow.display.text import counted, visible
 from hedgerow.errors import InvalidInput
 from hedgerow.report.words import number
 from hedgerow.results.leaderboard import CHEATS, DIFFERENT, UNSAFE, Block, Leaderboard, Rank

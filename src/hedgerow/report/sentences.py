@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.display.output import visible
-from hedgerow.display.text import counted
+from hedgerow.display.text import counted, visible
 from hedgerow.report.figures import Figure
 from hedgerow.report.words import fixed, number, whole
 from hedgerow.results.groups import Group

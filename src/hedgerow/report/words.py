@@ -14,7 +14,7 @@ import re
 from html import escape
 from math import floor, isfinite, log10
 
-from hedgerow.display.output import visible
+from hedgerow.display.text import visible
 
 DASH = "–"
 MINUS = "−"

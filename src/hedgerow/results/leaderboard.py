@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, IntArray, numeric_array
+from hedgerow.display.numbers import percent
 from hedgerow.display.text import counted
 from hedgerow.errors import InvalidInput
 from hedgerow.results.groups import Cell, Group, Results, Setting
@@ -242,7 +243,7 @@ class LearnerSummary:
             first = f", and it comes first in {self.firsts} of them" if self.firsts else ""
             words.append(f"its mean rank there is {self.mean_rank:.1f}{first}")
         if self.share is not None and not self.cheats:
-            words.append(f"its regret was {_percent(self.share)} of the baseline's (median)")
+            words.append(f"its regret was {percent(self.share)} of the baseline's (median)")
         if self.declined or self.failed:
             words.append(_without_run(self))
         return "; ".join(words) + "."
@@ -544,10 +545,6 @@ def _without_run(summary: LearnerSummary) -> str:
     told = [f"it declined {counted(summary.declined, 'setting')}"] * bool(summary.declined)
     told += [f"it failed in {counted(summary.failed, 'setting')}"] * bool(summary.failed)
     return " and ".join(told)
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:,.0f} %"
 
 
 def _plain(value: Any) -> Any:
