@@ -8,7 +8,7 @@ import itertools
 
 import pytest
 
-from hedgerow.display.html import text
+from hedgerow.display.escaping import Html
 from hedgerow.display.text import counted
 from hedgerow.report.colours import (
     BLUE,
@@ -68,7 +68,7 @@ def test_other_words() -> None:
     assert whole(1e6) == "1,000,000"
     assert counted(1, "seed") == "1 seed"
     assert counted(2000, "seed") == "2,000 seeds"
-    assert text("<a href='x'>&") == "&lt;a href=&#x27;x&#x27;&gt;&amp;"
+    assert Html.escape("<a href='x'>&") == "&lt;a href=&#39;x&#39;&gt;&amp;"
     assert subscripts("R_T and max_i of V_t, c·t^b; my_name") == (
         "R<sub>T</sub> and max<sub>i</sub> of V<sub>t</sub>, c·t<sup>b</sup>; my_name"
     )

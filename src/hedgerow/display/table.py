@@ -24,7 +24,8 @@ tables, each with the names of the rows in front. Numbers and names are never cu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from hedgerow.display import escaping
 from hedgerow.display.escaping import Html, formulas
@@ -49,7 +50,8 @@ INLINE = {
 """Those of a notebook, which has no style sheet."""
 
 
-class Cell(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Cell:
     """What stands in one place of a table."""
 
     words: Words

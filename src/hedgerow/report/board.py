@@ -16,7 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hedgerow.display.html import text
+from hedgerow.display.escaping import Html
 from hedgerow.display.text import counted
 from hedgerow.report import page
 from hedgerow.report.colours import LineStyle, pens
@@ -44,6 +44,8 @@ from hedgerow.results.leaderboard import (
 )
 from hedgerow.results.store import open as open_results
 from hedgerow.storage import datafile
+
+text = Html.escape
 
 WIDTH, HEIGHT = 200, 60
 """Of the coordinates; the style sheet says how large that is."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.display.html import text
+from hedgerow.display.escaping import Html
 from hedgerow.display.text import counted
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report.colours import DARK, LineStyle, pens
@@ -38,6 +38,8 @@ from hedgerow.storage import datafile
 if TYPE_CHECKING:
     from hedgerow.simulation.result import Run
 
+
+text = Html.escape
 
 REFUTED = ("refuted_feasibility", "refuted_safety")
 """The facts of a run that count what contradicts a proof."""
@@ -110,7 +112,7 @@ def _names() -> list[str]:
 
 def _results(group: Group) -> dict[str, str]:
     """What there is to say of a learner, by the name of the check."""
-    results = {_LOOP[0]: text(", ".join(group.ways))}
+    results: dict[str, str] = {_LOOP[0]: text(", ".join(group.ways))}
     for check in CHECKS:
         curves = [group.noted(name) for name in check.of]
         if check.name not in results and all(curve is not None for curve in curves):

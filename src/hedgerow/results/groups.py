@@ -170,7 +170,7 @@ class Results:
         )
 
     def _repr_html_(self) -> str:
-        from hedgerow.results.notebook import results_html
+        from hedgerow.display.views import results_html
 
         return results_html(self)
 

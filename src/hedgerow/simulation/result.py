@@ -224,7 +224,7 @@ class Run:
         return text.line("Run", type(self.learner).__name__, f"episodes={self.episodes[-1]}", scores, self.way)
 
     def _repr_html_(self) -> str:
-        from hedgerow.simulation.notebook import run_html
+        from hedgerow.display.views import run_html
 
         return run_html(self)
 
