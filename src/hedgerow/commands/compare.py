@@ -25,7 +25,7 @@ from hedgerow.commands.run import (
     open_tally,
     run_sweep,
 )
-from hedgerow.commands.terminal import AsJson, Quiet, number, one_thread, print_json
+from hedgerow.commands.terminal import AsJson, Quiet, cell, number, one_thread, print_json
 from hedgerow.display.output import Screen, Table, say
 
 if TYPE_CHECKING:
@@ -158,10 +158,13 @@ def _announce(experiment: Experiment) -> None:
 
 
 def _print(board: Leaderboard, page: Path) -> None:
+    from hedgerow.results.metrics import INTERVALS
+
     screen = Screen()
     if len(board.blocks) <= MOST_BLOCKS:
         for block in board.blocks:
-            screen.table(_block_table(block))
+            screen.table(_block_table(board, block))
+        screen.line(INTERVALS)
     screen.table(_summary_table(board))
     if board.warning():
         screen.line(f"mind the noise: {board.warning()}")
@@ -184,26 +187,17 @@ def _summary_table(board: Leaderboard) -> Table:
     return result
 
 
-def _block_table(block: Block) -> Table:
+def _block_table(board: Leaderboard, block: Block) -> Table:
     setting = block.setting
     title = f"{setting.world}, {setting.adversary}, {setting.episodes:,} episodes"
-    columns = ["learner", "status", "rank", "regret", "low", "high", "V+", "V+-", "unsafe", "lambda", "us/episode"]
-    result = Table(title, columns, num_text=2)
+    result = Table(title, ["learner", "status", "rank", *(column.head for column in board.columns)], num_text=2)
     for standing in block.standings:
         scores, rank = standing.scores, "-" if standing.rank is None else str(standing.rank)
         if scores is None:
-            result.add_row(standing.learner, f"{standing.status}: {standing.why}", rank, *["-"] * 8)
+            result.add_row(standing.learner, f"{standing.status}: {standing.why}", rank, *["-"] * len(board.columns))
             continue
         noise = standing.next is not None and standing.next.verdict != "different"
-        result.add_row(
-            standing.learner,
-            f"{standing.status}, as good as the next" if noise else standing.status,
-            rank,
-            *(number(value, 1) for value in (scores.regret.mean, scores.regret.low, scores.regret.high)),
-            number(scores.violation.mean, 1),
-            number(scores.net_violation, 1),
-            f"{100.0 * scores.unsafe_share:.1f} %",
-            number(scores.mixing_mean, 3),
-            number(scores.microseconds, 1),
-        )
+        status = f"{standing.status}, as good as the next" if noise else standing.status
+        numbers = (cell(column, scores.numbers.get(column.name)) for column in board.columns)
+        result.add_row(standing.learner, status, rank, *numbers)
     return result

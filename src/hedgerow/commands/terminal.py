@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from hedgerow.environments.columns import Column
+    from hedgerow.results.metrics import Estimate
 
 FAILED, REFUSED = 1, 2
 """Exit codes besides 0: some cells failed; the request cannot be met. Those of signals are in `signals.py`."""
@@ -40,3 +44,19 @@ def one_thread() -> None:
     """
     for pool in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA"):
         os.environ[f"{pool}_NUM_THREADS"] = "1"
+
+
+def cell(column: Column, found: Estimate | None) -> str:
+    """A number over seeds with its interval, for a table."""
+    from hedgerow.results.metrics import in_words
+
+    return " ".join(filter(None, in_words(column, found, FORMATS, "-")))
+
+
+FORMATS = {
+    "number": lambda value: number(value, 3),
+    "sum": lambda value: number(value, 1),
+    "whole": lambda value: f"{value:,.0f}",
+    "fixed": lambda value: number(value, 2),
+    "share": lambda value: f"{100.0 * value:.1f} %",
+}

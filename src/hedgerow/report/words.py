@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html import escape
 from math import floor, isfinite, log10
 
@@ -73,3 +74,21 @@ def fixed(value: float, places: int = 2) -> str:
 
 def count_of(count: int, total: int) -> str:
     return f"{count} of {total}"
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    if share is None:
+        return DASH
+    shown = f"{100.0 * share:,.{digits}f}"
+    small = share > 0.0 and float(shown.replace(",", "")) == 0.0
+    return f"< {10.0**-digits:g} %" if small else f"{shown.replace('-', MINUS)} %"
+
+
+FORMATS: dict[str, Callable[[float], str]] = {
+    "number": number,
+    "sum": number,
+    "whole": whole,
+    "fixed": fixed,
+    "share": lambda share: percent(share, 2) if share else "0",
+}
+"""How columns are written in pages and Markdown."""

@@ -18,11 +18,10 @@ from itertools import groupby
 from math import floor, isfinite, log10
 from unicodedata import normalize
 
-from hedgerow.checks import FloatArray
 from hedgerow.display.output import visible
 from hedgerow.errors import InvalidInput
-from hedgerow.results.groups import Group, Setting
-from hedgerow.results.metrics import interquartile_interval, interquartile_mean
+from hedgerow.results.groups import Group, Setting, heads
+from hedgerow.results.metrics import in_words
 
 SIGN = r"\hedgerowsign"
 SIGN_MACRO = rf"\providecommand{{{SIGN}}}[2]{{\ifdefined\Umathcode#2\else U+#1\fi}}"
@@ -136,14 +135,12 @@ def latex_table(groups: Sequence[Group], caption: str | None = None, label: str 
             raise InvalidInput(f"the {name} must be text, not {value!r}")
     if label is not None and not re.fullmatch(r"[^\s\\{}%#&$^_~,]+", label.replace("_", "-")):
         raise InvalidInput(rf"the label {label!r} must be something that \label takes, such as tab:results")
-    constrained = any(group.constraints for group in groups)
-    mixes = any((group.summary().mixing_total or 0.0) > 0.0 for group in groups)
-    columns = ["Learner", "$R_T$", "$V_T$", "Net $V_T$", "Safe"]
-    columns += ["Margin"] * constrained + [r"$\sum_t \lambda_t$"] * mixes
+    shown = list(heads(groups, "latex"))
+    columns = ["Learner", *(_head(name) for name in shown)]
     lines = [r"\begin{tabular}{l" + "r" * (len(columns) - 1) + "}", r"\toprule", _row(columns)]
     for setting, members in groupby(groups, key=lambda group: group.setting):
         lines += [r"\midrule", rf"\multicolumn{{{len(columns)}}}{{l}}{{{_heading(setting)}}} \\"]
-        lines += [line for group in members for line in _rows(_cells(group, constrained, mixes))]
+        lines += [line for group in members for line in _rows(_cells(group, shown))]
     lines += [r"\bottomrule", r"\end{tabular}"]
     if caption is not None or label is not None:
         told = [rf"\caption{{{caption}}}"] * (caption is not None) + [rf"\label{{{label}}}"] * (label is not None)
@@ -153,30 +150,29 @@ def latex_table(groups: Sequence[Group], caption: str | None = None, label: str 
 
 
 _ABOUT = r"""% Needs \usepackage{booktabs}.
-% Interquartile means over seeds [95 % BCa bootstrap intervals]. Safe: seeds without an unsafe episode.
-% Margin: the least of all seeds and episodes. About 15 cm wide: across two columns, or in \footnotesize."""
+% Means over seeds [95 % intervals, Student's; none for one seed, or for seeds that agree].
+% Safe: seeds without an unsafe episode. Worst margin: the least of all seeds and episodes.
+% About 15 cm wide: across two columns, or in \footnotesize."""
 
 
 def _heading(setting: Setting) -> str:
     return rf"\emph{{{escaped(setting.world)}, {escaped(setting.adversary)}, $T = {_grouped(setting.episodes)}$}}"
 
 
-def _cells(group: Group, constrained: bool, mixes: bool) -> list[tuple[str, str]]:
+def _head(name: str) -> str:
+    """The head of a column, with its indices: regret R_T."""
+    words = re.sub(r"\b(\w)_(\w)\b", "\0", name).split("\0")
+    marks = re.findall(r"\b(\w)_(\w)\b", name)
+    signs = [f"${letter if letter.isascii() else escaped(letter).strip('$')}_{index}$" for letter, index in marks]
+    joined = "".join(escaped(word) + sign for word, sign in zip(words, [*signs, ""], strict=True))
+    return joined[:1].upper() + joined[1:]
+
+
+def _cells(group: Group, shown: Sequence[str]) -> list[tuple[str, str]]:
     """For each column what is said, and the interval below it."""
-    summary, known = group.summary(), group.scored == "exact"
-    cells = [
-        (escaped(group.learner), ""),
-        _with_interval(group.curve("regret")[:, -1]),
-        _with_interval(group.violation()[:, -1]),
-        _with_interval(group.net_violation()[:, -1]),
-        (f"{summary.safe}/{summary.seeds}" if known else NOTHING, ""),
-    ]
-    if constrained:
-        cells.append((NOTHING if summary.worst_excess is None else number(-summary.worst_excess), ""))
-    if mixes:
-        totals = group.noted("mixing_total")
-        cells.append((NOTHING, "") if totals is None else _with_interval(totals[:, -1]))
-    return cells
+    found = group.shown("latex")
+    numbers = [in_words(*found[name], FORMATS, NOTHING) if name in found else (NOTHING, "") for name in shown]
+    return [(escaped(group.learner), ""), *numbers]
 
 
 def _rows(cells: Sequence[tuple[str, str]]) -> list[str]:
@@ -187,13 +183,6 @@ def _rows(cells: Sequence[tuple[str, str]]) -> list[str]:
 
 def _row(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
-
-
-def _with_interval(values: FloatArray) -> tuple[str, str]:
-    """The interquartile mean of the seeds (seeds,), and its interval where there are several that differ."""
-    low, high = interquartile_interval(values)
-    mean = number(float(interquartile_mean(values)))
-    return mean, f"[{number(low)}, {number(high)}]" if low < high else ""
 
 
 def number(value: float, digits: int = DIGITS) -> str:
@@ -217,3 +206,12 @@ def number(value: float, digits: int = DIGITS) -> str:
 
 def _grouped(value: float) -> str:
     return f"{int(value):,}".replace(",", "{,}")
+
+
+FORMATS = {
+    "number": number,
+    "sum": number,
+    "whole": number,
+    "fixed": lambda value: f"${value:.2f}$",
+    "share": lambda value: rf"${100.0 * value:.2f}\,\%$",
+}

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from hedgerow.display import text
 from hedgerow.display.html import HtmlCell, card, line, name, number, table, verdict
-from hedgerow.results.groups import Results
+from hedgerow.environments.columns import Column
+from hedgerow.results.groups import Results, heads
+from hedgerow.results.metrics import INTERVALS, Estimate, in_words
 
 
 def results_html(results: Results) -> str:
-    """Regret and violation as interquartile means with quartiles, and how many seeds were safe."""
+    """The columns that are declared for short tables: regret, violation, how many seeds were safe, ..."""
     missing = len(results.cells) - len(results.done)
     facts = [
         name(results.title).words,
@@ -20,33 +22,31 @@ def results_html(results: Results) -> str:
     failed = sum(cell.status == "failed" for cell in results.cells)
     rest = f"{failed:,} failed, {missing - failed:,} missing" if missing else ""
     groups = results.groups if results.done else []
-    names = "learner", "world", "adversary", "episodes", "seeds"
-    head = [*names, "regret", "[quartiles]", "violation", "[quartiles]", "safe seeds"]
+    shown = list(heads(groups, "short"))
+    head = ["learner", "world", "adversary", "episodes", "seeds", *shown]
 
     def rows() -> Iterator[list[str | HtmlCell]]:
         for group in groups:
-            found, setting = group.summary(), group.setting
-            exact = group.scored == "exact"
-            safe = (
-                verdict(found.safe == found.seeds, *[f"{found.safe} of {found.seeds}"] * 2) if exact else HtmlCell("-")
-            )
-            yield [
-                name(group.learner),
-                name(setting.world),
-                name(setting.adversary),
-                f"{setting.episodes:,}",
-                f"{found.seeds:,}",
-                HtmlCell(number(found.regret), "font-weight:600"),
-                _quartiles(found.regret_quartiles),
-                HtmlCell(number(found.violation), "font-weight:600"),
-                _quartiles(found.violation_quartiles),
-                safe,
-            ]
+            found, setting = group.shown("short"), group.setting
+            names = [name(group.learner), name(setting.world), name(setting.adversary)]
+            counts = [f"{setting.episodes:,}", f"{len(group.cells):,}"]
+            yield [*names, *counts, *(_cell(*found[each]) if each in found else "-" for each in shown)]
 
-    shown = table(head, rows(), num_text=3, total=len(groups), what="groups")
-    note = line("regret and violation: interquartile means over seeds [quartiles of the seeds]") if shown else ""
-    return card("Results", facts, line(rest), shown or line("no finished cell"), note)
+    drawn = table(head, rows(), num_text=3, total=len(groups), what="groups")
+    return card("Results", facts, line(rest), drawn or line("no finished cell"), line(INTERVALS) if drawn else "")
 
 
-def _quartiles(pair: tuple[float, float]) -> str:
-    return f"[{number(pair[0])}, {number(pair[1])}]"
+def _cell(column: Column, found: Estimate) -> HtmlCell:
+    words, around = in_words(column, found, FORMATS, "-")
+    if column.type == "bool":
+        return verdict(found.value == found.seeds, words, words)
+    return HtmlCell(f"{words} {around}".strip())
+
+
+FORMATS = {
+    "number": number,
+    "sum": number,
+    "whole": lambda value: f"{value:,.0f}",
+    "fixed": lambda value: f"{value:.2f}",
+    "share": lambda value: f"{100.0 * value:.2f} %",
+}
