@@ -73,7 +73,7 @@ def test_savers_that_overwrite_all_succeed(tmp_path: Path) -> None:
 
 SAVER = """\
 import os, signal, sys
-from hedgerow import files
+from hedgerow.storage import datafile as files
 step = sys.argv[2]
 if step == "write":
     os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
@@ -245,7 +245,7 @@ def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
 @posix
 def test_a_full_disk_leaves_the_old_file_and_is_named(tmp_path: Path) -> None:
     script = (
-        "import resource, signal, sys\nfrom hedgerow import files\n"
+        "import resource, signal, sys\nfrom hedgerow.storage import datafile as files\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
         "files.save(sys.argv[1], b'old')\n"
@@ -289,7 +289,7 @@ def test_a_file_larger_than_the_memory(tmp_path: Path) -> None:
     with (tmp_path / "huge.npz").open("wb") as stream:
         stream.truncate(2**40)  # without content
     script = (
-        "import resource, sys\nfrom hedgerow import files\n"
+        "import resource, sys\nfrom hedgerow.storage import datafile as files\n"
         "from hedgerow.errors import FileFormatError\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))\n"
         "try:\n    files.load(sys.argv[1])\nexcept FileFormatError as error:\n    print(error)\n"

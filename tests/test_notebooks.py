@@ -12,7 +12,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.display import views
 from hedgerow.display.numbers import PAGE
-from hedgerow.display.table import Cell
+from hedgerow.display.table import TableCell
 from hedgerow.display.text import visible
 from shown_objects import HOSTILE, SECOND, labelled_world, many_labels, objects
 
@@ -206,9 +206,9 @@ def test_a_certificate_says_what_is_fine(hostile: dict[str, Any]) -> None:
 
 def test_results_have_a_line_per_learner(hostile: dict[str, Any]) -> None:
     results = hostile["results"]
-    shown, summary = check(results), results.groups[0].summary()
-    assert shown.column("regret") == [PAGE.number(summary.regret)]
-    assert shown.column("safe seeds") == [f"{summary.safe} of 1"]
+    shown, group = check(results), results.groups[0]
+    assert shown.column("regret R_T") == [PAGE.number(group["regret"].value)]
+    assert shown.column("safe") == [f"{group['safe'].value:.0f} of 1"]
     assert shown.column("world") == [visible(HOSTILE)]
     empty = type(results)(None, results.manifest, (), results.load)
     assert "no finished cell" in check(empty).text
@@ -237,5 +237,5 @@ def test_small_layouts_are_drawn_and_large_ones_are_not(hostile: dict[str, Any])
 def test_pieces() -> None:
     assert views.name("x" * 100).words == "x" * 47 + "…"
     assert views.table(["a"], []) == ""
-    assert "<b>" not in views.table(["<b>"], [[Cell("<b>", hint='"<b>')]])
+    assert "<b>" not in views.table(["<b>"], [[TableCell("<b>", hint='"<b>')]])
     assert "and 3 more" in views.table(["n"], [[str(i)] for i in range(23)])

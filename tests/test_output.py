@@ -16,7 +16,7 @@ from rich.console import Console
 import hedgerow
 from hedgerow.display import screen as printing
 from hedgerow.display.screen import Screen, make_progress, progress_bar
-from hedgerow.display.table import Cell, Table
+from hedgerow.display.table import Table, TableCell
 from hedgerow.display.text import visible
 
 SOURCES = Path(hedgerow.__file__).parent
@@ -62,7 +62,7 @@ def test_names_are_shown_and_never_obeyed(
     screen.line(name)
     table = Table(name, [name, "value"])
     table.add_row(name, "1.0")
-    table.add_row(Cell(name, tone="bad"), "2.0")
+    table.add_row(TableCell(name, tone="bad"), "2.0")
     screen.table(table)
     assert paper.getvalue().count(shown) == 5
     assert not re.search(r"[^\n\x20-\x7e\xa0-\u1fff\u2500-\ud7ff]", paper.getvalue())

@@ -18,7 +18,7 @@ TARGET = ROOT / "docs" / "worlds.md"
 sys.path[:0] = [str(ROOT / "src")]
 
 from hedgerow import worlds  # noqa: E402
-from hedgerow.worlds.entries import ADVERSARIES, FrozenRecord, complete_params, find, frozen_record  # noqa: E402
+from hedgerow.worlds.entries import ADVERSARIES, FrozenRecord, complete_params, find_entry, frozen_record  # noqa: E402
 
 HEAD = """\
 # The worlds of the catalogue
@@ -90,7 +90,7 @@ def _values(name: str) -> Iterator[str]:
     """One line for each frozen choice of parameters."""
     told = worlds.describe(name)
     for params in told.frozen:
-        complete = complete_params(find(name), params)
+        complete = complete_params(find_entry(name), params)
         given = ", ".join(f"{key}={complete[key]}".replace(" ", "") for key in params)
         yield _row(f"{name} ({given})" if given else name, told.source, frozen_record(name, params))
 

@@ -18,13 +18,11 @@ end by SIGTERM.
 from __future__ import annotations
 
 from contextlib import suppress
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-from hedgerow.commands import check, check_learner, compare, kernels, lists, run
+from hedgerow.commands import check, check_learner, compare, kernels, lists, run, verify
 from hedgerow.commands.signals import INTERRUPTED, ending_in_order
 from hedgerow.commands.terminal import FAILED, REFUSED
 from hedgerow.display.screen import say
@@ -39,9 +37,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-ELSEWHERE = {"verify": "hedgerow.verify"}
-"""Commands whose folder brings its own; its module `commands` must be light to import."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -68,9 +63,7 @@ for _list in (lists.learners, lists.worlds, lists.adversaries, lists.costs):
 app.command(name="check-learner")(check_learner.check_learner)
 app.command(name="compile")(kernels.compile_kernels)
 
-for _name, _folder in ELSEWHERE.items():
-    if find_spec(_folder) is not None and find_spec(f"{_folder}.commands") is not None:
-        app.add_typer(import_module(f"{_folder}.commands").app, name=_name)
+app.add_typer(verify.app, name="verify")
 
 
 def main() -> None:

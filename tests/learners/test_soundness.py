@@ -439,11 +439,11 @@ def test_a_learner_that_was_interrupted_is_saved_as_it_is(kind: str, monkeypatch
     def stop(*args: Any) -> None:
         raise KeyboardInterrupt
 
-    rng, name = np.random.default_rng(0), "_next_phase" if kind == "cv-ops" else "rescue"
+    rng, name = np.random.default_rng(0), "_next_phase" if kind == "cv-ops" else "fallback_solve"
     if kind == "cv-ops":
         monkeypatch.setattr(CVOPS, "_next_phase", stop)
     else:
-        monkeypatch.setattr("hedgerow.learners.ops.base.rescue", stop)
+        monkeypatch.setattr("hedgerow.learners.ops.base.fallback_solve", stop)
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it comes when it comes
         for _ in range(200):
             learner.plan()

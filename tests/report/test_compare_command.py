@@ -71,7 +71,7 @@ def test_from_a_file_to_a_page(file: str) -> None:
         assert word in text
     read = Reader(page.read_text(encoding="utf-8"))
     assert read.titles["h1"] == "Tiny"
-    assert any("baseline" in row.get("learner", "") and "V+" in row for row in read.named)
+    assert any("baseline" in row.get("learner", "") and "violation VT" in row for row in read.named)
 
 
 def test_the_same_command_again_goes_on(file: str) -> None:

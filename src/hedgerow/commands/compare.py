@@ -160,10 +160,13 @@ def _announce(experiment: Experiment) -> None:
 
 
 def _print(board: Leaderboard, page: Path) -> None:
+    from hedgerow.results.metrics import INTERVALS
+
     screen = Screen()
     if len(board.blocks) <= MOST_BLOCKS:
         for block in board.blocks:
-            screen.table(_block_table(block))
+            screen.table(_block_table(board, block))
+        screen.line(INTERVALS)
     screen.table(_summary_table(board))
     if board.warning():
         screen.line(f"mind the noise: {board.warning()}")
@@ -186,26 +189,19 @@ def _summary_table(board: Leaderboard) -> Table:
     return result
 
 
-def _block_table(block: Block) -> Table:
+def _block_table(board: Leaderboard, block: Block) -> Table:
+    from hedgerow.results.metrics import number_cell
+
     setting = block.setting
     title = f"{setting.world}, {setting.adversary}, {setting.episodes:,} episodes"
-    columns = ["learner", "status", "rank", "regret", "low", "high", "V+", "V+-", "unsafe", "lambda", "us/episode"]
-    result = Table(title, columns, num_text=2)
+    result = Table(title, ["learner", "status", "rank", *(column.head for column in board.columns)], num_text=2)
     for standing in block.standings:
         scores, rank = standing.scores, "-" if standing.rank is None else str(standing.rank)
         if scores is None:
-            result.add_row(standing.learner, f"{standing.status}: {standing.why}", rank, *["-"] * 8)
+            result.add_row(standing.learner, f"{standing.status}: {standing.why}", rank, *["-"] * len(board.columns))
             continue
         noise = standing.next is not None and standing.next.verdict != "different"
-        result.add_row(
-            standing.learner,
-            f"{standing.status}, as good as the next" if noise else standing.status,
-            rank,
-            *(fixed(value, 1) for value in (scores.regret.mean, scores.regret.low, scores.regret.high)),
-            fixed(scores.violation.mean, 1),
-            fixed(scores.net_violation, 1),
-            percent(scores.unsafe_share, 1),
-            fixed(scores.mixing_mean, 3),
-            fixed(scores.microseconds, 1),
-        )
+        status = f"{standing.status}, as good as the next" if noise else standing.status
+        numbers = (number_cell(column, scores.numbers.get(column.name)) for column in board.columns)
+        result.add_row(standing.learner, status, rank, *numbers)
     return result

@@ -27,9 +27,8 @@ def worlds(as_json: AsJson = False) -> None:
     Where it is 0, the world is a control: every learner that is good without the constraint is safe there.
     """
     from hedgerow import registry
-    from hedgerow import worlds as catalogue
 
-    entries = [entry_summary(name) for name in catalogue.names()]
+    entries = [entry_summary(name) for name in registry.worlds.builtin]
     others = summaries(registry.worlds, built_in=False)
     if as_json:
         print_json([*entries, *others])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.display.numbers import fixed, percent, whole
 from hedgerow.display.screen import Screen
-from hedgerow.display.table import Cell, Table
+from hedgerow.display.table import Table, TableCell
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _print_marks(out: Screen, found: dict[str, Any]) -> None:
         weights = [mark[preset][end] for preset in ("sharpest", "sharp") for end in ("least", "most")]
         tone = "strong" if mark["episodes"] == found["episodes"] else ""
         cells = [f"{mark['episodes']:,}", *(fixed(weight, 3) for weight in weights)]
-        listed.add_row(*(Cell(cell, tone=tone) for cell in cells))
+        listed.add_row(*(TableCell(cell, tone=tone) for cell in cells))
     out.table(listed)
 
 

@@ -15,8 +15,6 @@ ones are mathematics. Any other sign is left to a macro, which prints it where t
 where not.
 """
 
-# ruff: noqa: RUF001 - Greek letters are meant
-
 from __future__ import annotations
 
 import re
@@ -27,8 +25,8 @@ from markupsafe import Markup
 
 from hedgerow.display.text import visible
 
-FORMULA = re.compile(r"\b([RVgqαλΣ]|max)_([tTi])\b|\bt\^b\b")
-"""Letters with an index or an exponent in the words of this package: R_T, g_i, t^b."""
+FORMULA = re.compile(r"\b([^\W\d_]|max)_([^\W_])\b|\bt\^b\b")
+"""A letter with an index or an exponent: R_T, g_i, t^b."""
 
 
 class Html(Markup):

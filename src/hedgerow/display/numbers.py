@@ -67,6 +67,14 @@ class Numbers:
         write = show or self.number
         return f"[{write(low)}, {write(high)}]" if isfinite(low) and isfinite(high) else ""
 
+    def show(self, kind: str, value: float | None) -> str:
+        """A value as its column declares it: a "number", "sum", "whole", "fixed" or "share"."""
+        if kind == "fixed":
+            return self.fixed(value, 2)
+        if kind == "share" and value:
+            return self.percent(value, 2)
+        return self.whole(value) if kind == "whole" else self.number(value)
+
     def named(self, letter: str, value: float) -> str:
         """`T = 1,000`."""
         return f"{letter} = {self.whole(value)}"
@@ -77,6 +85,10 @@ class Numbers:
 
 class _LatexNumbers(Numbers):
     """In mathematical mode: thousands in braces, powers of ten as such."""
+
+    def percent(self, share: float | None, places: int = 0) -> str:
+        shown = super().percent(share, places)
+        return shown if shown == self.nothing else f"${shown.replace('$', '').replace(' %', ' ')}\\,\\%$"
 
     def named(self, letter: str, value: float) -> str:
         return f"${letter} = {self.whole(value).strip('$')}$"

@@ -1,7 +1,7 @@
 """One table, four outputs: a terminal, HTML (of a page, or of a notebook), Markdown and LaTeX.
 
     >>> table = Table("regret", ["learner", "R_T"])
-    >>> table.add_row("sv_ops", Cell(lambda n: n.number(-1234.5), note=lambda n: n.interval(-1300.0, -1200.0)))
+    >>> table.add_row("sv_ops", TableCell(lambda n: n.number(-1234.5), note=lambda n: n.interval(-1300.0, -1200.0)))
     >>> print(table.to_markdown())
     | learner | R\\_T |
     |---|---|
@@ -51,7 +51,7 @@ INLINE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """What stands in one place of a table."""
 
     words: Words
@@ -66,6 +66,9 @@ class Cell:
     """In a notebook: what appears when the pointer rests here"""
 
 
+NOTHING = TableCell(lambda numbers: numbers.nothing)
+
+
 class Table:
     """A table whose first `num_text` columns are text and whose others are numbers.
 
@@ -73,13 +76,13 @@ class Table:
     them.
     """
 
-    def __init__(self, title: Words, columns: Sequence[str | Cell], num_text: int = 1, num_keys: int = 1) -> None:
+    def __init__(self, title: Words, columns: Sequence[str | TableCell], num_text: int = 1, num_keys: int = 1) -> None:
         self.title = title
         self.columns = [_cell(column) for column in columns]
         self.num_text, self.num_keys = num_text, num_keys
-        self.rows: list[list[Cell]] = []
+        self.rows: list[list[TableCell]] = []
 
-    def add_row(self, *cells: Words | Cell) -> None:
+    def add_row(self, *cells: Words | TableCell) -> None:
         if len(cells) != len(self.columns):
             raise ValueError(f"a row of {len(cells)} cells in a table of {len(self.columns)} columns")
         self.rows.append([_cell(cell) for cell in cells])
@@ -99,9 +102,9 @@ class Table:
         return Html(
             '<div class="scroll"><table class="{}" role="table"><caption>{}</caption><thead role="rowgroup">'
             '<tr role="row">{}</tr></thead><tbody role="rowgroup">{}</tbody></table></div>'
-        ).format(kind, caption or _text(Cell(self.title), PAGE), head, body)
+        ).format(kind, caption or _text(TableCell(self.title), PAGE), head, body)
 
-    def _html_row(self, names: Sequence[Html], row: Sequence[Cell], mark: str) -> Html:
+    def _html_row(self, names: Sequence[Html], row: Sequence[TableCell], mark: str) -> Html:
         cells = []
         for i, (name, cell) in enumerate(zip(names, row, strict=True)):
             words = _html(cell.words)
@@ -137,7 +140,7 @@ class Table:
     def to_markdown(self) -> str:
         """The table without its title; what is bad, or strong, is bold."""
 
-        def shown(cell: Cell) -> str:
+        def shown(cell: TableCell) -> str:
             words = " ".join(filter(None, (_markdown(cell.words), _markdown(cell.note))))
             return f"**{words}**" if cell.tone in ("bad", "strong") else words
 
@@ -180,7 +183,7 @@ class Table:
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        title = Text(_text(Cell(self.title), PLAIN)) if is_first else None
+        title = Text(_text(TableCell(self.title), PLAIN)) if is_first else None
         made = RichTable(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="italic")
         for i, given in zip(chosen, widths, strict=True):
             side: Any = "left" if i < self.num_text else "right"
@@ -227,15 +230,15 @@ def latex_tables(
 # Words of a cell ------------------------------------------------------------------------------------------------------
 
 
-def _cell(cell: Words | Cell) -> Cell:
-    return cell if isinstance(cell, Cell) else Cell(cell)
+def _cell(cell: Words | TableCell) -> TableCell:
+    return cell if isinstance(cell, TableCell) else TableCell(cell)
 
 
 def _pieces(words: Words) -> tuple[Piece, ...]:
     return words if isinstance(words, tuple) else (words,)
 
 
-def _text(cell: Cell, numbers: Numbers) -> str:
+def _text(cell: TableCell, numbers: Numbers) -> str:
     """One line of printable characters; of HTML what its reader sees."""
     said = [_plain(cell.words, numbers), _plain(cell.note, numbers)]
     return " ".join(part for part in said if part)
@@ -274,7 +277,7 @@ _SHADE = "background:rgba(38,120,210,{:.2f})"
 """Of a share, laid over whatever the page has below"""
 
 
-def _inline(tag: str, scope: str, style: str, cell: Cell) -> Html:
+def _inline(tag: str, scope: str, style: str, cell: TableCell) -> Html:
     words = _text(cell, PAGE)
     if len(words) > LONGEST_TEXT:
         words = f"{words[: LONGEST_TEXT - 1]}…"

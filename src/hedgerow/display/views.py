@@ -16,7 +16,7 @@ import numpy as np
 
 from hedgerow.display.escaping import Html
 from hedgerow.display.numbers import PAGE, count_of
-from hedgerow.display.table import Cell, Table, Words
+from hedgerow.display.table import Table, TableCell, Words
 from hedgerow.display.text import counted, listed, quoted, visible
 
 MOST_ROWS = 20
@@ -51,7 +51,7 @@ _ACROSS, _DOWN, _RADIUS = 64, 22, 6
 _CARD = "font:13px/1.5 system-ui,sans-serif;color:inherit;margin:2px 0 8px;overflow-x:auto;max-width:100%"
 _FAINT = "opacity:.75"
 
-Row = Sequence[Words | Cell]
+Row = Sequence[Words | TableCell]
 
 
 # Pieces ---------------------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def fold(summary: str, content: Html) -> Html:
 
 
 def table(
-    head: Sequence[str | Cell], rows: Iterable[Row], num_text: int = 0, total: int | None = None, what: str = ""
+    head: Sequence[str | TableCell], rows: Iterable[Row], num_text: int = 0, total: int | None = None, what: str = ""
 ) -> Html:
     """The first `MOST_ROWS` rows, and how many follow.
 
@@ -98,15 +98,19 @@ def table(
     return Html("{}{}").format(made.to_notebook(), rest) if made.rows else Html()
 
 
-def name(label: object) -> Cell:
+def name(label: object) -> TableCell:
     """A name, cut where it is long."""
     words = visible(label)
-    return Cell(words) if len(words) <= LONGEST_NAME else Cell(f"{words[: LONGEST_NAME - 1]}…", hint=words[:1000])
+    return (
+        TableCell(words)
+        if len(words) <= LONGEST_NAME
+        else TableCell(f"{words[: LONGEST_NAME - 1]}…", hint=words[:1000])
+    )
 
 
-def verdict(fine: bool, yes: str = "yes", no: str = "no") -> Cell:
+def verdict(fine: bool, yes: str = "yes", no: str = "no") -> TableCell:
     """Whether something is fine."""
-    return Cell(yes, tone="good") if fine else Cell(no, tone="bad")
+    return TableCell(yes, tone="good") if fine else TableCell(no, tone="bad")
 
 
 # Layouts, policies, worlds and views ----------------------------------------------------------------------------------
@@ -135,7 +139,7 @@ def view_html(view: Any) -> str:
     return card("View", _sizes(view.layout), *_world(view, []))
 
 
-def _world(view: Any, columns: list[tuple[str, Sequence[Words | Cell]]]) -> list[Html]:
+def _world(view: Any, columns: list[tuple[str, Sequence[Words | TableCell]]]) -> list[Html]:
     """Drawing, constraints with `columns` beside them, knowledge, and the layers, folded."""
     limits = line("no constraints")
     if view.num_constraints:
@@ -153,7 +157,11 @@ def policy_table(policy: Any) -> Html:
 
     def row(x: int) -> Row:
         chances = policy.probabilities[x * layout.num_actions :][:shown].tolist()
-        return [state_cell(layout, x), str(layout.layer_of_state[x]), *(Cell(_chance(p), shade=p) for p in chances)]
+        return [
+            state_cell(layout, x),
+            str(layout.layer_of_state[x]),
+            *(TableCell(_chance(p), shade=p) for p in chances),
+        ]
 
     count, hidden = layout.num_decision_states, layout.num_actions - shown
     rest = line(f"… and {hidden:,} more actions, not shown") if hidden else ""
@@ -161,14 +169,14 @@ def policy_table(policy: Any) -> Html:
     return Html("{}{}").format(states, rest)
 
 
-def state_cell(layout: Any, state: int) -> Cell:
+def state_cell(layout: Any, state: int) -> TableCell:
     """The label of a state, or its number within its layer."""
     if layout.state_labels is not None:
         return name(layout.state_labels[state])
-    return Cell(f"{state - int(layout.state_start[layout.layer_of_state[state]])}")
+    return TableCell(f"{state - int(layout.state_start[layout.layer_of_state[state]])}")
 
 
-def limits_table(view: Any, columns: list[tuple[str, Sequence[Words | Cell]]]) -> Html:
+def limits_table(view: Any, columns: list[tuple[str, Sequence[Words | TableCell]]]) -> Html:
     """One line per constraint: its name, its threshold, and columns (heading, cells) beside them."""
     head = ["constraint", "threshold", *(heading for heading, _ in columns)]
     rows = (
@@ -273,9 +281,9 @@ def _pairs(estimates: Any, layout: Any) -> Html:
     def row(r: int) -> Row:
         visits, shared = int(estimates.visits[r]), int(estimates.visits_shared_by[r])
         words = f"{visits:,}" + f" (shared by {shared})" * (shared > 1)
-        return [*_place(layout, r), Cell(words, shade=visits / most), *(cost(r, i) for i in range(shown))]
+        return [*_place(layout, r), TableCell(words, shade=visits / most), *(cost(r, i) for i in range(shown))]
 
-    head: list[str | Cell] = ["layer", "state", "action", "visits", *map(name, estimates.names[:shown])]
+    head: list[str | TableCell] = ["layer", "state", "action", "visits", *map(name, estimates.names[:shown])]
     hidden = len(estimates.names) - shown
     rest = line(f"… and {hidden} more constraints, not shown") if hidden else ""
     return Html("{}{}").format(table(head, map(row, range(layout.num_rows)), 3, layout.num_rows, "pairs"), rest)
@@ -293,7 +301,7 @@ def _moves(estimates: Any, layout: Any) -> Html:
     return table(head, map(row, range(layout.num_triples)), 4, layout.num_triples, "moves")
 
 
-def _place(layout: Any, row: int) -> list[str | Cell]:
+def _place(layout: Any, row: int) -> list[str | TableCell]:
     state, action = divmod(row, layout.num_actions)
     labels = layout.action_labels
     called = str(action) if labels is None else name(labels[action])
@@ -414,7 +422,7 @@ def _costs(run: Any) -> Html:
     view = run.learner.view
     if not view.num_constraints:
         return Html()
-    columns: list[tuple[str, Sequence[Words | Cell]]] = [
+    columns: list[tuple[str, Sequence[Words | TableCell]]] = [
         ("mean cost of an episode", _numbers(run.costs[-1] / run.episodes[-1])),
         ("most of any episode", _numbers(run.worst[-1] + view.thresholds)),
         ("violation", _numbers(run.violations[-1])),
@@ -444,8 +452,8 @@ def _places(run: Any) -> list[int]:
     return [int(place) for place in places]
 
 
-def results_html(results: Any) -> str:
-    """One line per learner and setting: regret and violation over seeds, and how many seeds were safe."""
+def results_html(results: Any, heads: Iterable[str], cells: Iterable[Sequence[TableCell]], about: str) -> str:
+    """One line per learner and setting: the `cells` of each, under these `heads`; `about` says what they are."""
     missing = len(results.cells) - len(results.done)
     failed = sum(cell.status == "failed" for cell in results.cells)
     facts = [
@@ -454,26 +462,13 @@ def results_html(results: Any) -> str:
         "" if results.directory is None else str(results.directory),
     ]
     groups = results.groups if results.done else []
-    names = "learner", "world", "adversary", "episodes", "seeds"
-    head = [*names, "regret", "[quartiles]", "violation", "[quartiles]", "safe seeds"]
-    shown = table(head, map(_group_row, groups), 3, len(groups), "groups")
-    note = line("regret and violation: interquartile means over seeds [quartiles of the seeds]") if shown else Html()
+    head = ["learner", "world", "adversary", "episodes", "seeds", *heads]
+    rows = ([*_who(group), *numbers] for group, numbers in zip(groups, cells, strict=True))
+    shown = table(head, rows, 3, len(groups), "groups")
     rest = line(f"{failed:,} failed, {missing - failed:,} missing" if missing else "")
-    return card("Results", facts, rest, shown or line("no finished cell"), note)
+    return card("Results", facts, rest, shown or line("no finished cell"), line(about) if shown else Html())
 
 
-def _group_row(group: Any) -> Row:
-    summary, setting = group.summary(), group.setting
-    safe = count_of(summary.safe, summary.seeds)
-    return [
-        name(group.learner),
-        name(setting.world),
-        name(setting.adversary),
-        f"{setting.episodes:,}",
-        f"{summary.seeds:,}",
-        Cell(PAGE.number(summary.regret), tone="strong"),
-        PAGE.interval(*summary.regret_quartiles),
-        Cell(PAGE.number(summary.violation), tone="strong"),
-        PAGE.interval(*summary.violation_quartiles),
-        verdict(summary.safe == summary.seeds, safe, safe) if group.scored == "exact" else "-",
-    ]
+def _who(group: Any) -> Row:
+    names = group.learner, group.setting.world, group.setting.adversary
+    return [*map(name, names), f"{group.setting.episodes:,}", f"{len(group.cells):,}"]

@@ -298,7 +298,7 @@ def complete_world(given: Mapping[str, Any], episodes: int, folder: Path) -> Com
     found = named(worlds, given, folder)
     if not found.is_built_in:
         return described(found, checked_params(found, params))
-    entry = entries.find(found.name)
+    entry = entries.find_entry(found.name)
     for key, value in params.items():
         try:
             entries.complete_params(entry, {key: value})

@@ -33,7 +33,7 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate, occupancy, row_occupancy, uniform_policy
 from hedgerow.model.view import View
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.registry import learners
 from hedgerow.simulation.run import Simulation
 

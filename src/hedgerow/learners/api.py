@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, type_name, within
+from hedgerow.environments.columns import Column
 from hedgerow.environments.play import KernelWorld, Streams
 from hedgerow.environments.scores import Curves, Scores
 from hedgerow.errors import InvalidInput
@@ -90,12 +91,6 @@ def cheats(learner: Any) -> str:
 # `episode.all_costs`.
 
 
-COMMON_COLUMNS = frozenset(
-    ("episode", "loss", "regret", "regret_so_far", "unsafe", "cost", "violation", "worst", "excess", "observed_cost")
-)
-"""What every run has, the last four of each constraint: notes are called otherwise."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """What a learner will play in one episode, from its first step to its last.
@@ -123,7 +118,8 @@ class Plan:
     policy: Policy = None  # type: ignore[assignment]  # filled in below where the mixture is a policy
     """The policy that was drawn, to be played to the end of the episode; may be left out if `mixture` is a policy."""
     notes: Mapping[str, float] = field(default_factory=dict)
-    """Numbers worth keeping of this episode, by name, such as `mixing_weight`. They become columns of results."""
+    """Numbers worth keeping of this episode, by name, such as `mixing_weight`. They become columns of results: as plain
+    notes, or as the learner declares them in an attribute `columns`, a tuple of `hedgerow.results.Column`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.mixture, Policy | Mixture):
@@ -160,13 +156,6 @@ def _checked_notes(notes: Mapping[str, float]) -> dict[str, float]:
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"the note {name!r} must be a number, not {value!r}") from error
     return checked
-
-
-def check_note_names(notes: Mapping[str, float]) -> None:
-    """Refuse notes that are called like a column that every run has."""
-    for name in notes:
-        if name in COMMON_COLUMNS or name.rpartition("_")[0] in COMMON_COLUMNS:
-            raise InvalidInput(f"a note cannot be called {name!r}: that is a column of every run; choose another name")
 
 
 @runtime_checkable
@@ -362,6 +351,18 @@ def checked_baseline_costs(
 # also runs whole blocks of episodes by itself, and must leave the same scores, bit for bit.
 
 
+_CLEAN = "seeds whose confidence sets held the true transitions and mean costs in all episodes"
+WATCHED = (
+    Column("mixing_weight", label="λ_t", words="probability of the safe baseline", reduce="", tables=(), least=0.0),
+    Column("mixing_total", label="Σ λ_t", words="episodes left to the safe baseline, expected", show="sum",
+           tables=("answer", "latex"), least=0.0),
+    Column("branch", "int32", words="0 the learner's policy, j + 1 the j-th baseline", reduce="", tables=()),
+    Column("clean_now", "bool", words="whether the episode began with the truth in all sets", reduce="", tables=()),
+    Column("unclean", "int64", "clean seeds", _CLEAN, "seeds", "whole", ("checks",)),
+)  # fmt: skip
+"""What the watchers of learners with a baseline, or with confidence sets, have in common."""
+
+
 @dataclass(frozen=True, eq=False)
 class RunContext:
     """What a run works with: the true world, the scores so far, the random streams."""
@@ -375,6 +376,10 @@ class RunContext:
 
 class Watcher(Protocol):
     """Observes the learner of a run from outside."""
+
+    @property
+    def declared(self) -> tuple[Column, ...]:
+        """How its columns and facts are declared; a column without a declaration is a note."""
 
     def ready(self) -> None:
         """Before episodes are played: refuse a learner that cannot go on, finish what an interrupt left open."""
@@ -423,6 +428,8 @@ class Compiled(Protocol):
 
 class NullWatcher:
     """The watcher of learners that have none of their own."""
+
+    declared: tuple[Column, ...] = ()
 
     def ready(self) -> None:
         return

@@ -20,8 +20,8 @@ from hedgerow.display.escaping import Html
 from hedgerow.display.text import counted
 from hedgerow.report import page
 from hedgerow.report.colours import LineStyle, pens
-from hedgerow.report.page import PageSection, chip, document, table
-from hedgerow.report.words import DASH, count_of, number, subscripts, whole
+from hedgerow.report.page import PageSection, chip, document, table, terms, value
+from hedgerow.report.words import DASH, count_of, number, percent, whole
 from hedgerow.results.groups import Results
 from hedgerow.results.leaderboard import (
     CHEATS,
@@ -29,19 +29,18 @@ from hedgerow.results.leaderboard import (
     EQUAL,
     FAILED,
     SAFE,
-    TOL_SAFE,
     UNKNOWN,
     UNSAFE,
     WITHIN_NOISE,
     Block,
     Difference,
-    Estimate,
     Leaderboard,
     LearnerSummary,
     Rank,
-    ScoreMatrix,
+    SettingScores,
     leaderboard,
 )
+from hedgerow.results.metrics import INTERVALS
 from hedgerow.results.store import open as open_results
 from hedgerow.storage import datafile
 
@@ -170,11 +169,11 @@ def board_page(results: Results, board: Leaderboard | None = None) -> str:
     parts = [
         PageSection("summary", "Summary", _summary(found, drawn)),
         PageSection("ranks", "Ranks, setting by setting", _matrix(found)),
-        PageSection("terms", "What the columns of the tables mean", _definitions()),
+        PageSection("terms", "What the columns of the tables mean", _definitions(found)),
     ]
     for place, (world, blocks) in enumerate(groupby(found.blocks, key=lambda block: block.setting.world)):
         parts.append(
-            PageSection(f"setting-{place}", text(world), "".join(_block(block, drawn, told) for block in blocks))
+            PageSection(f"setting-{place}", text(world), "".join(_block(found, block, drawn, told) for block in blocks))
         )
     failed = [cell for cell in results.cells if cell.status != "done"]
     parts += [
@@ -217,7 +216,7 @@ def _summary(board: Leaderboard, drawn: dict[str, LineStyle]) -> str:
             DASH if summary.mean_rank is None else f"{summary.mean_rank:.1f} <small>in {summary.ranked}</small>",
             whole(summary.firsts) if summary.ranked else DASH,
             count_of(summary.safe, summary.safe + summary.unsafe),
-            _percent(summary.share),
+            percent(summary.share),
             f'<span class="bad">{summary.unsafe}</span>' if summary.unsafe else DASH,
             whole(summary.declined) if summary.declined else DASH,
             f'<span class="bad">{summary.failed}</span>' if summary.failed else DASH,
@@ -294,16 +293,15 @@ def _title(block: Block) -> str:
     return f"{text(block.setting.adversary)} · T = {whole(block.setting.episodes)}"
 
 
-def _block(block: Block, drawn: dict[str, LineStyle], told: dict[str, str]) -> str:
+def _block(board: Leaderboard, block: Block, drawn: dict[str, LineStyle], told: dict[str, str]) -> str:
     """The table of a setting: safe ones by rank, then, below a line, the others."""
-    head = ["learner", "regret R_T", "R_T / T", "V+", "unsafe", "λ", "µs / episode", "promises", "regret, margin"]
-    head += ["to the next"]
+    head = ["learner", *(column.head for column in board.columns), *_OWN]
     ran = [standing.scores for standing in block.standings if standing.scores]
     common = scales((scores.regret_curve for scores in ran), (scores.margin_curve for scores in ran))
-    rows = [[_who(item, drawn, told.get(item.learner, "")), *_numbers(block, item, common)] for item in block.standings]
+    rows = [[_who(item, drawn, told.get(item.learner, "")), *_numbers(board, item, common)] for item in block.standings]
     below = [place for place, item in enumerate(block.standings) if item.status not in (SAFE, CHEATS)]
     marks = {below[0]: "below"} if below and below[0] else {}
-    seeds = sorted({len(scores.seeds) for scores in ran})
+    seeds = sorted({len(scores.by_seed) for scores in ran})
     counts = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else counted(seeds[0], "seed")
     about = [counts] + ([f"baseline: {', '.join(block.baselines)}"] if block.baselines else [])
     title = _title(block)
@@ -317,59 +315,25 @@ def _who(standing: Rank, drawn: dict[str, LineStyle], told: str) -> str:
     return f"{rank}{chip(standing.learner, drawn)}{given}"
 
 
-def _numbers(block: Block, standing: Rank, common: Scales) -> list[str]:
+def _numbers(board: Leaderboard, standing: Rank, common: Scales) -> list[str]:
     scores = standing.scores
     if scores is None:
         why = f'<span class="why">{text(standing.status)}: {text(standing.why)}</span>'
-        return [why, *[DASH] * 8]
+        return [why, *[DASH] * (len(board.columns) + len(_OWN) - 1)]
     note = " <small>control, no rank</small>" if standing.status == CHEATS else ""
-    length, unsafe = block.setting.episodes, scores.unsafe_share
-    share = "" if scores.share is None else f" <small>{_percent(scores.share)} of baseline’s</small>"
-    net = f" <small>V± {number(scores.net_violation)}</small>" if scores.net_violation > TOL_SAFE * length else ""
+    numbers = [value(column, scores.numbers.get(column.name)) for column in board.columns]
     return [
-        _estimate(scores.regret, length) + note,
-        number(scores.regret.mean / length if abs(scores.regret.mean) > TOL_SAFE * length else 0.0) + share,
-        _estimate(scores.violation, length) + (net or " <small>V± 0</small>") if _is_unsafe(scores) else "0",
-        f'<span class="bad">{_percent(unsafe, 2)}</span>' if unsafe > 0.0 else "0",
-        _mixing(scores),
-        _time(scores),
+        numbers[0] + note,
+        *numbers[1:],
+        percent(scores.share),
+        text(scores.way),
         _held(scores),
         picture(scores.episodes, scores.regret_curve, scores.margin_curve, common, _picture_words(standing, scores)),
         _next(standing.next),
     ]
 
 
-def _is_unsafe(scores: ScoreMatrix) -> bool:
-    return scores.worst_excess is not None and scores.worst_excess > TOL_SAFE
-
-
-def _estimate(found: Estimate, length: int) -> str:
-    """A sum over so many episodes; what is rounding, of the sum or of its interval, is not shown."""
-    small = TOL_SAFE * length
-    around = f" <small>[{number(found.low)}, {number(found.high)}]</small>" if found.high - found.low > small else ""
-    return f"{number(found.mean) if abs(found.mean) > small else '0'}{around}"
-
-
-def _percent(share: float | None, digits: int = 0) -> str:
-    if share is None:
-        return DASH
-    shown = f"{100.0 * share:,.{digits}f}"
-    small = share > 0.0 and float(shown.replace(",", "")) == 0.0
-    return f"< {10.0**-digits:g} %" if small else f"{shown.replace('-', '−')} %"
-
-
-def _mixing(scores: ScoreMatrix) -> str:
-    if scores.mixing_mean is None:
-        return DASH
-    last = "" if scores.mixing_last is None else f" <small>last {number(scores.mixing_last, 3)}</small>"
-    return f"{number(scores.mixing_mean, 3)}{last}"
-
-
-def _time(scores: ScoreMatrix) -> str:
-    return f"{number(scores.microseconds, 3)} <small>{text(scores.way)}</small>"
-
-
-def _held(scores: ScoreMatrix) -> str:
+def _held(scores: SettingScores) -> str:
     void = [promise.name for promise in scores.promises if promise.void_because]
     if not scores.promises:
         return "none"
@@ -385,15 +349,16 @@ def _next(found: Difference | None) -> str:
     other = text(found.other)
     if found.verdict == EQUAL:
         return f'<span class="noise">equal to {other}</span>'
+    more = found.found
     if found.verdict == UNKNOWN:
-        return f'+{number(found.mean)} <small class="noise">{other}: one seed, not distinguishable</small>'
-    around = f"[{number(found.low)}, {number(found.high)}]"
+        return f'+{number(more.value)} <small class="noise">{other}: one seed, not distinguishable</small>'
+    around = f"[{number(more.low)}, {number(more.high)}]"
     if found.verdict == WITHIN_NOISE:
-        return f'<span class="noise">not distinguishable</span> <small>{other}: {number(found.mean)} {around}</small>'
-    return f"+{number(found.mean)} <small>{other}: {around}</small>"
+        return f'<span class="noise">not distinguishable</span> <small>{other}: {number(more.value)} {around}</small>'
+    return f"+{number(more.value)} <small>{other}: {around}</small>"
 
 
-def _picture_words(standing: Rank, scores: ScoreMatrix) -> str:
+def _picture_words(standing: Rank, scores: SettingScores) -> str:
     """What the two curves show, for those who do not see them."""
     half = scores.regret_curve[len(scores.regret_curve) // 2]
     middle = f"{number(half)} after {whole(scores.episodes[len(scores.episodes) // 2])} episodes, "
@@ -453,27 +418,17 @@ def _declined(board: Leaderboard) -> str:
     return table(head, rows, "ledger", "What was declined") if rows else ""
 
 
-def _definitions() -> str:
+_OWN = {
+    "of baseline’s": "regret as a share of that of always playing the given safe policy, both from the oracle’s",
+    "loop": "compiled, or step-wise through plan and observe",
+    "promises": "whether what the learner promises holds under its switches and in this setting",
+    "regret, margin": "over episodes; threshold minus cost, the least over seeds; all of a table share their scales",
+    "to the next": "how much more regret the next in rank has, seed by seed",
+}
+"""The columns that only a comparison has, and what they mean."""
+
+
+def _definitions(board: Leaderboard) -> str:
     """What the columns of a table mean."""
-    terms = [
-        (
-            "R_T",
-            "loss of all episodes minus that of the best safe policy in hindsight; mean over seeds [95 % interval]",
-        ),
-        ("of baseline’s", "regret as a share of that of always playing the given safe policy, both from the oracle’s"),
-        ("V+", "sum over episodes of what the expected cost exceeds its threshold by, of the worst constraint"),
-        ("V±", "the same with cancellation: cheap episodes make up for unsafe ones"),
-        ("unsafe", "share of the episodes that exceed a threshold"),
-        ("λ", "weight of the safe policy: mean over episodes, and in the last one"),
-        ("µs / episode", "of the loop alone, median over seeds; compiled, or step-wise through plan and observe"),
-        ("promises", "whether what the learner promises holds under its switches and in this setting"),
-        (
-            "regret, margin",
-            "over episodes; threshold minus cost, the least over seeds; all of a table share their scales",
-        ),
-        ("to the next", "how much more regret the next in rank has, seed by seed [95 % interval]"),
-    ]
-    items = "".join(
-        f"<div><dt>{subscripts(text(name))}</dt><dd>{subscripts(text(words))}</dd></div>" for name, words in terms
-    )
-    return f'<dl class="terms">{items}</dl>'
+    meanings = {column.head: column.words for column in board.columns}
+    return f'<p class="note">{text(INTERVALS)}</p>' + terms(meanings | _OWN)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from hedgerow.display.text import counted, visible
 from hedgerow.errors import InvalidInput
-from hedgerow.report.words import number
+from hedgerow.report.words import interval, number
 from hedgerow.results.leaderboard import CHEATS, DIFFERENT, UNSAFE, Block, Leaderboard, Rank
+from hedgerow.results.metrics import INTERVALS
 from hedgerow.storage import atomic, datafile
 
 COMPARISON = "comparison"
@@ -66,6 +66,7 @@ def markdown(board: Leaderboard, manifest: Mapping[str, Any]) -> str:
             (_rank_row(board, block) for block in board.blocks),
         ),
         "### The best safe learners",
+        INTERVALS,
         table(
             ["setting", "first", "regret", "second", "more regret", "always the baseline"],
             (_best_row(board, block) for block in board.blocks),
@@ -98,7 +99,7 @@ def _without_options(words: Sequence[str]) -> list[str]:
 
 def _counts(board: Leaderboard) -> str:
     worlds = {block.setting.world for block in board.blocks}
-    seeds = sorted({len(s.scores.seeds) for block in board.blocks for s in block.standings if s.scores})
+    seeds = sorted({len(s.scores.by_seed) for block in board.blocks for s in block.standings if s.scores})
     lengths = sorted({block.setting.episodes for block in board.blocks})
     return (
         f"{counted(len(board.summaries), 'learner')}, {counted(len(worlds), 'world')}, "
@@ -145,16 +146,15 @@ def _baseline(block: Block) -> Rank | None:
 def _regret(standing: Rank | None) -> str:
     if standing is None or standing.scores is None:
         return NOTHING
-    found = standing.scores.regret
-    around = f" [{number(found.low)}, {number(found.high)}]" if isfinite(found.low) and found.low < found.high else ""
-    return f"{number(found.mean)}{around}"
+    found = standing.scores.numbers.get("regret")
+    return NOTHING if found is None else f"{number(found.value)} {interval(found.low, found.high)}".rstrip()
 
 
 def _ahead(first: Rank | None) -> str:
     if first is None or first.next is None:
         return NOTHING
-    found = first.next
-    return number(found.mean) if found.verdict == DIFFERENT else f"{number(found.mean)} (not distinguishable)"
+    more = number(first.next.found.value)
+    return more if first.next.verdict == DIFFERENT else f"{more} (not distinguishable)"
 
 
 def _short(standing: Rank | None) -> str:

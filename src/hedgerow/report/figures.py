@@ -1,7 +1,7 @@
 """The figures of a setting, as plain data that plotly draws: in the page and, by `export`, in files.
 
-Lines are interquartile means over seeds, bands the middle half of the seeds; only margins, which are about safety, show
-the median and the whole range. What a plot is made of is in `plots`.
+Lines are means over seeds, bands their intervals; only margins, which are about safety, show the whole range. What a
+plot is made of is in `plots`.
 """
 
 # ruff: noqa: RUF001 - Greek letters and a true minus sign are meant
@@ -18,7 +18,7 @@ from hedgerow.report import plots
 from hedgerow.report.colours import LIMIT, LineStyle
 from hedgerow.report.words import fixed, interval, number
 from hedgerow.results.groups import Group
-from hedgerow.results.metrics import REGRET, interquartile_mean
+from hedgerow.results.metrics import BANDS, REGRET
 
 MOST_NOTES = 6
 """Figures of what learners note of their own, in one setting."""
@@ -61,8 +61,7 @@ def regret_figure(groups: Sequence[Group], pens: Pens) -> Figure:
     return Figure(
         "regret",
         "Regret",
-        "R_t after t episodes, against the best policy for the losses of these t episodes. "
-        "Line: interquartile mean over seeds; band: their middle half.",
+        f"R_t after t episodes, against the best policy for the losses of these t episodes. {BANDS}",
         plots.plot(traces, "episodes t", "regret R_t") if plots.numbers(traces, "y") else None,
         "No policy respects the constraints of this world, so there is no optimum to compare with.",
     )
@@ -72,10 +71,10 @@ def growth_figure(groups: Sequence[Group], pens: Pens) -> Figure:
     traces, fits, found = [], [], []
     for group in groups:
         t, values = plots.thin(group.episodes, group.curve(REGRET))
-        mean = interquartile_mean(values)
+        mean = np.mean(values, axis=0)
         if not np.any(mean > 0.0):
             continue
-        pen, growth = pens[group.learner], group.summary().regret_growth
+        pen, growth = pens[group.learner], group.growth
         traces += plots.curve(group.learner, pen, t, values, floor=0.3 * float(np.min(mean[mean > 0.0])))
         if np.isfinite(growth.exponent):
             late = t[t >= growth.first].astype(np.float64)
@@ -86,7 +85,8 @@ def growth_figure(groups: Sequence[Group], pens: Pens) -> Figure:
     return Figure(
         "regret-growth",
         "Regret, both axes logarithmic",
-        "Dotted: fitted c·t^b over the last decade of episodes. Exponents b with 95 % intervals: ",
+        f"{BANDS} Dotted: c·t^b, fitted to the line over the last decade of episodes. Exponents b with 95 % bootstrap "
+        "intervals over seeds: ",
         plots.plot([*traces, *fits], "episodes t", "regret R_t", log_x=True, log_y=True) if traces else None,
         "No learner has a positive regret.",
         f"{exponents}.",
@@ -97,12 +97,13 @@ def violation_figure(groups: Sequence[Group], pens: Pens) -> Figure:
     traces = []
     for group in groups:
         t, values = plots.thin(group.episodes, group.violation())
-        traces += plots.curve(group.learner, pens[group.learner], t, values)
+        traces += plots.curve(group.learner, pens[group.learner], t, values, least=0.0)
     violated = any(np.any(group.violation() > 0.0) for group in groups)
     return Figure(
         "violation",
         "Violation",
-        "V_t = max_i Σ [g_i·q − α_i]⁺: what the episodes so far exceed the threshold of the worst one by, summed.",
+        "V_t = max_i Σ [g_i·q − α_i]⁺: what the episodes so far exceed the threshold of the worst one by, summed. "
+        f"{BANDS}",
         plots.plot(traces, "episodes t", "violation V_t") if violated else None,
         "No learner exceeded a threshold in any episode." if groups[0].constraints else "There are no constraints.",
     )
@@ -114,9 +115,7 @@ def margin_figure(groups: Sequence[Group], pens: Pens, i: int) -> Figure:
         t, values = plots.thin(group.episodes, group.margin(i))
         least, most = min(least, float(np.min(values))), max(most, float(np.max(values)))
         ends = np.min(values, axis=0), np.max(values, axis=0)
-        traces += plots.curve(
-            group.learner, pens[group.learner], t, values, centre=np.median(values, axis=0), ends=ends
-        )
+        traces += plots.curve(group.learner, pens[group.learner], t, values, ends=ends)
     room = 0.14 * max(most - least, 1e-9)  # below all curves: where the label of the shaded region stands
     name, threshold = groups[0].constraints[i], groups[0].thresholds[i]
     plot = plots.plot(traces, "episode t", "margin", log_x=True)
@@ -129,7 +128,7 @@ def margin_figure(groups: Sequence[Group], pens: Pens, i: int) -> Figure:
         f"margin-{i}",
         f"Margin: {name}",
         f"Threshold {number(threshold)} minus the expected cost of episode t; below 0 (shaded) the episode is unsafe. "
-        "Line: median over seeds; band: all seeds.",
+        "Line: mean over seeds; band: from the least to the largest of all seeds.",
         plot,
     )
 
@@ -142,13 +141,14 @@ def mixing_figure(groups: Sequence[Group], pens: Pens) -> Figure:
             continue
         t, values = plots.thin(group.episodes, weights)
         if np.any(values > 0.0):
-            traces += plots.curve(group.learner, pens[group.learner], t, values)
+            traces += plots.curve(group.learner, pens[group.learner], t, values, least=0.0)
     plot = plots.plot(traces, "episode t", "mixing weight λ_t", log_x=True)
     plot["layout"]["yaxis"]["range"] = [-0.03, 1.03]
     return Figure(
         "mixing",
         "Mixing weight",
-        "λ_t: the probability with which episode t is left to the safe baseline. Learners without one are not shown.",
+        "λ_t: the probability with which episode t is left to the safe baseline. Learners without one are not shown. "
+        f"{BANDS}",
         plot if traces else None,
         "No learner here mixes with a safe baseline.",
     )
@@ -169,8 +169,6 @@ def note_figure(groups: Sequence[Group], pens: Pens, name: str) -> Figure:
             traces += (
                 plots.curve(group.learner, pens[group.learner], t[known], values[:, known]) if np.any(known) else []
             )
-    words = (
-        "What the learners note under this name in episode t. Line: interquartile mean over seeds; band: middle half."
-    )
+    words = f"What the learners note under this name in episode t. {BANDS}"
     plot = plots.plot(traces, "episode t", name, log_x=True) if traces else None
     return Figure(f"note-{name}", f"Note: {name}", words, plot, "Nothing was noted at these checkpoints.")

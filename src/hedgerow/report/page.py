@@ -1,8 +1,7 @@
-"""What watchers saw of each learner: clean events, programs and projections, promises that were refuted.
+"""The page of a sweep, or of a single run: sections, document, file.
 
-Watchers are of different families and note different columns. So each check declares the columns that it is made of: it
-is shown for the learners whose runs have all of them, the others have a dash, and a check that no learner of a page has
-is left out.
+Tables have the columns that are declared for them: a learner that does not have one has a dash, and a column that no
+learner of the page has is left out.
 """
 
 from __future__ import annotations
@@ -12,25 +11,24 @@ import gzip
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from hedgerow.checks import FloatArray
 from hedgerow.display.escaping import Html
+from hedgerow.display.table import _html
 from hedgerow.display.text import counted
+from hedgerow.environments.columns import Column
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report.colours import DARK, LineStyle, pens
 from hedgerow.report.figures import Figure, figures
 from hedgerow.report.sentences import sentence
-from hedgerow.report.words import DASH, count_of, fixed, interval, number, subscripts, whole
-from hedgerow.results.groups import Cell, Group, Results, Setting, heading
-from hedgerow.results.manifest import surroundings
+from hedgerow.report.words import DASH, fixed, number, subscripts, whole
+from hedgerow.results.groups import Cell, Group, Results, Setting, heading, heads
+from hedgerow.results.manifest import machine_info
+from hedgerow.results.metrics import INTERVALS, Estimate, number_cell
 from hedgerow.results.store import open as open_results
 from hedgerow.results.table import run_table, table_header
 from hedgerow.storage import datafile
@@ -40,96 +38,42 @@ if TYPE_CHECKING:
 
 
 text = Html.escape
-
-REFUTED = ("refuted_feasibility", "refuted_safety")
-"""The facts of a run that count what contradicts a proof."""
-
-
-class Check(NamedTuple):
-    """A column of the table: its name, what it means, and how it is made of columns (seeds, C) of the runs."""
-
-    name: str
-    words: str
-    of: tuple[str, ...]
-    show: Callable[..., str]
-
-
-def _clean(unclean: FloatArray) -> str:
-    return count_of(int(np.sum(unclean[:, -1] == 0)), len(unclean))
-
-
-def _total(counts: FloatArray) -> str:
-    total = float(np.sum(counts[:, -1]))
-    return whole(total) if np.isfinite(total) else DASH
-
-
-def _per_episode(counts: FloatArray, episodes: FloatArray) -> str:
-    return number(float(np.sum(counts[:, -1]) / np.sum(episodes[:, -1])), 3)
-
-
-def _largest(values: FloatArray) -> str:
-    return number(float(np.max(values)))
-
-
-CHECKS = (
-    Check(
-        "clean seeds",
-        "the true transitions and mean costs were inside all confidence sets in all episodes",
-        ("unclean",),
-        _clean,
-    ),
-    Check("infeasible", "projections or linear programs without a solution", ("infeasible",), _total),
-    Check("slow solver", "projections that the method of Newton left open", ("suspect",), _total),
-    Check("slow solver", "linear programs that the own solver left open", ("unsolved",), _total),
-    Check("steps / episode", "iterations of the projections", ("iterations", "episode"), _per_episode),
-    Check("largest residual", "of the costs of the projections, at the checkpoints", ("residual",), _largest),
-)
-"""In the order of the table. Of checks of one name, a learner has the first one that its runs have the columns of."""
-_LOOP = ("loop", "compiled, or step-wise through plan and observe; the scores are the same")
-_REFUTED = (
-    "refuted",
-    "what a clean event rules out: infeasible projections, unsafe episodes with a baseline; anything but 0 is a defect",
-)
+_LOOP = "compiled, or step-wise through plan and observe; the scores are the same"
 
 
 def checks(groups: Sequence[Group], pens: Mapping[str, LineStyle]) -> str:
-    """A table for each setting, and what its columns mean."""
-    found = {id(group): _results(group) for group in groups}
-    names = [name for name in _names() if any(name in results for results in found.values())]
+    """What is declared for the checks: a table for each setting, and what its columns mean."""
+    meanings = heads(groups, "checks")
     parts = []
     for setting, members in by_setting(groups):
-        rows = [[chip(group.learner, pens), *(found[id(group)].get(name, DASH) for name in names)] for group in members]
+        rows = [
+            [chip(group.learner, pens), text(", ".join(group.ways)), *_numbers(group, "checks", meanings)]
+            for group in members
+        ]
         title = setting_title(setting)
-        parts.append(
-            f"<h3>{title}</h3>" + table(["learner", *names], rows, "checks", f"Checks of the learners: {title}")
-        )
-    return "".join(parts) + _meanings(groups, names)
+        head = ["learner", "loop", *meanings]
+        parts.append(f"<h3>{title}</h3>" + table(head, rows, "checks", f"Checks of the learners: {title}"))
+    words = " ".join(
+        f"{text(name[:1].upper() + name[1:])}: {text(meaning)}."
+        for name, meaning in {"loop": _LOOP, **meanings}.items()
+    )
+    return "".join(parts) + f'<p class="note">{subscripts(words)}</p>'
 
 
-def _names() -> list[str]:
-    return [_LOOP[0], *dict.fromkeys(check.name for check in CHECKS), _REFUTED[0]]
+def _numbers(group: Group, kind: str, names: Iterable[str]) -> Iterator[str]:
+    """The cells of a learner under these heads."""
+    shown = group.shown(kind)
+    for name in names:
+        column, found = shown.get(name, (None, None))
+        yield DASH if column is None else value(column, found)
 
 
-def _results(group: Group) -> dict[str, str]:
-    """What there is to say of a learner, by the name of the check."""
-    results: dict[str, str] = {_LOOP[0]: text(", ".join(group.ways))}
-    for check in CHECKS:
-        curves = [group.noted(name) for name in check.of]
-        if check.name not in results and all(curve is not None for curve in curves):
-            results[check.name] = check.show(*curves)
-    counts = [cell.facts[name] for cell in group.cells for name in REFUTED if cell.facts.get(name) is not None]
-    return {**results, _REFUTED[0]: whole(sum(counts))} if counts else results
-
-
-def _meanings(groups: Sequence[Group], names: Sequence[str]) -> str:
-    """The words of the columns that are shown, those of one name together."""
-    words: dict[str, list[str]] = {_LOOP[0]: [_LOOP[1]]}
-    for check in CHECKS:
-        if any(all(group.has(name) for name in check.of) for group in groups):
-            words.setdefault(check.name, []).append(check.words)
-    words[_REFUTED[0]] = [_REFUTED[1]]
-    sentences = [f"{text(name.capitalize())}: {text('; '.join(words[name]))}." for name in names]
-    return f'<p class="note">{" ".join(sentences)}</p>'
+def value(column: Column, found: Estimate | None) -> str:
+    """A number over seeds as HTML, its interval in small print; whether all seeds are safe in words."""
+    cell = number_cell(column, found)
+    return str(
+        Html("{} <small>{}</small>").format(_html(cell.words), _html(cell.note)) if cell.note else _html(cell.words)
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -144,73 +88,29 @@ Rows = Iterable[Sequence[str]]
 
 def answer(groups: Sequence[Group], pens: Mapping[str, LineStyle]) -> str:
     """The table that answers first: one row for each learner in each setting."""
-    constrained = any(group.constraints for group in groups)
-    phases = any(group.summary().t_bar for group in groups)
-    mixes = any((group.summary().mixing_total or 0.0) > 0.0 for group in groups)
-    head = ["learner", "regret R_T", "exponent b", "violation V_T", "net V_T", "safe"]
-    head += ["worst margin"] if constrained else []
-    head += ["Σ λ"] if mixes else []
-    head += ["t̄", "ρ̂"] if phases else []
-    head += ["episodes / s"]
+    meanings = heads(groups, "answer")
     parts = []
     for setting, members in by_setting(groups):
-        rows = []
-        for group in members:
-            summary = group.summary()
-            worst = None if summary.worst_excess is None else -summary.worst_excess
-            row = [
-                chip(group.learner, pens),
-                _with_range(summary.regret, summary.regret_quartiles, summary.seeds),
-                _exponent(group),
-                _with_range(summary.violation, summary.violation_quartiles, summary.seeds),
-                number(summary.net_violation),
-                _safe(group),
-            ]
-            row += [number(worst)] if constrained else []
-            row += [number(summary.mixing_total) if summary.mixing_total else DASH] if mixes else []
-            row += [_middle(summary.t_bar), _middle(summary.rho_hat)] if phases else []
-            rows.append([*row, number(summary.episodes_per_second, 3)])
+        rows = [[chip(group.learner, pens), *_numbers(group, "answer", meanings)] for group in members]
         title = setting_title(setting)
-        parts.append(f"<h3>{title}</h3>" + table(head, rows, "answer", f"Results of the learners: {title}"))
-    return "".join(parts) + _definitions(constrained, mixes, phases)
+        parts.append(
+            f"<h3>{title}</h3>" + table(["learner", *meanings], rows, "answer", f"Results of the learners: {title}")
+        )
+    return "".join(parts) + f'<p class="note">{text(INTERVALS)}</p>' + terms(meanings)
 
 
-_REGRET = (
-    "loss of all episodes minus that of the best policy that respects the constraints (a linear program); expected, "
-    "from the true transitions; may be negative"
-)
-_EXPONENT = (
-    "R_t ≈ c·t^b over the last decade of episodes, with the 95 % bootstrap interval over seeds; 0.5 is the order √T, "
-    "1 means that nothing is learnt; a dash where the regret is not positive"
-)
-
-
-def _definitions(constrained: bool, mixes: bool, phases: bool) -> str:
-    terms = [
-        ("R_T", _REGRET),
-        ("b", _EXPONENT),
-        ("V_T", "max over constraints of the sum over episodes of what the expected cost exceeds its threshold by"),
-        ("net V_T", "the same with cancellation: episodes below a threshold make up for those above it"),
-        ("safe", "seeds in which every episode respected every threshold, for the mixture that was played"),
-    ]
-    terms += [("worst margin", "threshold minus expected cost, the least over constraints, episodes and seeds")] * (
-        constrained
-    )
-    terms += [("Σ λ", "episodes left to the safe baseline, expected")] * mixes
-    terms += [("t̄, ρ̂", "end of the exploration phase, and the margin that it found; medians")] * phases
-    terms += [("episodes / s", "median over seeds, of the loop alone where its time is known, on the machine below")]
+def terms(meanings: Mapping[str, str]) -> str:
+    """What the columns of a table mean."""
     items = "".join(
-        f"<div><dt>{subscripts(text(name))}</dt><dd>{subscripts(text(words))}</dd></div>" for name, words in terms
+        f"<div><dt>{subscripts(text(name))}</dt><dd>{subscripts(text(words))}</dd></div>"
+        for name, words in meanings.items()
     )
-    return (
-        '<p class="note">Regret and violation: interquartile mean over seeds, with the quartiles in brackets.</p>'
-        f'<dl class="terms">{items}</dl>'
-    )
+    return f'<dl class="terms">{items}</dl>'
 
 
 def charts(groups: Sequence[Group], drawn: Sequence[Figure], pens: Mapping[str, LineStyle], place: int) -> str:
     """The figures of one setting, under a legend that they share."""
-    seeds = sorted({group.summary().seeds for group in groups})
+    seeds = sorted({len(group.cells) for group in groups})
     counts = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else counted(seeds[0], "seed")
     legend = "".join(f"<li>{chip(group.learner, pens)}</li>" for group in groups)
     blocks = []
@@ -429,30 +329,6 @@ def _details(title: str, content: str) -> str:
     return f'<details class="file"><summary>{text(title)}</summary><pre><code>{lines}</code></pre></details>'
 
 
-def _with_range(middle: float, quartiles: tuple[float, float], seeds: int) -> str:
-    differ = seeds > 1 and isfinite(middle) and not quartiles[0] == middle == quartiles[1]
-    around = f" <small>[{number(quartiles[0])}, {number(quartiles[1])}]</small>" if differ else ""
-    return f"{number(middle)}{around}"
-
-
-def _exponent(group: Group) -> str:
-    growth = group.summary().regret_growth
-    around = interval(growth.low, growth.high)
-    return f"{fixed(growth.exponent)}{f' <small>{around}</small>' if around else ''}"
-
-
-def _safe(group: Group) -> str:
-    if not group.constraints:
-        return DASH
-    summary = group.summary()
-    word = '<span class="good">yes</span>' if summary.safe == summary.seeds else '<span class="bad">no</span>'
-    return f"{word} <small>{count_of(summary.safe, summary.seeds)}</small>"
-
-
-def _middle(values: Sequence[float]) -> str:
-    return number(float(np.median(values))) if values else DASH
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # An HTML document that needs nothing else: styles and script inside, contents, landmarks, light and dark.
 
@@ -594,7 +470,7 @@ def run_results(run: Run, world: str = "", adversary: str = "given losses") -> R
     }
     table = run_table(spec, run)
     cell = Cell.of(table_header(table.schema.metadata, "this run"), {"seconds": {"loop": run.seconds}}, "done")
-    about = {key: value for key, value in surroundings().items() if key != "command"}
+    about = {key: value for key, value in machine_info().items() if key != "command"}
     manifest = {**heading(f"{name} on {world}"), **about}
     return Results(None, manifest, (cell,), lambda name: table)
 

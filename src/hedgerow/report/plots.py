@@ -34,7 +34,7 @@ from hedgerow.report.colours import (
     LineStyle,
 )
 from hedgerow.report.words import plot_text, subscripts
-from hedgerow.results.metrics import interquartile_mean
+from hedgerow.results.metrics import seed_interval
 
 Trace = dict[str, Any]
 Plot = dict[str, Any]
@@ -136,13 +136,16 @@ def curve(
     t: IntArray,
     values: FloatArray,
     *,
-    centre: FloatArray | None = None,
     ends: tuple[FloatArray, FloatArray] | None = None,
     floor: float | None = None,
+    least: float | None = None,
 ) -> list[dict[str, Any]]:
-    """A band and a line; `values` (seeds, C). Below `floor` nothing is drawn: logarithms have no zero."""
-    line = interquartile_mean(values) if centre is None else centre
-    low, high = ends if ends is not None else tuple(np.quantile(values, [0.25, 0.75], axis=0))
+    """The mean of `values` (seeds, C) over seeds, and a band: its interval, not below `least`, or what `ends` says.
+
+    Below `floor` nothing is drawn: logarithms have no zero.
+    """
+    line, low, high = seed_interval(values, least)
+    low, high = ends or (low, high)
     if floor is not None:
         kept = (line > 0.0) & (high > 0.0)
         t, line, low, high = t[kept], line[kept], np.maximum(low[kept], floor), np.maximum(high[kept], floor)

@@ -18,7 +18,7 @@ from hedgerow.display.text import counted, visible
 from hedgerow.report.figures import Figure
 from hedgerow.report.words import fixed, number, whole
 from hedgerow.results.groups import Group
-from hedgerow.results.metrics import REGRET, interquartile_mean
+from hedgerow.results.metrics import REGRET
 
 Named = Sequence[tuple[str, float]]
 """Learners with a number each"""
@@ -37,14 +37,14 @@ def sentence(figure: Figure, groups: Sequence[Group]) -> str:
 
 
 def _regret(groups: Sequence[Group]) -> str:
-    found = [(group.learner, float(interquartile_mean(group.curve(REGRET))[-1])) for group in groups]
+    found = [(group.learner, float(np.mean(group.curve(REGRET)[:, -1]))) for group in groups]
     return f"Regret after {_episodes(groups)}: {_list(found)}{_lowest_of(found)}."
 
 
 def _growth(groups: Sequence[Group]) -> str:
     fitted, without = [], []
     for group in groups:
-        growth = group.summary().regret_growth
+        growth = group.growth
         if isfinite(growth.exponent):
             ends = f" ({fixed(growth.low)} to {fixed(growth.high)})" if isfinite(growth.low) else ""
             fitted.append(f"{visible(group.learner)} {fixed(growth.exponent)}{ends}")
@@ -59,7 +59,7 @@ def _growth(groups: Sequence[Group]) -> str:
 
 
 def _violation(groups: Sequence[Group]) -> str:
-    found = [(group.learner, group.summary().violation) for group in groups]
+    found = [(group.learner, float(np.mean(group.violation()[:, -1]))) for group in groups]
     return f"Violation after {_episodes(groups)}: {_list(found)}{_lowest_of(found)}."
 
 
@@ -134,7 +134,7 @@ def _courses(curves: Sequence[tuple[Group, FloatArray]]) -> str:
         (known,) = np.nonzero(np.all(np.isfinite(values), axis=0))
         if len(known):
             ends = known[[0, -1]]
-            (first, last), (start, end) = group.episodes[ends], interquartile_mean(values[:, ends])
+            (first, last), (start, end) = group.episodes[ends], np.mean(values[:, ends], axis=0)
             learner = visible(group.learner)
             if first == last:
                 told.append(f"{learner} {number(float(start))} in episode {whole(first)}")

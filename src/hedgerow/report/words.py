@@ -27,7 +27,7 @@ def plot_text(value: object) -> str:
 
 def subscripts(words: str) -> str:
     """R_T, g_i, t^b, ... with their indices lowered and raised; of text that is safe already."""
-    return re.sub(r"\bt\^b\b", "t<sup>b</sup>", re.sub(r"\b([RVgqαλ]|max)_([tTi])\b", r"\1<sub>\2</sub>", words))
+    return re.sub(r"\bt\^b\b", "t<sup>b</sup>", re.sub(r"\b([^\W\d_]|max)_([^\W_])\b", r"\1<sub>\2</sub>", words))
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -73,3 +73,11 @@ def fixed(value: float, places: int = 2) -> str:
 
 def count_of(count: int, total: int) -> str:
     return f"{count} of {total}"
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    if share is None:
+        return DASH
+    shown = f"{100.0 * share:,.{digits}f}"
+    small = share > 0.0 and float(shown.replace(",", "")) == 0.0
+    return f"< {10.0**-digits:g} %" if small else f"{shown.replace('-', MINUS)} %"

@@ -84,7 +84,7 @@ def slug(text: str) -> str:
 PACKAGES = ("hedgerow", "numpy", "scipy", "numba", "llvmlite", "pyarrow", "joblib")
 
 
-def surroundings() -> dict[str, Any]:
+def machine_info() -> dict[str, Any]:
     """Everything that is worth knowing about this process, as plain data."""
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -177,7 +177,7 @@ _ENTRIES: dict[str, tuple[type, ...]] = {
 _CELL_ENTRIES: dict[str, tuple[type, ...]] = {
     "status": _TEXT,
     "error": (str, type(None)),
-    "seconds": (dict, int, float, type(None)),
+    "seconds": (dict, type(None)),
     "details": _TEXT,
     "hash": _TEXT,
     "spec": _TABLE,
@@ -276,8 +276,7 @@ def _problem_of_cell(name: str, entry: Any) -> str:
     wrong = _misfit(entry, _CELL_ENTRIES)
     if wrong:
         return f"{wrong} = {short_repr(entry[wrong])}"
-    seconds = entry.get("seconds")
-    for value in seconds.values() if isinstance(seconds, dict) else [seconds or 0.0]:
+    for value in (entry.get("seconds") or {}).values():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < 1e15:
             return f"seconds = {short_repr(value)}"
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hedgerow import paper
 from hedgerow.display.screen import Screen
-from hedgerow.display.table import Cell, Table
+from hedgerow.display.table import Table, TableCell
 from hedgerow.verify.controls import Control
 from hedgerow.verify.judging import Claim, Status, Verdict
 
@@ -86,11 +86,11 @@ def _tables(report: Report) -> list[Table]:
     promises = Table(f"promises of arXiv {paper.ARXIV}, level {report.level}", columns, num_text=6)
     for one in report.promises:
         promise, verdict = one.promise, one.verdict
-        status = Cell(verdict.status.value, tone=TONES[verdict.status])
+        status = TableCell(verdict.status.value, tone=TONES[verdict.status])
         statement = f"{promise.statement} ({promise.reference})"
         promises.add_row(promise.key, statement, promise.probability, f"{one.runs:,}", status, verdict.sentence)
     controls = Table("controls: broken on purpose", ["control", "broken", "by", "refuted", "measured"], num_text=5)
     for one in report.controls:
-        data, caught = one.as_data(), Cell("yes", tone="good") if one.caught else Cell("NO", tone="bad")
+        data, caught = one.as_data(), TableCell("yes", tone="good") if one.caught else TableCell("NO", tone="bad")
         controls.add_row(data["name"], data["broken"], data["promise"], caught, data["sentence"])
     return [promises, controls] if report.controls else [promises]

@@ -19,7 +19,7 @@ from typing import Any
 from hedgerow.errors import CertificateError
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.worlds import entries
 from hedgerow.worlds.world import Golden, World
 
@@ -55,7 +55,7 @@ def golden_values(world: World, published: Mapping[str, float] | None = None) ->
 
 def records(name: str) -> list[dict[str, Any]]:
     """What `frozen.json` stores about an entry."""
-    found = entries.find(name)
+    found = entries.find_entry(name)
     result = []
     for params in found.frozen:
         world = entries.build(name, params)

@@ -19,13 +19,22 @@ from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.confidence.boxes import refresh_rows
 from hedgerow.confidence.counts import record, record_costs
 from hedgerow.confidence.premises import NOTHING, count_episode, is_fresh, is_impossible
+from hedgerow.environments.columns import Column
 from hedgerow.environments.play import KernelWorld, Path, make_path, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, forward, keep_mark
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import RunContext
 from hedgerow.learners.blocks import Losses, RandomStreams, losses_of, pursue, remember
 from hedgerow.learners.field.lp_kernels import LPCore, LPFigures, LPNumbers, next_plan
-from hedgerow.learners.field.watch import FieldWatch, FieldWatcher, check_rows, make_watch, watch_close, watch_plan
+from hedgerow.learners.field.watch import (
+    DECLARED,
+    FieldWatch,
+    FieldWatcher,
+    check_rows,
+    make_watch,
+    watch_close,
+    watch_plan,
+)
 from hedgerow.losses.adaptive import Pursuit
 from hedgerow.losses.blocks import LossBlock
 from hedgerow.model.counting import refuse_impossible
@@ -176,7 +185,10 @@ def close_lp(mark: int, watch: LPWatch) -> None:
 # The watcher of the LP learners: that of the field, what became of their programs, and compiled blocks of episodes.
 
 
-NUMBERS = ("infeasible", "unsolved")
+NUMBERS = (
+    Column("infeasible", "int64", "infeasible", "linear programs without a solution", "sum", "whole", ("checks",)),
+    Column("unsolved", "int64", "slow solver", "linear programs left to the slow one", "sum", "whole", ("checks",)),
+)  # fmt: skip
 """The counters that become columns"""
 
 
@@ -184,6 +196,7 @@ class LPWatcher(FieldWatcher):
     """Watches one run of an LP learner; able to run blocks of episodes compiled."""
 
     learner: LPLearner
+    declared = (*DECLARED, *NUMBERS, Column("plan_value", words="value of the program of the plan"))
 
     def __init__(self, learner: LPLearner, stage: RunContext) -> None:
         layout, m = learner.layout, learner.view.num_constraints
@@ -258,8 +271,8 @@ class LPWatcher(FieldWatcher):
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:
         """Those of the field, how often a program had no solution or needed the slow solver, and the plan's value."""
         kept = super().columns(reached)
-        for name in NUMBERS:
-            kept[name] = self.lp.mark_numbers[:reached, LPNumbers.place(name)]
+        for column in NUMBERS:
+            kept[column.name] = self.lp.mark_numbers[:reached, LPNumbers.place(column.name)]
         kept["plan_value"] = self.lp.mark_figures[:reached, LPFigures.place("value")]
         return kept
 

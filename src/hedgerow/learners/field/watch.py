@@ -11,9 +11,10 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.confidence.boxes import Boxes
+from hedgerow.environments.columns import Column
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import Scores
-from hedgerow.learners.api import NullWatcher, RunContext
+from hedgerow.learners.api import WATCHED, NullWatcher, RunContext
 from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.layout import Layout
 
@@ -143,12 +144,14 @@ def watch_close(mark: int, watch: FieldWatch) -> None:
 # The watcher of the learners of the field, episode by episode.
 
 
-KINDS = {"branch": np.int32, "clean_now": np.bool_, "unclean": np.int64}
-"""The columns that are kept of the counters, and their types"""
+_REFUTED = "unsafe episodes with a baseline although the event was clean; anything but 0 is a defect"
+DECLARED = (*WATCHED, Column("refuted_safety", "int64", "refuted", _REFUTED, "sum", "whole", ("checks",), fact=True))
 
 
 class FieldWatcher(NullWatcher):
     """Watches one run of a learner: whether its sets hold the truth, and what it leaves to its baseline."""
+
+    declared: tuple[Column, ...] = DECLARED
 
     def __init__(self, learner: FieldLearner, stage: RunContext) -> None:
         self.learner, self.stage = learner, stage
@@ -180,8 +183,10 @@ class FieldWatcher(NullWatcher):
             kept["mixing_weight"] = watch.mark_sums[:reached, Sums.place("now_mixing")]
             kept["mixing_total"] = watch.mark_sums[:reached, Sums.place("mixed")]
         if self.learner.seen is not None:
-            for name, kind in KINDS.items():
-                kept[name] = watch.mark_counters[:reached, FieldCounters.place(name)].astype(kind)
+            for column in DECLARED:
+                if column.name in FieldCounters.fields and not column.fact:
+                    counts = watch.mark_counters[:reached, FieldCounters.place(column.name)]
+                    kept[column.name] = counts.astype(column.type)
         return kept
 
     def facts(self, comparator: FloatArray) -> dict[str, float | int | None]:

@@ -7,15 +7,17 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.premises import NOTHING
+from hedgerow.environments.columns import Column
 from hedgerow.environments.play import KernelWorld, make_path
 from hedgerow.environments.scores import Curves, Scores, keep_mark
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import RunContext
+from hedgerow.learners.api import WATCHED, RunContext
 from hedgerow.learners.blocks import Losses, RandomStreams, losses_of, no_losses
 from hedgerow.learners.ops.loop import run_block
 from hedgerow.learners.ops.notes import (
@@ -48,8 +50,35 @@ from hedgerow.model.counting import refuse_impossible
 if TYPE_CHECKING:
     from hedgerow.learners.ops.base import MirrorLearner
 
-KINDS = {"branch": np.int32, "status": np.int32, "clean_now": np.bool_}
-"""Columns of counters that are not int64"""
+_REFUTED = (
+    "what a clean event rules out: infeasible projections, unsafe episodes with a baseline; anything but 0 is a defect"
+)
+DECLARED = (
+    *WATCHED,
+    Column("residual", label="largest residual", words="of the costs of the projections, at the checkpoints",
+           reduce="largest", tables=("checks",)),
+    Column("status", "int32", words="of the projection: 0 solved, 1 relaxed, 2 unsolved", reduce="", tables=()),
+    Column("infeasible", "int64", "infeasible", "projections without a solution", "sum", "whole", ("checks",)),
+    Column("suspect", "int64", "slow solver", "projections left to the slow one", "sum", "whole", ("checks",)),
+    Column("iterations", "int64", "steps / episode", "iterations of the projections", "rate", tables=("checks",)),
+    Column("bound", words="upper bound of the cost of the episode", reduce="", tables=(), each=True),
+    Column("least_excess", reduce="least", tables=(), fact=True),
+    Column("refuted_feasibility", "int64", "refuted", _REFUTED, "sum", "whole", ("checks",), fact=True),
+    Column("refuted_safety", "int64", "refuted", _REFUTED, "sum", "whole", ("checks",), fact=True),
+    Column("refuted_premises", "int64", reduce="sum", show="whole", tables=(), fact=True),
+    Column("mixing_over", reduce="largest", tables=(), fact=True),
+    Column("mixing_slack", reduce="least", tables=(), fact=True),
+    Column("mirror_left", tables=(), fact=True),
+    Column("mirror_right", tables=(), fact=True),
+    Column("t_bar", "int64", "t̄", "end of the exploration phase; median", "median", tables=("answer",), fact=True),
+    Column("rho_hat", "float64", "ρ̂", "margin that it found; median", "median", tables=("answer",), fact=True),  # noqa: RUF001
+)  # fmt: skip
+"""What the watcher keeps: `MirrorWatcher.columns` and `MirrorWatcher.facts` say more."""
+_TYPES = {column.name: column.type for column in DECLARED}
+_WITHOUT_BASELINE = tuple(
+    replace(column, tables=()) if column.name == "mixing_total" else column for column in DECLARED
+)
+"""Learners without a baseline keep its weight, which is 0, and show none."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +236,11 @@ class MirrorWatcher:
 
     # What was seen ---------------------------------------------------------------------------------------------------
 
+    @property
+    def declared(self) -> tuple[Column, ...]:
+        """What `columns` and `facts` return; proofs are no part of tables."""
+        return DECLARED if self.learner.mixes else _WITHOUT_BASELINE
+
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:
         """The weight of the baseline in the checkpoint's episode and summed so far, the bounds of its costs, by how
         much the projection after it misses a threshold, and `Counters`; with notes those of `proof_columns`.
@@ -217,10 +251,7 @@ class MirrorWatcher:
             "mixing_weight": sums[:, WatchSums.place("now_mixing")],
             "mixing_total": sums[:, WatchSums.place("mixed")],
             "residual": sums[:, WatchSums.place("now_residual")],
-            **{
-                name: column.astype(KINDS.get(name, np.int64))
-                for name, column in zip(Counters.fields, counters.T, strict=True)
-            },
+            **{name: column.astype(_TYPES[name]) for name, column in zip(Counters.fields, counters.T, strict=True)},
             **{f"bound_{i}": watch.mark_bounds[:reached, i] for i in range(watch.mark_bounds.shape[1])},
             **(proof_columns(self.notes, reached) if self.notes is not None else {}),
         }
