@@ -12,9 +12,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
+from hedgerow.display.table import Table  # noqa: E402
 from hedgerow.learners.api import describe_inputs  # noqa: E402
 from hedgerow.registry import learners  # noqa: E402
-from hedgerow.report.board_markdown import table, write_into  # noqa: E402
+from hedgerow.report.board import write_into  # noqa: E402
 
 PAGE = ROOT / "docs" / "field.md"
 NAME = "learners"
@@ -23,7 +24,10 @@ NAME = "learners"
 def learner_table() -> str:
     """One row per learner that ships: its name, its source, what it is told, and what of it is recalled."""
     rows = [_row(name, learners.find(name)) for name in learners.builtin]
-    return table(["name", "what it is", "told", "source", "recalled, not read"], rows)
+    table = Table("", ["name", "what it is", "told", "source", "recalled, not read"])
+    for row in rows:
+        table.add_row(*row)
+    return table.to_markdown()
 
 
 def _row(name: str, learner: Any) -> list[str]:

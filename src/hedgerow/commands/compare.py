@@ -26,7 +26,6 @@ from hedgerow.commands.run import (
     run_sweep,
 )
 from hedgerow.commands.terminal import AsJson, Quiet, one_thread, print_json
-from hedgerow.display.numbers import fixed, percent
 from hedgerow.display.screen import Screen, say
 from hedgerow.display.table import Table
 
@@ -38,6 +37,8 @@ SIZES = {"minute": "compare-minute", "hour": "compare-hour", "day": "compare-day
 MOST_BLOCKS = 4
 """Up to so many settings are printed one by one; the page has all of them."""
 
+SUMMARY = ("told", "mean rank", "first", "safe", "regret / baseline's", "declined")
+"""The columns of the summary."""
 PATIENCE = 5.0
 """Seconds between two lines of progress where there is no terminal: a comparison has thousands of cells."""
 
@@ -90,8 +91,8 @@ def compare(
         board = leaderboard(found)
         page = write_board(found, board=board)
         if markdown is not None:
-            from hedgerow.report.board_markdown import markdown as as_markdown
-            from hedgerow.report.board_markdown import write_into
+            from hedgerow.report.board import markdown as as_markdown
+            from hedgerow.report.board import write_into
 
             write_into(markdown, as_markdown(board, found.manifest))
         if as_json:
@@ -142,7 +143,7 @@ def _mark(experiment: Experiment) -> str:
 
 def _check_page(path: Path) -> None:
     """Refuse a page without markers before anything runs."""
-    from hedgerow.report.board_markdown import around
+    from hedgerow.report.board import around
 
     around(path)
 
@@ -160,6 +161,7 @@ def _announce(experiment: Experiment) -> None:
 
 
 def _print(board: Leaderboard, page: Path) -> None:
+    from hedgerow.report.board import summary_table
     from hedgerow.results.metrics import INTERVALS
 
     screen = Screen()
@@ -167,26 +169,10 @@ def _print(board: Leaderboard, page: Path) -> None:
         for block in board.blocks:
             screen.table(_block_table(board, block))
         screen.line(INTERVALS)
-    screen.table(_summary_table(board))
+    screen.table(summary_table(board.summaries, SUMMARY))
     if board.warning():
         screen.line(f"mind the noise: {board.warning()}")
     screen.line(f"page: {page}", wrap=False)
-
-
-def _summary_table(board: Leaderboard) -> Table:
-    columns = ["learner", "told", "mean rank", "first", "safe", "of baseline's", "declined"]
-    result = Table("over all settings", columns, num_text=2)
-    for summary in board.summaries:
-        result.add_row(
-            summary.learner,
-            summary.told or "-",
-            "control" if summary.cheats else fixed(summary.mean_rank, 1),
-            str(summary.firsts) if summary.ranked else "-",
-            f"{summary.safe}/{summary.safe + summary.unsafe}",
-            percent(summary.share),
-            str(summary.declined) if summary.declined else "-",
-        )
-    return result
 
 
 def _block_table(board: Leaderboard, block: Block) -> Table:

@@ -25,7 +25,7 @@ from markupsafe import Markup
 
 from hedgerow.display.text import visible
 
-FORMULA = re.compile(r"\b([^\W\d_]|max)_([^\W_])\b|\bt\^b\b")
+_FORMULA = re.compile(r"\b([^\W\d_]|max)_([^\W_])\b|\bt\^b\b")
 """A letter with an index or an exponent: R_T, g_i, t^b."""
 
 
@@ -41,8 +41,12 @@ class Html(Markup):
 
 def formulas(words: object) -> Html:
     """Words with the indices of R_T, g_i, ... lowered and the exponent of t^b raised."""
-    lowered = FORMULA.sub(lambda m: f"{m[1]}<sub>{m[2]}</sub>" if m[1] else "t<sup>b</sup>", str(Html.escape(words)))
-    return Html(lowered)
+    return Html(with_indices(str(Html.escape(words))))
+
+
+def with_indices(escaped: str) -> str:
+    """The same of text that is escaped already: the words of a plot are escaped otherwise than those of a page."""
+    return _FORMULA.sub(lambda found: f"{found[1]}<sub>{found[2]}</sub>" if found[1] else "t<sup>b</sup>", escaped)
 
 
 def markdown(words: object) -> str:
@@ -132,7 +136,7 @@ def latex(words: object) -> str:
 def latex_formulas(words: str) -> str:
     """The words of a heading, with R_T, λ_t, ... as mathematics."""
     written, place = "", 0
-    for found in FORMULA.finditer(words):
+    for found in _FORMULA.finditer(words):
         letters = latex(found[1] or "t").strip("$").replace(r"\Sigma", r"\sum").replace("max", r"\max")
         written += f"{latex(words[place : found.start()])}${letters}{f'_{found[2]}' if found[1] else '^b'}$"
         place = found.end()

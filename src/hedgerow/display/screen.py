@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
+from hedgerow.display.escaping import Html
 from hedgerow.display.text import visible
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class _NotebookBar:
             took = time.monotonic() - self.begun
             how = "done" if ended else f"stopped at {100.0 * self.done / self.total:.0f} %"
             words = f"{self.label}: {how} after {_duration(took)}{_rate(self.done / max(took, 1e-9))}"
-            self.handle.update({"text/plain": words, "text/html": escape(words)}, raw=True)
+            self.handle.update({"text/plain": words, "text/html": Html.escape(words)}, raw=True)
 
     def _content(self, now: float) -> dict[str, str]:
         then, before = self.first or (now, self.done)
@@ -175,7 +175,7 @@ class _NotebookBar:
         words = f"{self.label}: {100.0 * self.done / self.total:.0f} %{_rate(speed)}"
         if speed > 0.0:
             words += f", {_duration((self.total - self.done) / speed)} left"
-        bar = f'<progress value="{self.done}" max="{self.total}"></progress> {escape(words)}'
+        bar = Html('<progress value="{}" max="{}"></progress> {}').format(self.done, self.total, words)
         return {"text/plain": words, "text/html": bar}
 
 

@@ -244,9 +244,13 @@ def _text(cell: TableCell, numbers: Numbers) -> str:
     return " ".join(part for part in said if part)
 
 
+def _unmarked(words: str) -> str:
+    return words.striptags() if isinstance(words, Html) else words
+
+
 def _plain(words: Words, numbers: Numbers) -> str:
     pieces = (piece(numbers) if callable(piece) else piece for piece in _pieces(words))
-    return visible("".join(piece.striptags() if isinstance(piece, Html) else piece for piece in pieces))
+    return visible("".join(map(_unmarked, pieces)))
 
 
 def _html(words: Words) -> Html:
@@ -254,11 +258,11 @@ def _html(words: Words) -> Html:
 
 
 def _markdown(words: Words) -> str:
-    return "".join(piece(PAGE) if callable(piece) else escaping.markdown(piece) for piece in _pieces(words))
+    return "".join(p(PAGE) if callable(p) else escaping.markdown(_unmarked(p)) for p in _pieces(words))
 
 
 def _latex(words: Words) -> str:
-    return "".join(piece(LATEX) if callable(piece) else escaping.latex(piece) for piece in _pieces(words))
+    return "".join(p(LATEX) if callable(p) else escaping.latex(_unmarked(p)) for p in _pieces(words))
 
 
 def _latex_row(cells: Iterator[str]) -> str:

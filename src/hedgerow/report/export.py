@@ -21,8 +21,7 @@ from typing import Any
 
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report.colours import pens
-from hedgerow.report.figures import Figure, figures
-from hedgerow.report.page import by_setting
+from hedgerow.report.figures import Figure, by_setting, figures
 from hedgerow.report.plots import Plot, titled
 from hedgerow.results.groups import Results, Setting
 from hedgerow.results.manifest import slug

@@ -63,7 +63,7 @@ class Cell:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> cell = run_results(run, world="tiny").cells[0]
@@ -147,7 +147,7 @@ class Results:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> results = run_results(run)
@@ -332,7 +332,7 @@ class Results:
                 results.plot("regret", world="random-small", episodes=1000)
         """
         # By name: pages are further along the way of the data, and nothing here may depend on them.
-        draw = import_module("hedgerow.report.show").results_plot
+        draw = import_module("hedgerow.report.figures").results_plot
         return draw(self, what, world=world, adversary=adversary, episodes=episodes)
 
 
@@ -404,7 +404,7 @@ class Group:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> group = run_results(run).groups[0]

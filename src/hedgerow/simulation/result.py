@@ -235,7 +235,7 @@ class Run:
             >>> run.plot("regret").layout.title.text
             'Regret'
         """
-        return import_module("hedgerow.report.show").run_plot(self, what)
+        return import_module("hedgerow.report.figures").run_plot(self, what)
 
     def __repr__(self) -> str:
         known = f"regret={self.regret[-1]:.6g}, violation={self.violation[-1]:.6g}, safe={bool(self.safe[-1])}"
