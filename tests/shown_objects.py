@@ -102,7 +102,6 @@ def objects(cmdp: hr.CMDP) -> dict[str, Any]:
         "results": results,
         "cell": results.cells[0],
         "group": results.groups[0],
-        "summary": results.groups[0].summary(),
         "fixed": fixed,
         "iid": hr.losses.IID(seed=3, means=loss),
         "switching": hr.losses.Switching(10, np.stack([loss, 1.0 - loss])),

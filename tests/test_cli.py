@@ -314,7 +314,7 @@ def test_run_and_resume(experiment: Path, tmp_path: Path) -> None:
     assert shown["cells"] == {"total": 4, "skipped": 0, "done": 4, "failed": 0}
     rows = {row["learner"]: row for row in shown["results"]}
     assert set(rows) == {"sv-ops-paper", "s-ops-paper"}
-    assert rows["s-ops-paper"]["safe_seeds"] == rows["s-ops-paper"]["seeds"] == 2
+    assert rows["s-ops-paper"]["safe"] == rows["s-ops-paper"]["seeds"] == 2
     results = hr.results.open(out)
     regrets = [results.table(cell.id).column("regret")[-1].as_py() for cell in results.cells if "sv-ops" in cell.id]
     assert rows["sv-ops-paper"]["regret"] == pytest.approx(np.mean(regrets))

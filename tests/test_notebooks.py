@@ -204,9 +204,9 @@ def test_a_certificate_says_what_is_fine(hostile: dict[str, Any]) -> None:
 
 def test_results_have_a_line_per_learner(hostile: dict[str, Any]) -> None:
     results = hostile["results"]
-    shown, summary = check(results), results.groups[0].summary()
-    assert shown.column("regret") == [html.number(summary.regret)]
-    assert shown.column("safe seeds") == [f"{summary.safe} of 1"]
+    shown, group = check(results), results.groups[0]
+    assert shown.column("regret R_T") == [html.number(group["regret"].value)]
+    assert shown.column("safe") == [f"{group['safe'].value:.0f} of 1"]
     assert shown.column("world") == [visible(HOSTILE)]
     empty = type(results)(None, results.manifest, (), results.load)
     assert "no finished cell" in check(empty).text

@@ -60,7 +60,7 @@ def test_rows_have_the_numbers_of_the_leaderboard(directory: Path, read: Reader)
         regret = scores.numbers["regret"].value
         assert row["regret RT"].startswith(number(regret))
         assert row["RT / T"].startswith(number(regret / 1000))
-        assert (row["µs / episode"], row["loop"]) == ("500", "compiled")
+        assert row["loop"] == "compiled"
         if standing.rank is not None:
             assert row["learner"].startswith(f"{standing.rank} {standing.learner}")
             assert (row["violation VT"], row["unsafe"]) == ("0", "0")

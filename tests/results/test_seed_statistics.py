@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_rel
 
-from hedgerow.errors import InvalidInput
 from hedgerow.environments.columns import Column
+from hedgerow.errors import InvalidInput
 from hedgerow.results.leaderboard import are_equal, difference
 from hedgerow.results.metrics import Estimate, in_words, mean_over_seeds, over_seeds, seed_interval
 

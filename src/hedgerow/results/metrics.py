@@ -50,7 +50,7 @@ REGRET = "regret_so_far"
 """The curve whose exponent is fitted: after t episodes, against the optimum of the losses of these t episodes."""
 INTERVALS = "Means over seeds, with 95 % intervals (Student's) in brackets: none for one seed, or for seeds that agree."
 """What stands below tables."""
-BANDS = "Line: mean over seeds; band: its 95 % interval (Student's)."
+BANDS = "Line: mean over seeds; band: its 95 % interval."
 """What stands beside curves."""
 
 
@@ -224,7 +224,7 @@ class Estimate:
     """The number of seeds."""
 
     def ends(self, write: Callable[[float], str]) -> str:
-        """Return the interval in brackets; the empty string where there is none, or it has no width."""
+        """Return the interval in brackets, its ends as `write` has them; empty where there is none, or no width."""
         return f"[{write(self.low)}, {write(self.high)}]" if self.low < self.high else ""
 
 
