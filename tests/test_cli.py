@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow import cli
-from hedgerow.commands import check
 from hedgerow.compiling import cache
 from hedgerow.display import screen
 from hedgerow.experiments import components
+from hedgerow.forecast import preflight
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
 COMMANDS = (
@@ -170,7 +170,8 @@ def test_check_refuses_an_experiment(
 
 def test_no_constraints_means_no_margin() -> None:
     world = hr.worlds.make(NAME)
-    found = check.examine("free", None, hr.CMDP(world.cmdp.layout, world.cmdp.transitions), 100, 0.1, probe=False)
+    asked = preflight.Request("free", [], 100, 0.1, None, None, probe=False)
+    found = preflight.examine(asked, None, hr.CMDP(world.cmdp.layout, world.cmdp.transitions))
     assert found["rho"] is None
     assert found["certificate"] == "there are no constraints: every policy is feasible"
     json.dumps(found, allow_nan=False)
@@ -314,7 +315,7 @@ def test_run_and_resume(experiment: Path, tmp_path: Path) -> None:
     assert shown["cells"] == {"total": 4, "skipped": 0, "done": 4, "failed": 0}
     rows = {row["learner"]: row for row in shown["results"]}
     assert set(rows) == {"sv-ops-paper", "s-ops-paper"}
-    assert rows["s-ops-paper"]["safe_seeds"] == rows["s-ops-paper"]["seeds"] == 2
+    assert rows["s-ops-paper"]["safe"] == rows["s-ops-paper"]["seeds"] == 2
     results = hr.results.open(out)
     regrets = [results.table(cell.id).column("regret")[-1].as_py() for cell in results.cells if "sv-ops" in cell.id]
     assert rows["sv-ops-paper"]["regret"] == pytest.approx(np.mean(regrets))
@@ -551,3 +552,13 @@ def test_compiled_code_can_be_found_and_removed(tmp_path: Path, monkeypatch: pyt
     assert run("compile", "--where").splitlines()[0] == f"compiled on this machine: {tmp_path}, 1 files, 0.0 MB"
     assert run("compile", "--clean") == f"removed 1 files, 0.0 MB, from {tmp_path}\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["letters"]  # nobody else's
+
+
+def test_compiled_code_that_cannot_be_removed_is_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "root", lambda: tmp_path)
+    monkeypatch.setattr(cache.shutil, "rmtree", lambda folder, ignore_errors: None)  # as where it is not allowed
+    (tmp_path / "step-0123456789abcdef").mkdir()
+    (tmp_path / "step-0123456789abcdef" / "step.learn.nbi").write_bytes(b"12345")
+    result = CliRunner().invoke(cli.app, ["compile", "--clean"])
+    assert (result.exit_code, result.stdout) == (1, f"removed 0 files, 0.0 MB, from {tmp_path}\n")
+    assert result.stderr == f"hedgerow: 1 files could not be removed from {tmp_path}\n"

@@ -39,14 +39,14 @@ HANDED_OUT = {
     "hedgerow.learners.field.base": ("FieldLearner",),
     "hedgerow.learners.guarantees": ("Promise",),
     "hedgerow.learners.ops.base": ("MirrorLearner",),
-    "hedgerow.learners.ops.plans": ("MirrorPlan",),
+    "hedgerow.learners.plans": ("NumberedPlan",),
     "hedgerow.learners.ops.settings": ("Settings",),
     "hedgerow.learners.api": ("Inputs", "Limited", "Promising", "Resumable"),
     "hedgerow.learners.statistics": ("Observed", "Planned"),
     "hedgerow.model.policy": ("UniformMixture",),
     "hedgerow.projection.result": ("ProjectionResiduals",),
-    "hedgerow.results.groups": ("Group", "GroupSummary", "Setting"),
-    "hedgerow.results.metrics": ("Growth",),
+    "hedgerow.results.groups": ("Group", "Setting"),
+    "hedgerow.results.metrics": ("Estimate", "Growth"),
 }
 """Classes without a public name of their own that users hold in their hands, by module."""
 

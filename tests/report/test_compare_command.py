@@ -98,7 +98,7 @@ def test_options_choose_and_have_a_directory_of_their_own(file: str) -> None:
     shown = json.loads(run(file, "--learners", "baseline", "--seeds", "3", "--episodes", "20", "--json", "-q"))
     assert shown["directory"].startswith("out/tiny-")
     (standing,) = shown["blocks"][0]["standings"]
-    assert (standing["learner"], standing["scores"]["seeds"]) == ("baseline", [0, 1, 2])
+    assert (standing["learner"], list(standing["scores"]["by_seed"])) == ("baseline", ["0", "1", "2"])
     again = json.loads(run(file, "--learners", "baseline", "--seeds", "3", "--episodes", "20", "--json", "-q"))
     assert again["directory"] == shown["directory"]
     assert again["blocks"] == shown["blocks"]

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.commands.signals import INTERRUPTED
-from hedgerow.commands.terminal import FAILED, AsJson, Quiet, one_thread, print_json
+from hedgerow.commands import FAILED, INTERRUPTED, AsJson, Quiet, one_thread, print_json
 from hedgerow.display.screen import Screen, say
 from hedgerow.display.table import Table
 

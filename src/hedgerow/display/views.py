@@ -364,13 +364,13 @@ def plan_html(plan: Any) -> str:
 
 def _bounds(plan: Any) -> Html:
     """Bounds of the costs where the plan has them; otherwise what it notes."""
-    view = getattr(plan, "view", None)
-    if view is None:
-        rows: list[Row] = [[name(key), PAGE.number(value)] for key, value in plan.notes.items()]
-        return table(["note", "value"], rows, 1)
+    view, upper = getattr(plan, "view", None), getattr(plan, "cost_bounds", None)
+    if view is None or upper is None:
+        notes = [item for item in plan.notes.items() if item[0] != "mixing_weight"]
+        return table(["note", "value"], ([name(key), PAGE.number(value)] for key, value in notes), 1)
     if not view.num_constraints:
         return Html()
-    bounds = [float(bound) for bound in plan.cost_bounds]
+    bounds = [float(bound) for bound in upper]
     kept = ["yes" if u <= a else "not proven" for u, a in zip(bounds, view.thresholds.tolist(), strict=True)]
     return limits_table(view, [("expected cost at most", _numbers(bounds)), ("within", kept)])
 

@@ -21,7 +21,7 @@ Shown = Literal["answer", "checks", "short", "latex", "board", "figures"]
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One quantity of a run: what it is called, what it means, how seeds are put together, where it is shown.
+    """One quantity of a run: its name, what it means, how seeds are put together, where it is shown.
 
     A name alone declares a note: a number that is drawn over the episodes, and whose last values are averaged over
     seeds.

@@ -351,18 +351,6 @@ def checked_baseline_costs(
 # also runs whole blocks of episodes by itself, and must leave the same scores, bit for bit.
 
 
-_CLEAN = "seeds whose confidence sets held the true transitions and mean costs in all episodes"
-WATCHED = (
-    Column("mixing_weight", label="λ_t", words="probability of the safe baseline", reduce="", tables=(), least=0.0),
-    Column("mixing_total", label="Σ λ_t", words="episodes left to the safe baseline, expected", show="sum",
-           tables=("answer", "latex"), least=0.0),
-    Column("branch", "int32", words="0 the learner's policy, j + 1 the j-th baseline", reduce="", tables=()),
-    Column("clean_now", "bool", words="whether the episode began with the truth in all sets", reduce="", tables=()),
-    Column("unclean", "int64", "clean seeds", _CLEAN, "seeds", "whole", ("checks",)),
-)  # fmt: skip
-"""What the watchers of learners with a baseline, or with confidence sets, have in common."""
-
-
 @dataclass(frozen=True, eq=False)
 class RunContext:
     """What a run works with: the true world, the scores so far, the random streams."""
@@ -377,9 +365,8 @@ class RunContext:
 class Watcher(Protocol):
     """Observes the learner of a run from outside."""
 
-    @property
-    def declared(self) -> tuple[Column, ...]:
-        """How its columns and facts are declared; a column without a declaration is a note."""
+    declared: tuple[Column, ...]
+    """How its columns and facts are declared; a column without a declaration is a note."""
 
     def ready(self) -> None:
         """Before episodes are played: refuse a learner that cannot go on, finish what an interrupt left open."""

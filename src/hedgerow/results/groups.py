@@ -516,7 +516,7 @@ class Group:
         return found
 
     def shown(self, table: str) -> dict[str, tuple[Column, Estimate]]:
-        """Return what is declared for a table ("answer", "checks", "short", "latex" or "board"), by its head.
+        """Return what is declared for `table` ("answer", "checks", "short", "latex" or "board"), by its head.
 
         Numbers that share a head are added up.
         """
@@ -570,13 +570,14 @@ class Group:
 
 
 def heads(groups: Sequence[Group], table: str) -> dict[str, str]:
-    """The heads of a table with what they mean: scores, and whatever else some of the groups have a number for."""
+    """The heads of a table with what they mean: scores, whatever else some of the groups have a number for, times."""
+    declared = [each for group in groups for each in group.columns.values() if table in each.tables]
+    declared.sort(key=lambda each: any(each is metric.column for metric in TIMINGS))  # others keep their order
+    shown = {head for group in groups for head in group.shown(table)}
     found: dict[str, list[str]] = {}
-    for group in groups:
-        shown = group.shown(table)
-        for column in group.columns.values():
-            if table in column.tables and (column in COMMON or column.head in shown):
-                found.setdefault(column.head, []).append(column.words)
+    for each in declared:
+        if each in COMMON or each.head in shown:
+            found.setdefault(each.head, []).append(each.words)
     return {head: "; ".join(dict.fromkeys(filter(None, words))) for head, words in found.items()}
 
 

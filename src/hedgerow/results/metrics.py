@@ -52,7 +52,7 @@ REGRET = "regret_so_far"
 """The curve whose exponent is fitted: after t episodes, against the optimum of the losses of these t episodes."""
 INTERVALS = "Means over seeds, with 95 % intervals (Student's) in brackets: none for one seed, or for seeds that agree."
 """What stands below tables."""
-BANDS = "Line: mean over seeds; band: its 95 % interval (Student's)."
+BANDS = "Line: mean over seeds; band: its 95 % interval."
 """What stands beside curves."""
 
 

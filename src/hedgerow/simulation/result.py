@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -277,17 +277,16 @@ def make_run(simulation: Simulation) -> Run:
         learner=simulation.learner,
         adversary="" if simulation.losses is None else known_as(simulation.losses),
         stochastic=None if simulation.losses is None else is_stochastic(simulation.losses),
-        columns=_declared(simulation),
+        columns=simulation.declared,
     )
 
 
-def _declared(simulation: Simulation) -> tuple[Column, ...]:
-    """What the learner, the referee and the watcher declare; of a name that several declare, the last one counts."""
-    own = getattr(simulation.learner, "columns", ())
+def declared_columns(learner: Any, *others: Sequence[Column], num_constraints: int) -> tuple[Column, ...]:
+    """What the learner and the others declare; of a name that several declare, the last one counts."""
+    own = getattr(learner, "columns", ())
     if not isinstance(own, tuple | list) or not all(isinstance(column, Column) for column in own):
-        raise InvalidInput(f"{type(simulation.learner).__name__}.columns must be a tuple of hedgerow.results.Column")
-    declared = (*own, *simulation.referee.declared, *simulation.watcher.declared)
-    return tuple(spread(declared, simulation.world.view().num_constraints))
+        raise InvalidInput(f"{type(learner).__name__}.columns must be a tuple of hedgerow.results.Column")
+    return tuple(spread((*own, *(column for each in others for column in each)), num_constraints))
 
 
 def _comparator(world: CMDP | Environment, mean_loss: FloatArray) -> tuple[float, FloatArray]:
