@@ -94,7 +94,7 @@ def _is_of_others(problem: str) -> bool:
 def _examined_apart(asked: _Asked, limit: float) -> dict[str, Any]:
     """`_examined` in a process that may end, or be ended while the world is built."""
     from hedgerow.experiments.isolation import Apart
-    from hedgerow.experiments.spec import checked_limit
+    from hedgerow.experiments.options import checked_limit
 
     place, longest = Apart(), checked_limit(limit)
     try:

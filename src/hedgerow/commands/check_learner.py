@@ -33,7 +33,7 @@ def check_learner(
     """
     from hedgerow.checks import num_episodes, positive_share, seed_number
     from hedgerow.experiments.isolation import Apart, Ended
-    from hedgerow.experiments.spec import checked_limit
+    from hedgerow.experiments.options import checked_limit
 
     count, chance = num_episodes(episodes, 2), positive_share("delta", delta, below_one=True)
     place = Apart()
