@@ -16,7 +16,7 @@ from hedgerow.report.page import packed_plotly
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "THIRD-PARTY-LICENCES.md"
-SOURCE_CODE = {".py", ".md", ".ipynb"}
+SOURCE_CODE = {".py", ".pyi", ".md", ".ipynb"}
 WHERE = ("src", "docs", "tests", "bench", "examples", "tools")
 """Folders of the packages; files beside them are those of every project."""
 TOP = {

@@ -93,7 +93,7 @@ def test_kinds_of_classes_are_the_names_in_the_table() -> None:
 def test_nothing_is_imported_before_it_is_asked_for() -> None:
     script = (
         "import sys, hedgerow as hr\nhr.learners.names(), hr.worlds.names(), hr.costs.names()\n"
-        "assert 'numba' not in sys.modules and 'hedgerow.worlds.random' not in sys.modules, 'too early'\n"
+        "assert 'numba' not in sys.modules and 'hedgerow.worlds.entries' not in sys.modules, 'too early'\n"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -298,7 +298,7 @@ def test_unknown_names_say_what_was_meant() -> None:
 
 HOSTILE = (
     *("", ":", "::", ":Name", "x.py:", "x.py", ".py:x", "../../etc/passwd:root", "/dev/zero:x", "no_such_package:X"),
-    *("os:", "os:path", "os:sep", "os:nothing", "builtins:None", "hedgerow:catalogue", "a b:c", "os;sys:exit"),
+    *("os:", "os:path", "os:sep", "os:nothing", "builtins:None", "hedgerow:worlds", "a b:c", "os;sys:exit"),
     *("\x00.py:X", "a\nb", "\x1b[31m:x", "x" * 5000, f"{'x' * 5000}.py:X", "os:path.join.", "s-ops:x", ".:x", "..:x"),
     *("{0}:x", "%s:x", "$HOME:x", "hedgerow.learners.ops.s_ops:__doc__", "..mirror:x"),
 )

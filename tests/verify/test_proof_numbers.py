@@ -16,7 +16,7 @@ from hedgerow.experiments.worker import run_cell
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.simulation.run import Simulation, simulate
 from hedgerow.verify.levels import PURSUIT_RATE, Level, controls, runs
 from hedgerow.verify.twin.sets import TwinBoxes, occupancies, upper_occupancies
@@ -36,18 +36,14 @@ ESTIMATOR = (
 
 def ingredients(cell: CellSpec) -> tuple[CMDP, Any, Any]:
     """World, adversary and learner of a cell."""
-    spec = cell.spec
-    cmdp, loss = components.build_world(spec["world"], Path())
-    adversary = components.build_adversary(spec["adversary"], spec["seed"], loss)
-    return (
-        cmdp,
-        adversary,
-        components.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], spec["seed"]),
-    )
+    world = components.build_world(cell.world, Path())
+    adversary = components.build_adversary(cell.adversary, cell.seed, world)
+    learner = components.build_learner(cell.learner, world, cell.episodes, cell.delta, cell.seed)
+    return world.cmdp, adversary, learner
 
 
 def stepped(cell: CellSpec, *, marks: Any = "all", seed: int = 0) -> Simulation:
-    watch = dict(cell.watch)
+    watch = dict(cell.watch or {})
     return Simulation(
         *ingredients(cell), seed, step_wise=True, marks=marks, audit=watch.pop("audit"), watch=watch
     )  # fmt: skip

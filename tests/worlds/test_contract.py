@@ -13,7 +13,7 @@ from hedgerow import worlds
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.worlds import entries, freeze
 from hedgerow.worlds.world import content_hash
 

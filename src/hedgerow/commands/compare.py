@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow.commands import AsJson, Quiet, number, one_thread, print_json
 from hedgerow.commands.run import FOLDER, NO_OPTIONS, end, open_tally, run_sweep, with_options
-from hedgerow.commands.terminal import AsJson, Quiet, number, one_thread, print_json
 from hedgerow.display.output import Screen, Table, say
 from hedgerow.experiments.options import RunOptions
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.commands.terminal import CONTROL, AsJson, number, parameters, print_json
+from hedgerow.commands import CONTROL, AsJson, number, parameters, print_json
 from hedgerow.display.output import Screen, Table
 from hedgerow.errors import HedgerowError
 
@@ -144,21 +145,20 @@ def costs(as_json: AsJson = False) -> None:
     """List the cost distributions with their parameters."""
     from hedgerow import registry
 
-    _list("cost distributions", summaries(registry.costs), as_json)
+    entries = summaries(registry.costs)
+    if as_json:
+        print_json(entries)
+    else:
+        _show("cost distributions", entries)
 
 
 def summaries(registry: Registry, *, built_in: bool = True) -> list[dict[str, Any]]:
     """One line for each name, as plain data; a plug-in that is broken says why."""
     from hedgerow.experiments.isolation import Apart
 
-    place, found = Apart(), []
-    try:
-        for name in registry.names():
-            if built_in or name not in registry.builtin:
-                found.append(_summary(registry, name, place))
-    finally:
-        place.close()
-    return found
+    with closing(Apart()) as place:
+        chosen = [name for name in registry.names() if built_in or name not in registry.builtin]
+        return [_summary(registry, name, place) for name in chosen]
 
 
 def _summary(registry: Registry, name: str, place: Apart) -> dict[str, Any]:
@@ -182,13 +182,6 @@ def _load(asked: tuple[str, str], beat: Callable[[str], None]) -> None:
     group, name = asked
     beat(f"the loading of {name}")
     getattr(registry, group.rpartition(".")[2]).describe(name)
-
-
-def _list(title: str, entries: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        print_json(entries)
-    else:
-        _show(title, entries)
 
 
 def _show(title: str, entries: list[dict[str, Any]]) -> None:

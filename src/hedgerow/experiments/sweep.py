@@ -28,7 +28,7 @@ from hedgerow.experiments.progress import Listener, watcher
 from hedgerow.experiments.reading import read
 from hedgerow.experiments.source import Source, find
 from hedgerow.experiments.spec import CellSpec, Experiment, cells_of, experiment_data
-from hedgerow.experiments.warming import compiled_together
+from hedgerow.experiments.warmup import compiled_together
 from hedgerow.experiments.worker import CellOutcome, Task, load_referee, own_version, perform
 from hedgerow.losses.adaptive import Pursuit
 from hedgerow.results import store

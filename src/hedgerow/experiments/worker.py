@@ -28,7 +28,7 @@ from hedgerow.experiments.isolation import Apart, Beat, Ended
 from hedgerow.experiments.options import LIMIT
 from hedgerow.experiments.plugins import PluginBundle, unpack
 from hedgerow.experiments.spec import CellSpec
-from hedgerow.experiments.warming import smallest_world
+from hedgerow.experiments.warmup import smallest_world
 from hedgerow.learners.api import Plan
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy

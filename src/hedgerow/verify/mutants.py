@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray
+from hedgerow.learners.kernels import BaselineArrays
 from hedgerow.learners.ops.cv_ops import MEMORY_BUDGET
-from hedgerow.learners.ops.plans import MirrorPlan
 from hedgerow.learners.ops.settings import Preset
-from hedgerow.learners.ops.state import BaselineArrays, Core
+from hedgerow.learners.ops.state import Core
+from hedgerow.learners.plans import NumberedPlan
 from hedgerow.model.view import View
 from hedgerow.verify.twin.watcher import Recomputed, RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 
@@ -111,7 +112,7 @@ class MutantCVOPS(Mutant, RecomputedCVOPS):
 class SteppedSOPS(MutantSOPS):
     """S-OPS whose mistakes are made between the compiled steps: `squares`, `mixing`, `coin`."""
 
-    def plan(self) -> MirrorPlan:
+    def plan(self) -> NumberedPlan:
         reals = self.core.state.reals
         announced = reals.mixing
         reals.mixing = announced * self.factors["coin"]

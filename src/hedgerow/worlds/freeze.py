@@ -19,7 +19,7 @@ from typing import Any
 from hedgerow.errors import CertificateError
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.registry import worlds
 from hedgerow.worlds import entries
 from hedgerow.worlds.world import Golden, World
