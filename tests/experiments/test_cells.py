@@ -221,3 +221,63 @@ def test_a_world_file_that_changes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"world.npz has changed"):
         run_cell(cell, tmp_path)
     assert cells_of(small(text, tmp_path))[0].hash != cell.hash
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The worlds that are built from now on; none is shared yet."""
+    names: list[str] = []
+    real = components.build_world
+
+    def noting(part: dict[str, Any], folder: Path) -> BuiltWorld:
+        names.append(part["name"])
+        return real(part, folder)
+
+    monkeypatch.setattr(components, "_shared", {})
+    monkeypatch.setattr(components, "build_world", noting)
+    return names
+
+
+def test_cells_of_a_process_share_worlds_and_optima(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [cell for cell in cells_of(small()) if cell.episodes == 80 and cell.seed == 0]
+    alone = []
+    for cell in cells:
+        components._shared.clear()
+        alone.append(run_cell(cell))
+    made.clear()
+    components._shared.clear()
+    asked: list[Any] = []
+    real = offline.least_loss
+    monkeypatch.setattr(offline, "least_loss", lambda *given: asked.append(given) or real(*given))
+    together = [run_cell(cell) for cell in cells]
+    assert len(cells) == 2
+    assert made == ["lower-bound-1"]
+    assert len(asked) == 1  # both learners met the same losses
+    for one, other in zip(alone, together, strict=True):
+        for name in ("loss", "regret", "regret_so_far", "costs"):
+            assert np.array_equal(getattr(one.run, name), getattr(other.run, name)), name
+
+
+def test_code_of_others_gets_a_world_of_its_own(tmp_path: Path, made: list[str]) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import hedgerow as hr\nclass Mine(hr.field.Uniform):\n"
+        "    def __init__(self, view, episodes): super().__init__(view, episodes)\n"
+    )
+    text = SMALL.replace('name = "sv-ops"', 'name = "mine.py:Mine"')
+    made.clear()
+    for cell in cells_of(small(text, tmp_path)):
+        if cell.is_foreign:
+            run_cell(cell, tmp_path)
+    assert not components._shared
+
+
+def test_shared_worlds_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(components, "_shared", {})
+    monkeypatch.setattr(components, "MOST_TRIPLES", 100)
+    for seed in range(40):
+        world = components.shared_world({"name": "random-layered", "layers": [1, 2, 1], "seed": seed}, Path())
+        assert sum(one.cmdp.layout.num_triples for one in components._shared.values()) <= 100
+    assert world in components._shared.values()
+    large = components.shared_world({"name": "random-layered", "layers": [1, 9, 9, 1]}, Path())
+    assert large.cmdp.layout.num_triples > 100
+    assert not components._shared

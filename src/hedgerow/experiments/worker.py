@@ -16,6 +16,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -255,7 +256,9 @@ def _leave_interrupts_to(parent: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+@cache
 def own_version() -> str:
+    """The version of hedgerow in this process."""
     return version("hedgerow")
 
 
