@@ -41,9 +41,9 @@ RANK = {folder: rank for rank, group in enumerate(ORDER) for folder in group}
 LATE = {
     ("importers/logs.py", "environments.play:play_many"),
     ("model/cmdp.py", "environments.play:played"),
-    ("results/groups.py", "report.show:results_plot"),
+    ("results/groups.py", "report.figures:results_plot"),
     ("simulation/result.py", "report.page:report"),
-    ("simulation/result.py", "report.show:run_plot"),
+    ("simulation/result.py", "report.figures:run_plot"),
 }
 """The methods that end in a later folder, and where they do: `hedgerow._late` looks these up by name."""
 
