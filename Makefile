@@ -8,7 +8,10 @@ VENV    := .venv
 RUN     := $(VENV)/bin/python
 PIP     := $(RUN) -m pip install -qq --disable-pip-version-check --no-compile -c constraints.txt
 
-# --no-compile: modules are translated when they are first imported, few of all that are installed; half of the time.
+# --no-compile: modules are translated when they are first imported, few of all that are installed; half of the time. What
+# make starts keeps these translations, even if the environment forbids it: otherwise every command would translate again.
+
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick contract lint format docs verify bench constraints upgrade clean

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow import cli
-from hedgerow.commands import check
 from hedgerow.compiling import cache
 from hedgerow.display import output
 from hedgerow.experiments import components
+from hedgerow.forecast import preflight
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
 COMMANDS = (
@@ -170,7 +170,8 @@ def test_check_refuses_an_experiment(
 
 def test_no_constraints_means_no_margin() -> None:
     world = hr.worlds.make(NAME)
-    found = check.examine("free", None, hr.CMDP(world.cmdp.layout, world.cmdp.transitions), 100, 0.1, probe=False)
+    asked = preflight.Request("free", [], 100, 0.1, None, None, probe=False)
+    found = preflight.examine(asked, None, hr.CMDP(world.cmdp.layout, world.cmdp.transitions))
     assert found["rho"] is None
     assert found["certificate"] == "there are no constraints: every policy is feasible"
     json.dumps(found, allow_nan=False)
@@ -551,3 +552,13 @@ def test_compiled_code_can_be_found_and_removed(tmp_path: Path, monkeypatch: pyt
     assert run("compile", "--where").splitlines()[0] == f"compiled on this machine: {tmp_path}, 1 files, 0.0 MB"
     assert run("compile", "--clean") == f"removed 1 files, 0.0 MB, from {tmp_path}\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["letters"]  # nobody else's
+
+
+def test_compiled_code_that_cannot_be_removed_is_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "root", lambda: tmp_path)
+    monkeypatch.setattr(cache.shutil, "rmtree", lambda folder, ignore_errors: None)  # as where it is not allowed
+    (tmp_path / "step-0123456789abcdef").mkdir()
+    (tmp_path / "step-0123456789abcdef" / "step.learn.nbi").write_bytes(b"12345")
+    result = CliRunner().invoke(cli.app, ["compile", "--clean"])
+    assert (result.exit_code, result.stdout) == (1, f"removed 0 files, 0.0 MB, from {tmp_path}\n")
+    assert result.stderr == f"hedgerow: 1 files could not be removed from {tmp_path}\n"

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.storage import atomic, datafile
 
 LONGEST_NAME = 255
-posix = pytest.mark.skipif(os.name != "posix", reason="FIFOs, locks, signals and limits as POSIX systems have them")
+posix = pytest.mark.skipif(os.name != "posix", reason="FIFOs, signals and limits as POSIX systems have them")
 
 
 def names(folder: Path) -> list[str]:
@@ -54,7 +55,7 @@ def test_one_of_many_savers_wins_and_the_others_are_told(
         monkeypatch.setattr(os, "link", refuse(errno.EPERM))
     for turn in range(5):
         path = tmp_path / f"{turn}.npz"
-        blobs = [bytes([number]) * 50_000 for number in range(24)]  # more than may write at a time
+        blobs = [bytes([number]) * 50_000 for number in range(24)]
         ends = together([partial(datafile.save, path, blob) for blob in blobs])
         winners = [blob for blob, end in zip(blobs, ends, strict=True) if end is None]
         assert winners == [path.read_bytes()]
@@ -73,101 +74,117 @@ def test_savers_that_overwrite_all_succeed(tmp_path: Path) -> None:
 
 SAVER = """\
 import os, signal, sys
-from hedgerow import files
+from hedgerow.storage import datafile
 step = sys.argv[2]
 if step == "write":
     os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
 else:
     link = os.link
     os.link = lambda *names: (link(*names), os.kill(os.getpid(), signal.SIGKILL))
-files.save(sys.argv[1], b"of the killed", overwrite=step == "write")
+datafile.save(sys.argv[1], b"of the killed", overwrite=step == "write")
 """
 
 
 @posix
 @pytest.mark.parametrize("step", ["write", "link"])
-def test_what_a_killed_saver_leaves_is_removed_by_the_next(step: str, tmp_path: Path) -> None:
+def test_what_a_killed_saver_leaves_is_removed_when_it_is_old(step: str, tmp_path: Path, new_process: None) -> None:
     target = tmp_path / "file.npz"
     killed = subprocess.run([sys.executable, "-c", SAVER, str(target), step], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert len(names(tmp_path)) == (1 if step == "write" else 2)
+    (left,) = tmp_path.glob(".hedgerow-*.tmp")
     assert not target.exists() or target.read_bytes() == b"of the killed"
-    datafile.save(tmp_path / "other.npz", b"of another target")
-    assert len(names(tmp_path)) == (2 if step == "write" else 3)  # not its business
     datafile.save(target, b"new", overwrite=True)
-    assert names(tmp_path) == ["file.npz", "other.npz"]
-    assert target.read_bytes() == b"new"
+    assert names(tmp_path) == [left.name, "file.npz"]  # somebody may be writing it
+    age(left)
+    atomic._cleaned.clear()
+    datafile.save(target, b"newer", overwrite=True)
+    assert names(tmp_path) == ["file.npz"]
+    assert target.read_bytes() == b"newer"
 
 
-@posix
-def test_what_somebody_is_writing_is_left_alone(tmp_path: Path) -> None:
-    target = tmp_path / "file.npz"
-    temporary, handle = atomic._open_temporary(target)  # a saver in the middle of its work
-    os.write(handle, b"slow")
-    datafile.save(target, b"quick")
-    assert temporary.read_bytes() == b"slow"
-    temporary.replace(target)
-    os.close(handle)
-    assert target.read_bytes() == b"slow"
+def test_only_old_temporary_files_are_removed_and_once_in_a_folder(tmp_path: Path, new_process: None) -> None:
+    old, young, other = tmp_path / ".hedgerow-1.tmp", tmp_path / ".hedgerow-2.tmp", tmp_path / ".other.tmp"
+    for path in (old, young, other):
+        path.write_bytes(b"half")
+    age(old)
+    age(other)
+    datafile.save(tmp_path / "x", b"")
+    assert names(tmp_path) == [young.name, other.name, "x"]
+    age(young)
+    datafile.save(tmp_path / "y", b"")  # a large folder is listed once, not at every save
+    assert young.exists()
+
+
+@pytest.fixture
+def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nothing had been saved by this process yet."""
+    monkeypatch.setattr(atomic, "_cleaned", set())
+
+
+def age(path: Path) -> None:
+    then = time.time() - 2 * atomic.LEFT_BEHIND
+    os.utime(path, (then, then))
 
 
 @pytest.fixture
 def like_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No locks, and nothing that is open gets another name or goes away."""
-    opened, close = set[int](), os.close
-    really_open, replace, unlink = os.open, Path.replace, Path.unlink
+    """Nothing that is open gets another name or goes away."""
+    opened, really_open = set[Path](), Path.open
 
-    def remember(path: object, *arguments: int) -> int:
-        handle = really_open(path, *arguments)
-        opened.add(handle)
-        return handle
+    def remember(path: Path, *arguments: Any, **options: Any) -> Any:
+        stream = really_open(path, *arguments, **options)
+        close = stream.close
+        opened.add(path)
 
-    def forget(handle: int) -> None:
-        opened.discard(handle)
-        close(handle)
+        def forget() -> None:
+            opened.discard(path)
+            close()
 
-    def is_behind(name: Path, handle: int) -> bool:
-        try:
-            return os.path.samestat(os.fstat(handle), name.stat())
-        except OSError:  # closed meanwhile by another thread, or gone
-            return False
+        return Closing(stream, forget)
 
-    def refuse_if_open(name: Path) -> None:
-        if any(is_behind(name, handle) for handle in list(opened)):
-            raise PermissionError(errno.EACCES, "it is open", str(name))
+    def refused_if_open(method: Callable[..., Any]) -> Callable[..., Any]:
+        def careful(name: Path, *arguments: Any, **options: Any) -> Any:
+            if name in opened:
+                raise PermissionError(errno.EACCES, "it is open", str(name))
+            return method(name, *arguments, **options)
 
-    def careful_replace(name: Path, target: Path) -> Path:
-        refuse_if_open(name)
-        return replace(name, target)
+        return careful
 
-    def careful_unlink(name: Path, missing_ok: bool = False) -> None:
-        refuse_if_open(name)
-        unlink(name, missing_ok)
+    monkeypatch.setattr(Path, "open", remember)
+    monkeypatch.setattr(Path, "replace", refused_if_open(Path.replace))
+    monkeypatch.setattr(Path, "unlink", refused_if_open(Path.unlink))
 
-    monkeypatch.setattr(atomic, "fcntl", None)
-    monkeypatch.setattr(os, "open", remember)
-    monkeypatch.setattr(os, "close", forget)
-    monkeypatch.setattr(Path, "replace", careful_replace)
-    monkeypatch.setattr(Path, "unlink", careful_unlink)
+
+class Closing:
+    """A stream that says when it is closed."""
+
+    def __init__(self, stream: Any, close: Callable[[], None]) -> None:
+        self.stream, self.close = stream, close
+
+    def __enter__(self) -> Any:
+        return self.stream
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @pytest.mark.usefixtures("like_windows")
-def test_a_system_without_locks_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for turn in range(atomic.MOST_SAVERS + 2):
+def test_what_is_open_is_neither_renamed_nor_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for turn in range(3):
         datafile.save(tmp_path / f"{turn}", b"new")
         datafile.save(tmp_path / "same", bytes([turn]), overwrite=True)
         with pytest.raises(InvalidInput, match="exists already"):
             datafile.save(tmp_path / "same", b"")
-    assert len(names(tmp_path)) == atomic.MOST_SAVERS + 3
+    assert len(names(tmp_path)) == 4
     monkeypatch.setattr(os, "fsync", refuse(errno.ENOSPC))
     with pytest.raises(OSError, match="No space left"):
         datafile.save(tmp_path / "full", b"x")
-    assert len(names(tmp_path)) == atomic.MOST_SAVERS + 3
+    assert len(names(tmp_path)) == 4
 
 
 @pytest.mark.usefixtures("like_windows")
 @pytest.mark.parametrize("has_links", [True, False])
-def test_savers_without_locks(has_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_savers_of_one_file_on_such_a_system(has_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not has_links:
         monkeypatch.setattr(os, "link", refuse(errno.EINVAL))
     blobs = [bytes([number]) * 50_000 for number in range(24)]
@@ -176,26 +193,6 @@ def test_savers_without_locks(has_links: bool, tmp_path: Path, monkeypatch: pyte
     assert set(together([partial(datafile.save, tmp_path / "x", blob, overwrite=True) for blob in blobs])) == {None}
     assert (tmp_path / "x").read_bytes() in blobs
     assert names(tmp_path) == ["once", "x"]
-
-
-@pytest.mark.usefixtures("like_windows")
-def test_without_locks_an_old_temporary_file_counts_as_left_behind(tmp_path: Path) -> None:
-    (old, handle), (young, other) = atomic._open_temporary(tmp_path / "x"), atomic._open_temporary(tmp_path / "x")
-    os.close(handle)
-    os.close(other)
-    os.utime(old, (0.0, time.time() - 2 * atomic._LEFT_BEHIND))
-    datafile.save(tmp_path / "x", b"new")
-    assert names(tmp_path) == [young.name, "x"]
-
-
-@posix
-def test_too_many_unfinished_savers_are_an_error_not_a_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atomic, "_PATIENCE", 0.05)
-    monkeypatch.setattr(atomic.fcntl, "flock", refuse(errno.ENOLCK))  # nobody can tell whether they live
-    for _ in range(atomic.MOST_SAVERS):
-        os.close(atomic._open_temporary(tmp_path / "x")[1])
-    with pytest.raises(InvalidInput, match=r"16 others seem to be writing it; if there are none, remove .*-\*\.tmp"):
-        datafile.save(tmp_path / "x", b"")
 
 
 @posix
@@ -245,11 +242,11 @@ def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
 @posix
 def test_a_full_disk_leaves_the_old_file_and_is_named(tmp_path: Path) -> None:
     script = (
-        "import resource, signal, sys\nfrom hedgerow import files\n"
+        "import resource, signal, sys\nfrom hedgerow.storage import datafile\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
-        "files.save(sys.argv[1], b'old')\n"
-        "try:\n    files.save(sys.argv[1], bytes(20_000), overwrite=True)\n"
+        "datafile.save(sys.argv[1], b'old')\n"
+        "try:\n    datafile.save(sys.argv[1], bytes(20_000), overwrite=True)\n"
         "except OSError as error:\n    print(error.filename)\n"
     )
     path = tmp_path / "x.npz"
@@ -289,10 +286,10 @@ def test_a_file_larger_than_the_memory(tmp_path: Path) -> None:
     with (tmp_path / "huge.npz").open("wb") as stream:
         stream.truncate(2**40)  # without content
     script = (
-        "import resource, sys\nfrom hedgerow import files\n"
+        "import resource, sys\nfrom hedgerow.storage import datafile\n"
         "from hedgerow.errors import FileFormatError\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))\n"
-        "try:\n    files.load(sys.argv[1])\nexcept FileFormatError as error:\n    print(error)\n"
+        "try:\n    datafile.load(sys.argv[1])\nexcept FileFormatError as error:\n    print(error)\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "huge.npz")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

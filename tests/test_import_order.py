@@ -17,7 +17,7 @@ ORDER = (
     ("errors", "paper"),
     ("storage",),
     ("display",),
-    ("checks", "compiling", "stdio"),
+    ("checks", "compiling"),
     ("registry",),
     ("model",),
     ("planning",),

@@ -264,7 +264,7 @@ def test_a_group_of_ones_own_may_write_to_parents(home: Path, tmp_path: Path, mo
     assert hits() == 0
     tmp_path.chmod(0o770)
     for own, expected in ((True, 1), (False, 0)):
-        monkeypatch.setattr(kernel_cache.trust, "_is_own_group", lambda number, own=own: own)
+        monkeypatch.setattr(kernel_cache, "_is_own_group", lambda number, own=own: own)
         kernel_cache.root.cache_clear()
         assert hits() == expected
 

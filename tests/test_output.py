@@ -16,7 +16,7 @@ from rich.console import Console
 from hedgerow.display import output
 from hedgerow.display.output import Screen, Table, make_progress, progress_bar, visible
 
-SOURCES = Path(output.__file__).parent
+SOURCES = Path(output.__file__).parents[1]
 NAMES = {
     "sv [sharp]": "sv [sharp]",
     "sv [/x]": "sv [/x]",
@@ -244,7 +244,7 @@ def test_without_a_terminal_lines_are_never_broken(capsys: pytest.CaptureFixture
 def test_nobody_else_prints() -> None:
     """Consoles, tables and lines of rich are made in one module, so that nothing can print markup from data."""
     for file in SOURCES.rglob("*.py"):
-        if file.name == "display/output.py":
+        if file == Path(output.__file__):
             continue
         tree = ast.parse(file.read_text())
         imported = {

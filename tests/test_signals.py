@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from hedgerow.commands.signals import INTERRUPTED, TERMINATED, Terminated, ending_in_order
+from hedgerow.cli import TERMINATED, Terminated, ending_in_order
+from hedgerow.commands import INTERRUPTED
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals as POSIX systems have them")
 

@@ -51,7 +51,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = ROOT / "src" / "hedgerow" / "catalogue" / "data"
+DATA = ROOT / "src" / "hedgerow" / "worlds" / "data"
 
 Block = tuple[int, int]
 BLOCKS: tuple[Block, ...] = ((5, 9), (9, 12), (12, 17))

@@ -41,7 +41,7 @@ sys.path[:0] = [str(ROOT / "src")]
 from hedgerow.storage import datafile  # noqa: E402
 from hedgerow.worlds.random import FILE, KIND, RANDOM_WORLDS_MASS, RANDOM_WORLDS_UNIT  # noqa: E402
 
-TARGET = ROOT / "src" / "hedgerow" / "catalogue" / "data" / FILE
+TARGET = ROOT / "src" / "hedgerow" / "worlds" / "data" / FILE
 CONCENTRATION = 0.1
 PAC_SEED = 12
 """Episode-wise: 0 to 9, the number of the world"""

@@ -22,7 +22,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("hedgerow")
+        globals()[name] = number = version("hedgerow")
+        return number
     if name not in __all__:
         from difflib import get_close_matches
 

@@ -17,20 +17,25 @@ end by SIGTERM.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Annotated
+import errno
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from typing import Annotated, Any
 
 import typer
 
-from hedgerow.commands import check, check_learner, compare, kernels, lists, run
-from hedgerow.commands.signals import INTERRUPTED, ending_in_order
-from hedgerow.commands.terminal import FAILED, REFUSED
+from hedgerow.commands import FAILED, INTERRUPTED, REFUSED, check, compare, lists, run, verify
+from hedgerow.commands.compile import compile_kernels
 from hedgerow.display.output import say
 from hedgerow.errors import HedgerowError
 from hedgerow.experiments.isolation import Ended
-from hedgerow.stdio import OutputLost, safe_streams
+
+TERMINATED = 128 + signal.SIGTERM
+"""The exit code, as shells make it"""
 
 app = typer.Typer(
     name="hedgerow",
@@ -39,9 +44,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-ELSEWHERE = {"verify": "hedgerow.verify"}
-"""Commands whose folder brings its own; its module `commands` must be light to import."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -61,16 +63,14 @@ def _options(
     pass
 
 
-for _command in (run.demo, run.run, run.resume, check.check, run.report, compare.compare):
+for _command in (
+    run.demo, run.run, run.resume, check.check, run.report, compare.compare, lists.learners, lists.worlds,
+    lists.adversaries, lists.costs,
+):  # fmt: skip
     app.command()(_command)
-for _list in (lists.learners, lists.worlds, lists.adversaries, lists.costs):
-    app.command()(_list)
-app.command(name="check-learner")(check_learner.check_learner)
-app.command(name="compile")(kernels.compile_kernels)
-
-for _name, _folder in ELSEWHERE.items():
-    if find_spec(_folder) is not None and find_spec(f"{_folder}.commands") is not None:
-        app.add_typer(import_module(f"{_folder}.commands").app, name=_name)
+app.command(name="check-learner")(check.check_learner)
+app.command(name="compile")(compile_kernels)
+app.command()(verify.verify)
 
 
 def main() -> None:
@@ -126,3 +126,125 @@ def _refuse(reason: object) -> int:
 def _complain(reason: object) -> None:
     with suppress(OSError):
         say(f"hedgerow: {reason}", error=True)
+
+
+# Signals --------------------------------------------------------------------------------------------------------------
+#
+# Ctrl-C and SIGTERM end a command in order, with the code that says which. SIGINT is heard even where it is inherited
+# as ignored: a shell that is not interactive does so for what it starts with `&`, and such a command could not be
+# stopped in order. SIGHUP is left alone: `nohup` has it ignored, and the command goes on after its terminal is closed.
+# Only the command line does this; importing hedgerow changes no handler.
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: what ends in order after Ctrl-C does so after this as well."""
+
+
+@contextmanager
+def ending_in_order() -> Iterator[Callable[[Any], Any]]:
+    """Turn signals into exceptions; the function that it yields says which exit code replaces that of Ctrl-C."""
+    came: list[int] = []
+
+    def end(number: int, frame: Any) -> None:
+        came.append(number)
+        raise Terminated
+
+    def code(wanted: Any) -> Any:
+        return TERMINATED if wanted == INTERRUPTED and came else wanted
+
+    if threading.current_thread() is not threading.main_thread():  # only there can handlers be set
+        yield code
+        return
+    before: dict[int, Any] = {signal.SIGTERM: signal.signal(signal.SIGTERM, end)}
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield code
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# Standard streams -----------------------------------------------------------------------------------------------------
+#
+# They may be closed, full or broken: printing never spoils a file nor ends in a traceback. Output that cannot be
+# written is an error; a message on stderr that cannot be written is dropped, because it must not end hours of work. A
+# stream that was closed (`>&-`) is opened again first; otherwise the next opened file would get its number, and
+# everything that is printed would go into that file.
+
+
+class OutputLost(HedgerowError):  # noqa: N818 - read as a sentence
+    """Standard output takes no more; `reader_left` if its reader has closed it, as `head` does."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(f"cannot write the output: {cause.strerror or cause}")
+        self.reader_left = cause.errno == errno.EPIPE
+
+
+@contextmanager
+def safe_streams() -> Iterator[None]:
+    """Guard the standard streams during a command; flush them at its end."""
+    _occupy()
+
+    def lose(error: OSError) -> None:
+        raise OutputLost(error) from None
+
+    out, err = _Guarded(sys.stdout, lose), _Guarded(sys.stderr, lambda error: None)
+    with redirect_stdout(out), redirect_stderr(err):
+        yield
+        out.flush()
+
+
+class _Guarded:
+    """A text stream that reports the first failed write and discards everything after it."""
+
+    def __init__(self, stream: Any, on_failure: Callable[[OSError], None]) -> None:
+        self._stream, self._on_failure = stream, on_failure
+        with suppress(AttributeError, OSError):
+            # File names may hold bytes that are no text.
+            stream.reconfigure(errors="backslashreplace")
+
+    def write(self, text: str) -> int:
+        try:
+            return int(self._stream.write(text))
+        except OSError as error:
+            self._fail(error)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        with suppress(OSError):
+            _point(self._stream.fileno(), os.O_WRONLY)
+            self._stream.flush()  # what could not be written before, now to nothing
+        self._on_failure(error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _occupy() -> None:
+    """Open the standard streams that are closed: writing to the output fails, messages go to nothing."""
+    for number, name, mode, flags in (
+        (0, "stdin", "r", os.O_RDONLY),
+        (1, "stdout", "w", os.O_RDONLY),
+        (2, "stderr", "w", os.O_WRONLY),
+    ):
+        try:
+            os.fstat(number)
+        except OSError:
+            _point(number, flags)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for ever
+
+
+def _point(number: int, flags: int) -> None:
+    """Point a descriptor at the null device."""
+    handle = os.open(os.devnull, flags)
+    if handle != number:
+        os.dup2(handle, number)
+        os.close(handle)
+    os.set_inheritable(number, True)

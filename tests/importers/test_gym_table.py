@@ -10,7 +10,7 @@ import pytest
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.gym_table import unroll_gymnasium
 from hedgerow.model.occupancy import evaluate
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 
 # From 0 the first action may end the process in 1 or step into 1, which goes on; state 2 offers one action only.
 TABLE = {

@@ -392,7 +392,7 @@ def test_a_learner_that_was_interrupted_is_saved_as_it_is(kind: str, monkeypatch
     def stop(*args: Any) -> None:
         raise KeyboardInterrupt
 
-    rng, name = np.random.default_rng(0), "_next_phase" if kind == "cv-ops" else "rescue"
+    rng, name = np.random.default_rng(0), "_next_phase" if kind == "cv-ops" else "fallback_solve"
     if kind == "cv-ops":
         monkeypatch.setattr(CVOPS, "_next_phase", stop)
     else:

@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
+from hedgerow.losses import Betrayal, Cycle, EarlyBird, Hidden, Tempting
 from hedgerow.losses import oblivious as ls
-from hedgerow.losses.oblivious import Betrayal, Cycle, EarlyBird, Hidden, Tempting
 from hedgerow.losses.world_aware import violating_pairs
 from hedgerow.model.layout import Layout
 

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import hedgerow as hr
+from hedgerow import registry
 from hedgerow.errors import InvalidInput
 from hedgerow.model import costs
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, DeterministicCosts, EmpiricalCosts
@@ -187,13 +188,13 @@ def test_a_distribution_of_others_is_kept_under_its_own_name(cls: type, tmp_path
 
 
 def test_a_registered_distribution_is_kept_under_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hr.costs, "_registered", {})
+    monkeypatch.setattr(registry.costs, "_registered", {})
     hr.costs.register("halved")(Halved)
     world = world_of(Halved(np.array([[0.25, 1.0]])))
     assert world.costs.kind == "halved"
     world.save(tmp_path / "world.npz")
     assert isinstance(hr.load(tmp_path / "world.npz").costs, Halved)  # type: ignore[union-attr]
-    monkeypatch.setattr(hr.costs, "_registered", {})  # as in a process that knows nothing of it
+    monkeypatch.setattr(registry.costs, "_registered", {})  # as in a process that knows nothing of it
     words = r"unknown cost distribution 'halved'; known: bernoulli, .*A file imports no code: import the module"
     with pytest.raises(hr.errors.FileFormatError, match=words):
         hr.CMDP.load(tmp_path / "world.npz")

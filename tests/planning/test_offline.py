@@ -15,8 +15,8 @@ from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate, occupancy, residuals
 from hedgerow.planning import offline
+from hedgerow.planning.induction import backward_induction
 from hedgerow.planning.lp import Suggestion
-from hedgerow.planning.robust import backward_induction
 
 TOL = 1e-9
 TINY = ((1, 2, 1), (1, 2, 2, 1), (1, 1, 3, 1), (1, 1))

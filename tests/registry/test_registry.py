@@ -11,7 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow import registry
 from hedgerow.errors import InvalidInput
-from hedgerow.registry import Registry, builtin, plugins
+from hedgerow.registry import Registry, plugins
 from hedgerow.registry.registry import home_of
 
 GREEDY = '''\
@@ -93,7 +93,7 @@ def test_kinds_of_classes_are_the_names_in_the_table() -> None:
 def test_nothing_is_imported_before_it_is_asked_for() -> None:
     script = (
         "import sys, hedgerow as hr\nhr.learners.names(), hr.worlds.names(), hr.costs.names()\n"
-        "assert 'numba' not in sys.modules and 'hedgerow.worlds' not in sys.modules, 'too early'\n"
+        "assert 'numba' not in sys.modules and 'hedgerow.worlds.entries' not in sys.modules, 'too early'\n"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -117,7 +117,7 @@ def test_the_decorator_is_a_door_for_each_kind() -> None:
     assert hr.worlds.find("my-world") is world
     assert hr.losses.find("my-losses") is Losses
     assert hr.costs.find("my-costs") is Costs
-    assert hr.learners.names() == (*builtin.LEARNERS, "mine")
+    assert hr.learners.names() == (*registry.learners.builtin, "mine")
     assert hr.learners.describe("mine").way == "registered"
     assert hr.learners.describe("mine").description == "Mine."
 
@@ -191,7 +191,7 @@ def test_entry_points_of_every_group(tmp_path: Path, monkeypatch: pytest.MonkeyP
     text = GREEDY + "class Costs(hr.costs.BernoulliCosts): ...\n"
     points = (
         "[hedgerow.learners]\ngreedy = fake_plugin:Greedy\n[hedgerow.worlds]\nmeadow = fake_plugin:function\n"
-        "[hedgerow.losses]\nfoe = fake_plugin:Greedy.Inner [extra]\n[hedgerow.costs]\nodd = fake_plugin:Costs\n"
+        "[hedgerow.adversaries]\nfoe = fake_plugin:Greedy.Inner [extra]\n[hedgerow.costs]\nodd = fake_plugin:Costs\n"
     )
     distribution(tmp_path, "fake_plugin", text, points)
     monkeypatch.syspath_prepend(tmp_path)
@@ -298,7 +298,7 @@ def test_unknown_names_say_what_was_meant() -> None:
 
 HOSTILE = (
     *("", ":", "::", ":Name", "x.py:", "x.py", ".py:x", "../../etc/passwd:root", "/dev/zero:x", "no_such_package:X"),
-    *("os:", "os:path", "os:sep", "os:nothing", "builtins:None", "hedgerow:catalogue", "a b:c", "os;sys:exit"),
+    *("os:", "os:path", "os:sep", "os:nothing", "builtins:None", "hedgerow:worlds", "a b:c", "os;sys:exit"),
     *("\x00.py:X", "a\nb", "\x1b[31m:x", "x" * 5000, f"{'x' * 5000}.py:X", "os:path.join.", "s-ops:x", ".:x", "..:x"),
     *("{0}:x", "%s:x", "$HOME:x", "hedgerow.learners.ops.s_ops:__doc__", "..mirror:x"),
 )

@@ -90,7 +90,7 @@ def test_an_interrupted_projection_is_finished_by_the_next_call(
         fallback_solve(*arguments)
 
     broken = simulation()
-    monkeypatch.setattr(learner_module, "rescue", failing)
+    monkeypatch.setattr(learner_module, "fallback_solve", failing)
     interrupts = 0
     while broken.done < 100 or broken._open is not None or not broken.watcher._closed:
         try:

@@ -4,7 +4,8 @@
 
 A process saves without pause, replacing one file and making another one anew each time, until it is killed. It says of
 each save that it is done. Both files must then be whole (the second may be missing), and the first no older than what
-it has said; in most rounds it is only killed after some saves. The next save of each leaves no temporary file.
+it has said; in most rounds it is only killed after some saves. A later process that saves there removes the temporary
+files, once they are old enough.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -55,7 +57,8 @@ def save_for_ever(folder: Path, first: int, seed: int) -> None:
 
 def soak(count: int, rng: random.Random) -> str:
     found: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="kill-save-") as name:
+    an_hour_later = patch.object(atomic, "LEFT_BEHIND", 0.0)  # than the kill, this process saves
+    with tempfile.TemporaryDirectory(prefix="kill-save-") as name, an_hour_later:
         folder, number = Path(name), 0
         atomic.save(folder / REPLACED, content(number, rng))
         for _ in rounds(count):
@@ -71,6 +74,7 @@ def soak(count: int, rng: random.Random) -> str:
             found["files replaced"] += now - number
             found["saves waited for"] += said > number
             number = now + 1
+            atomic._cleaned.clear()  # as in a process that has saved nothing yet
             atomic.save(folder / REPLACED, content(number, rng), overwrite=True)
             atomic.save(folder / NEW, content(number, rng), overwrite=True)
             left = {path.name for path in folder.iterdir()} - {REPLACED, NEW}

@@ -16,7 +16,7 @@ from hedgerow.experiments.worker import run_cell
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.model.cmdp import CMDP
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.simulation.run import Simulation, simulate
 from hedgerow.verify.levels import PURSUIT_RATE, Level, controls, runs
 from hedgerow.verify.twin.sets import TwinBoxes, occupancies, upper_occupancies

@@ -13,7 +13,7 @@ from hedgerow import worlds
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.worlds import entries, freeze
 from hedgerow.worlds.world import content_hash
 
@@ -76,7 +76,7 @@ class TestFrozenEntry:
 
 def test_the_data_file_holds_exactly_the_frozen_choices():
     promised = {
-        entries.key(name, entries.complete_params(entries.find(name), params))
+        entries.key(name, entries.complete_params(entries.find_entry(name), params))
         for name in worlds.names()
         for params in worlds.describe(name).frozen
     }
@@ -115,7 +115,7 @@ def test_freezing_refuses_to_contradict_the_source():
 
 
 def test_changed_content_is_refused(monkeypatch):
-    found = entries.find("lower-bound-2")
+    found = entries.find_entry("lower-bound-2")
 
     def other(**params):
         made = found.build(**params)

@@ -10,7 +10,7 @@ from hedgerow import worlds
 from hedgerow.errors import InvalidInput
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 
 TOL_GOLDEN = 1e-6
 

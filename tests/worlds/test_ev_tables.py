@@ -67,7 +67,7 @@ def test_a_table_is_the_one_that_was_built(name):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_files_carry_no_time(name):
-    content = (ROOT / "src" / "hedgerow" / "catalogue" / "data" / f"{name}.csv.gz").read_bytes()
+    content = (ROOT / "src" / "hedgerow" / "worlds" / "data" / f"{name}.csv.gz").read_bytes()
     assert content[3:8] == bytes(5)  # no flags (so no name) and the time 0
 
 

@@ -32,7 +32,7 @@ def no_building(monkeypatch):
         raise AssertionError("a world was built")
 
     for name in worlds.names():
-        monkeypatch.setitem(entries._entries, name, dataclasses.replace(entries.find(name), build=refuse))
+        monkeypatch.setitem(entries._entries, name, dataclasses.replace(entries.find_entry(name), build=refuse))
     with pytest.raises(AssertionError, match="a world was built"):
         worlds.make("lock")
 

@@ -8,7 +8,7 @@ import pytest
 from hedgerow import worlds
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.worlds.random import MARGIN, MASS, UNIT
 
 SHAPES = [

@@ -1,4 +1,46 @@
-"""The commands of the command line. One module for each family of commands: parse, call the library, print.
+"""The commands of the command line, one module for each family: parse, call the library, print. Here: what they share.
 
 Heavy modules are imported inside the commands: `hedgerow --help` answers at once.
 """
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Annotated, Any
+
+import typer
+
+FAILED, REFUSED, INTERRUPTED = 1, 2, 128 + signal.SIGINT
+"""Exit codes besides 0: some cells or checks failed; the request cannot be met; ended by Ctrl-C, as shells say it."""
+
+CONTROL = "control: the constraint costs nothing here, and every learner that is good without it is safe"
+"""How a world is described whose constraint has the price 0."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors (and JSON, if asked for).")]
+
+
+def print_json(data: object) -> None:
+    print(json.dumps(data, indent=2, allow_nan=False))
+
+
+def number(value: float | None, digits: int = 6) -> str:
+    """A number for a table: rounding noise does not print as -0.000000."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:.{digits}f}" if abs(value) >= 0.5 * 10.0**-digits else f"{0.0:.{digits}f}"
+
+
+def parameters(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}".replace(" ", "") for name, value in values.items())
+
+
+def one_thread() -> None:
+    """Limit every library of this process to one thread: its numbers then do not depend on the number of cores.
+
+    Libraries read these variables when they are loaded, so call this before importing numpy.
+    """
+    for pool in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA"):
+        os.environ[f"{pool}_NUM_THREADS"] = "1"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow.commands import AsJson, Quiet, number, one_thread, print_json
 from hedgerow.commands.run import (
     FOLDER,
     Backend,
@@ -25,7 +26,6 @@ from hedgerow.commands.run import (
     open_tally,
     run_sweep,
 )
-from hedgerow.commands.terminal import AsJson, Quiet, number, one_thread, print_json
 from hedgerow.display.output import Screen, Table, say
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.commands.signals import INTERRUPTED
-from hedgerow.commands.terminal import FAILED, AsJson, Quiet, number, one_thread, print_json
+from hedgerow.commands import FAILED, INTERRUPTED, AsJson, Quiet, number, one_thread, print_json
 from hedgerow.display.output import Screen, Table, say
 
 if TYPE_CHECKING:

@@ -10,26 +10,22 @@ hedgerow verify --quick --power      how small a mistake in each constant the le
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow.commands import FAILED, AsJson, one_thread, print_json
 from hedgerow.display.output import say
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hedgerow.verify.levels import Level
 
-FAILED = 1
 PATIENCE = 5.0
 """Seconds between two lines of progress where there is no terminal."""
-app = typer.Typer(add_completion=False)
 
 
-@app.callback(invoke_without_command=True)
 def verify(
     quick: Annotated[bool, typer.Option("--quick", help="Short runs: under a minute on two cores.")] = False,
     full: Annotated[
@@ -54,14 +50,13 @@ def verify(
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, even what is there already.")] = False,
     processes: Annotated[int, typer.Option("--processes", "-j", min=1, help="How many processes.")] = 2,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check every theorem and lemma on running code, and that broken learners fail. Exit code 1 if refuted."""
     if quick + full + deterministic > 1:
         raise InvalidInput("choose one of --quick, --full and --deterministic")
     name = "quick" if quick else "full" if full else "deterministic" if deterministic else "default"
-    for pool in ("OMP", "OPENBLAS", "MKL"):  # read when numpy is loaded, which is later
-        os.environ.setdefault(f"{pool}_NUM_THREADS", "1")
+    one_thread()
     from hedgerow.experiments.progress import watcher
     from hedgerow.verify.levels import make_level
     from hedgerow.verify.report import show
@@ -80,7 +75,7 @@ def verify(
     level, watch = make_level(name), watcher(quiet=False, patience=PATIENCE)
     report = run(level, folder, only=keys, processes=processes, fresh=fresh, watch=watch)
     if as_json:
-        print(json.dumps(report.as_data(), indent=2, allow_nan=False))
+        print_json(report.as_data())
     else:
         show(report)
     written = [folder / "verdicts.json", *([] if keys else [folder / "verdicts.md"])]

@@ -25,7 +25,7 @@ from hedgerow.experiments.plugins import PluginCollector, record
 from hedgerow.experiments.reading import read
 from hedgerow.experiments.source import Source
 from hedgerow.experiments.spec import LIMIT, Experiment, checked_limit
-from hedgerow.experiments.warming import compiled_together
+from hedgerow.experiments.warmup import compiled_together
 from hedgerow.experiments.worker import CellOutcome, Task, load_referee, own_version, perform
 from hedgerow.losses.adaptive import Pursuit
 from hedgerow.results import store

@@ -30,7 +30,7 @@ from hedgerow.experiments.expand import seeds_of
 from hedgerow.experiments.isolation import Apart, Beat, Ended
 from hedgerow.experiments.plugins import PluginBundle, is_ours, unpack
 from hedgerow.experiments.spec import LIMIT
-from hedgerow.experiments.warming import smallest_world
+from hedgerow.experiments.warmup import smallest_world
 from hedgerow.learners.api import Plan
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy

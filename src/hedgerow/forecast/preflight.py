@@ -1,10 +1,13 @@
-"""Baselines to choose from: the loss of each safe policy, and the margin that it leaves.
+"""The pre-flight of a problem: what a world demands of a learner, before a run of hours starts.
 
-The Slater policy has the largest margin, and often the largest loss. A learner plays its baseline most of the time at
-first. Measured with losses that stay the same: for 10^5 episodes or less a policy of small loss is the better choice,
-even with a tenth of the margin. If the losses have nothing to do with the one for which the policy was chosen, the
-margin matters more (`examples/baselines.py`). All choices here are computed from the true world: a user would *have* a
-policy, and know its costs.
+feasible?       rho = max_q min_i alpha_i - g_i^T q, with the weights theta that prove it: for theta in the simplex
+                no policy has theta^T G q below min_q theta^T G q, which backward induction computes exactly
+thresholds      alpha_i is meaningful between the least cost that the other constraints allow and the largest cost of
+                any policy: below it no policy is feasible, above it every policy is
+baselines       the loss of each safe policy, and the margin that it leaves
+radii           visits of a pair until the radii say more than the trivial bound, and episodes until then if actions
+                are drawn uniformly; learners that prefer some actions need longer for the others
+time, memory    of a short run of each learner in this world, on this machine
 """
 
 from __future__ import annotations
@@ -13,19 +16,22 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import FloatArray, did_you_mean, short_repr
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.confidence.budget import make_unknowns
 from hedgerow.confidence.radii import KINDS, Radii, RadiusRule, cost_radius, transition_radius
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import components
 from hedgerow.experiments.components import own_baselines
-from hedgerow.forecast.summary import BaselineForecast
+from hedgerow.forecast.model import Model, assumed_model, true_model
+from hedgerow.forecast.summary import BaselineForecast, forecast, log_value
+from hedgerow.learners.api import checked_baseline_costs
 from hedgerow.losses import oblivious
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
@@ -33,59 +39,13 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate, occupancy, row_occupancy, uniform_policy
 from hedgerow.model.view import View
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.registry import learners
 from hedgerow.simulation.run import Simulation
+from hedgerow.worlds.world import is_free, price_of
 
-SHARES = {"half of that margin, least loss": 0.5, "a tenth of it, least loss": 0.1}
-NAMES = {"budget": "the world's baseline budget, least loss", "own": "the world's own baseline"}
-
-
-def baseline_choices(world: Any) -> list[dict[str, Any]]:
-    """The choices in a world with a loss: name, loss, costs, smallest margin."""
-    cmdp, loss = world.cmdp, world.loss
-    safest = offline.slater(cmdp)
-    if not cmdp.num_constraints or safest.margin <= offline.TOL_FEASIBLE:
-        return []
-    found = [_choice("Slater: the largest margin", cmdp, loss, safest.policy)]
-    for name, share in SHARES.items():
-        found.append(_choice(name, cmdp, loss, offline.strictly_feasible(cmdp, share * safest.margin, loss).policy))
-    for kind, safe in own_baselines(world).items():
-        found.append(_choice(NAMES[kind], cmdp, loss, safe.policy))
-    return found
-
-
-def _choice(name: str, cmdp: CMDP, loss: FloatArray, policy: FloatArray) -> dict[str, Any]:
-    values = evaluate(cmdp, policy, loss)
-    costs = dict(zip(cmdp.constraint_names, values.costs.tolist(), strict=True))
-    margin = float(np.min(cmdp.thresholds - values.costs))
-    return {"policy": name, "loss": values.loss, "costs": costs, "margin": margin}
-
-
-def world_baseline(world: Any, cmdp: CMDP) -> BaselineForecast:
-    """The baseline of a forecast for a known world: the world's own, by its budget, or the Slater policy."""
-    for kind, safe in own_baselines(world).items():
-        return BaselineForecast(np.array(safe.costs), NAMES[kind])
-    return BaselineForecast(np.array(offline.slater(cmdp).costs), "the Slater policy: the largest margin")
-
-
-def assumed_baseline(view: View) -> BaselineForecast:
-    """The baseline to assume when the costs of the safe policy are not given."""
-    words = "an assumption: it costs half of each threshold (--baseline-costs says what it does cost)"
-    return BaselineForecast(0.5 * view.thresholds, words)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The pre-flight of a problem: what a world demands of a learner, before a run of hours starts.
-#
-# feasible?       rho = max_q min_i alpha_i - g_i^T q, with the weights theta that prove it: for theta in the simplex
-#                 no policy has theta^T G q below min_q theta^T G q, which backward induction computes exactly
-# thresholds      alpha_i is meaningful between the least cost that the other constraints allow and the largest cost of
-#                 any policy: below it no policy is feasible, above it every policy is
-# radii           visits of a pair until the radii say more than the trivial bound, and episodes until then if actions
-#                 are drawn uniformly; learners that prefer some actions need longer for the others
-# time, memory    of a short run of each learner in this world, on this machine
-
+if TYPE_CHECKING:
+    from hedgerow.worlds import World
 
 GOOD_RADIUS = 0.1
 """A cost radius that is small enough to act on."""
@@ -93,6 +53,89 @@ MOST_VISITS = 2**62
 PROBE_SECONDS = 0.4
 PROBE_EPISODES = 50
 SMALLEST_GAIN = 1e-9
+SHARES = {"half of that margin, least loss": 0.5, "a tenth of it, least loss": 0.1}
+NAMES = {"budget": "the world's baseline budget, least loss", "own": "the world's own baseline"}
+
+
+class Request(NamedTuple):
+    """What `hedgerow check` is asked: what to look at, and how closely."""
+
+    problem: str
+    choices: list[str]
+    """Parameters of the world, each as in TOML"""
+    episodes: int
+    delta: float
+    baseline_costs: str | None
+    log: str | None
+    probe: bool
+
+
+def examine(asked: Request, world: World | None, cmdp: CMDP) -> dict[str, Any]:
+    """Everything that `check` shows about a world, as plain data."""
+    layout, episodes, delta = cmdp.layout, asked.episodes, asked.delta
+    reached = reachable_states(cmdp)
+    state = feasibility(cmdp)
+    lost = [layout.describe_state(int(x)) for x in (~reached).nonzero()[0]]
+    return {
+        "problem": asked.problem,
+        "description": None if world is None else world.description,
+        "parameters": {} if world is None else dict(world.params),
+        "kind": "cmdp",
+        "hash": cmdp.content_hash if world is None else world.hash,
+        "state_names": [layout.describe_state(x) for x in range(layout.num_decision_states)],
+        "action_names": [layout.action_name(a) for a in range(layout.num_actions)],
+        **sizes(layout),
+        "reachable_states": int(reached.sum()),
+        "unreachable": lost[:10],
+        **state,
+        "thresholds": [{**r._asdict(), "verdict": r.verdict} for r in threshold_ranges(cmdp)],
+        "offline": None if world is None else offline_summary(world, feasible=state["feasible"]),
+        "episodes": episodes,
+        "delta": delta,
+        "informative": informative_radii(cmdp, episodes, delta),
+        "runs": probe_learners(cmdp, episodes, delta) if asked.probe else None,
+        "process_bytes": process_bytes(),
+        "known": cmdp.knowledge.described(layout, cmdp.constraint_names),
+        **(_future(asked, world, cmdp) if state["feasible"] else {"forecast": None, "log": None}),
+    }
+
+
+def _future(asked: Request, world: World | None, cmdp: CMDP) -> dict[str, Any]:
+    """The forecast for S-OPS with the true world as the model, and with a log."""
+    model = true_model(cmdp, None if world is None else world.loss)
+    return _forecasts(asked, cmdp.view(), model, world_baseline(world, cmdp))
+
+
+def examine_view(asked: Request, view: View) -> dict[str, Any]:
+    """Everything that `check` shows about a view, as plain data."""
+    return {
+        "problem": asked.problem,
+        "kind": "view",
+        "hash": view.content_hash,
+        **sizes(view.layout),
+        "known": view.knowledge.described(view.layout, view.constraint_names),
+        **_forecasts(asked, view, assumed_model(view), assumed_baseline(view)),
+    }
+
+
+def _forecasts(asked: Request, view: View, model: Model, otherwise: BaselineForecast) -> dict[str, Any]:
+    baseline, episodes, delta = stated_baseline(view, asked.baseline_costs, otherwise), asked.episodes, asked.delta
+    return {
+        "forecast": forecast(view, model, baseline, episodes, delta),
+        "log": None if asked.log is None else log_value(view, asked.log, baseline.costs, episodes, delta),
+    }
+
+
+def sizes(layout: Layout) -> dict[str, Any]:
+    return {
+        "layers": list(layout.layer_sizes),
+        "steps": layout.steps,
+        "states": layout.num_states,
+        "actions": layout.num_actions,
+        "rows": layout.num_rows,
+        "triples": layout.num_triples,
+        "full_support": layout.is_full,
+    }
 
 
 class Range(NamedTuple):
@@ -187,6 +230,127 @@ def _least_with_others(cmdp: CMDP, i: int) -> float | None:
         return offline.optimum(rest, cmdp.mean_costs[i]).value
     except HedgerowError:
         return None
+
+
+def offline_summary(world: World, feasible: bool = True) -> dict[str, Any]:
+    """Best policies of a catalogue entry under its own loss, certified."""
+    cmdp, loss = world.cmdp, world.loss
+    free = offline.optimum(CMDP(cmdp.layout, cmdp.transitions), loss)
+    safest = offline.slater(cmdp)
+    policies = {"without constraints": _policy(world, free.policy, free.gap)}
+    multipliers: dict[str, float] = {}
+    if feasible:
+        best = offline.optimum(cmdp, loss)
+        policies["optimum"] = _policy(world, best.policy, best.gap)
+        multipliers = dict(zip(cmdp.constraint_names, best.multipliers.tolist(), strict=True))
+    policies["safest"] = _policy(world, safest.policy, safest.gap)
+    golden, frozen = world.golden, None
+    if golden is not None:
+        rho = golden.margin if isfinite(golden.margin) else None  # JSON has no infinity
+        frozen = {"optimum": golden.optimum, "unconstrained": golden.unconstrained, "rho": rho}
+    return {
+        "unit": world.unit,
+        "policies": policies,
+        "price": _price(world, policies),
+        "multipliers": multipliers,
+        "baselines": baseline_choices(world) if feasible else [],
+        "golden": frozen,
+    }
+
+
+def _price(world: World, policies: dict[str, Any]) -> dict[str, Any] | None:
+    """The price of the constraint under the world's own loss; None if no policy is feasible."""
+    if "optimum" not in policies or not world.cmdp.num_constraints:
+        return None
+    price = price_of(policies["optimum"]["loss"], policies["without constraints"]["loss"])
+    return {"loss": price, "source_value": world.scale.distance(price), "control": is_free(price)}
+
+
+def _policy(world: World, policy: FloatArray, gap: float) -> dict[str, Any]:
+    values = evaluate(world.cmdp, policy, world.loss)
+    return {
+        "loss": values.loss,
+        "source_value": world.source_value(values.loss),
+        "costs": dict(zip(world.cmdp.constraint_names, values.costs.tolist(), strict=True)),
+        "gap": gap,
+    }
+
+
+# Baselines ------------------------------------------------------------------------------------------------------------
+#
+# The Slater policy has the largest margin, and often the largest loss. A learner plays its baseline most of the time at
+# first. Measured with losses that stay the same: for 10^5 episodes or less a policy of small loss is the better choice,
+# even with a tenth of the margin. If the losses have nothing to do with the one for which the policy was chosen, the
+# margin matters more (`examples/baselines.py`). All choices here are computed from the true world: a user would *have*
+# a policy, and know its costs.
+
+
+def baseline_choices(world: Any) -> list[dict[str, Any]]:
+    """The choices in a world with a loss: name, loss, costs, smallest margin."""
+    cmdp, loss = world.cmdp, world.loss
+    safest = offline.slater(cmdp)
+    if not cmdp.num_constraints or safest.margin <= offline.TOL_FEASIBLE:
+        return []
+    found = [_choice("Slater: the largest margin", cmdp, loss, safest.policy)]
+    for name, share in SHARES.items():
+        found.append(_choice(name, cmdp, loss, offline.strictly_feasible(cmdp, share * safest.margin, loss).policy))
+    for kind, safe in own_baselines(world).items():
+        found.append(_choice(NAMES[kind], cmdp, loss, safe.policy))
+    return found
+
+
+def _choice(name: str, cmdp: CMDP, loss: FloatArray, policy: FloatArray) -> dict[str, Any]:
+    values = evaluate(cmdp, policy, loss)
+    costs = dict(zip(cmdp.constraint_names, values.costs.tolist(), strict=True))
+    margin = float(np.min(cmdp.thresholds - values.costs))
+    return {"policy": name, "loss": values.loss, "costs": costs, "margin": margin}
+
+
+def world_baseline(world: Any, cmdp: CMDP) -> BaselineForecast:
+    """The baseline of a forecast for a known world: the world's own, by its budget, or the Slater policy."""
+    for kind, safe in own_baselines(world).items():
+        return BaselineForecast(np.array(safe.costs), NAMES[kind])
+    return BaselineForecast(np.array(offline.slater(cmdp).costs), "the Slater policy: the largest margin")
+
+
+def assumed_baseline(view: View) -> BaselineForecast:
+    """The baseline to assume when the costs of the safe policy are not given."""
+    words = "an assumption: it costs half of each threshold (--baseline-costs says what it does cost)"
+    return BaselineForecast(0.5 * view.thresholds, words)
+
+
+def stated_baseline(view: View, stated: str | None, otherwise: BaselineForecast) -> BaselineForecast:
+    """The baseline with the costs of `--baseline-costs name=value,...`; the other costs are those of `otherwise`."""
+    if not stated:
+        return otherwise
+    beta = np.array(otherwise.costs)
+    given = parsed_costs(stated, view.constraint_names)
+    for name, value in given.items():
+        beta[view.constraint_names.index(name)] = value
+    missing = [name for name in view.constraint_names if name not in given]
+    words = "as told" + (f"; for {', '.join(map(repr, missing))} {otherwise.words}" if missing else "")
+    return BaselineForecast(np.array(checked_baseline_costs(view, beta, allow_no_margin=False)), words)
+
+
+def parsed_costs(stated: str, names: tuple[str, ...]) -> dict[str, float]:
+    """NAME=VALUE, separated by commas; a number alone is enough where there is one constraint."""
+    found: dict[str, float] = {}
+    for piece in stated.split(","):
+        name, equals, value = (part.strip() for part in piece.rpartition("="))
+        if not equals and len(names) == 1:
+            name = names[0]
+        if name not in names:
+            reason = (
+                f"there is no constraint {short_repr(name)}{did_you_mean(name, names)}" if name else "it names nothing"
+            )
+            raise InvalidInput(f"--baseline-costs {short_repr(piece.strip())} is not NAME=VALUE: {reason}")
+        try:
+            found[name] = float(value)
+        except ValueError as error:
+            raise InvalidInput(
+                f"--baseline-costs {short_repr(piece.strip())}: {short_repr(value)} is not a number"
+            ) from error
+    return found
 
 
 # Radii ------------------------------------------------------------------------------------------------------------
@@ -293,15 +457,3 @@ def process_bytes() -> int | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def sizes(layout: Layout) -> dict[str, Any]:
-    return {
-        "layers": list(layout.layer_sizes),
-        "steps": layout.steps,
-        "states": layout.num_states,
-        "actions": layout.num_actions,
-        "rows": layout.num_rows,
-        "triples": layout.num_triples,
-        "full_support": layout.is_full,
-    }

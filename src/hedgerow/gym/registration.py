@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 from numpy.typing import ArrayLike
 
-from hedgerow import worlds
+from hedgerow import registry, worlds
 from hedgerow.gym.env import CMDPEnv
 
 VERSION = 0
@@ -45,7 +45,7 @@ def register_world(*names: str) -> None:
         >>> "hedgerow/dope-media-v0" in gymnasium.registry
         True
     """
-    for name in names or worlds.names():
+    for name in names or registry.worlds.builtin:
         if env_id(name) not in gymnasium.registry:
             gymnasium.register(
                 id=env_id(name), entry_point="hedgerow.gym.registration:make_world_env", kwargs={"world": name}

@@ -30,7 +30,7 @@ from hedgerow.losses.blocks import LossBlock, ObliviousLosses, check_rows, from_
 from hedgerow.losses.oblivious import turned
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.layout import Layout
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 
 TOL_VIOLATING = 1e-9
 """A pair that passes its share of the slack by less does so by rounding."""

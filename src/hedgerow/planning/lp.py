@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from hedgerow.checks import FloatArray
 from hedgerow.errors import CertificateError
@@ -75,6 +74,8 @@ def largest_margin(E: Matrix, C: FloatArray, alpha: FloatArray) -> Suggestion:
 def _highs(
     objective: FloatArray, E: Matrix, C: Matrix, alpha: FloatArray, lower: FloatArray
 ) -> Suggestion | NoSolution:
+    from scipy.optimize import linprog  # half a second of imports that most commands do not need
+
     start = np.zeros(E.shape[0])
     start[0] = 1.0
     result = linprog(

@@ -39,9 +39,9 @@ from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model.cmdp import CMDP, cmdp_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_loss, occupancy, policy_of_masses, row_occupancy, uniform_policy
+from hedgerow.planning.induction import backward_induction
 from hedgerow.planning.lp import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
 from hedgerow.planning.policy_simplex import PolicySimplex
-from hedgerow.planning.robust import backward_induction
 
 if TYPE_CHECKING:
     from hedgerow.planning.planner import KnownPlanner

@@ -27,8 +27,8 @@ import numpy as np
 from hedgerow.checks import FloatArray
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import occupancy, row_occupancy
+from hedgerow.planning.induction import backward_induction
 from hedgerow.planning.lp import Suggestion
-from hedgerow.planning.robust import backward_induction
 
 TOL_BOUND = 1e-13
 """Stop when the bound is this close, times (1 + L)(1 + sum of theta)."""

@@ -31,7 +31,7 @@ from hedgerow.model.episode import Episode
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Policy
 from hedgerow.model.random_streams import lent
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.verify.twin.watcher import RecomputedSOPS
 
 EPISODES = 300

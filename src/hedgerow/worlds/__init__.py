@@ -11,4 +11,9 @@
 
 import lazy_loader
 
+from hedgerow.registry import worlds as _registry
+
+register, names, find = _registry.register, _registry.names, _registry.find  # without loading a world
+
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

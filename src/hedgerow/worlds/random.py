@@ -36,7 +36,7 @@ from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 from hedgerow.storage import datafile
 from hedgerow.worlds.entries import entry
 from hedgerow.worlds.world import Scale, WorldDefinition

@@ -34,7 +34,7 @@ from hedgerow.learners.ops.spending import make_spending
 from hedgerow.learners.ops.state import Core
 from hedgerow.learners.ops.watch import Watch
 from hedgerow.model.layout import Layout
-from hedgerow.planning.robust import backward_induction
+from hedgerow.planning.induction import backward_induction
 
 if TYPE_CHECKING:
     from hedgerow.learners.ops.audit import MirrorWatcher
