@@ -242,9 +242,8 @@ class CVOPS(MirrorLearner):
 
     # Files -----------------------------------------------------------------------------------------------------------
 
-    def arguments(self) -> dict[str, NDArray[Any]]:
-        """Return the arguments of the constructor that only CV-OPS has, as arrays by name."""
-        return {"memory_budget": np.array(self.memory_budget)}
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "memory_budget": self.memory_budget}
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the state by name, without the places for policies that are still empty."""
