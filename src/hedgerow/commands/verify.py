@@ -59,7 +59,7 @@ def verify(
     one_thread()
     from hedgerow.experiments.progress import watcher
     from hedgerow.verify.levels import make_level
-    from hedgerow.verify.report import show
+    from hedgerow.verify.verify import show_report
     from hedgerow.verify.verify import verify as run
 
     chosen = [key.strip() for part in only or [] for key in part.split(",") if key.strip()]
@@ -77,7 +77,7 @@ def verify(
     if as_json:
         print_json(report.as_data())
     else:
-        show(report)
+        show_report(report)
     written = [folder / "verdicts.json", *([] if keys else [folder / "verdicts.md"])]
     if figures:
         from hedgerow.verify.figures import draw
@@ -89,7 +89,7 @@ def verify(
 
 
 def _measure_power(level: Level, folder: Path, chosen: list[str], processes: int) -> None:
-    from hedgerow.verify.power import power, show
+    from hedgerow.verify.verify import power, show_power
 
-    show(power(level, folder, only=chosen, processes=processes), level.name)
+    show_power(power(level, folder, only=chosen, processes=processes), level.name)
     say(f"written: {folder / 'power.json'}, {folder / 'power.md'}", error=True)
