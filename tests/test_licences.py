@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.registry.builtin import WORLDS
+from hedgerow.registry import worlds
 from hedgerow.report.page import packed_plotly
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,7 +78,7 @@ def test_every_entry_names_something_and_has_a_licence() -> None:
 
 
 def test_every_module_with_worlds_says_what_is_not_ours() -> None:
-    homes = {f"src/{home.split(':')[0].replace('.', '/')}.py" for home in WORLDS.values()}
+    homes = {f"src/{home.split(':')[0].replace('.', '/')}.py" for home in worlds.builtin.values()}
     assert set(table("In the sources: worlds of others")) == homes
     assert all((ROOT / home).is_file() for home in homes)
 

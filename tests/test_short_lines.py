@@ -96,7 +96,7 @@ def test_lines_say_what_matters(hostile: dict[str, Any], middling: dict[str, Any
     assert "INFEASIBLE, least_violation=" in repr(hostile["infeasible"])
     assert "SOLVED, objective=" in repr(hostile["solved"])
     assert "state 'home' -> " in repr(hostile["policy"])
-    assert repr(hostile["plan"]).startswith("MirrorPlan(episode 0, own, mixing_weight=0, cost_bounds=[2, 2], Policy(")
+    assert repr(hostile["plan"]).startswith("NumberedPlan(episode 0, own, mixing_weight=0, cost_bounds=[2, 2], Policy(")
     assert repr(hostile["no knowledge"]) == "Knowledge(nothing)"
     assert repr(hostile["replay"]) == "Replay(table=array(30, 6), cycle=False)"
     assert repr(hostile["checked"]) == "checked(Fixed(loss=array(6)))"

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
-from hedgerow.learners.api import describe_inputs  # noqa: E402
 from hedgerow.registry import learners  # noqa: E402
 from hedgerow.report.board_markdown import table, write_into  # noqa: E402
 
@@ -22,13 +20,9 @@ NAME = "learners"
 
 def learner_table() -> str:
     """One row per learner that ships: its name, its source, what it is told, and what of it is recalled."""
-    rows = [_row(name, learners.find(name)) for name in learners.builtin]
+    keys = ("title", "told", "source", "recalled")
+    rows = [[name, *(learners.facts(name)[key] or "-" for key in keys)] for name in learners.builtin]
     return table(["name", "what it is", "told", "source", "recalled, not read"], rows)
-
-
-def _row(name: str, learner: Any) -> list[str]:
-    title, recalled = getattr(learner, "title", name.upper()), getattr(learner, "recalled", "")
-    return [name, title, describe_inputs(learner), learner.source, recalled or "-"]
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ TARGET = ROOT / "docs" / "worlds.md"
 sys.path[:0] = [str(ROOT / "src")]
 
 from hedgerow import worlds  # noqa: E402
+from hedgerow.registry import worlds as registered  # noqa: E402
 from hedgerow.worlds.entries import ADVERSARIES, FrozenRecord, complete_params, find_entry, frozen_record  # noqa: E402
 
 HEAD = """\
@@ -72,13 +73,13 @@ MEANINGS = """\
 
 def page() -> str:
     """The whole page."""
-    lines = (line for name in worlds.names() for line in _values(name))
-    meanings = (_meaning(name) for name in worlds.names())
+    lines = (line for name in registered.builtin for line in _values(name))
+    meanings = (_meaning(name) for name in registered.builtin)
     return HEAD + _count() + SIZES + "".join(lines) + BASELINES + MEANINGS + "".join(meanings)
 
 
 def _count() -> str:
-    names = worlds.names()
+    names = list(registered.builtin)
     controls = [name for name in names if frozen_record(name).golden.is_control]
     return (
         f"There are {len(names)} worlds. With their default parameters {len(controls)} of them are controls: "

@@ -39,7 +39,7 @@ HANDED_OUT = {
     "hedgerow.learners.field.base": ("FieldLearner",),
     "hedgerow.learners.guarantees": ("Promise",),
     "hedgerow.learners.ops.base": ("MirrorLearner",),
-    "hedgerow.learners.ops.plans": ("MirrorPlan",),
+    "hedgerow.learners.plans": ("NumberedPlan",),
     "hedgerow.learners.ops.settings": ("Settings",),
     "hedgerow.learners.api": ("Inputs", "Limited", "Promising", "Resumable"),
     "hedgerow.learners.statistics": ("Observed", "Planned"),

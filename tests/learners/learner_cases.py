@@ -11,7 +11,7 @@ from numpy.random import Generator
 from hedgerow.learners.ops.base import MirrorLearner as Learner
 from hedgerow.learners.ops.cv_ops import CVOPS
 from hedgerow.learners.ops.s_ops import SOPS
-from hedgerow.learners.ops.state import flat_arrays
+from hedgerow.learners.ops.state import arrays_of_state
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.learners.ops.uob_reps import UOBREPS
 from hedgerow.model.cmdp import CMDP
@@ -85,7 +85,7 @@ def draw_path(world: CMDP, policy: np.ndarray, rng: Generator) -> np.ndarray:
 
 def snapshot(learner: Learner) -> dict[str, np.ndarray]:
     """A copy of all that the learner's state holds, and the place of its coin."""
-    arrays = {name: array.copy() for name, array in flat_arrays(learner.core.state).items()}
+    arrays = {name: array.copy() for name, array in arrays_of_state(learner.core.state).items()}
     coin = learner.coin.state["state"]
     return {**arrays, "coin": np.array([str(coin)])}
 

@@ -15,7 +15,7 @@ import hedgerow as hr
 from hedgerow.confidence.radii import KINDS, Radii
 from hedgerow.learners.guarantees import NOTHING_LEFT, Promise
 from hedgerow.learners.ops.guarantees import primal_constant
-from hedgerow.registry.builtin import LEARNERS
+from hedgerow.registry import learners
 from hedgerow.testing.trial import small_worlds
 
 SMALLEST = float(np.finfo(np.float64).tiny)
@@ -28,12 +28,12 @@ OURS = [
         {"preset": "paper"}, {"preset": "sharp"}, {"preset": "sharpest"}, {"radii": "anytime"}, {"radii": "kt"},
     )
 ]  # fmt: skip
-FIELD = [kind for kind, place in LEARNERS.items() if ".field." in place]
+FIELD = [kind for kind, place in learners.builtin.items() if ".field." in place]
 
 
 def field_learner(kind: str, delta: float, radii: str) -> Any:
     """A learner of the field on the small world, or None if it is not told delta."""
-    module, _, name = LEARNERS[kind].partition(":")
+    module, _, name = learners.builtin[kind].partition(":")
     cls = getattr(import_module(module), name)
     taken, slater = inspect.signature(cls).parameters, hr.offline.slater(WORLD)
     if "delta" not in taken:

@@ -11,8 +11,8 @@ from known_worlds import MIXING, NO_EXTRAS, PIECES, TIED, episode_of, knowing, l
 from learner_cases import KINDS, assert_same, random_world, scores, snapshot
 
 import hedgerow as hr
+from hedgerow.learners.kernels import safe_weight
 from hedgerow.learners.ops.files import from_bytes, to_bytes
-from hedgerow.learners.ops.mixing import safe_weight
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import evaluate
 

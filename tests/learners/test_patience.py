@@ -6,8 +6,34 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.confidence.aggregate import Aggregate, aggregate_bounds
+from hedgerow.confidence.balls import joint_cost_with_balls
 from hedgerow.learners.ops.mixing import MOST_SKIPPED, bound_by_balls, bound_by_sums, bound_costs
-from hedgerow.learners.ops.soundness import least_bounds
+from hedgerow.learners.ops.state import Core
+
+NEVER = 2**62
+
+
+def least_bounds(core: Core) -> np.ndarray:
+    """(m,): the least that any generation says of the present policy, or its boxes; changes nothing."""
+    arrays = core.state.aggregate.as_dict()
+    numbers = type(core.state.aggregate.numbers)(core.state.aggregate.numbers.values.copy())
+    copy = Aggregate(**{**{name: arrays[name].copy() for name in arrays if name != "numbers"}, "numbers": numbers})
+    least = core.state.bounds.copy()
+    if len(core.state.balls.radius):
+        for i in core.baseline.binding:
+            upper, rule = core.state.boxes.cost_upper, core.rule.ball
+            near = joint_cost_with_balls(core.index, core.buffers.columns, rule, core.state.balls, upper, i)
+            least[i] = min(least[i], near)
+    for slot in range(len(copy.generation)):
+        copy.numbers.turn, copy.numbers.next_start = slot, NEVER
+        bounds = core.state.bounds.copy()
+        aggregate_bounds(
+            core.index, core.buffers.columns, core.state.policy, core.state.boxes, core.rule.aggregate, copy,
+            core.buffers.certificate, bounds,
+        )  # fmt: skip
+        least = np.minimum(least, bounds)
+    return least
 
 
 def learner_on(name: str, episodes: int, **params: object) -> tuple[hr.SOPS, hr.CMDP, np.ndarray]:

@@ -12,7 +12,7 @@ from hedgerow.errors import InfeasibleWarning
 from hedgerow.learners.ops import fallback
 from hedgerow.learners.ops.base import MirrorLearner as Learner
 from hedgerow.learners.ops.files import copied
-from hedgerow.learners.ops.state import PROJECTED, RELAXED, flat_arrays
+from hedgerow.learners.ops.state import PROJECTED, RELAXED, arrays_of_state
 from hedgerow.learners.ops.step import LEAST_ROOM, SHARE
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.model.cmdp import CMDP
@@ -107,7 +107,7 @@ def test_compiled_step_wise_and_continued_from_a_copy_are_the_same(m: int) -> No
                     learner = copied(learner)
                     simulation.learner = simulation.watcher.learner = learner
         assert learner.core.state.reals.slack > 0.0
-        states.append({name: array.tolist() for name, array in flat_arrays(learner.core.state).items()})
+        states.append({name: array.tolist() for name, array in arrays_of_state(learner.core.state).items()})
     assert states[0] == states[1]
     assert states[0] == states[2]
 

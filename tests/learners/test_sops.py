@@ -9,9 +9,10 @@ import pytest
 from learner_cases import draw_path, make_learner, random_world
 
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.ops.mixing import literal_weight, safe_weight
+from hedgerow.learners.kernels import BaselineArrays, safe_weight
+from hedgerow.learners.ops.mixing import literal_weight
 from hedgerow.learners.ops.s_ops import SOPS
-from hedgerow.learners.ops.state import BaselineArrays, flat_arrays
+from hedgerow.learners.ops.state import arrays_of_state
 from hedgerow.learners.ops.step import prepare
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
@@ -127,7 +128,7 @@ def test_bounds_cover_the_true_costs_and_joint_ones_are_no_larger(joint: bool) -
         learner.observe(rows, rng.random(3), (rng.random((3, 2)) < world.mean_costs[:, rows].T).astype(float))
     assert learner.core.state.reals.mixing <= learner.first_mixing + 1e-9
     other = make_learner("s-ops", world, 3_000, confidence_scale=0.3, joint_cost=not joint)
-    mine, theirs = flat_arrays(learner.core.state), flat_arrays(other.core.state)
+    mine, theirs = arrays_of_state(learner.core.state), arrays_of_state(other.core.state)
     for name, array in mine.items():
         theirs[name][...] = array
     prepare(other.core)  # the same policy and boxes, bounded the other way

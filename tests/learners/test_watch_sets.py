@@ -11,7 +11,7 @@ from hedgerow import losses
 from hedgerow.confidence.aggregate import aggregate_radius, log_term_of
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.state import Core
-from hedgerow.learners.ops.watch import is_clean
+from hedgerow.learners.watch import is_clean
 from hedgerow.model.cmdp import CMDP
 from hedgerow.planning import offline
 from hedgerow.simulation.run import Simulation
@@ -68,13 +68,13 @@ def test_all_sets_are_watched_as_they_are_used(build: Any, kind: Any, switches: 
     world, _ = build()
     learner = kind(world.view(), episodes, 0.05, "sharpest", 1, baseline=offline.slater(world), **switches)
     simulation = Simulation(world, losses.Drifting(period=50), learner, 2)
-    sets, seen = simulation.watcher.watch.sets, dict.fromkeys(("transitions", "costs", "balls", "sums"), 0)
+    tallies, seen = simulation.watcher.event.tallies, dict.fromkeys(("transitions", "costs", "balls", "sums"), 0)
     unclean = 0
     for _ in range(episodes):
-        unclean += not is_clean(sets)
+        unclean += not is_clean(tallies)
         simulation.advance(1)
         found = expected(world, learner.core)
-        assert {name: getattr(sets.tallies, name) for name in found} == found
+        assert {name: getattr(tallies, name) for name in found} == found
         seen = {name: max(seen[name], found[name]) for name in seen}
     assert simulation.result()["unclean"][-1] == unclean
     if kind is Reckless:

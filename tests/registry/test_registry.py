@@ -11,7 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow import registry
 from hedgerow.errors import InvalidInput
-from hedgerow.registry import Registry, builtin, plugins
+from hedgerow.registry import Registry, plugins
 from hedgerow.registry.registry import home_of
 
 GREEDY = '''\
@@ -117,7 +117,7 @@ def test_the_decorator_is_a_door_for_each_kind() -> None:
     assert hr.worlds.find("my-world") is world
     assert hr.losses.find("my-losses") is Losses
     assert hr.costs.find("my-costs") is Costs
-    assert hr.learners.names() == (*builtin.LEARNERS, "mine")
+    assert hr.learners.names() == (*registry.learners.builtin, "mine")
     assert hr.learners.describe("mine").way == "registered"
     assert hr.learners.describe("mine").description == "Mine."
 
@@ -191,7 +191,7 @@ def test_entry_points_of_every_group(tmp_path: Path, monkeypatch: pytest.MonkeyP
     text = GREEDY + "class Costs(hr.costs.BernoulliCosts): ...\n"
     points = (
         "[hedgerow.learners]\ngreedy = fake_plugin:Greedy\n[hedgerow.worlds]\nmeadow = fake_plugin:function\n"
-        "[hedgerow.losses]\nfoe = fake_plugin:Greedy.Inner [extra]\n[hedgerow.costs]\nodd = fake_plugin:Costs\n"
+        "[hedgerow.adversaries]\nfoe = fake_plugin:Greedy.Inner [extra]\n[hedgerow.costs]\nodd = fake_plugin:Costs\n"
     )
     distribution(tmp_path, "fake_plugin", text, points)
     monkeypatch.syspath_prepend(tmp_path)

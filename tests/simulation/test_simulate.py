@@ -191,7 +191,7 @@ def test_the_clean_event_is_watched() -> None:
     simulation = Simulation(world, oblivious.IID(seed=1), make_learner("sv-ops", world, 400, confidence_scale=1e-3))
     simulation.finish()
     rows = np.unique(world.layout.row_of_triple[outside])
-    seen = simulation.watcher.watch.sets.outside
+    seen = simulation.watcher.event.outside
     np.testing.assert_array_equal(np.flatnonzero(seen[:, 0]), rows)
     costs = (boxes.cost_lower - 1e-12 > world.mean_costs.T) | (boxes.cost_upper + 1e-12 < world.mean_costs.T)
     np.testing.assert_array_equal(np.flatnonzero(seen[:, 1]), np.flatnonzero(costs.any(axis=1)))

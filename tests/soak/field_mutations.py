@@ -24,7 +24,7 @@ import numpy as np
 from signed_mutations import ODD_NUMBERS, change_entry, change_many, change_shape, change_type, exchange, rename
 
 import hedgerow as hr
-from hedgerow.registry.builtin import LEARNERS
+from hedgerow.registry import learners
 from hedgerow.testing.trial import small_worlds
 
 PLAYED, EPISODES, LONGEST = 15, 20, 20.0
@@ -57,7 +57,7 @@ def played_learners() -> list[Any]:
     """Every learner of the field that can be saved, with both kinds of radii where it has them, after some episodes."""
     found, slater = [], hr.offline.slater(WORLD)
     offered = {"delta": 0.05, "baseline": slater, "slater": slater.margin}
-    for kind, place in LEARNERS.items():
+    for kind, place in learners.builtin.items():
         module, _, name = place.partition(":")
         cls = getattr(import_module(module), name)
         taken = inspect.signature(cls).parameters

@@ -63,6 +63,8 @@ def situations() -> list[Situation]:
         Situation("sv-ops, infeasible", "sv-ops", plain.with_thresholds([0.4, 0.4]), 30, small),
         Situation("s-ops", "s-ops", plain, 40, tight, pending=True),
         Situation("s-ops, sharp", "s-ops", plain, 30, {"preset": "sharp", **tight}),
+        Situation("s-ops, sharpest", "s-ops", plain, 60, {"preset": "sharpest", **tight}, pending=True),
+        Situation("s-ops, balls", "s-ops", random_world(5, (1, 7, 2, 1), 2), 60, {"preset": "sharpest", **tight}),
         Situation("s-ops, epochs", "s-ops", sparse, 37, {"boxes": "epoch", **tight}),
         Situation("cv-ops, searching", "cv-ops", plain, 15, {}, pending=True),
         Situation("cv-ops, found", "cv-ops", plain, 60, small),

@@ -56,9 +56,9 @@ def test_the_twin_of_the_checks_sees_what_is_wrong() -> None:
         assert problems(learner) == []
         learner.core.state.reals.mixing = -1.0
         learner.core.state.counts.num_visits[0] += 1
-        learner.core.state.boxes.xi[0] = 0.0
+        learner.core.state.boxes.upper[:] = 0.0
         found = problems(learner)
-    assert {"mixing", "visits of layer 0", "xi of row 0"} <= set(found)
+    assert {"mixing", "visits of layer 0", "box of row 0"} <= set(found)
     assert learner.core.state.numbers.branch >= 0
 
 

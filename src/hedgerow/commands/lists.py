@@ -96,14 +96,16 @@ def entry_summary(name: str) -> dict[str, Any]:
 def learners(as_json: AsJson = False) -> None:
     """List the learners: what they do, what they are told, their source, their parameters, switches and presets."""
     from hedgerow import registry
-    from hedgerow.learners.ops.settings import PRESETS
 
-    entries = [_learner_entry(entry) for entry in summaries(registry.learners)]
+    entries = [_with_facts(registry.learners, entry) for entry in summaries(registry.learners)]
+    for entry in entries:
+        entry["parameters"] = _own_parameters(entry)
     if as_json:
         print_json(entries)
         return
+    presets = dict.fromkeys(name for entry in entries for name in entry.get("presets", ()))
     columns = ["name", "what it is", "told", "source", "switches, parameters"]
-    listed = Table(f"learners (presets: {', '.join(PRESETS)})", columns, num_text=5)
+    listed = Table(f"learners (presets: {', '.join(presets)})", columns, num_text=5)
     for entry in entries:
         source = entry.get("source") or ("" if entry["way"] == "built-in" else entry["way"])
         choices = ", ".join(entry.get("switches") or entry["parameters"])
@@ -111,47 +113,32 @@ def learners(as_json: AsJson = False) -> None:
     Screen().table(listed)
 
 
-def _learner_entry(entry: dict[str, Any]) -> dict[str, Any]:
-    """A line of the list with what only learners have."""
-    from hedgerow import registry
-    from hedgerow.experiments.components import LEARNER_SUPPLIED, has_presets, needs_baseline
-    from hedgerow.learners.api import describe_inputs
-    from hedgerow.learners.ops.settings import PRESETS
-
-    if "error" in entry:
-        return entry
-    target = registry.learners.find(entry["name"])
-    own = [text for text in entry["parameters"] if text.partition(":")[0].partition(" ")[0] not in LEARNER_SUPPLIED]
-    return entry | {
-        "parameters": own,
-        "told": describe_inputs(target),
-        "source": getattr(target, "source", ""),
-        "recalled": getattr(target, "recalled", ""),
-        "needs_baseline": needs_baseline(target),
-        "presets": list(PRESETS) if has_presets(target) else [],
-        "switches": sorted(target.switches) if has_presets(target) else [],
-    }
-
-
 def adversaries(as_json: AsJson = False) -> None:
     """List the adversaries with their parameters. "own", not listed, repeats the world's own loss."""
     from hedgerow import registry
-    from hedgerow.experiments.components import filled_in
-    from hedgerow.losses.blocks import is_stochastic
 
-    entries = summaries(registry.adversaries)
-    for entry in entries:
-        if "error" not in entry:
-            found = registry.adversaries.look_up(entry["name"])
-            entry["filled_in"], entry["stochastic"] = list(filled_in(found)), is_stochastic(found.target)
+    entries = [_with_facts(registry.adversaries, entry) for entry in summaries(registry.adversaries)]
     if as_json:
         print_json(entries)
         return
-    for entry in entries:  # what an experiment fills in need not be given
-        entry["parameters"] = [
-            text for text in entry["parameters"] if text.partition(":")[0] not in entry.get("filled_in", ())
-        ]
-    _show("adversaries", entries)
+    _show("adversaries", [entry | {"parameters": _own_parameters(entry)} for entry in entries])
+
+
+def _with_facts(registry: Registry, entry: dict[str, Any]) -> dict[str, Any]:
+    """A line of a list with what only this kind has: from the index, or else from the code of others."""
+    if "error" in entry:
+        return entry
+    if entry["name"] in registry.builtin:
+        return {**entry, **registry.facts(entry["name"])}
+    from hedgerow.experiments.components import FACTS
+
+    return entry | FACTS[registry.kind](registry.look_up(entry["name"]))
+
+
+def _own_parameters(entry: dict[str, Any]) -> list[str]:
+    """The parameters without those that an experiment fills in, which need not be given."""
+    filled = entry.get("filled_in", ())
+    return [text for text in entry["parameters"] if text.partition(":")[0].partition(" ")[0] not in filled]
 
 
 def costs(as_json: AsJson = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ import numpy as np
 from hedgerow import worlds as catalogue
 from hedgerow.checks import FloatArray, did_you_mean, real_number, short_repr, type_name
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.learners.api import Learner, checked_baseline_costs
+from hedgerow.learners.api import Learner, checked_baseline_costs, describe_inputs
 from hedgerow.learners.ops import settings as switches
 from hedgerow.learners.ops.cv_ops import CVOPS, MEMORY_BUDGET, checked_search_arguments
 from hedgerow.losses import oblivious
-from hedgerow.losses.blocks import ObliviousLosses
+from hedgerow.losses.blocks import ObliviousLosses, is_stochastic
 from hedgerow.losses.oblivious import Fixed
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.view import View
@@ -606,3 +606,36 @@ def _checked(found: Found, made: Any) -> Learner:
         raise InvalidInput(f"{found.name} makes {type_name(made)}, which is no learner: it has no {missing[0]!r}")
     learner: Learner = made
     return learner
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What lists say about a learner or an adversary besides its parameters: of ours it is in the index of the registry.
+
+
+def learner_facts(found: Found) -> dict[str, Any]:
+    """What lists say about a learner."""
+    cls = found.target
+    is_ours = has_presets(cls)
+    return {
+        "title": getattr(cls, "title", found.name.upper()),
+        "told": describe_inputs(cls),
+        "source": getattr(cls, "source", ""),
+        "recalled": getattr(cls, "recalled", ""),
+        "needs_baseline": needs_baseline(cls),
+        "presets": list(switches.PRESETS) if is_ours else [],
+        "switches": sorted(cls.switches) if is_ours else [],
+        "filled_in": [name for name in LEARNER_SUPPLIED if name in found.signature.parameters],
+    }
+
+
+def adversary_facts(found: Found) -> dict[str, Any]:
+    """What lists say about an adversary."""
+    return {"filled_in": list(filled_in(found)), "stochastic": is_stochastic(found.target)}
+
+
+FACTS: Mapping[str, Callable[[Found], dict[str, Any]]] = {
+    "learner": learner_facts,
+    "adversary": adversary_facts,
+    "cost distribution": lambda _: {},
+}
+"""By the kind of a registry."""

@@ -24,11 +24,10 @@ from hedgerow.confidence.budget import make_shares, make_unknowns
 from hedgerow.confidence.columns import load_columns, make_columns
 from hedgerow.confidence.counts import Counts
 from hedgerow.forecast.model import Exploration, Model
-from hedgerow.learners.ops.mixing import safe_weight
+from hedgerow.learners.kernels import BaselineArrays, safe_weight
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.settings import Preset, make_settings
 from hedgerow.learners.ops.spending import certifies
-from hedgerow.learners.ops.state import BaselineArrays
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.view import View
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow.display.html import HtmlCell, card, line, name, number, table, verdict
 from hedgerow.learners.api import Plan
@@ -11,8 +11,7 @@ from hedgerow.model.notebook import drawing, limits_table, policy_table
 from hedgerow.model.policy import Mixture
 
 if TYPE_CHECKING:
-    from hedgerow.learners.field.base import FieldLearner
-    from hedgerow.learners.ops.base import MirrorLearner
+    from hedgerow.learners.base import BaseLearner
 
 
 def ledger_html(ledger: Ledger) -> str:
@@ -45,7 +44,7 @@ def plan_html(plan: Plan) -> str:
     return card("Plan", facts, _bounds(plan), _notes(plan), played)
 
 
-def learner_html(learner: MirrorLearner | FieldLearner, how: str) -> str:
+def learner_html(learner: BaseLearner, how: str) -> str:
     """What it is, `how` it learns, how far it is, and on what view; nothing that has to wait for its turn."""
     limit = "no limit" if learner.episodes is None else f"{learner.episodes:,}"
     facts = [how, f"episode {learner.episode:,} of {limit}"]
@@ -61,10 +60,10 @@ def _holding(ledger: Ledger) -> str:
 
 
 def _bounds(plan: Plan) -> str:
-    view: Any = getattr(plan, "view", None)
-    if view is None or not view.num_constraints:
+    view, upper_bounds = getattr(plan, "view", None), getattr(plan, "cost_bounds", None)
+    if view is None or upper_bounds is None or not view.num_constraints:
         return ""
-    bounds = [float(bound) for bound in plan.cost_bounds]  # type: ignore[attr-defined]  # who has a view has bounds
+    bounds = [float(bound) for bound in upper_bounds]
     alphas = view.thresholds.tolist()
     kept: list[str | HtmlCell] = [
         HtmlCell("yes") if u <= a else HtmlCell("not proven") for u, a in zip(bounds, alphas, strict=True)
@@ -74,6 +73,6 @@ def _bounds(plan: Plan) -> str:
 
 
 def _notes(plan: Plan) -> str:
-    shown = {key for key in plan.notes if hasattr(plan, "view")}  # all of them are told above
+    shown = {"mixing_weight"} if getattr(plan, "cost_bounds", None) is None else set(plan.notes)  # all are above
     rest = [(key, value) for key, value in plan.notes.items() if key not in shown]
     return table(["note", "value"], ([name(key), number(value)] for key, value in rest), num_text=1, total=len(rest))

@@ -13,31 +13,40 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.random import PCG64, Generator, SeedSequence
 
-from hedgerow.checks import short_repr, type_name
+from hedgerow.checks import FloatArray, short_repr, type_name
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners.api import Plan
+from hedgerow.learners.kernels import BaselineArrays
 from hedgerow.model.actions import Actions
 from hedgerow.model.episode import Episode
+from hedgerow.model.layout import Layout
+from hedgerow.model.policy import Mixture, Policy, UniformMixture
 from hedgerow.model.view import View, view_arrays, view_meta
 
 OWN, BASELINE = "own", "baseline"
+ACTIONS = 1
+"""The key of the streams of drawn actions, beside the coin, which has none"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NumberedPlan(Plan):
-    """A plan of one of hedgerow's learners, with the number of its episode and the learner that it belongs to.
+    """A plan of one of hedgerow's learners: which episode of which learner it is for, and the numbers it rests on.
 
     Examples:
         >>> import hedgerow as hr
         >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
-        >>> plan = hr.field.Uniform(view, episodes=10).plan()
-        >>> plan.episode, plan.branch
-        (0, 'own')
+        >>> plan = hr.SVOPS(view, episodes=1000, delta=0.01).plan()
+        >>> plan.episode, plan.branch, plan.mixing_weight
+        (0, 'own', 0.0)
     """
 
     episode: int = field(kw_only=True)
@@ -46,6 +55,84 @@ class NumberedPlan(Plan):
     """Whose policy is played: "own", or "baseline" if the random choice of the episode fell on the safe policy."""
     learner_key: str = field(kw_only=True)
     """Tells learners apart by class, view, number of episodes, delta and seed."""
+    view: View = field(kw_only=True)
+    """What the learner knows of the world, with the thresholds and their names."""
+    seed: int = field(kw_only=True)
+    """The seed of the learner's random choices."""
+    cost_bounds: FloatArray | None = field(kw_only=True, default=None)
+    """(m,): upper bounds of the expected costs of the mixture, valid while the confidence sets hold the truth; None for
+    learners that do not compute them."""
+
+    @cached_property
+    def actions(self) -> Actions:
+        """The actions of this episode, drawn beforehand from `policy`, one for each state.
+
+        Play them or draw from `policy` on the way: their law is the same. If they are followed, say so by
+        `Episode(..., actions=plan.actions)`. Then, if the episode is aborted, it is known what it would have done, and
+        the confidence sets need less room for it.
+        """
+        return drawn_actions(self.view.layout, self.policy.probabilities, self.seed, self.episode)
+
+    @property
+    def mixing_weight(self) -> float:
+        """The probability lambda of the baseline before the random choice; 0 for learners without one."""
+        return self.notes.get("mixing_weight", 0.0)
+
+    def __repr__(self) -> str:
+        from hedgerow.display import text
+
+        numbers = f"mixing_weight={self.mixing_weight:.4g}"
+        if self.cost_bounds is not None:
+            numbers += f", cost_bounds={text.numbers(self.cost_bounds)}"
+        summary = f"episode {self.episode}, {self.branch}, {numbers}"
+        return text.line(type(self).__name__, summary, self.policy.in_words(text.LONGEST - len(summary) - 16))
+
+
+class PlanMaker:
+    """Makes the plans of a learner as long as its baselines stay the same: what is known of these is kept."""
+
+    def __init__(self, view: View, baselines: BaselineArrays, seed: int, learner_key: str) -> None:
+        layout, policies = view.layout, baselines.policies
+        self.baselines, self._layout = baselines, layout
+        self._common = {"view": view, "seed": seed, "learner_key": learner_key}
+        self._single = Policy.trusted(layout, policies[0]) if len(policies) == 1 else None
+        self._mixture: Policy | Mixture | None = self._single
+        if len(policies) > 1:
+            self._mixture = UniformMixture.of_table(layout, policies)
+
+    def plan(
+        self,
+        episode: int,
+        own: FloatArray,
+        mixing_weight: float,
+        branch: int,
+        notes: Mapping[str, float],
+        cost_bounds: FloatArray | None = None,
+    ) -> NumberedPlan:
+        """The plan of an episode whose coin fell on `branch`: 0 for the policy `own`, j + 1 for the j-th baseline."""
+        mine = Policy.trusted(self._layout, own)
+        mixture: Policy | Mixture = mine
+        if self._mixture is not None:
+            mixture = Mixture.trusted((mixing_weight, self._mixture), (1.0 - mixing_weight, mine))
+        plan = NumberedPlan.__new__(NumberedPlan)  # everything is known to be sound
+        plan.__dict__.update(
+            mixture=mixture,
+            policy=mine if branch == 0 else self._chosen(branch - 1),
+            notes=MappingProxyType(notes),
+            episode=episode,
+            branch=BASELINE if branch else OWN,
+            cost_bounds=cost_bounds,
+            **self._common,
+        )
+        return plan
+
+    def _chosen(self, j: int) -> Policy:
+        return self._single or Policy.trusted(self._layout, self.baselines.policies[j])
+
+
+def drawn_actions(layout: Layout, policy: FloatArray, seed: int, episode: int) -> Actions:
+    """The actions of an episode that plays `policy` (num_rows,), drawn beforehand; each episode has its own stream."""
+    return Actions.drawn(layout, policy, Generator(PCG64(SeedSequence(seed, spawn_key=(ACTIONS, episode)))))
 
 
 def learner_key(learner: Any) -> str:

@@ -7,28 +7,35 @@
 
 A name is looked for in this order:
 
-    "s-ops"                   what ships with hedgerow (`builtin.py`)
+    "s-ops"                   what ships with hedgerow (`index.json`)
     "greedy"                  what was registered with the decorator
     "package.module:Greedy"   anything that can be imported
     "greedy.py:Greedy"        a file, by its path from the folder of the experiment that names it
     "greedy"                  entry points of installed distributions, groups `hedgerow.learners`, `hedgerow.worlds`,
-                              `hedgerow.losses` and `hedgerow.costs`
+                              `hedgerow.adversaries` and `hedgerow.costs`
 
 Whatever goes wrong in somebody else's code is one line that names its file, its line and the error; nothing is
-swallowed. `table` looks up and registers, `loading` runs the code of others, `origin` says which code it was,
-`signatures` reads parameters.
+swallowed. `registry` looks up, registers and says which code something was, `plugins` runs the code of others,
+`signatures` reads parameters. `index.json` says what ships with hedgerow, and what lists tell about it, so that nothing
+is imported before it is used; `tools/write_index.py` writes it from the sources.
 """
 
 from __future__ import annotations
 
-from hedgerow.registry import builtin
+import json
+from importlib import resources
+
 from hedgerow.registry.registry import Description, Found, Registry
 
 __all__ = ["Description", "Found", "Registry", "adversaries", "costs", "learners", "worlds"]
 
-learners = Registry("learner", "hedgerow.learners", builtin.LEARNERS)
-worlds = Registry("world", "hedgerow.worlds", builtin.WORLDS, reserved=("file",))
-adversaries = Registry("adversary", "hedgerow.adversaries", builtin.ADVERSARIES, reserved=("own",))
+INDEX = "index.json"
+
+_shipped = json.loads(resources.files(__name__).joinpath(INDEX).read_text(encoding="utf-8"))
+
+learners = Registry("learner", "hedgerow.learners", _shipped["learner"])
+worlds = Registry("world", "hedgerow.worlds", _shipped["world"], reserved=("file",))
+adversaries = Registry("adversary", "hedgerow.adversaries", _shipped["adversary"], reserved=("own",))
 costs = Registry(
-    "cost distribution", "hedgerow.costs", builtin.COSTS, base="hedgerow.model.costs:CostDistribution"
+    "cost distribution", "hedgerow.costs", _shipped["cost distribution"], base="hedgerow.model.costs:CostDistribution"
 )  # fmt: skip

@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -163,13 +164,13 @@ class Registry:
     Args:
         kind: What one of its things is called in messages, such as "learner".
         group: The group of entry points of installed distributions.
-        builtin: A mapping from the names that ship with hedgerow to `package.module:Name`.
+        shipped: The records of `index.json` about what ships with hedgerow, in the order of lists.
         base: The class that all others must derive from, as `package.module:Name`; the empty string for none.
         reserved: Names that mean something else and cannot be registered.
 
     Examples:
         >>> from hedgerow.registry import Registry
-        >>> dishes = Registry("dish", "kitchen.dishes", builtin={})
+        >>> dishes = Registry("dish", "kitchen.dishes")
         >>> @dishes.register("soup")
         ... def soup(*, spoons: int = 2):
         ...     'Hot soup.'
@@ -178,9 +179,17 @@ class Registry:
     """
 
     def __init__(
-        self, kind: str, group: str, builtin: Mapping[str, str], *, base: str = "", reserved: Sequence[str] = ()
+        self,
+        kind: str,
+        group: str,
+        shipped: Sequence[Mapping[str, Any]] = (),
+        *,
+        base: str = "",
+        reserved: Sequence[str] = (),
     ) -> None:
-        self.kind, self.group, self.builtin = kind, group, builtin
+        self.kind, self.group = kind, group
+        self.shipped = {record["name"]: record for record in shipped}
+        self.builtin: dict[str, str] = {name: record["home"] for name, record in self.shipped.items()}
         self._base, self._reserved = base, tuple(reserved)
         self._registered: dict[str, Found] = {}
 
@@ -305,10 +314,28 @@ class Registry:
         return home
 
     def describe(self, name: str, folder: str | Path = ".") -> Description:
-        """Describe what `name` stands for, with its parameters; files are looked for in `folder`."""
+        """Describe what `name` stands for, with its parameters; files are looked for in `folder`.
+
+        What ships with hedgerow is described by the index: nothing is imported for it.
+        """
+        if isinstance(name, str) and name in self.shipped:
+            return self._described_by_index(self.shipped[name])
         found = self.look_up(name, folder)
         parameters = tuple(found.signature.parameters.values())
         return Description(found.name, found.way, home_of(found.target), found.description, parameters)
+
+    @staticmethod
+    def _described_by_index(record: Mapping[str, Any]) -> Description:
+        parameters = [
+            Parameter(name, default is None, None if default is None else literal_eval(default), written)
+            for name, written, default in record["parameters"]
+        ]
+        return Description(record["name"], BUILT_IN, record["home"], record["description"], tuple(parameters))
+
+    def facts(self, name: str) -> Mapping[str, Any]:
+        """Return what else the index says about something that ships with hedgerow, by key."""
+        facts: Mapping[str, Any] = self.shipped[name]["facts"]
+        return facts
 
     def _look_up(self, name: str, folder: Path, expected: Origin | None) -> Found:
         if not isinstance(name, str):

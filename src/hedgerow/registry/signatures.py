@@ -15,18 +15,20 @@ constructor to judge.
 
 from __future__ import annotations
 
-import ast
+import collections.abc
 import inspect
 import sys
+import types
+import typing
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import InitVar, dataclass, field
+from typing import Any, Literal, Union, get_args, get_origin
 
 from hedgerow.checks import LARGEST_SEED, did_you_mean, real_number, short_repr, whole_number
 from hedgerow.errors import InvalidInput
 
-_WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "None": "none"}
-_SEQUENCES = ("Sequence", "list", "tuple", "List", "Tuple", "Iterable")
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", type(None): "none"}
+_SEQUENCES = (list, tuple, collections.abc.Sequence, collections.abc.Iterable)
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Parameter:
     """None for a required one"""
     type: str
     """As it is written; empty if nothing is known"""
+    hint: Any = field(default=Any, compare=False, repr=False)
+    """The type itself; `Any` if it is not known, or was not asked for (`Registry.describe`)"""
 
     def __str__(self) -> str:
         kind = f": {self.type}" if self.type else ""
@@ -60,15 +64,16 @@ def signature_of(target: Callable[..., Any], name: str) -> Signature:
         arguments = inspect.signature(target).parameters.values()
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"the signature of {name} cannot be read: {error}") from error
-    found = {}
+    found, known = {}, _names_around(target)
     for argument in arguments:
         if argument.kind is argument.POSITIONAL_ONLY and argument.default is argument.empty:
             raise InvalidInput(f"{name} takes {argument.name!r} by its position only; let it be given by name")
         if argument.kind in (argument.POSITIONAL_OR_KEYWORD, argument.KEYWORD_ONLY):
             required = argument.default is argument.empty
             default = None if required else argument.default
-            written = _written(argument.annotation) or _type_of(default)
-            found[argument.name] = Parameter(argument.name, required, default, written)
+            hint = _type_of(default) if argument.annotation is argument.empty else _hint(argument.annotation, known)
+            written = _in_code(hint if argument.annotation is argument.empty else argument.annotation)
+            found[argument.name] = Parameter(argument.name, required, default, written, hint)
     return Signature(found, any(argument.kind is argument.VAR_KEYWORD for argument in arguments))
 
 
@@ -109,119 +114,116 @@ def check_known(name: str, key: str, known: Mapping[str, Parameter]) -> None:
 
 def checked(what: str, parameter: Parameter, value: Any, least: int = -LARGEST_SEED) -> Any:
     """`value` as the type of `parameter`: ints become floats, lists become tuples where these are wanted."""
-    alternatives = _alternatives(parameter.type)
-    if not alternatives or not all(map(_is_simple, alternatives)):
+    return _as(what, parameter.hint, value, least, parameter.default)
+
+
+# Types ----------------------------------------------------------------------------------------------------------------
+
+
+def _as(what: str, hint: Any, value: Any, least: int, default: Any = None) -> Any:
+    """`value` as the type `hint`, which may be a union; unchanged if we do not check such types."""
+    alternatives = _alternatives(hint)
+    if not all(map(_is_simple, alternatives)):
         return value
     if len(alternatives) == 1:
-        return _as(what, alternatives[0], value, least, parameter.default)
-    for alternative in sorted(alternatives, key=lambda name: name == "float"):  # a whole number stays one
+        return _as_one(what, alternatives[0], value, least, default)
+    for alternative in sorted(alternatives, key=lambda each: each is float):  # a whole number stays one
         try:
-            return _as(what, alternative, value, least, parameter.default)
+            return _as_one(what, alternative, value, least, default)
         except InvalidInput:
             continue
     raise InvalidInput(f"{what} must be {' or '.join(map(_in_words, alternatives))}, not {short_repr(value)}")
 
 
-def _as(what: str, name: str, value: Any, least: int, default: Any) -> Any:
-    """`value` as the one type `name`."""
-    head, inner = _parts(name)
-    if head == "int":
+def _as_one(what: str, hint: Any, value: Any, least: int, default: Any) -> Any:
+    if hint is int:
         return whole_number(what, value, least, LARGEST_SEED)  # sizes are checked where they are used
-    if head == "float":
+    if hint is float:
         return real_number(what, value, -sys.float_info.max, sys.float_info.max)
-    if head in _SEQUENCES:
-        return _sequence(what, head, inner, value, least, default)
-    if head == "Literal":
-        fits = any(value == choice and type(value) is type(choice) for choice in _choices(inner))
+    if _head(hint) in _SEQUENCES:
+        return _sequence(what, hint, value, least, default)
+    if _head(hint) is Literal:
+        fits = any(value == choice and type(value) is type(choice) for choice in get_args(hint))
     else:
-        fits = value is None if head == "None" else isinstance(value, {"bool": bool, "str": str}[head])
+        fits = isinstance(value, hint)
     if not fits:
-        raise InvalidInput(f"{what} must be {_in_words(name)}, not {short_repr(value)}")
+        raise InvalidInput(f"{what} must be {_in_words(hint)}, not {short_repr(value)}")
     return value
 
 
-def _sequence(what: str, head: str, inner: str, value: Any, least: int, default: Any) -> Any:
+def _sequence(what: str, hint: Any, value: Any, least: int, default: Any) -> Any:
     if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
         like = f" like {default!r}" if default else ""
         raise InvalidInput(f"{what} must be a sequence{like}, not {short_repr(value)}")
-    kinds = [part for part in _split(inner, ",") if part != "..."]
-    item = Parameter(what, True, None, kinds[0] if len(kinds) == 1 else "")
-    items = (checked(f"{what}[{i}]", item, entry, least) for i, entry in enumerate(value))
-    return list(items) if head in ("list", "List") else tuple(items)
+    kinds = [kind for kind in get_args(hint) if kind is not ...]
+    item = kinds[0] if len(kinds) == 1 else Any
+    items = (_as(f"{what}[{i}]", item, entry, least) for i, entry in enumerate(value))
+    return list(items) if _head(hint) is list else tuple(items)
 
 
-# Annotations as texts -------------------------------------------------------------------------------------------------
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if _head(hint) in (Union, types.UnionType) else (hint,)
 
 
-def _written(annotation: Any) -> str:
-    """An annotation as one would write it."""
-    if annotation is inspect.Parameter.empty:
-        return ""
-    if isinstance(annotation, str):
-        written = annotation.strip("'\"")  # written in quotation marks, and postponed besides
-        head, inner = _parts(written)
-        written = inner if head == "InitVar" else written  # of a dataclass, which does not keep it
-        return "" if written == "Any" else written
-    if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
-        return annotation.__name__
-    return str(annotation).replace("typing.", "").replace("collections.abc.", "").replace("NoneType", "None")
+def _head(hint: Any) -> Any:
+    return get_origin(hint) or hint
 
 
-def _type_of(default: Any) -> str:
+def _is_simple(hint: Any) -> bool:
+    if _head(hint) is Literal:
+        return all(isinstance(choice, bool | int | float | str) for choice in get_args(hint))
+    return any(_head(hint) is kind for kind in (*_WORDS, *_SEQUENCES))
+
+
+def _in_words(hint: Any) -> str:
+    if _head(hint) is Literal:
+        return f"one of {', '.join(map(repr, get_args(hint)))}"
+    return _WORDS.get(hint, "a sequence")
+
+
+def _type_of(default: Any) -> Any:
     """The type of a parameter without annotation, as far as its default tells."""
     if isinstance(default, tuple | list) and default:
         inner = {_type_of(item) for item in default}
-        return f"Sequence[{inner.pop()}]" if len(inner) == 1 and "" not in inner else "Sequence"
-    return type(default).__name__ if type(default) in (bool, int, float, str) else ""
+        return collections.abc.Sequence[inner.pop()] if len(inner) == 1 else collections.abc.Sequence  # type: ignore[misc]
+    return type(default) if type(default) in (bool, int, float, str) else Any
 
 
-def _alternatives(written: str) -> list[str]:
-    """The parts of a union."""
-    found = []
-    for part in _split(written, "|"):
-        head, inner = _parts(part)
-        if head == "Optional":
-            found += [*_alternatives(inner), "None"]
-        elif head == "Union":
-            found += [name for item in _split(inner, ",") for name in _alternatives(item)]
-        else:
-            found.append(part)
-    return found
+# Annotations ----------------------------------------------------------------------------------------------------------
 
 
-def _parts(written: str) -> tuple[str, str]:
-    """`Sequence[int]` as ("Sequence", "int"), without the names of modules before it."""
-    head, _, inner = written.partition("[")
-    return head.strip().rpartition(".")[2], inner.strip().removesuffix("]")
+def _names_around(target: Any) -> dict[str, Any]:
+    """What the annotations of a constructor or function may name: the usual types, and what its module has."""
+    usual = {**vars(typing), **vars(collections.abc), "collections": collections}
+    function = vars(target).get("__init__") if isinstance(target, type) else target
+    module = sys.modules.get(getattr(target, "__module__", None) or "")
+    return {**usual, **vars(module or types), **getattr(function, "__globals__", {})}
 
 
-def _split(written: str, mark: str) -> list[str]:
-    """The pieces of a text between marks that stand outside of brackets."""
-    pieces, depth = [""], 0
-    for letter in written:
-        depth += (letter in "[(") - (letter in "])")
-        if letter == mark and not depth:
-            pieces.append("")
-        else:
-            pieces[-1] += letter
-    return [piece.strip() for piece in pieces if piece.strip()]
+def _hint(annotation: Any, known: dict[str, Any]) -> Any:
+    """The type that an annotation stands for; `Any` if it names something that is only imported for type checkers.
+
+    One by one, unlike `typing.get_type_hints`: a single name that cannot be resolved would hide all others.
+    """
+    for _ in range(2):  # written in quotation marks, and postponed besides
+        if isinstance(annotation, str):
+            try:
+                annotation = eval(annotation, known)  # code of the module itself, which has been executed
+            except Exception:
+                return Any
+    if annotation is None:
+        return type(None)
+    return annotation.type if isinstance(annotation, InitVar) else annotation  # of a dataclass, which does not keep it
 
 
-def _is_simple(name: str) -> bool:
-    head, inner = _parts(name)
-    return head in _WORDS or head in _SEQUENCES or (head == "Literal" and bool(_choices(inner)))
-
-
-def _choices(inner: str) -> tuple[Any, ...]:
-    """The values of a `Literal`; none if they are more than numbers and texts."""
-    try:
-        return tuple(ast.literal_eval(f"({inner},)"))
-    except (SyntaxError, ValueError):
-        return ()
-
-
-def _in_words(name: str) -> str:
-    head, inner = _parts(name)
-    if head == "Literal":
-        return f"one of {inner}"
-    return _WORDS.get(head, "a sequence")
+def _in_code(annotation: Any) -> str:
+    """An annotation as one would write it; the empty text for `Any`."""
+    if isinstance(annotation, str):
+        written = annotation.strip("'\"")
+        if written.startswith("InitVar["):
+            written = written[8:-1]
+    elif isinstance(annotation, type) and not get_args(annotation):
+        written = annotation.__name__
+    else:
+        written = str(annotation).replace("typing.", "").replace("collections.abc.", "").replace("NoneType", "None")
+    return "" if written == "Any" else written

@@ -16,16 +16,17 @@ from hedgerow.confidence.boxes import make_boxes, refresh_all, refresh_costs
 from hedgerow.confidence.budget import make_unknowns
 from hedgerow.confidence.columns import load_columns
 from hedgerow.learners.api import RunContext
+from hedgerow.learners.kernels import BaselineArrays
 from hedgerow.learners.ops.audit import MirrorWatcher
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.cv_ops import CVOPS
 from hedgerow.learners.ops.fallback import fallback_solve, project_now
-from hedgerow.learners.ops.plans import MirrorPlan
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.search import Search
-from hedgerow.learners.ops.state import BaselineArrays, Core
+from hedgerow.learners.ops.state import Core
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.learners.ops.uob_reps import UOBREPS
+from hedgerow.learners.plans import NumberedPlan
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
 from hedgerow.model.layout import Layout
@@ -95,7 +96,7 @@ class LateMixing(RecomputedSOPS):
 class PlaysOwn(RecomputedSOPS):
     """Tosses its coin, and plays its own policy whatever that says: only the actions tell."""
 
-    def plan(self) -> MirrorPlan:
+    def plan(self) -> NumberedPlan:
         return replace(super().plan(), policy=Policy.trusted(self.layout, self.core.state.policy))
 
     def observe(self, episode: Any, *more: Any, **named: Any) -> None:
@@ -223,7 +224,7 @@ class SkipsFirstLayer(CVOPS):
 class WrongCounts(SVOPS):
     """Bounds occupancies with boxes that assume t visits of every pair, whatever was seen."""
 
-    def plan(self) -> MirrorPlan:
+    def plan(self) -> NumberedPlan:
         plan = super().plan()
         core, counts = self.core, self.core.state.counts
         visits = np.full_like(counts.num_visits, self.episode)
@@ -240,7 +241,7 @@ class WrongCounts(SVOPS):
 class PerStep(SOPS):
     """Plays lambda pi_diamond(a|x) + (1 - lambda) pi_hat(a|x): not the mixture, and it is scored for what it plays."""
 
-    def plan(self) -> MirrorPlan:
+    def plan(self) -> NumberedPlan:
         plan, state = super().plan(), self.core.state
         lam = state.reals.mixing
         mixed = Policy.trusted(self.layout, lam * self.core.baseline.policies[0] + (1.0 - lam) * state.policy)
@@ -483,7 +484,7 @@ class MutantCVOPS(Mutant, RecomputedCVOPS):
 class SteppedSOPS(MutantSOPS):
     """S-OPS whose mistakes are made between the compiled steps: `squares`, `mixing`, `coin`."""
 
-    def plan(self) -> MirrorPlan:
+    def plan(self) -> NumberedPlan:
         reals = self.core.state.reals
         announced = reals.mixing
         reals.mixing = announced * self.factors["coin"]

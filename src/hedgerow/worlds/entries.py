@@ -1,16 +1,16 @@
 """The entries of the catalogue, and `make`: from a name and parameters to a verified world.
 
-To add an entry, write a function with keyword defaults that returns `WorldDefinition`, decorate it, and list it
-in `WORLDS` of `hedgerow/registry/builtin.py`:
+To add an entry, write a function with keyword defaults that returns `WorldDefinition`, and decorate it:
 
     @entry("my-world", "one line that says what it is", source="who defined it", frozen=({}, {"size": 20}))
     def my_world(*, size: int = 10, slip: float = 0.125) -> WorldDefinition: ...
 
-then run `python -m hedgerow.worlds.freeze my-world`, which computes hash, sizes and golden values of the frozen
-parameter choices (`{}` means the defaults) and stores them in `frozen.json`: lists of worlds need not build any of
-them. `python tools/write_worlds.py` then renews docs/worlds.md. Annotations fix the types of parameters. Numbers of
-a frozen entry should come from exact IEEE arithmetic (+ - * / sqrt, integers over powers of two): exp, log and numpy's
-random distributions may differ in the last bit between machines and releases, which changes the hash.
+then run `python tools/write_index.py`, which enters its name, and `python -m hedgerow.worlds.freeze my-world`, which
+computes hash, sizes and golden values of the frozen parameter choices (`{}` means the defaults) and stores them in
+`frozen.json`: lists of worlds need not build any of them. `python tools/write_worlds.py` then renews docs/worlds.md.
+Annotations fix the types of parameters. Numbers of a frozen entry should come from exact IEEE arithmetic (+ - * / sqrt,
+integers over powers of two): exp, log and numpy's random distributions may differ in the last bit between machines and
+releases, which changes the hash.
 
 Worlds of others (`hr.worlds.register`, `package.module:Name`, `file.py:Name`) are functions or classes that return a
 CMDP, a pair (CMDP, loss) or `WorldDefinition`; they have no golden values.
@@ -126,7 +126,7 @@ def entry(
     """Describe a builder of a world that ships with hedgerow; yours use `hr.worlds.register`.
 
     Args:
-        name: The name in the catalogue, which must be listed in `registry/builtin.py`.
+        name: The name in the catalogue.
         description: What it is, in one line.
         frozen: Choices of parameters, as differences from the defaults, whose golden values are stored.
         published: Numbers of the source, or of somebody else, for the default parameters, by name, on its own scale.
@@ -137,20 +137,20 @@ def entry(
         A decorator for a function with keyword arguments that returns `WorldDefinition`.
 
     Raises:
-        InvalidInput: If the name is not listed.
+        InvalidInput: If the function does not belong to hedgerow.
 
     Examples:
         >>> import hedgerow as hr
         >>> try:
-        ...     hr.worlds.entry("my-world", "a world of mine")
+        ...     hr.worlds.entry("my-world", "a world of mine")(lambda: None)
         ... except hr.errors.InvalidInput as error:
         ...     print(error)
-        'my-world' is not listed in registry/builtin.py; elsewhere, write @hr.worlds.register
+        'my-world' does not ship with hedgerow: write @hr.worlds.register
     """
-    if name not in worlds.builtin:
-        raise InvalidInput(f"{name!r} is not listed in registry/builtin.py; elsewhere, write @hr.worlds.register")
 
     def keep(build: _B) -> _B:
+        if not build.__module__.startswith("hedgerow."):
+            raise InvalidInput(f"{name!r} does not ship with hedgerow: write @hr.worlds.register")
         build.__doc__ = build.__doc__ or description
         parameters = signature_of(build, name).parameters
         _entries[name] = Entry(
@@ -166,10 +166,14 @@ register, names, find = worlds.register, worlds.names, worlds.find
 
 def find_entry(name: str) -> Entry:
     """The entry of that name; its module is imported if need be."""
-    if name not in worlds.builtin:
-        raise InvalidInput(f"the catalogue has no entry {short_repr(name)}{did_you_mean(str(name), worlds.builtin)}")
+    _check_shipped(name)
     worlds.find(name)
     return _entries[name]
+
+
+def _check_shipped(name: object) -> None:
+    if not isinstance(name, str) or name not in worlds.builtin:
+        raise InvalidInput(f"the catalogue has no entry {short_repr(name)}{did_you_mean(str(name), worlds.builtin)}")
 
 
 def describe(name: str) -> WorldDescription:
@@ -189,9 +193,11 @@ def describe(name: str) -> WorldDescription:
         >>> hr.worlds.describe("dope-media").description
         'a media buffer: an empty one is a loss, fast delivery is the cost'
     """
-    found = find_entry(name)
-    defaults = {key: parameter.default for key, parameter in found.parameters.items()}
-    return WorldDescription(found.name, found.description, defaults, found.frozen, found.source, found.adversaries)
+    _check_shipped(name)
+    facts, parameters = worlds.facts(name), worlds.describe(name).parameters
+    defaults = {parameter.name: parameter.default for parameter in parameters}
+    choices, adversaries = tuple(facts["frozen"]), tuple(facts["adversaries"])
+    return WorldDescription(name, facts["description"], defaults, choices, facts["source"], adversaries)
 
 
 def make(name: str, **params: Any) -> World:
@@ -323,5 +329,5 @@ def facts_of(world: World) -> WorldFacts:
 
 def frozen_record(name: str, params: Mapping[str, Any] | None = None) -> FrozenRecord:
     """What is stored about a frozen choice of parameters; nothing is built."""
-    found = find_entry(name)
-    return frozen_records()[key(name, complete_params(found, params or {}))]
+    complete = complete_params(find_entry(name), params) if params else describe(name).parameters
+    return frozen_records()[key(name, complete)]

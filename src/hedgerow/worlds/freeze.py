@@ -20,6 +20,7 @@ from hedgerow.errors import CertificateError
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
 from hedgerow.planning.induction import backward_induction
+from hedgerow.registry import worlds
 from hedgerow.worlds import entries
 from hedgerow.worlds.world import Golden, World
 
@@ -72,16 +73,14 @@ def refresh(path: Path, names: Iterable[str]) -> None:
     """Write the records of `names` into the file, in the order of the catalogue, and keep those of other entries."""
     kept = json.loads(path.read_text(encoding="utf-8"))["entries"]
     fresh = {name: records(name) for name in names}
-    stored = [
-        item for name in entries.names() for item in fresh.get(name, [old for old in kept if old["name"] == name])
-    ]
+    stored = [item for name in worlds.builtin for item in fresh.get(name, [old for old in kept if old["name"] == name])]
     path.write_text(json.dumps({"schema": SCHEMA, "entries": stored}, indent=1) + "\n", encoding="utf-8")
     entries.frozen_records.cache_clear()
 
 
 def main(arguments: Sequence[str]) -> None:
     """Refresh the file of the installed package, which must be an editable checkout."""
-    names = tuple(arguments) or entries.names()
+    names = tuple(arguments) or tuple(worlds.builtin)
     refresh(Path(str(resources.files("hedgerow.worlds").joinpath(entries.FROZEN_FILE))), names)
     for item in (item for name in names for item in entries.frozen_records().items() if item[0].startswith(f"{name} ")):
         print(f"{item[1].hash[:12]}  {item[1].golden.optimum:.9f}  {item[0]}")

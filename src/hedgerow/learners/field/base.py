@@ -16,51 +16,32 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import exp
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import (
-    LARGEST_COUNT,
-    FloatArray,
-    IntArray,
-    float_array,
-    frozen,
-    num_episodes,
-    positive_share,
-    seed_number,
-)
+from hedgerow.checks import LARGEST_COUNT, FloatArray, IntArray, float_array
 from hedgerow.confidence.budget import make_unknowns
 from hedgerow.confidence.premises import NOTHING, PremiseRule, Premises, count_episode, make_premise_rule, make_premises
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import (
-    Inputs,
-    Plan,
-    SafePolicy,
-    checked_baseline_costs,
-    checked_view,
-    in_own_terms,
-    safe_policy,
-)
-from hedgerow.learners.field.watch import FieldReals, Progress
+from hedgerow.learners.api import SafePolicy, checked_baseline_costs, safe_policy
+from hedgerow.learners.base import BaseLearner
 from hedgerow.learners.guarantees import CLEAN_EVENT, INDEPENDENT_LOSSES, Budget, Ledger, Promise
-from hedgerow.learners.locking import Turn, exclusive
-from hedgerow.learners.ops.state import flat_arrays
-from hedgerow.learners.plans import BASELINE, OWN, NumberedPlan, check_open, learner_key, missing_outcome
-from hedgerow.learners.premises import announce, as_refuted, checked_response
+from hedgerow.learners.kernels import Mixing, Progress, baseline_arrays, draw_branch, flat_arrays, no_baseline
+from hedgerow.learners.locking import exclusive
+from hedgerow.learners.plans import NumberedPlan
 from hedgerow.learners.statistics import Statistics
-from hedgerow.model.counting import decide, known_costs, refuse_impossible
+from hedgerow.learners.watch import LearnerWatcher, check_rows, keep_event, watch_event
+from hedgerow.model.counting import decide
 from hedgerow.model.episode import Episode
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.occupancy import checked_policy
-from hedgerow.model.policy import Mixture, Policy
-from hedgerow.model.random_streams import seeded
+from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
 
 if TYPE_CHECKING:
@@ -131,7 +112,6 @@ RADII = {"source": "efroni", "hedgerow": "tight"}
 """The two choices of every learner here: what its source takes, or what S-OPS takes with preset="sharp"."""
 DELTA_OF_TESTS = 0.01
 """How unsure the tests of what it was told may be, where the learner is told no delta"""
-Feedback = Literal["bandit", "full"]
 
 
 def voided_by_unknown(guarantees: Callable[[Any], Ledger]) -> Callable[[Any], Ledger]:
@@ -150,7 +130,7 @@ def voided_by_unknown(guarantees: Callable[[Any], Ledger]) -> Callable[[Any], Le
     return with_unknown
 
 
-class FieldLearner(ABC):
+class FieldLearner(BaseLearner):
     """The base of the learners of the field: plan, play, observe.
 
     Ask for a plan, play its policy to the end of the episode, and say what happened with `observe`. A call that is
@@ -165,20 +145,14 @@ class FieldLearner(ABC):
         (True, 'a control')
     """
 
-    kind: ClassVar[str]
-    """The name by which it is registered."""
-    title: ClassVar[str]
-    """Its name in its source."""
-    source: ClassVar[str]
-    """Who described it, and when."""
     recalled: ClassVar[str] = ""
     """Which of its constants we recall and have not read in the source; the empty string for none."""
-    told: ClassVar[Inputs] = Inputs()
-    """What it is told before its first episode."""
-    feedback: Feedback = "bandit"
-    """Whether an episode shows the pairs on its way, or all of them; some learners can do with either."""
     changing: ClassVar[tuple[str, ...]] = ("own_policy",)
     """The arrays that change while it learns, by the names of attributes."""
+    episodes: int
+    """The number T of episodes that it was built for."""
+    progress: Progress
+    """How far it is."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -198,32 +172,27 @@ class FieldLearner(ABC):
         on_refuted: str = "stay",
         **own: float | str | None,
     ) -> None:
-        self.turn: Turn = {}
-        self.view = checked_view(view)
-        self.layout = self.view.layout
-        self.episodes = num_episodes(episodes)
-        self.delta = positive_share("delta", delta, below_one=True)
-        self.seed = seed_number(seed)
+        super().__init__(view, episodes, delta, seed, on_refuted)
         if radii not in RADII:
             raise InvalidInput(f"the radii are {radii!r}; choose 'source' or 'hedgerow'")
         self.radii, self._own = radii, own
         self.baseline: Policy | None = None
         self.baseline_costs: FloatArray = np.zeros(0)
+        self.baselines = no_baseline(self.view)
         if self.told.baseline:
             policy, costs = safe_policy(baseline, baseline_costs)
             self.baseline = Policy.trusted(self.layout, checked_policy(self.layout, policy))
             self.baseline_costs = checked_baseline_costs(self.view, costs)
-        self.coin = seeded(SeedSequence(self.seed))
-        self.progress, self.reals = Progress(), FieldReals()
-        self.own_policy: FloatArray = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
+            policies = np.array([self.baseline.probabilities])
+            self.baselines = baseline_arrays(self.view, policies, self.baseline_costs.copy())
+        self.progress, self.reals = Progress(), Mixing()
+        self.own_policy = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
         if self.told.delta and self._sure() <= 0.0:
             raise InvalidInput(
                 f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises "
                 "anything; choose a smaller delta"
             )
-        self._key = learner_key(self)
-        self.on_refuted = checked_response(on_refuted)
         self.premise_rule, self.premises = self._make_premises()
 
     def _statistics(self) -> Statistics | None:
@@ -257,124 +226,27 @@ class FieldLearner(ABC):
         """Numbers worth keeping of the next episode, besides the mixing weight."""
         return {}
 
-    @abstractmethod
-    def guarantees(self) -> Ledger:
-        """Return what is promised, how surely, and by which theorem."""
-
     # The loop --------------------------------------------------------------------------------------------------------
 
-    @exclusive
-    def plan(self) -> NumberedPlan:
-        """Choose what to play in the next episode. Each plan must be followed by one `observe`.
-
-        Returns:
-            The plan: `plan.policy` is to be played to the end of the episode.
-
-        Raises:
-            InvalidInput: If an episode is planned already, or if all episodes have been played.
-        """
-        if self.progress.pending:
-            raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
-        if self.episode >= self.episodes:
-            raise InvalidInput(f"this learner was built for {self.episodes} episodes, and all of them were played")
-        self.progress.branch = int(self.baseline is not None and self.coin.random() < self.reals.mixing)
+    def _begin(self) -> None:
+        self.progress.branch = draw_branch(len(self.baselines.policies), self.reals.mixing, self.coin)
         self.progress.pending = 1
-        return self._open_plan()
-
-    @property
-    @exclusive
-    def open_plans(self) -> tuple[NumberedPlan, ...]:
-        """The plans that wait for their outcome, at most one.
-
-        A learner that was loaded after a crash still has it.
-        """
-        return (self._open_plan(),) if self.progress.pending else ()
 
     def _open_plan(self) -> NumberedPlan:
-        mine = Policy.trusted(self.layout, self.own_policy)
-        mixture: Policy | Mixture = mine
-        played, branch, notes = mine, OWN, self._notes()
-        if self.baseline is not None:
-            lam = self.reals.mixing
-            mixture, notes = Mixture.trusted((lam, self.baseline), (1.0 - lam, mine)), {"mixing_weight": lam, **notes}
-            if self.progress.branch:
-                played, branch = self.baseline, BASELINE
-        return NumberedPlan(mixture, played, notes, episode=self.episode, branch=branch, learner_key=self._key)
-
-    def _check_open(self, plan: Any) -> None:
-        check_open(plan, self._open_plan() if self.progress.pending else None, self._key, self.episode)
-
-    @exclusive
-    def observe(
-        self,
-        episode: Episode | Any,
-        losses: ArrayLike | Plan | None = None,
-        costs: ArrayLike | None = None,
-        *,
-        plan: Plan | None = None,
-    ) -> None:
-        """Learn from an episode that was planned: `observe(episode)`, `observe(episode, plan)`.
-
-        Args:
-            episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
-            losses: (L,) losses in [0, 1], if `episode` is a path; else the plan may stand here.
-            costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
-            plan: The plan that was played; one that has ended, or that another learner made, is refused.
-
-        Raises:
-            InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible, if a number is
-                wrong, or if the learner needs full feedback and the episode has none.
-        """
-        if isinstance(losses, Plan):
-            losses, plan = None, losses
-        if plan is not None:
-            self._check_open(plan)
-        if not self.progress.pending:
-            raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
-        if not isinstance(episode, Episode):
-            if losses is None:
-                raise InvalidInput("the losses along the trajectory are missing: observe(path, losses, costs)")
-            episode = Episode(self.view, episode, losses, costs)
-        elif losses is not None or costs is not None:
-            raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
-        episode = in_own_terms(self.view, episode)
-        if self.feedback == "full" and (episode.all_losses is None or episode.all_costs is None):
-            raise InvalidInput(
-                f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
-            )
-        refuse_impossible(self.view, episode.rows, episode.triples, known_costs(episode))
-        self._end(episode)
-
-    @exclusive
-    def abandon(self, plan: Plan, reason: str, *, independent: bool = False) -> None:
-        """End a plan whose outcome nobody will tell: an episode that was lost, or never carried out.
-
-        What its policy could have visited is unknown from here on, and confidence sets make room for it, since whoever
-        gave up the episode may have foreseen its costs. Only a reason that has nothing to do with costs or moves leaves
-        nothing unknown; the promises then rest on that.
-
-        Args:
-            plan: The open plan.
-            reason: Why, in words.
-            independent: Whether the reason is declared to have nothing to do with what the episode cost, or would have.
-                "It was never carried out" is not enough.
-
-        Raises:
-            InvalidInput: If the plan is not open, or if the reason has no words.
-        """
-        self._check_open(plan)
-        self._end(missing_outcome(self.view, reason, independent))
+        lam = self.reals.mixing
+        return self._planned(lam, {**({"mixing_weight": lam} if self.baseline is not None else {}), **self._notes()})
 
     def _end(self, episode: Episode) -> None:
         if self.seen is not None:
-            self.seen.add(episode, self._open_plan().policy)
+            self.seen.add(episode, Policy.trusted(self.layout, self.played_array()))
         self.progress.pending = 0
         self.progress.episode += 1
         self._count_premises(episode)
         if self.feedback == "bandit" or episode.all_losses is not None:
             self._learn(episode)
+
+    def _complete(self) -> None:
         self.heed_premises()
-        self.announce()
 
     def _count_premises(self, episode: Episode) -> None:
         """Test what the learner was told by an episode, unless that is left out for a declared reason."""
@@ -389,25 +261,6 @@ class FieldLearner(ABC):
         if self.baseline is not None and self.premise_rule.stays and self.premises.numbers.what != NOTHING:
             self.reals.mixing = 1.0
 
-    def announce(self) -> None:
-        """Say, once, that something that the learner was told has been refuted; `observe` calls it."""
-        mixes = self.baseline is not None
-        announce(self.view, self.premise_rule, self.premises, self.on_refuted, mixes=mixes)
-
-    def as_seen(self, ledger: Ledger) -> Ledger:
-        """Return `ledger` as it stands now: void where it rests on something that was refuted."""
-        return as_refuted(ledger, self.view, self.premise_rule, self.premises)
-
-    @property
-    def episode(self) -> int:
-        """Episodes observed so far."""
-        return self.progress.episode
-
-    @property
-    def policy(self) -> FloatArray:
-        """(num_rows,): the learner's own policy of the next episode."""
-        return frozen(self.own_policy)
-
     def watch(self, stage: RunContext, *, audit: bool = False) -> Watcher:
         """Make the object that watches the confidence sets and the safety of the learner during a simulation.
 
@@ -415,8 +268,6 @@ class FieldLearner(ABC):
             stage: Where the simulation keeps its scores.
             audit: Has no effect: all that can be watched is watched.
         """
-        from hedgerow.learners.field.watch import FieldWatcher
-
         return FieldWatcher(self, stage)
 
     # Files -----------------------------------------------------------------------------------------------------------
@@ -511,13 +362,43 @@ class FieldLearner(ABC):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).restored, (self.view, self.state())
 
-    def __repr__(self) -> str:
-        from hedgerow.display import text
+    @property
+    def _choice(self) -> tuple[str, str]:
+        return "radii", self.radii
 
-        parts = f"episode {self.episode} of {self.episodes}", f"radii={self.radii!r}"
-        return text.line(type(self).__name__, repr(self.layout), *parts)
 
-    def _repr_html_(self) -> str:
-        from hedgerow.learners.notebook import learner_html
+class FieldWatcher(LearnerWatcher):
+    """Watches one run of a learner: whether its sets hold the truth, and what it leaves to its baseline."""
 
-        return learner_html(self, f"told {self.told}")
+    learner: FieldLearner
+
+    def __init__(self, learner: FieldLearner, stage: RunContext) -> None:
+        super().__init__(learner, stage)
+        self._check(np.arange(learner.layout.num_rows, dtype=np.int64))
+
+    def _check(self, rows: IntArray) -> None:
+        seen = self.learner.seen
+        if seen is not None:
+            check_rows(index_of(seen.layout), self.stage.world, seen.boxes, rows, self.event)
+
+    def planned(self) -> None:
+        super().planned()
+        learner = self.learner
+        watch_event(learner.progress.branch, learner.reals.mixing, True, self.stage.scores, self.event)
+
+    def _look(self, rows: IntArray) -> None:
+        self._check(rows)
+
+    def _keep(self, mark: int) -> None:
+        keep_event(mark, self.event)
+
+    def columns(self, reached: int) -> dict[str, NDArray[Any]]:
+        """The weight of the baseline, and whether the sets hold the truth; nothing for a learner without sets."""
+        mixing = self.mixing_columns(reached) if self.learner.baseline is not None else {}
+        return mixing | (self.event_columns(reached) if self.learner.seen is not None else {})
+
+    def facts(self, comparator: FloatArray) -> dict[str, float | int | None]:
+        """How often a learner with a baseline was unsafe although its sets held the truth: 0, if it is right."""
+        if self.learner.baseline is None:
+            return {}
+        return {"refuted_safety": self.event.counters.refuted_safety}

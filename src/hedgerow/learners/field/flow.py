@@ -14,7 +14,8 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.bounds import reach_of_states
 from hedgerow.confidence.columns import load_columns, make_columns
 from hedgerow.errors import CertificateError, InvalidInput
-from hedgerow.learners.field.base import Feedback, FieldLearner
+from hedgerow.learners.base import Feedback
+from hedgerow.learners.field.base import FieldLearner
 from hedgerow.learners.guarantees import Ledger, Promise
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.counting import decide

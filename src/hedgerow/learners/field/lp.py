@@ -34,7 +34,6 @@ from hedgerow.learners.field.lp_kernels import (
     next_plan,
     write_tables,
 )
-from hedgerow.learners.ops.state import BaselineArrays
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.episode import Episode
 from hedgerow.model.view import View
@@ -93,7 +92,7 @@ class LPLearner(FieldLearner):
         self.planned_visits: IntArray = np.zeros(self.layout.num_rows, dtype=np.int64)
         self.core = self._make_core()
         next_plan(self.core, self.core.all_rows)
-        self.complete()
+        self._complete()
 
     @abstractmethod
     def _lp_rule(self) -> LPRule:
@@ -116,13 +115,6 @@ class LPLearner(FieldLearner):
         return self._figures.values
 
     @property
-    def learns_as_compiled(self) -> bool:
-        """Whether the compiled loop does what `plan` and `observe` do: not if a subclass has its own."""
-        own = type(self)
-        same_loop = own.plan is FieldLearner.plan and own.observe is FieldLearner.observe
-        return same_loop and own._learn is LPLearner._learn
-
-    @property
     def margin(self) -> float:
         """Delta: the least distance of a baseline cost from its threshold; L where no constraint can be violated."""
         binding = self.view.binding
@@ -142,21 +134,19 @@ class LPLearner(FieldLearner):
         )  # fmt: skip
 
     def _make_core(self) -> LPCore:
-        view, layout = self.view, self.layout
-        policies, costs = np.zeros((0, layout.num_rows)), np.zeros(view.num_constraints)
-        if self.baseline is not None:
-            policies, costs = np.array([self.baseline.probabilities]), self.baseline_costs.copy()
-        baseline = BaselineArrays(policies, costs, view.thresholds.copy(), view.ceilings.copy(), view.binding.copy())
         return make_lp_core(
             self.statistics, self._lp_rule(), self.progress, self.reals, self._numbers, self._figures, self.own_policy,
-            self.planned_visits, baseline, self.premise_rule, self.premises,
+            self.planned_visits, self.baselines, self.premise_rule, self.premises,
         )  # fmt: skip
 
     def _learn(self, episode: Episode) -> None:
         next_plan(self.core, self._changed_rows(episode))
-        self.complete()
 
-    def complete(self) -> None:
+    @property
+    def unfinished(self) -> bool:
+        return bool(self._numbers.open)
+
+    def _complete(self) -> None:
         """Make the plans that compiled code has left to the slow solver."""
         while self._numbers.open:
             self._numbers.unsolved += 1
@@ -208,4 +198,4 @@ class LPLearner(FieldLearner):
         self.core = self._make_core()
         self._check_tallies()
         write_tables(self.core)
-        self.complete()
+        self._complete()

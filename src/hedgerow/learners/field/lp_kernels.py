@@ -37,9 +37,7 @@ from hedgerow.confidence.columns import Columns, load_columns, make_columns
 from hedgerow.confidence.counts import Counts
 from hedgerow.confidence.premises import PremiseRule, Premises
 from hedgerow.confidence.radii import EFRONI, RadiusRule, epsilon, transition_terms
-from hedgerow.learners.field.watch import FieldReals, Progress
-from hedgerow.learners.ops.mixing import safe_weight
-from hedgerow.learners.ops.state import BaselineArrays
+from hedgerow.learners.kernels import BaselineArrays, Mixing, Progress, safe_weight
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.layout import Layout
@@ -211,7 +209,7 @@ class LPCore(Bundle):
     counts: Counts
     boxes: Boxes
     progress: Progress
-    reals: FieldReals
+    reals: Mixing
     numbers: LPNumbers
     figures: LPFigures
     policy: FloatArray
@@ -243,7 +241,7 @@ def make_lp_core(
     seen: Statistics,
     rule: LPRule,
     progress: Progress,
-    reals: FieldReals,
+    reals: Mixing,
     numbers: LPNumbers,
     figures: LPFigures,
     policy: FloatArray,

@@ -20,6 +20,7 @@ from hedgerow.confidence.boxes import refresh_all
 from hedgerow.confidence.counts import ANY_SUCCESSOR, Extent, LogArrays, record_log, set_gaps
 from hedgerow.confidence.premises import LEFT_OUT, PARTLY_UNKNOWN, WHOLE, compare_all, count_logged
 from hedgerow.confidence.radii import WITHOUT_HORIZON
+from hedgerow.environments.play import Path
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.log_columns import decisions, summary
 from hedgerow.importers.logs import Log, content_hash
@@ -214,15 +215,14 @@ MOST_REASONS = 20
 OTHERS = "other reasons"
 
 
-def learn_broken(learner: MirrorLearner, episode: Episode) -> None:
-    """Learn what an episode that is not whole says, of the plan that was made."""
+def learn_broken(learner: MirrorLearner, episode: Episode, path: Path) -> None:
+    """Learn what an episode that is not whole says, of the plan that was made; `path` holds its numbers."""
     core, layout = learner.core, learner.layout
     counting = decide(episode, independent_costs=learner.view.knowledge.independent_costs)
-    _check_actions(learner, episode)
-    learner._check_possible(episode.rows[: counting.own])
+    learner.check_possible(episode.rows[: counting.own])
     set_gaps(core.buffers.gaps, episode, counting, learner.played_array())
     core.buffers.filled[:] = _filled(core, episode, counting)
-    count, path, marks = len(episode.rows), learner._path, core.buffers.marks
+    count, marks = len(episode.rows), core.buffers.marks
     rows, triples, losses, costs = path.rows[:count], path.triples[:count], path.losses[:count], path.costs[:count]
     # Copied, because compiled code exists once, for arrays that can be written to.
     rows[:], triples[:], costs[:] = episode.rows, episode.triples, episode.costs
@@ -233,15 +233,6 @@ def learn_broken(learner: MirrorLearner, episode: Episode) -> None:
     finally:
         marks.values[:] = 0
     _note(learner, episode, counting, layout.steps)
-
-
-def _check_actions(learner: MirrorLearner, episode: Episode) -> None:
-    """Refuse actions that are not those of the plan: what they would have done says nothing about it."""
-    followed = None if episode.irregular is None else episode.irregular.actions
-    if followed is not None and not np.array_equal(followed.numbers, learner.drawn_actions().numbers):
-        raise InvalidInput(
-            "the actions of the episode are not those of the plan; pass the plan.actions that were followed, or none"
-        )
 
 
 def _filled(core: Core, episode: Episode, counting: Counting) -> FloatArray:

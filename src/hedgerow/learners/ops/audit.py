@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.premises import NOTHING
-from hedgerow.environments.play import KernelWorld, make_path
-from hedgerow.environments.scores import Curves, Scores, keep_mark
-from hedgerow.errors import InvalidInput
+from hedgerow.environments.play import KernelWorld
+from hedgerow.environments.scores import Curves, Scores
 from hedgerow.learners.api import RunContext
-from hedgerow.learners.blocks import Losses, RandomStreams, losses_of, no_losses
+from hedgerow.learners.kernels import Losses, RandomStreams, no_losses
 from hedgerow.learners.ops.loop import run_block
 from hedgerow.learners.ops.notes import (
     Notes,
@@ -31,25 +30,22 @@ from hedgerow.learners.ops.notes import (
 )
 from hedgerow.learners.ops.state import Core
 from hedgerow.learners.ops.watch import (
-    Counters,
+    ProjectionCounters,
     Watch,
     WatchSums,
-    check_rows,
+    check_sets,
     follow_core,
     make_watch,
     watch_close,
     watch_learning,
     watch_plan,
 )
+from hedgerow.learners.watch import LearnerWatcher
 from hedgerow.losses.adaptive import Pursuit
 from hedgerow.losses.blocks import LossBlock
-from hedgerow.model.counting import refuse_impossible
 
 if TYPE_CHECKING:
     from hedgerow.learners.ops.base import MirrorLearner
-
-KINDS = {"branch": np.int32, "status": np.int32, "clean_now": np.bool_}
-"""Columns of counters that are not int64"""
 
 
 @dataclass(frozen=True)
@@ -65,10 +61,12 @@ class AtStop:
     """min_i (alpha_i - g_i^T q) of the mixture it found, exactly"""
 
 
-class MirrorWatcher:
+class MirrorWatcher(LearnerWatcher):
     """Watches one run of a learner; with `notes` also the further numbers in the proofs, with `estimator` also the loss
     estimator on all pairs.
     """
+
+    learner: MirrorLearner
 
     def __init__(
         self,
@@ -79,44 +77,31 @@ class MirrorWatcher:
         notes: bool = False,
         estimator: bool = False,
     ) -> None:
-        learner.complete()
-        self.learner, self.stage = learner, stage
-        layout, m, marks = learner.layout, learner.view.num_constraints, len(stage.curves.marks)
-        self.watch = make_watch(layout, m, marks, learner.core, stage.world, audit=audit)
-        binding = len(learner.view.binding)
-        self.notes = make_notes(layout, binding, marks, estimator=estimator) if notes else None
+        super().__init__(learner, stage)
+        layout, core = learner.layout, learner.core
+        self.watch = make_watch(layout, self.event, core, stage.world, audit=audit)
+        num_marks, binding = len(stage.curves.marks), len(learner.view.binding)
+        self.notes = make_notes(layout, binding, num_marks, estimator=estimator) if notes else None
         self.at_stop: AtStop | None = None
-        self._path = make_path(layout, m)
-        self._losses = np.zeros(layout.num_rows)
-        self._core, self._learnt, self._closed = learner.core, learner.episode, True
-        self._logged = learner.core.state.logged.episodes
+        self._core, self._logged = core, core.state.logged.episodes
 
     @property
     def compiled(self) -> bool:
         """Whether blocks may be run compiled: not if a subclass plans or observes in a way of its own."""
         from hedgerow.learners.ops.base import MirrorLearner
 
-        own = type(self.learner)
-        return own.plan is MirrorLearner.plan and own.observe is MirrorLearner.observe
+        return self.learner.keeps_to(MirrorLearner)
 
     # Episode by episode ----------------------------------------------------------------------------------------------
 
     def ready(self) -> None:
-        """Refuse a learner with a plan that nobody has played; finish an episode that an interrupt left open."""
-        numbers = self.learner.core.state.numbers
-        if numbers.pending:  # compiled code would toss the coin of that episode again
-            raise InvalidInput(
-                f"episode {self.learner.episode} of the learner is planned already; call observe with what happened "
-                "in it before it is simulated"
-            )
-        if not self._closed or numbers.open or numbers.phase_over:
-            self._closed = self._closed and not numbers.open
-            self._close(self._core)
+        super().ready()
         self._follow_logs()
 
     def planned(self) -> None:
         self._follow_logs()
-        stage, self._core, self._learnt = self.stage, self.learner.core, self.learner.episode
+        super().planned()
+        stage, self._core = self.stage, self.learner.core
         _planned(self._core, stage.world, stage.scores, stage.curves, self.watch, self.notes)
 
     def played(self, loss: FloatArray, costs: FloatArray) -> None:
@@ -126,60 +111,41 @@ class MirrorWatcher:
                 note_estimator(self._core, self.stage.world, self._losses, self.stage.scores, self.notes)
             note_episode(self._core, self._path.costs, self.notes)
 
-    def learnt(self, rows: IntArray) -> bool:
-        if self.learner.episode == self._learnt:  # refused
-            return False
-        own = self._path.rows[: len(rows)]
-        own[:] = rows
-        if self.notes is not None and len(self.notes.optimism):
-            note_learning(self._core, own, self.notes)
-        watch_learning(self._core, self.stage.world, own, self.stage.scores, self.watch)
-        self._closed = False
-        return True
-
-    def finish(self) -> None:
-        self.learner.complete()
-
     def closed(self, mark: int) -> None:
-        _closed(self._core, mark, self.watch, self.notes)
-        self._closed = True
+        super().closed(mark)
         self._follow(self._core)
+
+    def _look(self, rows: IntArray) -> None:
+        if self.notes is not None and len(self.notes.optimism):
+            note_learning(self._core, rows, self.notes)
+        watch_learning(self._core, self.stage.world, rows, self.stage.scores, self.watch)
+
+    def _keep(self, mark: int) -> None:
+        _closed(self._core, mark, self.watch, self.notes)
 
     # In blocks -------------------------------------------------------------------------------------------------------
 
     def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
         """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
         self._follow_logs()
-        done, given = 0, losses_of(block, pursuit, self._losses)
-        while done < len(given.pattern):
-            core = self._core = self.learner.core
-            done, self._closed = self._run(given, done)
-            if core.state.numbers.pending:  # what the learner was told rules the episode out
-                path = self._path
-                refuse_impossible(self.learner.view, path.rows, path.triples, path.costs)
-            if not self._closed or core.state.numbers.phase_over:
-                self._close(core)
-            self.learner.announce()
+        super().run_block(block, pursuit)
 
     def compile(self) -> None:
         """Compile the loop by running a block of no episodes."""
         self._run(no_losses(), 0)
 
-    def _run(self, given: Losses, done: int) -> tuple[int, bool]:
-        stage = self.stage
+    def _run(self, given: Losses, first: int) -> tuple[int, bool]:
+        stage, self._core = self.stage, self.learner.core
         chance = RandomStreams(self.learner.coin, stage.streams)
         return run_block(
-            self.learner.core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, done,
+            self._core, stage.world, stage.scores, stage.curves, self.watch, self.notes, self._path, given, first,
             chance,
         )  # fmt: skip
 
-    def _close(self, core: Core) -> None:
-        """Finish the last episode, whose learning began with `core`, and follow the learner into a new phase."""
-        self.learner.complete()
-        if not self._closed:
-            _closed(core, keep_mark(self.stage.scores, self.stage.curves), self.watch, self.notes)
-            self._closed = True
-        self._follow(core)
+    def _close(self) -> None:
+        """Finish the last episode, whose learning began with `_core`, and follow the learner into a new phase."""
+        super()._close()
+        self._follow(self._core)
 
     def _follow(self, core: Core) -> None:
         """Follow the learner if it has begun a new phase."""
@@ -203,24 +169,22 @@ class MirrorWatcher:
         core = self.learner.core
         if core.state.logged.episodes != self._logged:
             self._logged = core.state.logged.episodes
-            check_rows(core, self.stage.world, core.buffers.all_rows, self.watch.sets)
+            check_sets(core, self.stage.world, core.buffers.all_rows, self.event, self.watch.sets)
 
     # What was seen ---------------------------------------------------------------------------------------------------
 
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:
         """The weight of the baseline in the checkpoint's episode and summed so far, the bounds of its costs, by how
-        much the projection after it misses a threshold, and `Counters`; with notes those of `proof_columns`.
+        much the projection after it misses a threshold, and the counters; with notes those of `proof_columns`.
         """
         watch = self.watch
-        sums, counters = watch.mark_sums[:reached], watch.mark_counters[:reached]
+        projections = dict(zip(ProjectionCounters.fields, watch.mark_counters[:reached].T, strict=True))
         return {
-            "mixing_weight": sums[:, WatchSums.place("now_mixing")],
-            "mixing_total": sums[:, WatchSums.place("mixed")],
-            "residual": sums[:, WatchSums.place("now_residual")],
-            **{
-                name: column.astype(KINDS.get(name, np.int64))
-                for name, column in zip(Counters.fields, counters.T, strict=True)
-            },
+            **self.mixing_columns(reached),
+            "residual": watch.mark_sums[:reached, WatchSums.place("now_residual")],
+            **self.event_columns(reached),
+            **projections,
+            "status": projections["status"].astype(np.int32),
             **{f"bound_{i}": watch.mark_bounds[:reached, i] for i in range(watch.mark_bounds.shape[1])},
             **(proof_columns(self.notes, reached) if self.notes is not None else {}),
         }
@@ -245,7 +209,7 @@ class MirrorWatcher:
         return {
             "least_excess": sums.least_excess,
             "refuted_feasibility": tallies.refuted_feasibility,
-            "refuted_safety": tallies.refuted_safety,
+            "refuted_safety": self.event.counters.refuted_safety,
             "mixing_over": sums.mixing_over,
             "mixing_slack": sums.mixing_slack,
             "mirror_left": float(sums.mirror_linear - self.watch.estimates @ comparator),

@@ -1,11 +1,6 @@
-"""The base of the mirror-descent family: plan, play, observe.
+"""The base of the mirror-descent family: plan, play, observe (`learners/base.py`), and absorb logs.
 
     learner.absorb(log)                            # optional: episodes that were played before, by any policy
-    plan = learner.plan()                          # the policy of the next episode; it has to be played to its end
-    learner.observe(episode)                       # what happened: an `Episode`, or its pieces (path, losses, costs)
-
-A call that is refused changes nothing. One call at a time: while one is at work on a learner, a second one from another
-thread is refused with `BusyError` (`ownership.py`). Single numbers such as `episode` can be read at any time.
 
 Learners keep their state in arrays (`state.py`) and change it by one compiled step (`step.py`), which the compiled loop
 of a simulation (`loop.py`) calls as well: both ways of running give the same bits.
@@ -14,16 +9,14 @@ of a simulation (`loop.py`) calls as well: both ways of running give the same bi
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from math import log
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
-from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, frozen, num_episodes, positive_share, seed_number, taken
+from hedgerow.checks import FloatArray, IntArray, num_episodes, taken
 from hedgerow.confidence.aggregate import make_aggregate_rule
 from hedgerow.confidence.balls import BallRule, make_balls
 from hedgerow.confidence.boxes import make_box_rule
@@ -32,34 +25,23 @@ from hedgerow.confidence.premises import make_premise_rule, make_premises
 from hedgerow.confidence.radii import WITHOUT_HORIZON
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import Inputs, Plan, checked_view, in_own_terms
-from hedgerow.learners.guarantees import CLEAN_EVENT, Budget, Ledger
-from hedgerow.learners.locking import Turn, exclusive
+from hedgerow.learners.api import checked_view
+from hedgerow.learners.base import BaseLearner
+from hedgerow.learners.guarantees import CLEAN_EVENT, Budget
+from hedgerow.learners.kernels import BaselineArrays, baseline_arrays, draw_branch
+from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.absorb import learn_broken, log_for, no_logs, take_in
 from hedgerow.learners.ops.fallback import fallback_solve
-from hedgerow.learners.ops.mixing import cost_bounds, draw_branch
-from hedgerow.learners.ops.plans import Baselines, MirrorPlan, drawn_actions
+from hedgerow.learners.ops.mixing import cost_bounds
 from hedgerow.learners.ops.search import Search, SearchRule, keep_policy
 from hedgerow.learners.ops.settings import CommonSwitches, Preset, make_settings, names_of
 from hedgerow.learners.ops.spending import certifies, make_spending
-from hedgerow.learners.ops.state import (
-    MIXTURE_BOUNDS,
-    BaselineArrays,
-    Core,
-    StepRule,
-    flat_arrays,
-    make_core,
-    make_state,
-)
+from hedgerow.learners.ops.state import MIXTURE_BOUNDS, Core, StepRule, arrays_of_state, make_core, make_state
 from hedgerow.learners.ops.step import REFUSED, begin, learn, learn_path
-from hedgerow.learners.plans import check_open, learner_key, missing_outcome
-from hedgerow.learners.premises import announce, as_refuted
-from hedgerow.model.actions import Actions
+from hedgerow.learners.plans import NumberedPlan
 from hedgerow.model.cmdp import checked_transitions
-from hedgerow.model.counting import known_costs, refuse_impossible
 from hedgerow.model.episode import Episode
 from hedgerow.model.identity import same_layout
-from hedgerow.model.random_streams import seeded
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
 
@@ -73,7 +55,7 @@ MOST_CACHED = 1000
 """The most baselines whose bounds are averaged when mixture_bound is `auto`."""
 
 
-class MirrorLearner(ABC):
+class MirrorLearner(BaseLearner):
     """The base of SV-OPS, S-OPS, CV-OPS and UOB-REPS: plan, play, observe.
 
     Ask for a plan, play its policy to the end of the episode, and say what happened with `observe`. A call that is
@@ -90,12 +72,8 @@ class MirrorLearner(ABC):
         'Theorem 2 (regret_soft_unknown)'
     """
 
-    kind: ClassVar[str]
-    """The name by which experiments and files call the learner, such as "s-ops"."""
     source: ClassVar[str] = "Stradi, Castiglioni, Marchesi and Gatti 2025"
     """Who described it, and when."""
-    told: ClassVar[Inputs] = Inputs()
-    """What it is told before its first episode."""
     switches: ClassVar[frozenset[str]] = names_of(CommonSwitches)
     """The names of the switches that the learner takes."""
     defaults: ClassVar[Mapping[str, Any]] = {}
@@ -104,40 +82,37 @@ class MirrorLearner(ABC):
     """Whether the projection respects the constraints."""
     mixes: ClassVar[bool] = False
     """Whether the learner plays a baseline at times."""
+    _without_horizon: ClassVar[str] = ", or with horizon='doubling'"
 
     def __init__(
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
         transitions: ArrayLike | None = None, **switches: Unpack[CommonSwitches],
     ) -> None:  # fmt: skip
-        view = checked_view(view)
-        self.view = (
-            view if transitions is None else view.knowing(transitions=checked_transitions(view.layout, transitions))
-        )
-        self.layout = view.layout
-        self.turn: Turn = {}
+        if transitions is not None:
+            view = checked_view(view).knowing(transitions=checked_transitions(view.layout, transitions))
         self.settings = make_settings(preset, {**self.defaults, **switches}, self.switches, type(self).__name__)
-        self.episodes = self._checked_horizon(episodes)
-        self.delta = positive_share("delta", delta, below_one=True)
+        super().__init__(view, episodes, delta, seed, self.settings.on_refuted)
         refuse_empty_promise(self.delta, self._budget.spent(CLEAN_EVENT))
-        self.seed = seed_number(seed)
-        self.coin = seeded(SeedSequence(self.seed))
         self.declared: dict[str, int] = {}
         """How many episodes were left out, or parts of them, for which declared reason."""
         self.absorbed = no_logs()
-        """The digests of the logs that it has absorbed (`absorbed.py`)."""
-        self.core = self._first_core()
-        self._baselines = Baselines(self.view, self.core.baseline, self.seed, learner_key(self))
+        """The digests of the logs that it has absorbed (`absorb.py`)."""
         self._path = make_path(self.layout, view.num_constraints)
+        self._bound_names = [f"bound_{i}" for i in range(view.num_constraints)]
+        self._use(self._first_core())
         self._start(self.core)
+
+    def _use(self, core: Core) -> None:
+        """Go on with `core`: the first one, or that of a new phase."""
+        self.core, self.progress, self.own_policy = core, core.state.numbers, core.state.policy
+        self.baselines, self.premise_rule, self.premises = core.baseline, core.rule.premises, core.state.premises
 
     # Construction ----------------------------------------------------------------------------------------------------
 
     def _checked_horizon(self, episodes: int | None) -> int | None:
-        if episodes is None:
-            if self.settings.horizon == "fixed":
-                raise InvalidInput("give the number of episodes, or horizon='doubling' if it is not known")
-            return None
-        return num_episodes(episodes)
+        if episodes is None and self.settings.horizon == "fixed":
+            raise InvalidInput("give the number of episodes, or horizon='doubling' if it is not known")
+        return None if episodes is None else num_episodes(episodes)
 
     def _first_core(self) -> Core:
         """What the first episode starts from."""
@@ -148,10 +123,8 @@ class MirrorLearner(ABC):
         return self._make_baseline(nothing, np.zeros(self.view.num_constraints), constrained)
 
     def _make_baseline(self, policies: FloatArray, costs: FloatArray, constrained: bool = True) -> BaselineArrays:
-        """Safe policies (K, num_rows) with the costs (m,) of their mixture, and the constraints that bind."""
-        # No cost exceeds its ceiling: such a threshold cannot bind, and its term of the mixing weight would be 0/0.
-        binding = self.view.binding if constrained else np.zeros(0, dtype=np.int64)
-        return BaselineArrays(policies, costs, self.view.thresholds.copy(), self.view.ceilings.copy(), binding)
+        """Safe policies (K, num_rows) with the costs (m,) of their mixture."""
+        return baseline_arrays(self.view, policies, costs, constrained)
 
     def _make_core(
         self,
@@ -221,147 +194,39 @@ class MirrorLearner(ABC):
 
     # The loop --------------------------------------------------------------------------------------------------------
 
-    @exclusive
-    def plan(self) -> MirrorPlan:
-        """Choose the policy of the next episode. Each plan must be followed by one `observe`.
-
-        Returns:
-            The plan: `plan.policy` is to be played to the end of the episode.
-
-        Raises:
-            InvalidInput: If an episode is planned already, or if all episodes have been played.
-        """
-        if self.core.state.numbers.pending:
-            raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
-        self.check_horizon(1)
+    def _begin(self) -> None:
         self._complete()
         self.announce()
         core, state = self.core, self.core.state
-        draw_branch(core, self.coin)
+        state.numbers.branch = draw_branch(len(core.baseline.policies), state.reals.mixing, self.coin)
+        state.numbers.pending = 1
         if core.search.active:
             searched = self.episode - state.search.broken.skipped
             keep_policy(core.search, state.search, state.policy, searched + 1, self.coin)
-        return self._open_plan()
 
-    @property
-    @exclusive
-    def open_plans(self) -> tuple[MirrorPlan, ...]:
-        """The plans that wait for their outcome, at most one.
+    def _open_plan(self) -> NumberedPlan:
+        lam, bounds = self.core.state.reals.mixing, np.zeros(self.view.num_constraints)
+        cost_bounds(self.core, bounds)
+        bounds.setflags(write=False)
+        notes = {"mixing_weight": lam, "branch": float(self.progress.branch)}
+        notes.update(zip(self._bound_names, bounds.tolist(), strict=True))
+        return self._planned(lam, notes, bounds)
 
-        A learner that was loaded after a crash still has it.
-        """
-        return (self._open_plan(),) if self.core.state.numbers.pending else ()
-
-    def _open_plan(self) -> MirrorPlan:
-        state = self.core.state
-        if self._baselines.source is not self.core.baseline:  # a new phase
-            self._baselines = Baselines(self.view, self.core.baseline, self.seed, self._baselines.learner_key)
-        lam, branch = state.reals.mixing, state.numbers.branch
-        return self._baselines.plan(self.episode, state.policy, lam, branch, self._cost_bounds())
-
-    def _check_open(self, plan: Any) -> None:
-        current = self._open_plan() if self.core.state.numbers.pending else None
-        check_open(plan, current, self._baselines.learner_key, self.episode)
-
-    @exclusive
-    def observe(
-        self,
-        episode: Episode | Any,
-        losses: ArrayLike | Plan | None = None,
-        costs: ArrayLike | None = None,
-        *,
-        plan: Plan | None = None,
-    ) -> None:
-        """Learn from an episode that was planned: `observe(episode)`, `observe(episode, plan)`.
-
-        Say which plan was played wherever an outcome may be delivered late, twice, or to the wrong learner: a plan that
-        has ended, or that another learner made, is refused. Without it the episode is that of the only open plan.
-
-        From an episode that was aborted, or in which somebody else chose an action, only the confidence sets learn;
-        its losses say nothing about the plan and are left out. They make room for what is unknown of it.
-
-        Args:
-            episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
-            losses: (L,) losses in [0, 1], if `episode` is a path; else the plan may stand here.
-            costs: (L, m) costs in [0, 1], or (L,) for one constraint, if `episode` is a path.
-            plan: The plan that was played.
-
-        Raises:
-            InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible or has
-                probability 0 under the plan, if what the view knows rules it out, or if a number is wrong.
-            PremiseError: If the episode, which has been learnt, refutes something that the learner was told, and
-                on_refuted="raise".
-
-        Warns:
-            PremiseWarning: If the episode refutes something that the learner was told.
-        """
-        if isinstance(losses, Plan):
-            losses, plan = None, losses
-        if plan is not None:
-            self._check_open(plan)
-        if not self.core.state.numbers.pending:
-            raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
-        if not isinstance(episode, Episode):
-            if losses is None:
-                raise InvalidInput("the losses along the trajectory are missing: observe(path, losses, costs)")
-            if self._take(episode, losses, costs) and learn_path(self.core, self._path) != REFUSED:
-                self._complete()
-                self.announce()
-                return
-            episode = Episode(self.view, episode, losses, costs)  # says what is wrong, or reads what is put otherwise
-        elif losses is not None or costs is not None:
-            raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
-        self._learn(episode)
-        self._complete()
-        self.announce()
-
-    def announce(self) -> None:
-        """Say, once, that something that the learner was told has been refuted.
-
-        `observe` and `absorb` call it.
-        """
-        core = self.core
-        mixes = len(core.baseline.policies) > 0
-        announce(self.view, core.rule.premises, core.state.premises, self.settings.on_refuted, mixes=mixes)
-
-    @exclusive
-    def abandon(self, plan: Plan, reason: str, *, independent: bool = False, actions: Actions | None = None) -> None:
-        """End a plan whose outcome nobody will tell: an episode that was lost, or never carried out.
-
-        What its policy could have visited is unknown from here on, and confidence sets make room for it, since whoever
-        gave up the episode may have foreseen its costs. Only a reason that has nothing to do with costs or moves leaves
-        nothing unknown; the promises then rest on that.
-
-        Args:
-            plan: The open plan.
-            reason: Why, in words. The ledger names it if it is declared to be independent; else nothing rests on it.
-            independent: Whether the reason is declared to have nothing to do with what the episode cost, or would have.
-                "It was never carried out" is not enough.
-            actions: `plan.actions`, if they were followed, or would have been: then only the pairs that were drawn
-                become unknown.
-
-        Raises:
-            InvalidInput: If the plan is not open, or if the reason has no words.
-        """
-        self._check_open(plan)
-        self._learn(missing_outcome(self.view, reason, independent, actions))
-        self._complete()
-
-    def _take(self, rows: Any, losses: Any, costs: Any) -> bool:
-        """Copy a path of plain numbers into the buffers, without a look at them; False if it is anything else."""
+    def _end_path(self, rows: Any, losses: Any, costs: Any) -> bool:
+        """Copy a path of plain numbers into the buffers, without a look at them, and let compiled code check it."""
         own, m = self._path, self.view.num_constraints
         if costs is None:
-            return m == 0 and taken(own.rows, rows) and taken(own.losses, losses)
-        column = own.costs[:, 0] if m == 1 and np.ndim(costs) == 1 else own.costs
-        return taken(own.rows, rows) and taken(own.losses, losses) and taken(column, costs)
+            copied = m == 0
+        else:
+            copied = taken(own.costs[:, 0] if m == 1 and np.ndim(costs) == 1 else own.costs, costs)
+        copied = copied and taken(own.rows, rows) and taken(own.losses, losses)
+        return copied and learn_path(self.core, own) != REFUSED
 
-    def _learn(self, episode: Episode) -> None:
-        episode = in_own_terms(self.view, episode)
-        refuse_impossible(self.view, episode.rows, episode.triples, known_costs(episode))
+    def _end(self, episode: Episode) -> None:
         if episode.irregular is not None:
-            learn_broken(self, episode)
+            learn_broken(self, episode, self._path)
             return
-        self._check_possible(episode.rows)
+        self.check_possible(episode.rows)
         path = self._path
         # Copied, because compiled code exists once, for arrays that can be written to.
         path.rows[:], path.triples[:], path.losses[:] = episode.rows, episode.triples, episode.losses
@@ -395,13 +260,9 @@ class MirrorLearner(ABC):
         self.announce()
         return found
 
-    @exclusive
-    def complete(self) -> None:
-        """Finish what compiled code left open, such as a projection that needs the slow solver.
-
-        If that is interrupted, the next plan begins with it. An episode is never learnt by halves.
-        """
-        self._complete()
+    @property
+    def unfinished(self) -> bool:
+        return bool(self.core.state.numbers.open)
 
     def _complete(self) -> None:
         if self.core.state.numbers.open:
@@ -413,15 +274,7 @@ class MirrorLearner(ABC):
         """Only CV-OPS has phases."""
         raise NotImplementedError
 
-    def check_horizon(self, more: int) -> None:
-        """Refuse to play `more` episodes if that is beyond the number that the learner was built for."""
-        if self.episodes is not None and self.episode + more > self.episodes:
-            raise InvalidInput(
-                f"this learner was built for {self.episodes} episodes and has played {self.episode}; "
-                "build one for more, or with horizon='doubling'"
-            )
-
-    def _check_possible(self, rows: IntArray) -> None:
+    def check_possible(self, rows: IntArray) -> None:
         """Refuse steps, the first ones by their rows (n,), that the plan cannot have produced."""
         unplayed = np.flatnonzero(~(self.played_array()[rows] > 0.0))
         if unplayed.size:
@@ -431,44 +284,12 @@ class MirrorLearner(ABC):
                 f"plan; if somebody else chose it, say so: Episode(..., overridden_from={k})"
             )
 
-    def drawn_actions(self) -> Actions:
-        """Return the actions of the plan that waits for its `observe`, drawn beforehand: `plan.actions`."""
-        return drawn_actions(self.layout, self.played_array(), self.seed, self.episode)
-
     # What it knows ---------------------------------------------------------------------------------------------------
-
-    def _cost_bounds(self) -> FloatArray:
-        bounds = np.zeros(self.view.num_constraints)
-        cost_bounds(self.core, bounds)
-        bounds.setflags(write=False)
-        return bounds
-
-    @property
-    def episode(self) -> int:
-        """The number of episodes observed so far."""
-        return self.core.state.numbers.episode
 
     @property
     def begun(self) -> int:
         """The number of episodes observed before the present phase began."""
         return 0
-
-    @property
-    @exclusive
-    def policy(self) -> FloatArray:
-        """(num_rows,): the learner's own policy for the next episode."""
-        return frozen(self.core.state.policy)
-
-    @property
-    @exclusive
-    def played(self) -> FloatArray:
-        """(num_rows,): the policy of the last plan."""
-        return frozen(self.played_array())
-
-    def played_array(self) -> FloatArray:
-        """Return the policy of the last plan as the array that compiled code uses; do not write to it."""
-        branch = self.core.state.numbers.branch
-        return self.core.baseline.policies[branch - 1] if branch else self.core.state.policy
 
     @property
     @exclusive
@@ -522,14 +343,6 @@ class MirrorLearner(ABC):
         records = self.core.state.logged, self.core.state.incomplete
         return {name: getattr(record, name) for record in records for name in record.fields}
 
-    def as_seen(self, ledger: Ledger) -> Ledger:
-        """Return `ledger` as it stands now: void where it rests on something that was refuted."""
-        return as_refuted(ledger, self.view, self.core.rule.premises, self.core.state.premises)
-
-    @abstractmethod
-    def guarantees(self) -> Ledger:
-        """Return what is promised under the present switches, how surely, and by which theorem."""
-
     @property
     def _budget(self) -> Budget:
         # Intervals of the kind kt spend what the transitions do not need on the costs.
@@ -547,7 +360,7 @@ class MirrorLearner(ABC):
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the state by name: what a file has to hold."""
-        return flat_arrays(self.core.state)
+        return arrays_of_state(self.core.state)
 
     def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Make room for the state `arrays` of a file whose shapes depend on how far the learner was."""
@@ -613,14 +426,6 @@ class MirrorLearner(ABC):
 
         return from_bytes, (own_bytes(self),)
 
-    def __repr__(self) -> str:
-        from hedgerow.display import text
-
-        limit = "unknown" if self.episodes is None else str(self.episodes)
-        parts = f"episode {self.episode} of {limit}", f"preset={self.settings.preset!r}"
-        return text.line(type(self).__name__, repr(self.layout), *parts)
-
-    def _repr_html_(self) -> str:
-        from hedgerow.learners.notebook import learner_html
-
-        return learner_html(self, f"preset {self.settings.preset}")
+    @property
+    def _choice(self) -> tuple[str, str]:
+        return "preset", self.settings.preset

@@ -26,6 +26,7 @@ from hedgerow.confidence.premises import FALSE_ALARM, carry_over
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import checked_view
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
+from hedgerow.learners.kernels import flat_arrays
 from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.absorb import no_logs
 from hedgerow.learners.ops.base import MirrorLearner
@@ -51,8 +52,8 @@ from hedgerow.learners.ops.search import (
     step_constant,
 )
 from hedgerow.learners.ops.settings import Preset, SearchSwitches, confidence_void, mixing_void, names_of, stopping_void
-from hedgerow.learners.ops.soundness import check_policies, check_search, end_of_search
-from hedgerow.learners.ops.state import Core, Numbers, flat_arrays
+from hedgerow.learners.ops.soundness import check_policies, end_of_search, settle_search
+from hedgerow.learners.ops.state import Core, Numbers, arrays_of_state
 from hedgerow.learners.ops.step import follow_boxes
 from hedgerow.model.view import View
 from hedgerow.paper import cite
@@ -113,6 +114,7 @@ class CVOPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "cv-ops"
+    title: ClassVar[str] = "CV-OPS"
     switches: ClassVar[frozenset[str]] = names_of(SearchSwitches) - {"forget"}
     mixes: ClassVar[bool] = True
     defaults: ClassVar[Mapping[str, Any]] = {"mixture_bound": "auto"}
@@ -183,7 +185,7 @@ class CVOPS(MirrorLearner):
             core.state.logged.values[:] = old.logged.values
         carry_over(old.premises, core.state.premises)
         self._start(core)
-        self.core = core
+        self._use(core)
         if self.settings.phase2_stats == "discard":
             self.absorbed = no_logs()  # what is forgotten may be told again
 
@@ -271,7 +273,7 @@ class CVOPS(MirrorLearner):
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the state by name, without the places for policies that are still empty."""
-        arrays = flat_arrays(self.core.state)
+        arrays = arrays_of_state(self.core.state)
         if self.phase == 1:
             seen = self.episode - self._broken.skipped + self.core.state.numbers.pending
             arrays["search.policies"] = arrays["search.policies"][:seen]
@@ -295,9 +297,9 @@ class CVOPS(MirrorLearner):
         if policies.shape != (kept, self.layout.num_rows):
             raise InvalidInput(f"state.search.policies has shape {policies.shape}, not {(kept, self.layout.num_rows)}")
         check_policies(self.layout, "search.policies", policies)
-        check_search(self.core.search, given, room, searched, over=t_bar > 0)
+        settle_search(self.core.search, given, room, searched, over=t_bar > 0)
         if t_bar and not over:
-            self.core = self._second_core(given.replace(policies=policies.copy()))
+            self._use(self._second_core(given.replace(policies=policies.copy())))
             return
         own.policies[:kept] = policies
         arrays["search.policies"] = own.policies
@@ -367,4 +369,4 @@ class CVOPS(MirrorLearner):
             first_reason(confidence, literal, mixing_void(settings), accuracy, searching),
         )
         shared = (clean_event(self), feasible_projection(self))
-        return self.as_seen(Ledger("CV-OPS", (*shared, margin, half, safety, violation, regret), rests_on(self)))
+        return self.as_seen(Ledger(self.title, (*shared, margin, half, safety, violation, regret), rests_on(self)))

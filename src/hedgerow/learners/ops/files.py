@@ -1,39 +1,37 @@
 """Save and load learners: all arrays of the state, the switches, the world's view and the state of the coin.
 
 A loaded learner continues with the same bits as the one that was saved, at any point, also between `plan` and
-`observe`. An intact file that describes an impossible state is refused (`soundness.py`).
+`observe`. An intact file whose state compiled code could not work with is refused (`soundness.py`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.confidence.aggregate import no_aggregate
-from hedgerow.confidence.balls import no_balls
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.learners.locking import exclusive_as
 from hedgerow.learners.ops import settings as switches
-from hedgerow.learners.ops.absorb import checked_digests, no_logs
+from hedgerow.learners.ops.absorb import checked_digests
 from hedgerow.learners.ops.base import MirrorLearner
-from hedgerow.learners.ops.soundness import check_indices, check_ranges, check_sizes, check_state
-from hedgerow.learners.ops.soundness_sets import restored_coin
-from hedgerow.learners.ops.state import Incomplete, LoggedCounts, Patience, Reals, flat_arrays
+from hedgerow.learners.ops.soundness import (
+    check_indices,
+    check_ranges,
+    check_sizes,
+    check_state,
+    derived,
+    restored_coin,
+)
+from hedgerow.learners.ops.state import arrays_of_state
 from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 from hedgerow.storage import datafile
 
 FILE_KIND = "learner"
-FILE_VERSION = 6
-OLD_VERSIONS = (3, 4, 5)
-"""Still read: before raised thresholds were kept from episode to episode, before costs had counts of their own, and
-before values could be unknown, absorbed logs were remembered, and what a learner was told was tested."""
-TESTED_SINCE = 6
-NUM_OLD_REALS = 4
+FILE_VERSION = 7
 META_ENTRIES = {"learner", "settings", "episodes", "delta", "seed", "coin", "declared", *META}
 
 
@@ -75,7 +73,8 @@ def from_bytes(blob: bytes) -> MirrorLearner:
 def _content(learner: MirrorLearner) -> bytes:
     arrays: dict[str, Any] = {f"view.{name}": array for name, array in view_arrays(learner.view).items()}
     arrays |= {f"argument.{name}": array for name, array in learner.arguments().items()}
-    arrays |= {f"state.{name}": array for name, array in learner.state_arrays().items()}
+    left_out = derived(learner.core)
+    arrays |= {f"state.{name}": array for name, array in learner.state_arrays().items() if name not in left_out}
     arrays["logs.absorbed"] = learner.absorbed
     meta = {
         "learner": learner.kind,
@@ -96,16 +95,10 @@ _content_for_copy = exclusive_as("copy")(_content)
 
 def from_file(file: datafile.DataFile, source: str = "data") -> MirrorLearner:
     """The learner in a data file that has been read already."""
-    if file.version not in (*OLD_VERSIONS, FILE_VERSION):
-        raise FileFormatError(
-            f"{source} has schema version {file.version}; this release reads versions {OLD_VERSIONS[0]} to "
-            f"{FILE_VERSION}"
-        )
+    if file.version != FILE_VERSION:
+        raise FileFormatError(f"{source} has schema version {file.version}; this release reads version {FILE_VERSION}")
     try:
-        arrays = file.arrays
-        for version in range(file.version, FILE_VERSION):
-            arrays = UPGRADES[version](arrays)
-        return _from_parts(file.meta, dict(arrays), file.version)
+        return _from_parts(file.meta, dict(file.arrays))
     except KeyError as error:
         raise FileFormatError(f"{source} lacks the entry {error}") from error
     except UNFIT as error:
@@ -113,7 +106,7 @@ def from_file(file: datafile.DataFile, source: str = "data") -> MirrorLearner:
         raise FileFormatError(f"{source} does not describe a learner: {problem}") from error
 
 
-def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], version: int) -> MirrorLearner:
+def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> MirrorLearner:
     unexpected = sorted(set(meta) - META_ENTRIES)
     if unexpected:
         raise InvalidInput(f"unexpected metadata {unexpected}")
@@ -143,67 +136,13 @@ def _from_parts(meta: dict[str, Any], arrays: dict[str, NDArray[Any]], version: 
     if learner.settings != chosen:
         raise InvalidInput(f"settings hold a switch that {cls.__name__} does not have")
     _check_arguments(learner, groups["argument"])
-    if version < TESTED_SINCE:  # the tests begin here: what was seen before says nothing against anything
-        fresh = flat_arrays(learner.core.state).items()
-        groups["state"] |= {name: array.copy() for name, array in fresh if name.startswith("premises.")}
-    learner.declared.update(_checked_reasons(meta.get("declared", {})))
+    learner.declared.update(_checked_reasons(meta["declared"]))
     _restore_state(learner, groups["state"])
     if set(groups["logs"]) != {"absorbed"}:
         raise InvalidInput(f"of logs it needs logs.absorbed, not {sorted(groups['logs'])}")
     learner.absorbed = checked_digests(groups["logs"]["absorbed"], learner.core.state.logged.episodes)
     restored_coin(learner, meta["coin"])
     return learner
-
-
-def _from_version_3(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Upgrade version 3, in which no thresholds were raised."""
-    theta, reals = arrays["state.multipliers"], arrays["state.reals"]
-    return {
-        **arrays,
-        "state.certificate": np.full(theta.shape, 1.0 / max(1, theta.size)),
-        "state.reals": np.append(reals, np.zeros(len(Reals.fields) - NUM_OLD_REALS)),
-    }
-
-
-def _from_version_4(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Upgrade version 4: the costs of every visit counted, boxes did not store their visits, and P was an argument."""
-    visits = arrays["state.counts.num_visits"]
-    known = {"view.known.transitions": arrays["argument.transitions"]} if "argument.transitions" in arrays else {}
-    return {
-        **{name: array for name, array in arrays.items() if name != "argument.transitions"},
-        **known,
-        "state.counts.num_costs": visits.copy(),
-        "state.boxes.visits": np.zeros_like(visits),
-        "state.boxes.cost_visits": np.zeros_like(visits),
-        **{f"state.aggregate.{name}": array for name, array in flat_arrays(no_aggregate()).items()},
-        **{f"state.balls.{name}": array for name, array in flat_arrays(no_balls()).items()},
-        "state.search.squares": np.zeros_like(arrays["state.search.cost_sums"]),
-        "state.patience": np.zeros(len(Patience.fields), dtype=np.int64),
-        "state.logged": np.zeros(len(LoggedCounts.fields), dtype=np.int64),
-    }
-
-
-def _from_version_5(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Upgrade version 5, in which no value was unknown: episodes that were not whole were counted otherwise."""
-    prefixes, uncounted, interfered = arrays["state.logged"][2:].tolist()
-    if prefixes or uncounted or interfered:
-        raise InvalidInput(
-            f"an earlier release has counted {max(prefixes, uncounted, interfered)} episodes that were cut "
-            "short, overridden or without costs by rules that did not always hold; build the learner anew, from a log "
-            "of its episodes"
-        )
-    return {
-        **arrays,
-        "logs.absorbed": no_logs(),  # nobody knows which they were
-        "state.counts.unknown_moves": np.zeros_like(arrays["state.counts.num_visits"]),
-        "state.counts.unknown_costs": np.zeros(arrays["state.counts.cost_sums"].shape, dtype=np.int64),
-        "state.incomplete": np.zeros(len(Incomplete.fields), dtype=np.int64),
-        "state.search.broken": np.zeros(2 if arrays["state.search.facts"].size else 0, dtype=np.int64),
-    }
-
-
-UPGRADES = {3: _from_version_3, 4: _from_version_4, 5: _from_version_5}
-"""By version: the function that makes the arrays of the next one."""
 
 
 def _checked_reasons(given: Any) -> dict[str, int]:
@@ -226,15 +165,15 @@ def _check_arguments(learner: MirrorLearner, given: dict[str, NDArray[Any]]) -> 
 
 def _restore_state(learner: MirrorLearner, arrays: dict[str, NDArray[Any]]) -> None:
     """Copy the arrays into the learner's own, which fix their names, shapes and types, if the result is sound."""
-    own = flat_arrays(learner.core.state)
-    if set(arrays) != set(own):
-        raise InvalidInput(f"the state needs the arrays {sorted(own)}, not {sorted(arrays)}")
+    own, needed = arrays_of_state(learner.core.state), set(arrays_of_state(learner.core.state)) - derived(learner.core)
+    if set(arrays) != needed:
+        raise InvalidInput(f"the state needs the arrays {sorted(needed)}, not {sorted(arrays)}")
     for name, array in arrays.items():
         if array.dtype != own[name].dtype:
             raise InvalidInput(f"state.{name} must be {own[name].dtype}, not {array.dtype}")
     check_ranges(arrays)
     learner.expect(arrays)
-    own = flat_arrays(learner.core.state)
+    own = arrays_of_state(learner.core.state)
     for name, array in arrays.items():
         if array.shape != own[name].shape:
             raise InvalidInput(f"state.{name} must have the shape {own[name].shape}, not {array.shape}")

@@ -1,6 +1,6 @@
 """Algorithm 1 of the paper for a block of episodes, in one compiled call.
 
-    for each episode: toss the learner's coin, score the plan, play it, learn, watch the promises
+    for each episode: draw which policy plays, score the plan, play it, learn, watch the promises
 
 `observe` calls the same step. The loop leaves compiled code only when a projection needs the slow solver or a phase of
 the learner is over; the caller does what is needed and calls it again.
@@ -12,13 +12,12 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.premises import is_fresh, is_impossible
 from hedgerow.environments.play import KernelWorld, Path, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, keep_mark
-from hedgerow.learners.blocks import Losses, RandomStreams, pursue, remember
-from hedgerow.learners.ops.mixing import draw_branch
+from hedgerow.learners.kernels import Losses, RandomStreams, draw_branch, mixture_occupancy, pursue, remember
 from hedgerow.learners.ops.notes import Notes, note_close, note_episode, note_estimator, note_learning, note_plan
 from hedgerow.learners.ops.search import keep_policy
 from hedgerow.learners.ops.state import Core
 from hedgerow.learners.ops.step import learn
-from hedgerow.learners.ops.watch import Watch, mixture_occupancy, watch_close, watch_learning, watch_plan
+from hedgerow.learners.ops.watch import Watch, watch_close, watch_learning, watch_plan
 from hedgerow.projection.newton import SOLVED
 
 
@@ -48,11 +47,12 @@ def run_block(
         if given.rate > 0.0:
             loss = given.pursuit
             pursue(index.num_actions, given)
-        draw_branch(core, chance.coin)
+        numbers.branch = draw_branch(len(baselines), core.state.reals.mixing, chance.coin)
+        numbers.pending = 1
         if core.search.active:
             searched = numbers.episode - core.state.search.broken.skipped
             keep_policy(core.search, core.state.search, policy, searched + 1, chance.coin)
-        mixture_occupancy(core, world, scores, watch)
+        mixture_occupancy(index, world, policy, core.state.reals.mixing, watch.baseline, scores)
         add_scores(world, loss, scores)
         if notes is not None:
             note_plan(core, world, watch, notes)

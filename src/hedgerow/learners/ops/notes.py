@@ -167,7 +167,7 @@ def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> Non
     sums.width += width
     sums.weighted += (1.0 - lam) * width
     sums.radii += radii
-    breaches, now = notes.tallies, watch.sets.tallies
+    breaches, now = notes.tallies, watch.event.tallies
     breaches.cost_breaches += 1 if now.costs > 0 else 0
     breaches.transition_breaches += 1 if now.transitions > 0 else 0
     breaches.ball_breaches += 1 if now.balls > 0 else 0

@@ -83,6 +83,7 @@ class SOPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "s-ops"
+    title: ClassVar[str] = "S-OPS"
     told: ClassVar[Inputs] = Inputs(baseline=True)
     switches: ClassVar[frozenset[str]] = names_of(MixingSwitches)
     mixes: ClassVar[bool] = True
@@ -150,7 +151,7 @@ class SOPS(MirrorLearner):
             first_reason(confidence, sigma, no_margin, accuracy),
         )
         return self.as_seen(
-            Ledger("S-OPS", (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))
+            Ledger(self.title, (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))
         )
 
 

@@ -1,281 +1,53 @@
-"""Check the aggregate certificate of a file: can episodes have led to it, and do the bounds follow from it?
+"""Check the state of a file before compiled code uses it: a file with a right checksum may still be wrong.
 
-Its sums cannot be recounted, but they have limits: an open or closed generation of n episodes has visited every layer n
-times, a cost adds at most its ceiling and a value at most its range to each of them, and centres are distributions.
+Kernels index arrays without looking at the bounds and rely on distributions that sum to 1, on boxes that hold one, and
+on counts that add up. Every entry is therefore checked for its type, shape and range, indices for their arrays, and
+counts for their flow. What follows from other entries is not believed but computed anew: boxes that are rebuilt in
+every episode, rates, segments, the bounds of the policy, the mixing weight, and what a search has found.
+
+Whether any episodes can have led to the state is not asked: a file is trusted for its history, such as how often a cost
+was seen (SECURITY.md). Each refusal names the entry.
+
+A new array of the state needs one line in RANGES, a new number one in NUMBER_RANGES or REAL_RANGES.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import log
 from typing import Any
 
 import numpy as np
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray
-from hedgerow.confidence.aggregate import Aggregate, aggregate_bounds
-from hedgerow.confidence.balls import UNSEEN, joint_cost_with_balls
-from hedgerow.errors import InvalidInput
-from hedgerow.learners.ops.base import MirrorLearner
-from hedgerow.learners.ops.mixing import MOST_SKIPPED, mixing_weight, refresh_cached_bounds
-from hedgerow.learners.ops.search import EARLIEST_STOP, Search, SearchRule, SearchState, needed_margin, stopping_radius
-from hedgerow.learners.ops.soundness_sets import (
-    TOLERANCE,
-    check_balls,
-    check_boxes,
-    check_cached_visits,
-    check_counts,
-    check_declared,
-    check_epochs,
-    check_numbers,
-    check_premises,
-    check_rates,
-    demand,
-    layer_sums,
+from hedgerow.confidence.balls import UNSEEN
+from hedgerow.confidence.boxes import Boxes, make_boxes, refresh_all
+from hedgerow.confidence.budget import Laws, make_unknowns
+from hedgerow.confidence.premises import (
+    BASELINE,
+    LOGGED,
+    NOTHING,
+    SHARED_COSTS,
+    SHARED_TRANSITIONS,
+    TRANSITIONS,
 )
-from hedgerow.learners.ops.state import LOG_FLOOR, PROJECTED, RELAXED, RELAXED_FLOOR, UNSOLVED, Core, Numbers, Reals
-from hedgerow.learners.ops.step import SMALLEST_CONDITIONAL, prepare
+from hedgerow.errors import InvalidInput
+from hedgerow.learners.ops.absorb import MOST_REASONS
+from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.mixing import MOST_SKIPPED, mixing_weight
+from hedgerow.learners.ops.search import Search, SearchRule, stopping_radius
+from hedgerow.learners.ops.state import LOG_FLOOR, PROJECTED, RELAXED, UNSOLVED, Core, Numbers, Reals, State
+from hedgerow.learners.ops.step import SMALLEST_CONDITIONAL, prepare, set_rates
 from hedgerow.model.layout import Layout
+from hedgerow.model.random_streams import seeded
 from hedgerow.model.view import View
 from hedgerow.projection.workspace import NO_SYSTEM
 
-NEVER = 2**62
-
-
-def check_aggregate(layout: Layout, core: Core, own: int) -> None:
-    """Check the certificate of a learner that has played at most `own` episodes of its own."""
-    aggregate, rule = core.state.aggregate, core.rule.aggregate
-    numbers, slots = aggregate.numbers, len(aggregate.generation)
-    if not slots:
-        return
-    demand(numbers.own <= own, f"state.aggregate.numbers: {numbers.own} own episodes of {own}")
-    used = aggregate.generation >= 0
-    demand(numbers.turn < slots, f"state.aggregate.numbers: turn is {numbers.turn}; there are {slots} slots")
-    demand(bool(np.all(aggregate.generation < numbers.started)), "state.aggregate.generation is not started yet")
-    young = np.sort(aggregate.generation[used])
-    demand(bool(np.all(np.diff(young) > 0)), "state.aggregate.generation: two slots hold the same one")
-    demand(int(used.sum()) == min(slots, numbers.started), "state.aggregate.generation: a slot is empty")
-    empty = (aggregate.episodes[~used] == 0).all() and (aggregate.visits[~used] == 0).all()
-    demand(bool(empty), "state.aggregate: an empty slot has counted episodes")
-    demand(bool(np.all(aggregate.episodes <= numbers.own)), "state.aggregate.episodes exceed the own ones")
-    for slot in np.flatnonzero(used):
-        sums = layer_sums(layout, aggregate.visits[slot].astype(np.float64))
-        demand(bool(np.all(sums == aggregate.episodes[slot])), "state.aggregate.visits of a layer are not its episodes")
-    p_sums = np.add.reduceat(aggregate.p_hat, layout.row_start[:-1])
-    demand(bool(np.all(np.abs(p_sums - 1.0) <= TOLERANCE)), "state.aggregate.p_hat of a row do not sum to 1")
-    allowed = aggregate.episodes[:, np.newaxis] * (rule.ceilings + layout.steps * _largest_values(aggregate))
-    demand(
-        bool(np.all(aggregate.sums <= allowed * (1.0 + TOLERANCE) + TOLERANCE)), "state.aggregate.sums are too large"
-    )
-    wide = aggregate.ranges[used] >= (1.0 if rule.per_step else rule.ceilings) - TOLERANCE
-    demand(bool(np.all(wide)), "state.aggregate.ranges are below what an episode can cost")
-
-
-def _largest_values(aggregate: Aggregate) -> FloatArray:
-    """(slots, m)"""
-    largest: FloatArray = np.max(np.abs(aggregate.values), axis=2, initial=0.0)
-    return largest
-
-
-def least_bounds(core: Core) -> FloatArray:
-    """(m,): the least that any generation says of the present policy, or its boxes; changes nothing."""
-    arrays = core.state.aggregate.as_dict()
-    numbers = type(core.state.aggregate.numbers)(core.state.aggregate.numbers.values.copy())
-    copy = Aggregate(**{**{name: arrays[name].copy() for name in arrays if name != "numbers"}, "numbers": numbers})
-    least = core.state.bounds.copy()
-    if len(core.state.balls.radius):
-        for i in core.baseline.binding:
-            upper, rule = core.state.boxes.cost_upper, core.rule.ball
-            near = joint_cost_with_balls(core.index, core.buffers.columns, rule, core.state.balls, upper, i)
-            least[i] = min(least[i], near)
-    for slot in range(len(copy.generation)):
-        copy.numbers.turn, copy.numbers.next_start = slot, NEVER
-        bounds = core.state.bounds.copy()
-        aggregate_bounds(
-            core.index, core.buffers.columns, core.state.policy, core.state.boxes, core.rule.aggregate, copy,
-            core.buffers.certificate, bounds,
-        )  # fmt: skip
-        least = np.minimum(least, bounds)
-    return least
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Check the iterate q_hat and what follows from it: its policy, upper bounds of costs, and the mixing weight.
-#
-# Row weights must follow from policy and conditionals, conditionals must lie in their boxes, and after a projection the
-# optimistic costs must respect the thresholds. Bounds and mixing weight are recomputed and have to agree.
-
-
+TOLERANCE = 1e-9
 LOOSE = 1e-6
 """Tolerance for the residuals of a projection"""
-
-
-def check_conditionals(layout: Layout, conditional: FloatArray) -> None:
-    off = np.abs(np.add.reduceat(conditional, layout.row_start[:-1]) - 1.0) > LOOSE
-    if np.any(off):
-        row = layout.describe_row(int(np.flatnonzero(off)[0]))
-        raise InvalidInput(f"state.conditional of {row} do not sum to 1")
-
-
-def check_open(layout: Layout, log_weight: FloatArray) -> None:
-    """Check weights that wait for their projection: a mirror step only takes mass away."""
-    lifted = layout.num_rows * np.exp(RELAXED_FLOOR)  # where thresholds are raised
-    heavy = layer_sums(layout, np.exp(log_weight)) > 1.0 + LOOSE + lifted
-    demand(not np.any(heavy), "state.log_weight: a layer weighs more than 1")
-
-
-def check_iterate(learner: MirrorLearner) -> None:
-    """Check q_hat, its policy, and that it was projected: in the boxes, and within the thresholds up to a residual."""
-    core, layout = learner.core, learner.layout
-    state, boxes, numbers = core.state, core.state.boxes, core.state.numbers
-    outside = (state.conditional < boxes.lower - LOOSE) | (state.conditional > boxes.upper + LOOSE)
-    if np.any(outside):
-        where = layout.describe_triple(int(np.flatnonzero(outside)[0]))
-        raise InvalidInput(f"state.conditional of {where} is outside its box")
-    demand(bool(np.all(state.log_weight >= LOG_FLOOR)), f"state.log_weight has an entry below {LOG_FLOOR:g}")
-    w = _occupancy(layout, state.conditional, state.policy)
-    off = np.abs(np.exp(state.log_weight) - w) > LOOSE
-    if np.any(off):
-        row = layout.describe_row(int(np.flatnonzero(off)[0]))
-        raise InvalidInput(f"state.log_weight of {row} is not what policy and conditionals give it")
-    slack, certificate = state.reals.slack, state.certificate
-    relaxed = numbers.last_status == RELAXED
-    demand(slack == 0.0 or relaxed, f"state.reals: slack is {slack!r}, but the last projection had a solution")
-    demand(not certificate.size or abs(certificate.sum() - 1.0) <= LOOSE, "state.certificate does not sum to 1")
-    if numbers.last_status == PROJECTED or slack > 0.0:
-        binding = core.baseline.binding
-        excess = np.max(boxes.cost_lower[:, binding].T @ w - core.baseline.thresholds[binding], initial=0.0)
-        residual = state.reals.cost_residual
-        met = excess <= slack + residual + LOOSE
-        demand(bool(met), "state.log_weight violates the optimistic constraints of a projection")
-        allowed = LOOSE + core.rule.tol * layout.num_states * layout.steps
-        demand(residual <= allowed, f"state.reals: cost_residual is {residual!r} after a projection")
-
-
-def _occupancy(layout: Layout, conditional: FloatArray, policy: FloatArray) -> FloatArray:
-    """q(x,a): the forward pass, for rows that sum to 1 up to rounding."""
-    w = np.zeros(layout.num_rows)
-    reach: FloatArray = np.ones(1)
-    for k in range(layout.steps):
-        rows, triples = layout.rows(k), layout.triples(k)
-        w[rows] = np.repeat(reach, layout.num_actions) * policy[rows]
-        moved = w[layout.row_of_triple[triples]] * conditional[triples]
-        local = layout.successor[triples] - layout.state_start[k + 1]
-        reach = np.bincount(local, moved, minlength=layout.layer_sizes[k + 1]).astype(np.float64, copy=False)
-    return w
-
-
-def check_mixing(learner: MirrorLearner, given: Mapping[str, NDArray[Any]], settled: bool) -> None:
-    """Check U and lambda, which `prepare` and this recompute; while an episode is open they are those before it."""
-    core, steps = learner.core, float(learner.layout.steps)
-    reals, numbers, baselines = core.state.reals, core.state.numbers, len(core.baseline.policies)
-    lam, branch = reals.mixing, numbers.branch
-    if not baselines:
-        demand(lam == 0.0, f"state.reals: mixing is {lam!r}, but there is no baseline")
-        demand(bool(np.all(given["bounds"] == steps)), "state.bounds are kept by learners with a baseline only")
-        return
-    if settled:
-        room, least = TOLERANCE * (1.0 + steps), least_bounds(core)
-        apart = (given["bounds"] > core.state.bounds + room) | (given["bounds"] < least - room)
-        demand(not np.any(apart), "state.bounds are not the cost bounds of the policy")
-        if len(core.state.aggregate.generation) or len(
-            core.state.balls.radius
-        ):  # which bounds were evaluated is not known any more
-            core.state.bounds[:] = given["bounds"]
-        computed = mixing_weight(core, numbers.last_status)
-        demand(abs(lam - computed) <= TOLERANCE, f"state.reals: mixing is {lam!r}; the bounds make it {computed!r}")
-        reals.mixing = computed
-    if numbers.pending:
-        possible = lam > 0.0 if branch else lam < 1.0
-        demand(possible, f"state.numbers: branch is {branch} although mixing is {lam!r}")
-
-
-def check_cached_bounds(learner: MirrorLearner) -> None:
-    """Check u of many baselines, from boxes that may be older than the present ones."""
-    core, layout = learner.core, learner.layout
-    state = core.state
-    if state.numbers.stale:  # recomputed before they are used
-        return
-    check_cached_visits(layout, state, bool(core.rule.tied))
-    u = state.baseline_u.copy()
-    demand(bool(np.all(layer_sums(layout, u) >= 1.0 - LOOSE)), "state.baseline_u: a layer is reached too rarely")
-    most = core.baseline.policies.mean(axis=0) + LOOSE
-    demand(bool(np.all(u <= most)), "state.baseline_u exceeds the probability of an action")
-    if np.array_equal(state.baseline_visits, state.counts.num_visits):
-        refresh_cached_bounds(core)
-        demand(bool(np.all(np.abs(u - state.baseline_u) <= TOLERANCE)), "state.baseline_u do not follow from boxes")
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Check the search of CV-OPS: its facts must follow from its sums.
-#
-# After t episodes the margin and the radius are functions of the summed costs and of t; a search that has ended did so
-# because its rule was met, and left rho_hat = margin - radius.
-
-
-SEARCH_TOLERANCE = 1e-9
-
-
-def check_search(rule: SearchRule, search: Search, capacity: int, episode: int, over: bool) -> None:
-    """Check sums, weights and facts after `episode` episodes of the search; `over`: it ended with the last one."""
-    t, facts, expected = episode, search.facts, SearchState()
-    if np.any(search.cost_sums < 0.0) or np.any(search.cost_sums > t * rule.steps):
-        raise InvalidInput(f"state.search.cost_sums must lie in [0, L] per episode; there were {t} episodes")
-    if np.any(search.squares > (t if rule.variance else 0) * (1.0 + SEARCH_TOLERANCE)):
-        raise InvalidInput(f"state.search.squares are too large; there were {t} episodes")
-    if abs(float(search.weights.sum()) - 1.0) > SEARCH_TOLERANCE or np.any(search.weights < 0.0):
-        raise InvalidInput("state.search.weights must be positive and sum to 1")
-    if t > 0:
-        margin = float(np.min(rule.thresholds - search.cost_sums / t))
-        radius = stopping_radius(rule, search.squares, capacity, t)
-        expected.margin, expected.radius = margin, radius
-        if over:
-            expected.rho_hat, expected.t_bar = margin - radius, t
-            if t < EARLIEST_STOP or margin < needed_margin(rule, radius, t) - SEARCH_TOLERANCE or margin <= radius:
-                raise InvalidInput(f"state.search: a margin of {margin!r} after {t} episodes does not end the search")
-    if np.any(np.abs(facts.values - expected.values) > SEARCH_TOLERANCE * (1.0 + np.abs(expected.values))):
-        raise InvalidInput(
-            f"state.search.facts are {facts.values.tolist()}; the summed costs make them {expected.values.tolist()} "
-            f"({', '.join(SearchState.fields)})"
-        )
-
-
-def check_policies(layout: Layout, name: str, policies: FloatArray) -> None:
-    """Check policies (..., num_rows) of learners, whose probabilities sum to 1 up to rounding."""
-    sums = policies.reshape(-1, layout.num_decision_states, layout.num_actions).sum(axis=2)
-    off = np.argwhere(np.abs(sums - 1.0) > SEARCH_TOLERANCE)
-    if len(off):
-        j, x = (int(i) for i in off[0])
-        raise InvalidInput(f"state.{name}: policy {j} in {layout.describe_state(x)} does not sum to 1")
-
-
-def check_summed_costs(search: Search, seen: FloatArray, searching: bool) -> None:
-    """Check that the search saw what was counted: `seen` (m,), for the constraints that bind, in it and afterwards."""
-    rounding = SEARCH_TOLERANCE * (1.0 + seen)
-    if np.any(search.cost_sums > seen + rounding) or (searching and np.any(search.cost_sums < seen - rounding)):
-        raise InvalidInput("state.search.cost_sums are not the sums of state.counts.cost_sums")
-
-
-def end_of_search(search: Search, episode: int) -> int:
-    """t_bar, as a whole number, of a search in which `episode` episodes have been played so far."""
-    t_bar, broken = search.facts.t_bar, search.broken
-    if t_bar != np.floor(t_bar) or not 0.0 <= t_bar + broken.skipped <= episode:
-        raise InvalidInput(f"state.search.facts: t_bar is {t_bar!r}, not a number of episodes; there were {episode}")
-    if broken.filled > (t_bar or episode - broken.skipped):
-        raise InvalidInput(f"state.search.broken: filled is {broken.filled}, more than the episodes of the search")
-    return int(t_bar)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Check that a learner can be in a restored state: a file with a right checksum may still be wrong.
-#
-# A state is sound if every number is in its range and every derived number follows from its sources: boxes from counts,
-# rates from the horizon, the row weights from policy and conditionals, bounds and the mixing weight from all of these.
-# Then the ledger of the learner is true. Each refusal names the entry.
-#
-# A new array of the state needs one line in RANGES, a new number one in NUMBER_RANGES or REAL_RANGES.
-
-
 LARGEST = 2.0**53
 """Up to here counters are exact as real numbers."""
 HUGE = 1e200
@@ -413,33 +185,298 @@ def check_indices(arrays: Mapping[str, NDArray[Any]], num_baselines: int) -> Non
 
 
 def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> None:
-    """Check the state that was restored from `given`; recompute what follows from it in the learner's own arrays."""
-    core, layout, settings = learner.core, learner.layout, learner.settings
-    state, episode = core.state, learner.episode
-    check_numbers(learner)
-    check_declared(learner)
-    begun = learner.begun
-    discarded = begun if settings.phase2_stats == "discard" else 0
-    tied, logged = bool(core.rule.tied), state.logged
-    check_counts(layout, state, core.rule.box.laws, tied, episode - discarded + logged.episodes)
-    check_epochs(layout, state, core.rule.epochs, tied, begun - discarded)
-    whole = not (state.incomplete.values.any() or state.search.broken.values.any())
-    complete = not tied and not logged.episodes and whole
-    if complete and (core.search.active or (begun and not discarded)):
-        seen = state.counts.cost_sums[:, learner.view.binding].sum(axis=0)
-        check_summed_costs(state.search, seen, bool(core.search.active))
-    check_boxes(learner)
-    check_balls(layout, core)
-    check_premises(layout, core, episode, forgotten=discarded > 0)
-    check_aggregate(layout, core, episode - begun)
+    """Check the state that was restored from `given`; compute anew what follows from the rest of it."""
+    core, layout, state = learner.core, learner.layout, learner.core.state
+    _settle_numbers(learner)
+    discarded = learner.begun if learner.settings.phase2_stats == "discard" else 0
+    counted = learner.episode - discarded + state.logged.episodes
+    check_counts(layout, state, core.rule.box.laws, bool(core.rule.tied), counted)
+    _settle_boxes(learner)
+    _check_certificates(layout, core)
+    _check_refutation(layout, core)
     check_policies(layout, "policy", state.policy)
-    check_rates(learner)
     check_conditionals(layout, state.conditional)
-    settled = not state.numbers.open
-    if settled:
-        check_iterate(learner)
-    else:
-        check_open(layout, state.log_weight)
+    demand(
+        not state.certificate.size or abs(state.certificate.sum() - 1.0) <= LOOSE,
+        "state.certificate does not sum to 1",
+    )
+    floored = bool(state.numbers.open) or bool(np.all(state.log_weight >= LOG_FLOOR))
+    demand(floored, f"state.log_weight has an entry below {LOG_FLOOR:g}")
     prepare(core)
-    check_mixing(learner, given, settled)
-    check_cached_bounds(learner)
+    _settle_mixing(core, given["bounds"])
+
+
+def derived(core: Core) -> frozenset[str]:
+    """The arrays of the state that a file leaves out: boxes, where they follow from the counts."""
+    follow = not core.rule.box.gradual and not core.rule.epochs
+    return frozenset(f"boxes.{name}" for name in Boxes.fields) if follow else frozenset()
+
+
+def demand(condition: bool, otherwise: str) -> None:
+    """Refuse the file in these words unless the condition holds."""
+    if not condition:
+        raise InvalidInput(otherwise)
+
+
+def _settle_numbers(learner: MirrorLearner) -> None:
+    """Check that flags belong together; set the segment, the rates, and the number of episodes that are left out."""
+    core, numbers = learner.core, learner.core.state.numbers
+    episode, pending, begun = numbers.episode, numbers.pending, learner.begun
+    learner.check_horizon(pending)
+    demand(begun <= episode, f"state.search.facts: the search took {begun} of {episode} episodes")
+    busy = pending + max(numbers.open, numbers.phase_over)
+    demand(busy <= 1, "state.numbers: an episode is pending although the one before is not complete")
+    demand(not numbers.phase_over or core.search.active, "state.numbers: phase_over, but there is no search")
+    demand(len(learner.declared) <= MOST_REASONS + 1, f"declared: there are more than {MOST_REASONS} reasons")
+    core.state.incomplete.independent = sum(learner.declared.values())
+    if not len(core.state.baseline_u):
+        numbers.stale = 1  # nothing is cached
+    segment, end, episodes, share = 0, 0, float(max(1, (learner.episodes or 1) - begun)), 0.0
+    if core.rule.doubling:  # segment j has the episodes 2^j - 1, ..., 2^(j+1) - 2 of the phase
+        segment = (episode - begun + 1).bit_length() - 1
+        end, episodes, share = begun + 2 ** (segment + 1) - 1, 2.0**segment, log((segment + 1.0) * (segment + 2.0))
+    numbers.segment, numbers.segment_end = segment, end
+    set_rates(core, episodes, core.rule.log_inverse_delta + share)
+
+
+def _settle_boxes(learner: MirrorLearner) -> None:
+    """Compute boxes that follow from the counts; check older ones, and intersections of several."""
+    core, layout, view = learner.core, learner.layout, learner.view
+    rule, boxes = core.rule.box, core.state.boxes
+    unknowns = make_unknowns(layout, view.num_constraints, view.knowledge, ties=learner.settings.ties)
+    fresh = make_boxes(unknowns, clip_costs=bool(rule.clip_costs))
+    known_moves, known_costs = (rule.uncertain == 0)[layout.row_of_triple], rule.unknown_costs == 0
+    if derived(core):
+        refresh_all(core.index, core.state.counts, rule, fresh)
+        boxes.take(fresh)
+    for name, known in (
+        ("lower", known_moves), ("upper", known_moves), ("cost_lower", known_costs), ("cost_upper", known_costs),
+    ):  # fmt: skip
+        getattr(boxes, name)[known] = getattr(fresh, name)[known]
+    check_rows(layout, boxes)
+    demand(bool(np.all(boxes.cost_lower <= boxes.cost_upper + TOLERANCE)), "state.boxes.cost_lower exceed cost_upper")
+
+
+def check_rows(layout: Layout, boxes: Boxes) -> None:
+    """Check that lo <= hi and that no row's set is empty: kernels rely on it."""
+    starts = layout.row_start[:-1]
+    empty = (np.add.reduceat(boxes.lower, starts) > 1.0 + TOLERANCE) | (
+        np.add.reduceat(boxes.upper, starts) < 1.0 - TOLERANCE
+    )
+    crossed = boxes.lower > boxes.upper
+    if np.any(empty) or np.any(crossed):
+        row = int(np.flatnonzero(empty)[0]) if np.any(empty) else int(layout.row_of_triple[np.flatnonzero(crossed)[0]])
+        raise InvalidInput(f"state.boxes.lower, state.boxes.upper of {layout.describe_row(row)} hold no distribution")
+
+
+def _check_certificates(layout: Layout, core: Core) -> None:
+    """Check balls and generations: kernels take distributions from the first and slots from the second."""
+    balls, aggregate = core.state.balls, core.state.aggregate
+    if len(balls.radius):
+        moves = np.add.reduceat(balls.moves, layout.row_start[:-1])
+        demand(np.array_equal(moves, balls.visits), "state.balls.moves do not add up to state.balls.visits")
+    slots = len(aggregate.generation)
+    if slots:
+        turn, started = aggregate.numbers.turn, aggregate.numbers.started
+        demand(turn < slots, f"state.aggregate.numbers: turn is {turn}; there are {slots} slots")
+        demand(bool(np.all(aggregate.generation < started)), "state.aggregate.generation is not started yet")
+        p_sums = np.add.reduceat(aggregate.p_hat, layout.row_start[:-1])
+        demand(bool(np.all(np.abs(p_sums - 1.0) <= TOLERANCE)), "state.aggregate.p_hat of a row do not sum to 1")
+        demand(bool(np.all(aggregate.ranges > 0.0)), "state.aggregate.ranges must be positive")
+
+
+def _check_refutation(layout: Layout, core: Core) -> None:
+    """Check what a refutation names: a row or a transition, a constraint, a stream."""
+    premises = core.state.premises
+    numbers = premises.numbers
+    flags = numbers.said <= 1 and numbers.beside_logs <= 1 and numbers.stream <= LOGGED
+    demand(flags, "state.premises.numbers: a flag")
+    demand(numbers.what <= SHARED_TRANSITIONS, f"state.premises.numbers: kind is {numbers.what}")
+    if numbers.what == NOTHING:
+        return
+    moves = numbers.what in (TRANSITIONS, SHARED_TRANSITIONS)
+    limit = layout.num_triples if moves else layout.num_rows
+    demand(numbers.where < limit, f"state.premises.numbers: where is {numbers.where}; there are {limit}")
+    columns = len(premises.baseline_sums)
+    demand(moves or numbers.column < columns, "state.premises.numbers: column names no constraint")
+    demand(numbers.what != SHARED_COSTS or len(premises.visits) > 0, "state.premises.numbers: nothing was compared")
+    demand(numbers.what != BASELINE or len(core.rule.premises.beta) > 0, "state.premises.numbers: there is no baseline")
+
+
+def _settle_mixing(core: Core, given: FloatArray) -> None:
+    """Set U and lambda; while an episode is open they are those before it, and computed when it is complete."""
+    state = core.state
+    if not len(core.baseline.policies):
+        state.reals.mixing = 0.0
+    elif not state.numbers.open:
+        if len(state.aggregate.generation) or len(state.balls.radius):
+            np.minimum(state.bounds, given, out=state.bounds)  # certificates are not evaluated in every episode
+        state.reals.mixing = mixing_weight(core, state.numbers.last_status)
+
+
+def check_conditionals(layout: Layout, conditional: FloatArray) -> None:
+    off = np.abs(np.add.reduceat(conditional, layout.row_start[:-1]) - 1.0) > LOOSE
+    if np.any(off):
+        row = layout.describe_row(int(np.flatnonzero(off)[0]))
+        raise InvalidInput(f"state.conditional of {row} do not sum to 1")
+
+
+def check_policies(layout: Layout, name: str, policies: FloatArray) -> None:
+    """Check policies (..., num_rows) of learners, whose probabilities sum to 1 up to rounding."""
+    sums = policies.reshape(-1, layout.num_decision_states, layout.num_actions).sum(axis=2)
+    off = np.argwhere(np.abs(sums - 1.0) > TOLERANCE)
+    if len(off):
+        j, x = (int(i) for i in off[0])
+        raise InvalidInput(f"state.{name}: policy {j} in {layout.describe_state(x)} does not sum to 1")
+
+
+def settle_search(rule: SearchRule, search: Search, capacity: int, episode: int, over: bool) -> None:
+    """Check the sums and weights of a search after `episode` episodes of it, and compute its facts anew from these;
+    `over`: it ended with the last one.
+    """
+    t, facts = episode, search.facts
+    facts.margin = facts.radius = facts.rho_hat = 0.0
+    demand(
+        not np.any(search.cost_sums > t * rule.steps),
+        f"state.search.cost_sums must lie in [0, L] per episode; there were {t} episodes",
+    )
+    demand(abs(float(search.weights.sum()) - 1.0) <= TOLERANCE, "state.search.weights must sum to 1")
+    if t > 0:
+        facts.margin = float(np.min(rule.thresholds - search.cost_sums / t))
+        facts.radius = stopping_radius(rule, search.squares, capacity, t)
+    if over:
+        facts.rho_hat = facts.margin - facts.radius
+        demand(facts.rho_hat > 0.0, f"state.search: a margin of {facts.margin!r} after {t} episodes ends no search")
+
+
+def end_of_search(search: Search, episode: int) -> int:
+    """t_bar, as a whole number, of a search in which `episode` episodes have been played so far."""
+    t_bar, broken = search.facts.t_bar, search.broken
+    if t_bar != np.floor(t_bar) or not 0.0 <= t_bar + broken.skipped <= episode:
+        raise InvalidInput(f"state.search.facts: t_bar is {t_bar!r}, not a number of episodes; there were {episode}")
+    return int(t_bar)
+
+
+def restored_coin(learner: MirrorLearner, given: Any) -> None:
+    """Set the learner's coin to the state of a generator of its seed."""
+    expected = seeded(SeedSequence(learner.seed)).state
+    demand(isinstance(given, dict) and given.keys() == expected.keys(), "coin is not the state of a PCG64 generator")
+    demand(isinstance(given["state"], dict), "coin is not the state of a PCG64 generator")
+    numbers = given["state"].get("state"), given["state"].get("inc")
+    whole = all(type(number) is int and 0 <= number < 2**128 for number in numbers)
+    demand(whole and len(given["state"]) == 2, "coin: state and inc must be whole numbers of 128 bits")
+    demand(numbers[1] == expected["state"]["inc"], "coin: inc does not belong to the seed")
+    for name in expected.keys() - {"state"}:
+        demand(given[name] == expected[name] and type(given[name]) is type(expected[name]), f"coin: {name} is wrong")
+    learner.coin.go_to(given)
+
+
+# Counts --------------------------------------------------------------------------------------------------------------
+#
+# Every episode visits one pair per layer and moves on from it once. For the t episodes counted, therefore,
+#
+#     sum of N over a layer = t,    sum_x' M(x,a,x') = N(x,a),    sum_a N(x',a) = sum of M into x',    0 <= S <= N
+#
+# all exactly: sums of t costs in [0, 1] are rounded to at most t. An episode that was cut short misses its last layers,
+# and may have a last cost without a transition: K may exceed N by their number, and by that of unknown visits, of which
+# an episode with unknown values adds one to a row. Where rows share a law, the first row of a class has the counts of
+# all: then only totals can be compared with t.
+
+
+def check_counts(layout: Layout, state: State, laws: Laws, tied: bool, counted: int) -> None:
+    """Check N, M, K and S of `counted` episodes, logged ones included."""
+    counts, cut = state.counts, state.logged.prefixes
+    visits, moves = counts.num_visits.astype(np.float64), counts.num_moves.astype(np.float64)
+    _refuse_rows(layout, np.add.reduceat(moves, layout.row_start[:-1]) != visits, "counts.num_moves", "do not add up")
+    elsewhere = laws.moves_at != np.arange(layout.num_rows)
+    _refuse_rows(layout, elsewhere & (visits > 0), "counts.num_visits", "are counted elsewhere")
+    if tied:
+        _check_total(layout, visits, counted, cut)
+    else:
+        _check_flow(layout, visits, moves, counted, cut)
+    _check_cost_sums(layout, state, laws, tied, counted)
+    _check_unknown(layout, state, laws, tied)
+
+
+def _check_total(layout: Layout, visits: FloatArray, counted: int, cut: int) -> None:
+    total, most = float(visits.sum()), counted * layout.steps
+    if not most - cut * layout.steps <= total <= most:
+        raise InvalidInput(f"state.counts.num_visits sum to {total:.0f}; there are {counted} episodes")
+
+
+def _check_flow(layout: Layout, visits: FloatArray, moves: FloatArray, counted: int, cut: int) -> None:
+    _check_layers(layout, "counts.num_visits", visits, counted, cut)
+    into = np.bincount(layout.successor, moves, minlength=layout.num_states)[1:-1]
+    ended = into - visits.reshape(-1, layout.num_actions).sum(axis=1)[1:]
+    wrong = np.flatnonzero(ended < 0.0)
+    if len(wrong) or ended.sum() > cut:
+        x = 1 + int(wrong[0] if len(wrong) else np.argmax(ended))
+        raise InvalidInput(f"state.counts: {layout.describe_state(x)} is left more or less often than it is entered")
+
+
+def _check_cost_sums(layout: Layout, state: State, laws: Laws, tied: bool, counted: int) -> None:
+    counts = state.counts
+    num = counts.num_costs
+    elsewhere = laws.costs_at != np.arange(layout.num_rows)
+    _refuse_rows(layout, elsewhere & (num > 0), "counts.num_costs", "are counted elsewhere")
+    most = np.full(layout.num_rows, counted * (layout.steps if laws.every_visit else 1))
+    if not tied:
+        unseen = counts.num_visits + counts.unknown_costs.min(axis=1, initial=2**53)
+        if not counts.unknown_costs.shape[1]:
+            unseen = counts.num_visits
+        beyond = np.maximum(num - unseen, 0)
+        most = num if beyond.sum() <= state.logged.prefixes else unseen
+    _refuse_rows(layout, num > most, "counts.num_costs", "exceed visits")
+    if not tied and not left_out(state):
+        _refuse_rows(layout, num < counts.num_visits, "counts.num_costs", "are not those of the visits")
+    known = num[:, np.newaxis] - counts.unknown_costs
+    _refuse_rows(layout, np.any(counts.cost_sums > known, axis=1), "counts.cost_sums", "exceed visits")
+
+
+def left_out(state: State) -> bool:
+    """Whether costs of some visits were not counted."""
+    return bool(state.logged.costless or state.incomplete.unknown or state.incomplete.independent)
+
+
+def _check_unknown(layout: Layout, state: State, laws: Laws, tied: bool) -> None:
+    """Check the unknown visits: one per row, or class, and episode with unknown values; of every layer, if tied."""
+    counts, episodes = state.counts, state.incomplete.unknown
+    moves, costs = counts.unknown_moves, counts.unknown_costs
+    most = episodes * (layout.steps if tied else 1)
+    _refuse_rows(layout, moves > most, "counts.unknown_moves", f"are more than {episodes} episodes can have left")
+    _refuse_rows(
+        layout, np.any(costs > most, axis=1), "counts.unknown_costs", f"are more than {episodes} episodes can have left"
+    )
+    rows = np.arange(layout.num_rows)
+    _refuse_rows(layout, (laws.moves_at != rows) & (moves > 0), "counts.unknown_moves", "are counted elsewhere")
+    _refuse_rows(
+        layout, np.any(costs > counts.num_costs[:, np.newaxis], axis=1), "counts.unknown_costs", "exceed visits"
+    )
+
+
+def layer_sums(layout: Layout, over_rows: FloatArray) -> FloatArray:
+    """(L,): sums over the rows of each layer."""
+    sums: FloatArray = np.add.reduceat(over_rows, layout.state_start[:-2] * layout.num_actions)
+    return sums
+
+
+def _check_layers(
+    layout: Layout, name: str, visits: FloatArray, episodes: int | None, cut: int = 0, *, tied: bool = False
+) -> None:
+    """Check that every layer was visited once per episode; None stands for any number, the same in all layers.
+
+    `cut` episodes may have ended before their last layers; where rows share laws, layers are not told apart.
+    """
+    if tied:
+        return
+    sums = layer_sums(layout, visits)
+    expected_sum = sums[0] if episodes is None else episodes
+    wrong = np.flatnonzero((sums > expected_sum) | (sums < expected_sum - cut))
+    if len(wrong):
+        expected = f"{sums[0]:.0f} in layer 0" if episodes is None else f"{episodes} episodes"
+        raise InvalidInput(f"state.{name} of layer {wrong[0]} sum to {sums[wrong[0]]:.0f}; there are {expected}")
+
+
+def _refuse_rows(layout: Layout, wrong: NDArray[np.bool_], name: str, problem: str) -> None:
+    if np.any(wrong):
+        raise InvalidInput(f"state.{name} of {layout.describe_row(int(np.flatnonzero(wrong)[0]))} {problem}")

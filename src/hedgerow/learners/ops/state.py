@@ -23,6 +23,7 @@ from hedgerow.confidence.budget import Unknowns
 from hedgerow.confidence.columns import Columns, make_columns
 from hedgerow.confidence.counts import Counts, Gaps, make_counts, make_gaps
 from hedgerow.confidence.premises import PremiseRule, Premises
+from hedgerow.learners.kernels import BaselineArrays, flat_arrays
 from hedgerow.learners.ops.search import Search, SearchRule, make_search, no_search
 from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.layout import Layout
@@ -67,21 +68,6 @@ class StepRule(Bundle):
     """The rule of the balls, where the state has some"""
     premises: PremiseRule
     """What was told, and how it is tested"""
-
-
-class BaselineArrays(Bundle):
-    """Policies whose uniform mixture is known to be safe: S-OPS has one, CV-OPS many, learners without mixing none."""
-
-    policies: FloatArray
-    """(K, num_rows)"""
-    costs: FloatArray
-    """beta (m,): upper bounds of the expected costs of their uniform mixture"""
-    thresholds: FloatArray
-    """alpha (m,)"""
-    ceilings: FloatArray
-    """(m,): what an episode costs at most, L unless less is known"""
-    binding: IntArray
-    """The constraints that can be violated at all: alpha_i is below its ceiling"""
 
 
 class EpisodeBuffer(Bundle):
@@ -408,14 +394,9 @@ def make_state(
     )
 
 
-def flat_arrays(bundle: Bundle) -> dict[str, NDArray[Any]]:
-    """The arrays by name; those of bundles within as `counts.num_visits` and so on. They are not copies."""
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, value in bundle.as_dict().items():
-        if isinstance(value, Bundle):
-            arrays |= {f"{name}.{part}": array for part, array in flat_arrays(value).items()}
-        else:
-            arrays[name] = value.values if isinstance(value, Record) else value
-    if isinstance(bundle, Search) and not len(bundle.weights):
-        arrays["facts"], arrays["broken"] = arrays["facts"][:0], arrays["broken"][:0]  # of no search
+def arrays_of_state(state: State) -> dict[str, NDArray[Any]]:
+    """The arrays of a state by name, such as `counts.num_visits`; they are not copies."""
+    arrays = flat_arrays(state)
+    if not len(state.search.weights):  # no search: its records have nothing to say
+        arrays["search.facts"], arrays["search.broken"] = arrays["search.facts"][:0], arrays["search.broken"][:0]
     return arrays

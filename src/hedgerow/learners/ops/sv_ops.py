@@ -69,6 +69,7 @@ class SVOPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "sv-ops"
+    title: ClassVar[str] = "SV-OPS"
 
     @exclusive
     def guarantees(self) -> Ledger:
@@ -90,5 +91,5 @@ class SVOPS(MirrorLearner):
             first_reason(confidence, accuracy),
         )
         return self.as_seen(
-            Ledger("SV-OPS", (clean_event(self), feasible_projection(self), violation, regret), rests_on(self))
+            Ledger(self.title, (clean_event(self), feasible_projection(self), violation, regret), rests_on(self))
         )

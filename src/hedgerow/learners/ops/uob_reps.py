@@ -53,6 +53,7 @@ class UOBREPS(MirrorLearner):
     """
 
     kind: ClassVar[str] = "uob-reps"
+    title: ClassVar[str] = "UOB-REPS"
     source: ClassVar[str] = "Jin, Jin, Luo, Sra and Yu 2020"
     switches: ClassVar[frozenset[str]] = names_of(CommonSwitches) - {"forget"}
     constrained: ClassVar[bool] = False
@@ -69,4 +70,4 @@ class UOBREPS(MirrorLearner):
             "Jin et al. 2020, Theorem 3",
             first_reason(*regret_reasons(self)),
         )
-        return self.as_seen(Ledger("UOB-REPS", (clean_event(self), regret), rests_on(self)))
+        return self.as_seen(Ledger(self.title, (clean_event(self), regret), rests_on(self)))

@@ -1,13 +1,19 @@
-"""Check whether the truth, which only a simulation knows, is in the confidence sets that a learner uses.
+"""Watch the proofs of the mirror-descent family during a run, against the truth that only a simulation knows.
+
+Whether the truth is in the confidence sets that the learner uses, which is the clean event (`learners/watch.py`):
 
     transitions   lo <= P <= hi in all triples of a row
     costs         LCB <= g <= UCB of a row and all constraints
     balls         KL(P_hat || P) <= radius in the rows that have a ball
     sums          sum_r N(r) y(r) <= SX + rad in all generations of the aggregate certificate, y = g + P . V
 
-All four together are the clean event, on which safety rests. A set counts as it stands, however old. It is checked
-when it is rebuilt, for every row that uses it, and the result holds until the next time. Where rows share a law, visits
-of one row may change the sets of others.
+A set is checked when it is rebuilt, for every row that uses it: where rows share a law, visits of one row may change
+the sets of others. Further, whether u >= q on the visited pairs, whether a projection failed although the event was
+clean, and the two sides of the mirror-descent inequality
+
+    sum_t l_hat_t^T (q_hat_t - q) <= L ln(|X|^2|A|)/eta + eta sum_t q_hat_t^T l_hat_t^2,
+
+whose right-hand side adds up over restarts. All learners share the scores themselves (`environments/scores.py`).
 """
 
 from __future__ import annotations
@@ -23,34 +29,25 @@ from hedgerow.confidence.aggregate import aggregate_radius, log_term_of, mean_va
 from hedgerow.confidence.bounds import reach_of_states
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import Curves, Scores, forward
+from hedgerow.learners.kernels import occupancy_of_baseline
 from hedgerow.learners.ops.mixing import cost_bounds
 from hedgerow.learners.ops.state import MIXTURE, PROJECTED, RELAXED, Core
+from hedgerow.learners.watch import (
+    BALL,
+    TOL_CLEAN,
+    CleanEvent,
+    check_costs,
+    check_moves,
+    is_clean,
+    keep_event,
+    watch_event,
+)
 from hedgerow.model.layout import Layout
-
-TOL_CLEAN = 1e-12
-MOVES, COSTS, BALL = 0, 1, 2
-"""Columns of `Sets.outside`"""
-
-
-class SetTallies(Record):
-    """How many sets the truth is outside of at present."""
-
-    transitions: int
-    """Rows"""
-    costs: int
-    """Rows"""
-    balls: int
-    """Rows"""
-    sums: int
-    """Generations, constraint by constraint"""
 
 
 class Sets(Bundle):
-    """What is known of all sets at present; kernels modify it."""
+    """Which sets were checked last, and what follows of the sums; kernels modify it."""
 
-    tallies: SetTallies
-    outside: IntArray
-    """(num_rows, 3): 1 where the transitions, the costs, or the transitions by the ball of a row are outside"""
     looked: IntArray
     """(num_rows, 2): the visits behind the box, and behind the bounds of costs, that were last checked; -1: none"""
     sums: FloatArray
@@ -63,32 +60,20 @@ class Sets(Bundle):
     """(slots,): how many episodes are in them"""
 
 
-def make_sets(core: Core, world: KernelWorld) -> Sets:
-    """Check all sets of a learner at present."""
+def make_sets(core: Core) -> Sets:
+    """Nothing checked yet."""
     rows, (slots, m) = len(core.state.policy), core.state.aggregate.sums.shape
-    sets = Sets(
-        tallies=SetTallies(),
-        outside=np.zeros((rows, 3), dtype=np.int64),
+    return Sets(
         looked=np.full((rows, 2), -1, dtype=np.int64),
         sums=np.zeros((slots, m)),
         sums_outside=np.zeros((slots, m), dtype=np.int64),
         generation=np.full(slots, -1, dtype=np.int64),
         episodes=np.zeros(slots, dtype=np.int64),
     )
-    check_rows(core, world, core.buffers.all_rows, sets)
-    look_at_sums(core, world, core.buffers.all_rows, sets)
-    return sets
 
 
 @kernel
-def is_clean(sets: Sets) -> bool:
-    """Whether the truth is in all of them."""
-    now = sets.tallies
-    return now.transitions == 0 and now.costs == 0 and now.balls == 0 and now.sums == 0
-
-
-@kernel
-def check_rows(core: Core, world: KernelWorld, rows: IntArray, sets: Sets) -> None:
+def check_sets(core: Core, world: KernelWorld, rows: IntArray, event: CleanEvent, sets: Sets) -> None:
     """Check the boxes, bounds and balls that may have changed with the counts of some rows."""
     laws, boxes, gradual = core.rule.box.laws, core.state.boxes, core.rule.box.gradual
     for row in rows:
@@ -96,28 +81,18 @@ def check_rows(core: Core, world: KernelWorld, rows: IntArray, sets: Sets) -> No
         if not gradual or sets.looked[place, 0] != boxes.visits[place]:
             sets.looked[place, 0] = boxes.visits[place]
             for j in range(laws.moves_start[place], laws.moves_start[place + 1]):
-                _look_at_moves(core, world, laws.same_moves[j], sets)
+                check_moves(core.index, world, boxes, laws.same_moves[j], event)
+                _check_ball(core, world, laws.same_moves[j], event)
         place = laws.costs_at[row]
         if not gradual or sets.looked[place, 1] != boxes.cost_visits[place]:
             sets.looked[place, 1] = boxes.cost_visits[place]
             for j in range(laws.costs_start[place], laws.costs_start[place + 1]):
-                _look_at_costs(core, world, laws.same_costs[j], sets)
+                check_costs(world, boxes, laws.same_costs[j], event)
+                _check_ball(core, world, laws.same_costs[j], event)  # it follows the counts with either of the two
 
 
 @kernel
-def _look_at_moves(core: Core, world: KernelWorld, row: int, sets: Sets) -> None:
-    boxes, row_start, outside = core.state.boxes, core.index.row_start, 0
-    for j in range(row_start[row], row_start[row + 1]):
-        p = world.transitions[j]
-        if p < boxes.lower[j] - TOL_CLEAN or p > boxes.upper[j] + TOL_CLEAN:
-            outside = 1
-    sets.tallies.transitions += outside - sets.outside[row, MOVES]
-    sets.outside[row, MOVES] = outside
-    _look_at_ball(core, world, row, sets)
-
-
-@kernel
-def _look_at_ball(core: Core, world: KernelWorld, row: int, sets: Sets) -> None:
+def _check_ball(core: Core, world: KernelWorld, row: int, event: CleanEvent) -> None:
     balls, row_start = core.state.balls, core.index.row_start
     if len(balls.radius) > 0 and core.rule.ball.wide[row] and balls.visits[row] > 0:
         divergence = 0.0
@@ -126,31 +101,19 @@ def _look_at_ball(core: Core, world: KernelWorld, row: int, sets: Sets) -> None:
                 share, p = balls.moves[j] / balls.visits[row], world.transitions[j]
                 divergence += share * log(share / p) if p > 0.0 else inf
         outside = 1 if divergence > balls.radius[row] + TOL_CLEAN else 0
-        sets.tallies.balls += outside - sets.outside[row, BALL]
-        sets.outside[row, BALL] = outside
+        event.tallies.balls += outside - event.outside[row, BALL]
+        event.outside[row, BALL] = outside
 
 
 @kernel
-def _look_at_costs(core: Core, world: KernelWorld, row: int, sets: Sets) -> None:
-    boxes, outside = core.state.boxes, 0
-    for i in range(world.mean_costs.shape[1]):
-        g = world.mean_costs[row, i]
-        if g < boxes.cost_lower[row, i] - TOL_CLEAN or g > boxes.cost_upper[row, i] + TOL_CLEAN:
-            outside = 1
-    sets.tallies.costs += outside - sets.outside[row, COSTS]
-    sets.outside[row, COSTS] = outside
-    _look_at_ball(core, world, row, sets)  # it follows the counts with either of the two
-
-
-@kernel
-def look_at_sums(core: Core, world: KernelWorld, rows: IntArray, sets: Sets) -> None:
+def check_sums(core: Core, world: KernelWorld, rows: IntArray, event: CleanEvent, sets: Sets) -> None:
     """Check the aggregate certificate after an episode that visited these rows (L,)."""
     for slot in range(len(sets.generation)):
-        _look_at_generation(core, world, rows, slot, sets)
+        _check_generation(core, world, rows, slot, event, sets)
 
 
 @kernel
-def _look_at_generation(core: Core, world: KernelWorld, rows: IntArray, slot: int, sets: Sets) -> None:
+def _check_generation(core: Core, world: KernelWorld, rows: IntArray, slot: int, event: CleanEvent, sets: Sets) -> None:
     """Check the inequality of one generation; an episode adds its L rows to both sides."""
     aggregate, rule = core.state.aggregate, core.rule.aggregate
     generation, episodes = aggregate.generation[slot], aggregate.episodes[slot]
@@ -175,26 +138,13 @@ def _look_at_generation(core: Core, world: KernelWorld, rows: IntArray, slot: in
         # psi(l) >= l^2/2, hence rad >= R sqrt(2 log VV): nearly always that settles it.
         if excess > scale * sqrt(2.0 * log_term * squares):
             outside = 1 if excess > aggregate_radius(log_term, squares, scale) else 0
-        sets.tallies.sums += outside - sets.sums_outside[slot, i]
+        event.tallies.sums += outside - sets.sums_outside[slot, i]
         sets.sums_outside[slot, i] = outside
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Watch the proofs of the mirror-descent family during a run, against the truth that only a simulation knows.
-#
-# It checks whether the confidence sets hold the truth (the clean event, `watch_sets.py`), whether u >= q on the visited
-# pairs, whether a projection failed although the event was clean, and the two sides of the mirror-descent inequality
-#
-#     sum_t l_hat_t^T (q_hat_t - q) <= L ln(|X|^2|A|)/eta + eta sum_t q_hat_t^T l_hat_t^2,
-#
-# whose right-hand side adds up over restarts. All learners share the scores themselves (`environments/scores.py`).
 
 
 class WatchSums(Record):
     """Real numbers that a watch keeps."""
 
-    mixed: float
-    """sum_t lambda"""
     mirror_linear: float
     """sum_t q_hat_t^T l_hat_t"""
     mirror_restarts: float
@@ -203,8 +153,6 @@ class WatchSums(Record):
     """sum_t eta q_hat_t^T l_hat_t^2"""
     least_excess: float
     """min of u - q_t on the visited pairs, and in an audit on all pairs under the learner's own policy"""
-    now_mixing: float
-    """lambda of the present episode"""
     now_eta: float
     """Its learning rate"""
     now_residual: float
@@ -222,25 +170,17 @@ class WatchTallies(Record):
 
     refuted_feasibility: int
     """Projections without a solution although the event was clean"""
-    refuted_safety: int
-    """Episodes with a baseline whose mixture violated a constraint although the event was clean"""
     seen_epochs: int
     seen_segment: int
     false_baseline: int
     """1 if the baseline costs more than it was said to: then safety was not promised"""
 
 
-class Counters(Record):
-    """Whole numbers that are kept at checkpoints: those of the present episode, and totals so far."""
+class ProjectionCounters(Record):
+    """What became of the projections, kept at checkpoints."""
 
-    branch: int
-    """0 the own policy, j + 1 the j-th baseline"""
     status: int
-    """How the projection that ended it went: 0 solved, 1 relaxed, 2 unsolved"""
-    clean_now: int
-    """1 if it began with the truth in all confidence sets"""
-    unclean: int
-    """Episodes that did not"""
+    """How the one that ended the present episode went: 0 solved, 1 relaxed, 2 unsolved"""
     infeasible: int
     """Projections without a solution"""
     suspect: int
@@ -252,9 +192,10 @@ class Counters(Record):
 class Watch(Bundle):
     """What was seen so far, and what is kept at the C checkpoints; kernels modify it."""
 
+    event: CleanEvent
     sums: WatchSums
     tallies: WatchTallies
-    counters: Counters
+    counters: ProjectionCounters
     bounds: FloatArray
     """(m,): the learner's upper bounds of its costs, computed for checkpoints"""
     estimates: FloatArray
@@ -266,7 +207,7 @@ class Watch(Bundle):
     upper_reach: FloatArray
     """(num_states,): largest reach probabilities in an audit; else empty"""
     sets: Sets
-    """Whether the truth is in the confidence sets"""
+    """What the event rests on"""
     mark_sums: FloatArray
     """(C, fields of `sums`)"""
     mark_bounds: FloatArray
@@ -275,24 +216,23 @@ class Watch(Bundle):
     """(C, fields of `counters`)"""
 
 
-def make_watch(
-    layout: Layout, num_constraints: int, num_marks: int, core: Core, world: KernelWorld, *, audit: bool = False
-) -> Watch:
+def make_watch(layout: Layout, event: CleanEvent, core: Core, world: KernelWorld, *, audit: bool = False) -> Watch:
     """Nothing seen yet. An audit also watches, in every episode, the bounds that concern all pairs."""
-    m, rows = num_constraints, layout.num_rows
+    m, rows, num_marks = len(core.baseline.costs), layout.num_rows, len(event.mark_sums)
     watch = Watch(
+        event=event,
         sums=WatchSums(),
         tallies=WatchTallies(),
-        counters=Counters(),
+        counters=ProjectionCounters(),
         bounds=np.zeros(m),
         estimates=np.zeros(rows),
         baseline=np.zeros(0),
         own=np.zeros(rows if audit else 0),
         upper_reach=np.zeros(layout.num_states if audit else 0),
-        sets=make_sets(core, world),
+        sets=make_sets(core),
         mark_sums=np.zeros((num_marks, len(WatchSums.fields))),
         mark_bounds=np.zeros((num_marks, m)),
-        mark_counters=np.zeros((num_marks, len(Counters.fields)), dtype=np.int64),
+        mark_counters=np.zeros((num_marks, len(ProjectionCounters.fields)), dtype=np.int64),
     )
     watch.sums.least_excess = watch.sums.mixing_slack = np.inf
     watch.sums.mixing_over = -np.inf
@@ -306,54 +246,31 @@ def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
     tallies.seen_segment = core.state.numbers.segment
     watch.sums.now_eta = core.state.reals.eta
     watch.sums.mirror_restarts += 1.0 / core.state.reals.eta
-    sets = make_sets(core, world)
+    watch = watch.replace(baseline=occupancy_of_baseline(core.index, world, baseline), sets=make_sets(core))
+    watch.event.tallies.values[:], watch.event.outside[:] = 0, 0  # those of an earlier phase
+    check_sets(core, world, core.buffers.all_rows, watch.event, watch.sets)
+    check_sums(core, world, core.buffers.all_rows, watch.event, watch.sets)
     if not len(baseline.policies):
-        return watch.replace(baseline=np.zeros(0), sets=sets)
-    mixture, occupancy = np.zeros(len(watch.estimates)), np.zeros(len(watch.estimates))
-    reach = np.zeros(len(core.buffers.reach))
-    for policy in baseline.policies:
-        forward(core.index, world.transitions, policy, reach, occupancy)
-        mixture += occupancy / len(baseline.policies)
+        return watch
     most, alpha, beta = baseline.ceilings, baseline.thresholds, baseline.costs
     weights = [(most[i] - alpha[i]) / (most[i] - beta[i]) for i in baseline.binding]
     watch.sums.first_mixing = max(weights, default=0.0)
     # A learner may be told the exact costs of its baseline; rounding may lift the true costs above these.
-    tallies.false_baseline = int(np.any((world.mean_costs.T @ mixture - beta)[baseline.binding] > TOL_CLEAN))
-    return watch.replace(baseline=mixture, sets=sets)
-
-
-@kernel
-def mixture_occupancy(core: Core, world: KernelWorld, scores: Scores, watch: Watch) -> None:
-    """q_t of the mixture of the episode that is about to be played, into `scores.occupancy`."""
-    q, lam = scores.occupancy, core.state.reals.mixing
-    forward(core.index, world.transitions, core.state.policy, scores.reach, q)
-    if len(watch.baseline) > 0:
-        for r in range(len(q)):
-            q[r] = lam * watch.baseline[r] + (1.0 - lam) * q[r]
+    tallies.false_baseline = int(np.any((world.mean_costs.T @ watch.baseline - beta)[baseline.binding] > TOL_CLEAN))
+    return watch
 
 
 @kernel
 def watch_plan(core: Core, world: KernelWorld, scores: Scores, curves: Curves, watch: Watch) -> None:
     """Check the episode that is about to be played, after its scores have been added."""
-    sums, tallies, counters, lam = watch.sums, watch.tallies, watch.counters, core.state.reals.mixing
-    clean = is_clean(watch.sets)
+    sums, lam = watch.sums, core.state.reals.mixing
     if len(watch.own) > 0:
         forward(core.index, world.transitions, core.state.policy, watch.upper_reach, watch.own)
-        _audit(core, clean, watch)
-    if len(watch.baseline) > 0:
-        sums.mixed += lam
-        if core.state.numbers.last_status == PROJECTED:
-            sums.mixing_over = max(sums.mixing_over, lam - sums.first_mixing)
-    unsafe = False
-    for i in range(len(scores.excess)):
-        unsafe |= scores.excess[i] > 0.0
-    sums.now_mixing = lam
-    counters.branch = core.state.numbers.branch
-    counters.clean_now = 1 if clean else 0
-    if not clean:
-        counters.unclean += 1
-    elif unsafe and len(watch.baseline) > 0 and tallies.false_baseline == 0:
-        tallies.refuted_safety += 1
+        _audit(core, is_clean(watch.event.tallies), watch)
+    if len(watch.baseline) > 0 and core.state.numbers.last_status == PROJECTED:
+        sums.mixing_over = max(sums.mixing_over, lam - sums.first_mixing)
+    promised = len(watch.baseline) > 0 and watch.tallies.false_baseline == 0
+    watch_event(core.state.numbers.branch, lam, promised, scores, watch.event)
     mark = scores.tallies.next_mark
     if mark < len(curves.marks) and scores.tallies.played == curves.marks[mark]:
         cost_bounds(core, watch.bounds)
@@ -371,7 +288,7 @@ def _audit(core: Core, clean: bool, watch: Watch) -> None:
     width = 0.0
     for r in range(len(state.policy)):
         u, q = state.policy[r] * reach[r // core.index.num_actions], watch.own[r]
-        if watch.sets.tallies.transitions == 0:
+        if watch.event.tallies.transitions == 0:
             sums.least_excess = min(sums.least_excess, u - q)
         width += abs(u - q) + abs(q - exp(state.log_weight[r])) + 2.0 * state.boxes.xi[r] * u
     if not clean or len(watch.baseline) == 0 or state.numbers.last_status != PROJECTED:
@@ -388,8 +305,8 @@ def watch_learning(core: Core, world: KernelWorld, rows: IntArray, scores: Score
     """Add what was learnt from the visited rows (n,); the projection may still be open."""
     trace, sums, tallies, numbers = core.buffers.trace, watch.sums, watch.tallies, core.state.numbers
     # u comes from the boxes before this episode, and so does the tally; cached bounds from still earlier ones.
-    bounded = watch.sets.tallies.transitions == 0 and core.rule.mixture_bound == MIXTURE
-    bounded &= len(core.state.baseline_u) == 0 or watch.counters.unclean == 0
+    bounded = watch.event.tallies.transitions == 0 and core.rule.mixture_bound == MIXTURE
+    bounded &= len(core.state.baseline_u) == 0 or watch.event.counters.unclean == 0
     for k in range(len(rows)):
         q_hat, estimate = trace.q_hat[k], trace.estimate[k]
         sums.mirror_linear += q_hat * estimate
@@ -402,20 +319,21 @@ def watch_learning(core: Core, world: KernelWorld, rows: IntArray, scores: Score
         tallies.seen_segment = numbers.segment
         sums.now_eta = core.state.reals.eta
         sums.mirror_restarts += 1.0 / core.state.reals.eta
-    look_at_sums(core, world, rows, watch.sets)
+    check_sums(core, world, rows, watch.event, watch.sets)
     if not core.rule.epochs:
-        check_rows(core, world, rows, watch.sets)
+        check_sets(core, world, rows, watch.event, watch.sets)
     elif numbers.epochs != tallies.seen_epochs:
         tallies.seen_epochs = numbers.epochs
-        check_rows(core, world, core.buffers.all_rows, watch.sets)
+        check_sets(core, world, core.buffers.all_rows, watch.event, watch.sets)
 
 
 @kernel
 def watch_close(core: Core, mark: int, watch: Watch) -> None:
     """Note broken promises after the projection, and keep the numbers if the episode is the checkpoint `mark` >= 0."""
-    counters, numbers, now = watch.counters, core.state.numbers, watch.sets.tallies
+    counters, numbers, now = watch.counters, core.state.numbers, watch.event.tallies
     if numbers.last_status == RELAXED and now.transitions == 0 and now.costs == 0:
         watch.tallies.refuted_feasibility += 1
+    keep_event(mark, watch.event)
     if mark >= 0:
         watch.sums.now_residual = core.state.reals.cost_residual
         counters.status, counters.infeasible = numbers.last_status, numbers.infeasible
