@@ -9,7 +9,8 @@ loops, from the formulas of the paper and of docs/aggregate.md.
     TwinSets         counts, and the confidence sets that follow from them
     passes           best and worst transitions in the sets, backwards
     Generation       the aggregate certificate
-    TwinSearch       the search of CV-OPS; lambda, and the rates eta and gamma
+
+The search of CV-OPS, lambda, and the rates eta and gamma stand with the watcher.
 
     >>> low, high = kt_interval(1000, 250.0, 7.649693)
     >>> print(f"{low:.6f} {high:.6f}")
@@ -674,85 +675,3 @@ class Present:
             down = np.maximum(p - self.boxes.lower[first:last], 0.0) * np.maximum(f_0 - f_low, 0.0)
             bound += float(np.maximum(up, down).sum())
         return bound + total / n
-
-
-# lambda from U, and the rates -----------------------------------------------------------------------------------------
-
-
-def mixing_weight(given: Given, bounds: FloatArray, beta: FloatArray) -> float:
-    """The least lambda with lambda beta_i + (1 - lambda) min(U_i, ceiling_i) <= alpha_i for all i."""
-    least = 0.0
-    for i in given.binding:
-        alpha, U = float(given.view.thresholds[i]), min(float(bounds[i]), float(given.ceilings[i]))
-        if alpha < U:
-            least = max(least, (U - alpha) / (U - float(beta[i])))
-    return min(least, 1.0)
-
-
-def rate(given: Given, episodes: float, delta: float) -> float:
-    """eta = gamma = sqrt(L ln(L|X||A|/delta) / (T|X||A|))."""
-    pairs = given.num_states * given.num_actions
-    return sqrt(given.steps * log(given.steps * pairs / delta) / (episodes * pairs))
-
-
-def doubling_rate(given: Given, done: int) -> float:
-    """The rate after `done` episodes without a horizon: segments of 1, 2, 4, ... episodes, delta / ((j+1)(j+2))."""
-    j = (done + 1).bit_length() - 1
-    return rate(given, 2.0**j, given.delta / ((j + 1.0) * (j + 2.0)))
-
-
-def path_logs(given: Given, policies: FloatArray, rows: Sequence[int]) -> FloatArray:
-    """(K,): the log-probability of the actions of a path (its rows) under each of the policies (K, num_rows)."""
-    with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(policies[:, list(rows)]).sum(axis=1)
-    return logs
-
-
-# The search of CV-OPS by its practical rule: margin, radius, and the episode at which it ends -------------------------
-
-
-class TwinSearch:
-    """Counts the costs of whole episodes; `t_bar` is 0 until the rule ends the search."""
-
-    def __init__(self, given: Given, variance: bool) -> None:
-        self.given, self.variance = given, variance
-        m = len(given.binding)
-        self.sums, self.squares = np.zeros(m), np.zeros(m)
-        self.played = self.t_bar = 0
-        self.margin, self.radius = -inf, inf
-
-    def see(self, costs: FloatArray) -> None:
-        """Add an episode with costs (L, m)."""
-        given, binding = self.given, self.given.binding
-        spent, ceilings = costs.sum(axis=0)[binding], given.ceilings[binding]
-        self.squares += ((spent - self.sums / max(1, self.played)) / ceilings) ** 2
-        self.sums += spent
-        self.played += 1
-        self.margin = float(np.min(given.view.thresholds[binding] - self.sums / self.played))
-        self.radius = self._radius()
-        if not self.t_bar and self.played >= 2 and self.margin >= 2.0 * self.radius:
-            self.t_bar = self.played
-
-    def _radius(self) -> float:
-        """By Azuma's inequality, with `variance` or by how much costs vary: each with half of delta."""
-        given, t, m = self.given, float(self.played), len(self.given.binding)
-        ceilings = given.ceilings[given.binding]
-        parts = 2.0 if self.variance else 1.0
-        azuma = float(ceilings.max()) * sqrt(log(parts * m * t * (t + 1.0) / given.delta) / (2.0 * t))
-        if not self.variance:
-            return azuma
-        log_term = log(2.0 * J * m / given.delta)
-        varied = [
-            certificate_radius(log_term, float(squares), float(ceiling)) / t
-            for squares, ceiling in zip(self.squares, ceilings, strict=True)
-        ]
-        return min(azuma, max(varied))
-
-    def beta(self, each: bool) -> FloatArray:
-        """(m,): what the mixture costs at most: alpha - rho_hat, with `each` also mean + radius; at least 0."""
-        given, binding = self.given, self.given.binding
-        found: FloatArray = given.ceilings.copy()
-        found[binding] = given.view.thresholds[binding] - (self.margin - self.radius)
-        if each:
-            found[binding] = np.minimum(found[binding], self.sums / self.played + self.radius)
-        return np.maximum(found, 0.0)
