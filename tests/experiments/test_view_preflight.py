@@ -311,13 +311,13 @@ def test_a_threshold_that_cannot_be_reached_is_told() -> None:
     view = tiny()
     dear = view.knowing(costs=np.where(np.arange(10) % 2, [[1.0], [np.nan]], np.nan))
     words = fc.assumed_model(dear).assumptions["costs"]
-    assert "'delay': 0 on average, so that the own policy costs 1.5;" in words
+    assert "'delay': 0 on average, so that the learner's policy costs 1.5;" in words
     assert "'noise'" in words
     all_known = view.knowing(costs=np.zeros((2, 10)))
-    assert "all known, the own policy costs 0" in fc.assumed_model(all_known).assumptions["costs"]
+    assert "all known, the learner's policy costs 0" in fc.assumed_model(all_known).assumptions["costs"]
     loose = hr.View(view.layout, [3.0, 2.5], ("a", "b"))
     assert (
-        "'a': 1 on average, so that the own policy costs 3, its threshold"
+        "'a': 1 on average, so that the learner's policy costs 3, its threshold"
         in fc.assumed_model(loose).assumptions["costs"]
     )
 
@@ -327,11 +327,11 @@ def test_the_model_of_a_world() -> None:
     own, bare = fc.true_model(world.cmdp, world.loss), fc.true_model(world.cmdp)
     assert own.true_costs == pytest.approx(world.cmdp.thresholds, abs=1e-9)
     assert hr.occupancy.evaluate(world, own.policy, world.loss).loss == pytest.approx(world.golden.optimum, abs=1e-9)
-    assert "optimum" in own.assumptions["own policy"]
+    assert "optimum" in own.assumptions["policy"]
     assert np.all(bare.true_costs <= world.cmdp.thresholds + 1e-9)
     strict = fc.true_model(world.cmdp.with_thresholds([1.1]))
     assert strict.true_costs == pytest.approx([1.1], abs=1e-9)
-    assert "as far as the thresholds allow" in strict.assumptions["own policy"]
+    assert "as far as the thresholds allow" in strict.assumptions["policy"]
     loose = fc.true_model(world.cmdp.with_thresholds([2.9]))
     assert np.array_equal(loose.policy, uniform_policy(world.cmdp.layout))
 
