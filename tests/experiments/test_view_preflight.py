@@ -19,7 +19,7 @@ import hedgerow as hr
 from hedgerow import forecast as fc
 from hedgerow.forecast.bounds import Forecaster, LambdaForecast, Mixing
 from hedgerow.forecast.preflight import assumed_baseline, baseline_choices, world_baseline
-from hedgerow.forecast.summary import BaselineForecast, log_value, read_log, slack_of, time_ties, verdict, wishes
+from hedgerow.forecast.summary import BaselineForecast, log_value, slack_of, time_ties, verdict, wishes
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import uniform_policy
 
@@ -494,17 +494,7 @@ def test_what_a_log_buys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["lambda_with"] <= found["lambda_without"]
 
 
-def test_a_release_without_logs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "hedgerow.importers.logs", None)
-    with pytest.raises(hr.errors.InvalidInput, match="cannot read logs"):
-        read_log(tiny(), "days.csv")
-
-
-def test_the_real_log(tmp_path: Path) -> None:
-    """The API that this is written for: `Log.read(view, path)`, `learner.absorb(log)`."""
-    logs = pytest.importorskip("hedgerow.importers.logs", reason="logs are not part of this branch yet")
-    assert callable(logs.Log.read)
-    assert callable(hr.SOPS.absorb)
+def test_a_log_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(hr.errors.HedgerowError):
         log_value(tiny(), str(tmp_path / "none.csv"), np.array([0.1, 0.1]), 100, DELTA)
 

@@ -13,9 +13,9 @@ For a world, transitions and costs are the true ones, and the learner's policy i
 uniform policy, or as much of it as the thresholds allow.
 
 The expected counts after t episodes of uniform actions, rounded, are kept as a learner keeps them: rows that share a
-law are counted at the first row of their class. All visits count for the transitions; for the costs only the first one of
-an episode does, unless costs are independent. Each count is within 1 of its expectation, moves of a row add up to its
-visits, and sums of costs are visits times means.
+law are counted at the first row of their class. All visits count for the transitions; for the costs only the first
+one of an episode does, unless costs are independent. Each count is within 1 of its expectation, moves of a row add up
+to its visits, and sums of costs are visits times means.
 """
 
 from __future__ import annotations

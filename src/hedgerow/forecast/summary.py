@@ -1,8 +1,8 @@
 """The forecast as plain data: lambda against episodes, what keeps it large, what would help, and a verdict in words.
 
 What keeps lambda large is U of the learner's policy less its true cost. By cause: `costs` is what the bounds of costs
-add under the true transitions, `transitions` what the boxes add under the true costs, `cross` what is left. By row, with
-q the true occupancy and V the values of the worst case,
+add under the true transitions, `transitions` what the boxes add under the true costs, `cross` what is left. By row,
+with q the true occupancy and V the values of the worst case,
 
     U - true = sum_r q(r) { (UCB - g)(r) + max p . V - P . V }
 
