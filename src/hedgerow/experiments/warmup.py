@@ -178,8 +178,9 @@ def _embed(world: CMDP) -> None:
     kt_interval(1, 0.5, 1.0)
     _simulate(world, step_wise=True)
     learner, statistics = SVOPS(world.view(), EPISODES, 0.1), Statistics(world.view(), EPISODES, 0.1)
-    episode = world.play(learner.plan().policy, np.random.default_rng(0))
-    play_many(world, learner.plan().policy, EPISODES)
+    policy = learner.plan().policy
+    episode = world.play(policy, np.random.default_rng(0))
+    play_many(world, policy, EPISODES, seed=0)
     learner.observe(episode.rows, episode.losses, episode.costs)
     statistics.add(episode)
     SVOPS(world.view(), EPISODES, 0.1, "sharpest").absorb([episode])
