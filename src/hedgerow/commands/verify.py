@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.commands import FAILED, AsJson, one_thread, print_json
-from hedgerow.display.output import say
+from hedgerow.display.screen import Screen, say
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def verify(
 
 
 def _measure_power(level: Level, folder: Path, chosen: list[str], processes: int) -> None:
-    from hedgerow.verify.verify import power, show_power
+    from hedgerow.verify.verify import power, power_table
 
-    show_power(power(level, folder, only=chosen, processes=processes), level.name)
+    Screen().table(power_table(power(level, folder, only=chosen, processes=processes), level.name))
     say(f"written: {folder / 'power.json'}, {folder / 'power.md'}", error=True)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.display.output import Screen, make_progress, say
+from hedgerow.display.screen import Screen, make_progress, say
 from hedgerow.experiments.sweep import Listener
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import hashlib
 import inspect
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from importlib.metadata import version
@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow import paper
-from hedgerow.display.output import Screen, Table, say
+from hedgerow.display.screen import Screen, say
+from hedgerow.display.table import Table, TableCell
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import components
 from hedgerow.experiments.components import PLUG_IN
@@ -107,7 +108,7 @@ def _duration(cell: PlannedCell) -> float:
 # The report -----------------------------------------------------------------------------------------------------------
 
 
-COLOURS = {Status.HOLDS: "green", Status.REFUTED: "bold red", Status.UNTESTED: "yellow"}
+TONES = {Status.HOLDS: "good", Status.REFUTED: "bad", Status.UNTESTED: "open"}
 
 
 @dataclass(frozen=True)
@@ -165,39 +166,30 @@ class Report:
 
 def show_report(report: Report) -> None:
     """Print promises and controls as tables, and the overall verdict."""
-    out, columns = Screen(), ["", "promise", "runs", "verdict", "measured"]
-    promises = Table(f"promises of arXiv {paper.ARXIV}, level {report.level}", columns, num_text=5)
-    for one in report.promises:
-        promise, status = one.promise, one.verdict.status
-        statement = f"{promise.statement} ({promise.reference})"
-        promises.add_row(promise.key, statement, f"{one.runs:,}", (status.value, COLOURS[status]), one.verdict.sentence)
-    out.table(promises)
-    controls = Table("controls: broken on purpose", ["control", "broken", "by", "refuted", "measured"], num_text=5)
-    for one in report.controls:
-        data, caught = one.as_data(), ("yes", "green") if one.caught else ("NO", "bold red")
-        controls.add_row(data["name"], data["broken"], data["promise"], caught, data["sentence"])
-    if report.controls:
-        out.table(controls)
+    out = Screen()
+    for table in _tables(report):
+        out.table(table)
     out.line(report.summary())
 
 
 def markdown(report: Report) -> str:
     """The same tables for a page."""
-    lines = ["| | promise | reference | probability | runs | verdict | measured |", "|---|---|---|---|---|---|---|"]
+    return "\n\n".join([*(table.to_markdown() for table in _tables(report)), report.summary(), ""]).rstrip() + "\n"
+
+
+def _tables(report: Report) -> list[Table]:
+    columns = ["", "promise", "probability", "runs", "verdict", "measured"]
+    promises = Table(f"promises of arXiv {paper.ARXIV}, level {report.level}", columns, num_text=6)
     for one in report.promises:
-        p, status = one.promise, f"**{one.verdict.status.value}**"
-        cells = (p.key, p.statement, p.reference, p.probability, f"{one.runs:,}", status, one.verdict.sentence)
-        lines.append(_row(cells))
-    lines += ["", "| control | broken | judged by | refuted | measured |", "|---|---|---|---|---|"]
+        promise, verdict = one.promise, one.verdict
+        status = TableCell(verdict.status.value, tone=TONES[verdict.status])
+        statement = f"{promise.statement} ({promise.reference})"
+        promises.add_row(promise.key, statement, promise.probability, f"{one.runs:,}", status, verdict.sentence)
+    controls = Table("controls: broken on purpose", ["control", "broken", "by", "refuted", "measured"], num_text=5)
     for one in report.controls:
-        told, caught = one.as_data(), "yes" if one.caught else "**NO**"
-        lines.append(_row((told["name"], told["broken"], told["promise"], caught, told["sentence"])))
-    return "\n".join([*lines, "", report.summary(), ""])
-
-
-def _row(cells: Iterable[str]) -> str:
-    escaped = (cell.replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+        data, caught = one.as_data(), TableCell("yes", tone="good") if one.caught else TableCell("NO", tone="bad")
+        controls.add_row(data["name"], data["broken"], data["promise"], caught, data["sentence"])
+    return [promises, controls] if report.controls else [promises]
 
 
 # The verification -----------------------------------------------------------------------------------------------------
@@ -331,18 +323,14 @@ def power(level: Level, folder: Path, *, only: Sequence[str] = (), processes: in
         trial = PowerTrial(level, folder, constant, processes)
         near, far = trial.nearest(NEAR, constant.recomputed, TWIN), trial.nearest(FAR, constant.truth, constant.groups)
         found.append(Detection(constant.name, constant.told, *near, *far))
-        say(_power_row(found[-1]), error=True)
+        say(f"{constant.told}: {_shown(near[0])} recomputed, {_shown(far[0])} by the truth", error=True)
     text = json.dumps([asdict(one) for one in found], indent=2)
     atomic.save(folder / "power.json", f"{text}\n".encode(), overwrite=True)
-    atomic.save(folder / "power.md", "\n".join([*HEAD, *map(_power_row, found), ""]).encode(), overwrite=True)
+    atomic.save(folder / "power.md", f"{power_table(found, level.name).to_markdown()}\n".encode(), overwrite=True)
     return found
 
 
 TWIN = ("recomputed",)
-HEAD = (
-    "| constant | recomputed: refuted at a factor of | by | by the truth: refuted at a factor of | by |",
-    "|---|---|---|---|---|",
-)
 
 
 @dataclass(frozen=True)
@@ -395,22 +383,17 @@ class PowerTrial:
         return found
 
 
-def _power_row(one: Detection) -> str:
-    cells = (one.told, _shown(one.recomputed), ", ".join(one.recomputed_by), _shown(one.truth), ", ".join(one.truth_by))
-    return f"| {' | '.join(cells)} |"
+def power_table(found: Sequence[Detection], level: str) -> Table:
+    """The factors nearest to 1 that were refuted, by constant."""
+    columns = ["constant", "recomputed: refuted at a factor of", "by", "by the truth: refuted at a factor of", "by"]
+    table = Table(f"the factors nearest to 1 that level {level} refutes", columns, num_text=5)
+    for one in found:
+        near, far = ", ".join(one.recomputed_by), ", ".join(one.truth_by)
+        table.add_row(one.told, _shown(one.recomputed), near, _shown(one.truth), far)
+    return table
 
 
 def _shown(factor: float | None) -> str:
     if factor is None:
         return "none"
     return f"1 - {1.0 - factor:.0e}" if factor > 0.985 else f"{factor:g}"
-
-
-def show_power(found: Sequence[Detection], level: str) -> None:
-    """Print the table."""
-    columns = ["constant", "recomputed", "by", "by the truth", "by"]
-    table = Table(f"the factors nearest to 1 that level {level} refutes", columns, num_text=5)
-    for one in found:
-        near, far = ", ".join(one.recomputed_by), ", ".join(one.truth_by)
-        table.add_row(one.told, _shown(one.recomputed), near, _shown(one.truth), far)
-    Screen().table(table)
