@@ -16,7 +16,7 @@ import inspect
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import version
 from math import isfinite
@@ -29,8 +29,10 @@ from hedgerow.display.table import Table, TableCell
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import components
 from hedgerow.experiments.components import PLUG_IN
-from hedgerow.experiments.expand import PlannedCell
-from hedgerow.experiments.sweep import Listener, Tally, Workers, run_cells
+from hedgerow.experiments.options import RunOptions
+from hedgerow.experiments.progress import Listener
+from hedgerow.experiments.spec import CellSpec
+from hedgerow.experiments.sweep import Tally, run_cells
 from hedgerow.registry.registry import home_of
 from hedgerow.results import store
 from hedgerow.results.groups import heading
@@ -70,15 +72,14 @@ class Evidence:
         self._experiment = {"verification": level.name, "cells": hashes, "sources": sources()}
         self.directory = folder / f"runs-{fingerprint(self._experiment)[:12]}"
 
-    def gather(self, wanted: Sequence[PlannedCell], processes: int, fresh: bool, watch: Listener | None) -> Tally:
+    def gather(self, wanted: Sequence[CellSpec], processes: int, fresh: bool, watch: Listener | None) -> Tally:
         """Run the cells in `wanted` that are not finished yet, or all of them if `fresh`; long runs first."""
         ordered = sorted({cell.id: cell for cell in wanted}.values(), key=_duration, reverse=True)
         for cell in ordered if fresh else ():
             (self.directory / store.CELLS / f"{cell.id}.parquet").unlink(missing_ok=True)
-        tally = run_cells(
-            list(self.cells.values()), self.directory, {"experiment": self._experiment, **heading(self._title)},
-            workers=Workers("loky", processes), resume=True, only=[cell.id for cell in ordered], watch=watch,
-        )  # fmt: skip
+        options = RunOptions(processes, only=tuple(cell.id for cell in ordered), resume=True)
+        about = {"experiment": self._experiment, **heading(self._title)}
+        tally = run_cells(list(self.cells.values()), self.directory, about, options, watch)
         if tally.interrupted:
             raise KeyboardInterrupt
         for name, error in tally.failed.items():
@@ -87,9 +88,9 @@ class Evidence:
             raise HedgerowError(f"{tally.total - tally.skipped - tally.done} of {tally.total} runs are missing")
         return tally
 
-    def seen(self, group: str, cells: Sequence[PlannedCell]) -> list[Observation]:
+    def seen(self, group: str, cells: Sequence[CellSpec]) -> list[Observation]:
         """The finished ones of these cells, for the judges of a group."""
-        return [Observation(group, cell.spec, self._values[cell.id]) for cell in cells if cell.id in self._values]
+        return [Observation(group, cell.data, self._values[cell.id]) for cell in cells if cell.id in self._values]
 
     @cached_property
     def _values(self) -> Mapping[str, Mapping[str, float]]:
@@ -100,9 +101,9 @@ class Evidence:
         return {cell.id: values_of(cell, found.load(cell.id)) for cell in found.done}
 
 
-def _duration(cell: PlannedCell) -> float:
+def _duration(cell: CellSpec) -> float:
     """Roughly how long a run takes."""
-    return float(cell.spec["episodes"]) * (STEP_WISE if PLUG_IN in cell.spec["learner"] else 1.0)
+    return float(cell.episodes) * (STEP_WISE if PLUG_IN in cell.learner else 1.0)
 
 
 # The report -----------------------------------------------------------------------------------------------------------
@@ -370,16 +371,16 @@ class PowerTrial:
         report = verify(Level(self.level.name, mutated), place, only=promises, processes=self.processes)
         return tuple(one.promise.key for one in report.promises if one.caught)
 
-    def _mutated(self, cells: Sequence[PlannedCell], factor: float) -> list[PlannedCell]:
+    def _mutated(self, cells: Sequence[CellSpec], factor: float) -> list[CellSpec]:
         name, found = self.constant.name, []
         for cell in cells:
-            own = {key: value for key, value in cell.spec["learner"].items() if key != PLUG_IN}
+            own = {key: value for key, value in cell.learner.items() if key != PLUG_IN}
             mutant = MUTANTS.get(own["name"])
             if mutant is MutantSOPS and name in STEPPED:
                 mutant = SteppedSOPS
             if mutant is not None and name in inspect.signature(mutant).parameters:
                 told = {**own, "name": home_of(mutant), name: factor}
-                found.append(PlannedCell.of({**cell.spec, "learner": components.complete_learner(told)}))
+                found.append(replace(cell, learner=components.complete_learner(told)))
         return found
 
 
