@@ -6,7 +6,7 @@ from . import projection as projection
 from . import results as results
 from . import worlds as worlds
 from .environments.protocol import Environment as Environment
-from .experiments.api import sweep as sweep
+from .experiments.sweep import sweep as sweep
 from .importers.gym_table import unroll_gymnasium as unroll_gymnasium
 from .importers.logs import Log as Log
 from .importers.tables import TableWorld as TableWorld
@@ -16,13 +16,13 @@ from .learners import field as field
 from .learners.api import Learner as Learner
 from .learners.api import Plan as Plan
 from .learners.api import SafePolicy as SafePolicy
+from .learners.files import load as load
+from .learners.files import save as save
 from .learners.guarantees import Ledger as Ledger
 from .learners.ops.cv_ops import CVOPS as CVOPS
 from .learners.ops.s_ops import SOPS as SOPS
 from .learners.ops.sv_ops import SVOPS as SVOPS
 from .learners.ops.uob_reps import UOBREPS as UOBREPS
-from .learners.saving import load as load
-from .learners.saving import save as save
 from .learners.statistics import Statistics as Statistics
 from .model import costs as costs
 from .model import occupancy as occupancy

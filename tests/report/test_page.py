@@ -19,9 +19,10 @@ import hedgerow as hr
 from hedgerow import results
 from hedgerow.display.numbers import PAGE
 from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.experiments.options import RunOptions
 from hedgerow.experiments.source import Source
 from hedgerow.experiments.spec import parse
-from hedgerow.experiments.sweep import Workers, sweep
+from hedgerow.experiments.sweep import run_experiment
 from hedgerow.report import page as document
 from hedgerow.report.figures import run_results
 from hedgerow.report.page import environment, page, report
@@ -221,12 +222,12 @@ def test_a_page_has_the_title_and_the_description_of_its_sweep(tmp_path: Path) -
         'title = "Two & <two>"\ndescription = "What it shows."\nseeds = 1\nepisodes = 20\n[[world]]\n'
         'name = "lower-bound-1"\n[[adversary]]\nname = "own"\n[[learner]]\nname = "sv-ops"\n'
     )
-    sweep(parse(Source("tiny.toml", text, tmp_path)), tmp_path / "out", workers=Workers("serial"))
+    run_experiment(parse(Source("tiny.toml", text, tmp_path)), tmp_path / "out", RunOptions(backend="serial"))
     content = report(tmp_path / "out").read_text(encoding="utf-8")
     assert "<title>Two &amp; &lt;two&gt;</title>" in content
     assert '<h1>Two &amp; &lt;two&gt;</h1><p class="about">What it shows.</p>' in content
     untitled = text[text.index("seeds") :]
-    sweep(parse(Source("tiny.toml", untitled, tmp_path)), tmp_path / "plain", workers=Workers("serial"))
+    run_experiment(parse(Source("tiny.toml", untitled, tmp_path)), tmp_path / "plain", RunOptions(backend="serial"))
     assert results.open(tmp_path / "plain").title == "tiny"
     assert 'class="about"' not in report(tmp_path / "plain").read_text(encoding="utf-8")
 

@@ -92,7 +92,7 @@ def _is_of_others(problem: str) -> bool:
 def _examined_apart(asked: Request, limit: float) -> dict[str, Any]:
     """`_examined` in a process that may end, or be ended while the world is built."""
     from hedgerow.experiments.isolation import Apart
-    from hedgerow.experiments.spec import checked_limit
+    from hedgerow.experiments.options import checked_limit
 
     longest = checked_limit(limit)
     with closing(Apart()) as place:
@@ -183,7 +183,7 @@ def check_learner(
     """
     from hedgerow.checks import num_episodes, positive_share, seed_number
     from hedgerow.experiments.isolation import Apart, Ended
-    from hedgerow.experiments.spec import checked_limit
+    from hedgerow.experiments.options import checked_limit
 
     count, chance = num_episodes(episodes, 2), positive_share("delta", delta, below_one=True)
     with closing(Apart()) as place:

@@ -8,26 +8,17 @@ hedgerow compare hour --markdown docs/field.md     its tables into a page, betwe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hedgerow.commands import AsJson, Quiet, one_thread, print_json
-from hedgerow.commands.run import (
-    FOLDER,
-    Backend,
-    FailFast,
-    Limit,
-    Processes,
-    Scheduler,
-    end,
-    make_workers,
-    open_tally,
-    run_sweep,
-)
+from hedgerow.commands.run import FOLDER, NO_OPTIONS, end, open_tally, run_sweep, with_options
 from hedgerow.display.screen import Screen, say
 from hedgerow.display.table import Table
+from hedgerow.experiments.options import RunOptions
 
 if TYPE_CHECKING:
     from hedgerow.experiments.spec import Experiment
@@ -46,6 +37,7 @@ Size = Annotated[str, typer.Argument(help="minute, hour or day; or a TOML file."
 Names = Annotated[str, typer.Option(help="Labels or names of the file, separated by commas; others are looked up.")]
 
 
+@with_options("processes", "backend", "scheduler", "fail_fast", "limit")
 def compare(
     size: Size = "minute",
     out: Annotated[Path | None, typer.Option("--out", help="Directory of the results; out/NAME by default.")] = None,
@@ -57,11 +49,7 @@ def compare(
     radii: Annotated[
         str | None, typer.Option("--radii", help="source or hedgerow, for the other learners of the field.")
     ] = None,
-    processes: Processes = None,
-    backend: Backend = "loky",
-    scheduler: Scheduler = "",
-    fail_fast: FailFast = False,
-    limit: Limit = None,
+    options: RunOptions = NO_OPTIONS,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Also write the tables into this page, between its markers.")
     ] = None,
@@ -75,14 +63,13 @@ def compare(
     or took too long before the first; 2 if the request cannot be met; 130 after Ctrl-C.
     """
     one_thread()
-    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii, limit)
+    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii, options.limit)
     target = out or FOLDER / (f"{loaded.name}-{_mark(loaded)}" if is_changed else loaded.name)
     if markdown is not None:
         _check_page(markdown)
     if not quiet:
         _announce(loaded)
-    workers = make_workers(backend, processes, scheduler, fail_fast, limit)
-    tally = run_sweep(loaded, target, workers, True, [], quiet, PATIENCE)
+    tally = run_sweep(loaded, target, replace(options, resume=True), quiet, PATIENCE)
     found = None if tally.interrupted else open_tally(tally)
     if found is not None:
         from hedgerow.report.board import write_board
@@ -149,10 +136,10 @@ def _check_page(path: Path) -> None:
 
 
 def _announce(experiment: Experiment) -> None:
-    from hedgerow.experiments.expand import cells_of
+    from hedgerow.experiments.spec import cells_of
 
     cells = cells_of(experiment)
-    episodes = sum(cell.spec["episodes"] for cell in cells)
+    episodes = sum(cell.episodes for cell in cells)
     declined = f", {len(experiment.declined)} times a world is declined" if experiment.declined else ""
     say(f"{experiment.title or experiment.name}: {len(cells):,} cells, {episodes:,} episodes{declined}", error=True)
 

@@ -69,6 +69,7 @@ def spread(columns: Iterable[Column], num_constraints: int) -> Iterator[Column]:
     """Columns as they stand in a table: those of `each` constraint once for every one of them."""
     for column in columns:
         for i in range(num_constraints) if column.each else ():
-            yield msgspec.structs.replace(column, name=f"{column.name}_{i}", each=False)
+            label = column.label and f"{column.label} {i}"
+            yield msgspec.structs.replace(column, name=f"{column.name}_{i}", label=label, each=False)
         if not column.each:
             yield column

@@ -122,6 +122,11 @@ class Cell:
         return int(self.spec["episodes"])
 
     @property
+    def setting(self) -> Setting:
+        """What it shares with the cells that it is compared with."""
+        return Setting(self.label("world"), self.label("adversary"), self.episodes)
+
+    @property
     def seed(self) -> int:
         """The seed."""
         return int(self.spec["seed"])
@@ -168,7 +173,7 @@ class Results:
 
     def __repr__(self) -> str:
         told = [cell for cell in self.cells if cell.spec]  # of a cell that left nothing, only its name may be known
-        settings = {(cell.label("world"), cell.label("adversary"), cell.episodes) for cell in told}
+        settings = {cell.setting for cell in told}
         learners = {cell.label("learner") for cell in told}
         return text.line(
             "Results",
@@ -569,15 +574,21 @@ class Group:
         return values[np.isin(numbers_in(table, "episode"), self.episodes)]
 
 
+def table_columns(groups: Sequence[Group], table: str) -> dict[str, Column]:
+    """What some of the groups declare for a table, by name, in the order of declarations; times come last."""
+    declared = {name: each for group in groups for name, each in group.columns.items() if table in each.tables}
+    times = {metric.column.name: declared.pop(metric.column.name, None) for metric in TIMINGS}
+    return declared | {name: each for name, each in times.items() if each}
+
+
 def heads(groups: Sequence[Group], table: str) -> dict[str, str]:
-    """The heads of a table with what they mean: scores, whatever else some of the groups have a number for, times."""
-    declared = [each for group in groups for each in group.columns.values() if table in each.tables]
-    declared.sort(key=lambda each: any(each is metric.column for metric in TIMINGS))  # others keep their order
+    """The heads of a table with what they mean: scores, and whatever else some of the groups have a number for."""
     shown = {head for group in groups for head in group.shown(table)}
     found: dict[str, list[str]] = {}
-    for each in declared:
-        if each in COMMON or each.head in shown:
-            found.setdefault(each.head, []).append(each.words)
+    for name in table_columns(groups, table):
+        for each in filter(None, (group.columns.get(name) for group in groups)):
+            if table in each.tables and (each in COMMON or each.head in shown):
+                found.setdefault(each.head, []).append(each.words)
     return {head: "; ".join(dict.fromkeys(filter(None, words))) for head, words in found.items()}
 
 
@@ -591,8 +602,7 @@ def groups(results: Results) -> list[Group]:
     """The finished cells of a sweep, seeds together, ordered by setting, then learner; `Results.groups` keeps them."""
     found: dict[tuple[Setting, str], list[Cell]] = {}
     for cell in results.done:
-        setting = Setting(cell.label("world"), cell.label("adversary"), cell.episodes)
-        found.setdefault((setting, cell.label("learner")), []).append(cell)
+        found.setdefault((cell.setting, cell.label("learner")), []).append(cell)
     made = []
     for (setting, learner), cells in found.items():
         cells.sort(key=lambda cell: cell.seed)

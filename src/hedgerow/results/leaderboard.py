@@ -30,7 +30,8 @@ from hedgerow.display.numbers import percent
 from hedgerow.display.text import counted
 from hedgerow.environments.columns import Column
 from hedgerow.errors import InvalidInput
-from hedgerow.results.groups import Cell, Group, Results, Setting
+from hedgerow.results.groups import Cell, Group, Results, Setting, table_columns
+from hedgerow.results.manifest import PARTS
 from hedgerow.results.metrics import TOL_SAFE, Estimate, mean_over_seeds
 
 TOL_TIE = 1e-9
@@ -271,25 +272,20 @@ def leaderboard(results: Results) -> Leaderboard:
     groups = results.groups
     if not groups:
         raise InvalidInput(f"{results.directory} has no finished cell, so there is nothing to compare")
-    place = _places(results)
+    place = _order(results)
     by_setting: dict[Setting, list[Group]] = {}
     for group in groups:
         by_setting.setdefault(group.setting, []).append(group)
     declined = tuple(results.manifest.get("declined", []))
     blocks = [_block(setting, members, declined, _failed(results, setting)) for setting, members in by_setting.items()]
-    blocks.sort(key=lambda block: place.setting(block.setting))
+    blocks.sort(key=lambda block: _place_of(block.setting, place))
     names = {standing.learner for block in blocks for standing in block.standings}
-    learners = sorted(names, key=place.learner)
+    learners = sorted(names, key=lambda name: place("learner", name))
     summaries = tuple(_summary(learner, blocks, groups) for learner in learners)
     fewest = min(len(group.cells) for group in groups)
-    columns = {name: column for group in groups for name, column in _board_columns(group).items()}
-    return Leaderboard(
-        results.title, results.description, tuple(columns.values()), tuple(blocks), summaries, declined, fewest
-    )
-
-
-def _board_columns(group: Group) -> dict[str, Column]:
-    return {name: each for name, each in group.columns.items() if "board" in each.tables and group.number(name)}
+    board = table_columns(groups, "board")
+    columns = tuple(each for name, each in board.items() if any(group.number(name) for group in groups))
+    return Leaderboard(results.title, results.description, columns, tuple(blocks), summaries, declined, fewest)
 
 
 # One setting ----------------------------------------------------------------------------------------------------------
@@ -347,7 +343,7 @@ def _ran(group: Group, share: float | None) -> Rank:
 
 def _scores(group: Group, share: float | None) -> SettingScores:
     regret, chosen, facts = group.curve("regret"), _few(group.episodes), group.cells[0].facts
-    found = {name: group.number(name) for name in (*_board_columns(group), "worst_excess")}
+    found = {name: group.number(name) for name in (*table_columns([group], "board"), "worst_excess")}
     return SettingScores(
         numbers={name: number for name, number in found.items() if number is not None},
         by_seed={cell.seed: float(value) for cell, value in zip(group.cells, regret[:, -1], strict=True)},
@@ -394,13 +390,7 @@ def _shares(groups: Sequence[Group]) -> dict[str, float | None]:
 
 
 def _failed(results: Results, setting: Setting) -> list[Cell]:
-    return [
-        cell
-        for cell in results.cells
-        if cell.status == "failed"
-        and cell.spec
-        and Setting(cell.label("world"), cell.label("adversary"), cell.episodes) == setting
-    ]
+    return [cell for cell in results.cells if cell.status == "failed" and cell.spec and cell.setting == setting]
 
 
 # All settings ---------------------------------------------------------------------------------------------------------
@@ -437,33 +427,22 @@ def _summary(learner: str, blocks: Sequence[Block], groups: Sequence[Group]) -> 
     )
 
 
-@dataclass(frozen=True)
-class _Order:
-    setting: Callable[[Setting], Any]
-    learner: Callable[[str], Any]
+Order = Callable[[str, str], tuple[int, str]]
+"""The place of a label of some kind ("world", "adversary", "learner") among the others."""
 
 
-def _places(results: Results) -> _Order:
+def _order(results: Results) -> Order:
     """The order of the file, then of the alphabet."""
-    experiment = results.manifest.get("experiment", {})
-
-    def places(kind: str) -> dict[str, int]:
+    experiment, places = results.manifest.get("experiment", {}), dict[tuple[str, str], int]()
+    for kind in PARTS:
         items = experiment.get(kind, [])
         labels = [item.get("label") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-        return {str(label): place for place, label in enumerate(labels)}
+        places |= {(kind, str(label)): place for place, label in enumerate(labels)}
+    return lambda kind, label: (places.get((kind, label), len(places)), label)
 
-    worlds, adversaries, learners = (places(kind) for kind in ("world", "adversary", "learner"))
-    end = len(worlds) + len(adversaries) + len(learners)
-    return _Order(
-        lambda setting: (
-            worlds.get(setting.world, end),
-            setting.world,
-            adversaries.get(setting.adversary, end),
-            setting.adversary,
-            setting.episodes,
-        ),
-        lambda learner: (learners.get(learner, end), learner),
-    )
+
+def _place_of(setting: Setting, order: Order) -> tuple[Any, ...]:
+    return order("world", setting.world), order("adversary", setting.adversary), setting.episodes
 
 
 def _every(count: int) -> str:

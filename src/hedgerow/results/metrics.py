@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from hedgerow.checks import FloatArray, numeric_array
 from hedgerow.display.numbers import count_of
 from hedgerow.display.table import NOTHING, TableCell
-from hedgerow.environments.columns import Column
+from hedgerow.environments.columns import Column, spread
 from hedgerow.errors import InvalidInput
 from hedgerow.simulation.result import COMMON
 
@@ -68,8 +68,9 @@ class Metric(NamedTuple):
 
 def run_columns(cell: Cell) -> tuple[Column, ...]:
     """Everything of a run that is one number, in the order of tables: scores, metrics, what its learner declares."""
-    declared = (*(column for column in COMMON if not column.each), *(metric.column for metric in METRICS))
-    return tuple(column for column in (*declared, *cell.columns) if column.reduce)
+    scores = spread(COMMON, len(cell.constraints))
+    declared = (*scores, *(metric.column for metric in METRICS), *cell.columns)
+    return tuple(column for column in declared if column.reduce)
 
 
 def run_numbers(cell: Cell, table: Any) -> dict[str, Any]:

@@ -320,9 +320,9 @@ class Sampled:
         layout, m = view.layout, view.num_constraints
         self._environment, self._rng = environment, Generator(PCG64(SeedSequence(seed)))
         self.scores, self.curves = make_scores(layout, m), make_curves(layout, m, marks)
-        curves = self.curves
-        for array in (curves.loss, curves.costs, curves.violation, curves.worst, curves.excess):
-            array[:] = np.nan  # nothing exact is known
+        for name, array in self.curves.as_dict().items():
+            if array.dtype == np.float64 and name != "losses":
+                array[:] = np.nan  # nothing exact is known
         self._observed = np.zeros(1 + m)
         self._kept = np.zeros((len(marks), 1 + m))
 
