@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.report.page import run_results
+from hedgerow.report.figures import run_results
 
 HOSTILE = "<script>alert(1)</script> [/x] \x1b[31m\u202e"
 SECOND = '"><img src=x onerror=alert(2)>'

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow import cli
 from hedgerow.compiling import cache
-from hedgerow.display import output
+from hedgerow.display import screen
 from hedgerow.experiments import components
 from hedgerow.forecast import preflight
 
@@ -433,7 +433,7 @@ def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> 
     assert "episodes/s" in lines[-1]
     for text in (result.stdout, result.stderr):
         assert "\x1b" not in text
-    assert max(map(len, result.stdout.splitlines())) <= output.PLAIN_WIDTH
+    assert max(map(len, result.stdout.splitlines())) <= screen.PLAIN_WIDTH
 
 
 # The rest -------------------------------------------------------------------------------------------------------------

@@ -17,13 +17,15 @@ from scipy.stats import ttest_1samp
 
 import hedgerow as hr
 from hedgerow import results
+from hedgerow.display.numbers import PAGE
 from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.experiments.options import RunOptions
 from hedgerow.experiments.source import Source
 from hedgerow.experiments.spec import parse
-from hedgerow.experiments.sweep import Workers, sweep
+from hedgerow.experiments.sweep import run_experiment
 from hedgerow.report import page as document
-from hedgerow.report.page import page, report, run_results, script_safe
-from hedgerow.report.words import number
+from hedgerow.report.figures import run_results
+from hedgerow.report.page import environment, page, report
 from hedgerow.results import store
 from hedgerow.results.groups import groups, heading
 
@@ -46,11 +48,11 @@ def test_answer_has_the_numbers_of_the_tables(directory: Path, read: Reader) -> 
         place = ["toy", "zoo"].index(group.setting.world)
         row = rows[place]
         regret = group["regret"]
-        assert row[1] == f"{number(regret.value)} [{number(regret.low)}, {number(regret.high)}]"
+        assert row[1] == f"{PAGE.number(regret.value)} [{PAGE.number(regret.low)}, {PAGE.number(regret.high)}]"
         assert f"{group.growth.exponent:.2f}" in row[2]
-        assert row[3] == number(group["violation"].value)
-        assert row[4] == number(group["net_violation"].value)
-        assert row[5] == ("yes 5 of 5" if group["safe"].value == 5 else "no 0 of 5")
+        assert row[3] == PAGE.number(group["violation"].value)
+        assert row[4] == PAGE.number(group["net_violation"].value)
+        assert row[5] == ("5 of 5" if group["safe"].value == 5 else "0 of 5")
         assert row[-1] == "2,000"
 
 
@@ -168,8 +170,8 @@ def test_every_chart_has_a_sentence_with_its_numbers(directory: Path, read: Read
     said = {plot["data-figure"]: plot["aria-label"] or "" for plot in plots}
     for group in groups(results.open(directory)):
         place = ["toy", "zoo"].index(group.setting.world)
-        assert f"{group.learner} {number(group['regret'].value)}" in said[f"s{place}-regret"]
-        assert f"{group.learner} {number(group['violation'].value)}" in said[f"s{place}-violation"]
+        assert f"{group.learner} {PAGE.number(group['regret'].value)}" in said[f"s{place}-regret"]
+        assert f"{group.learner} {PAGE.number(group['violation'].value)}" in said[f"s{place}-violation"]
     assert said["s0-regret"].endswith("; the lowest is s-ops sharp.")
 
 
@@ -200,9 +202,9 @@ def test_names_cannot_break_the_page(tmp_path: Path) -> None:
 
 
 def test_data_cannot_end_its_script() -> None:
-    content = json.dumps({"x": "</script><!--\u2028\u2029"}, ensure_ascii=False)
-    safe = script_safe(content)
-    assert json.loads(safe) == json.loads(content)
+    content = {"x": "</script><!--\u2028\u2029"}
+    safe = environment().from_string("{{ content|tojson }}").render(content=content)
+    assert json.loads(safe) == content
     assert not set("<\u2028\u2029") & set(safe)
 
 
@@ -220,12 +222,12 @@ def test_a_page_has_the_title_and_the_description_of_its_sweep(tmp_path: Path) -
         'title = "Two & <two>"\ndescription = "What it shows."\nseeds = 1\nepisodes = 20\n[[world]]\n'
         'name = "lower-bound-1"\n[[adversary]]\nname = "own"\n[[learner]]\nname = "sv-ops"\n'
     )
-    sweep(parse(Source("tiny.toml", text, tmp_path)), tmp_path / "out", workers=Workers("serial"))
+    run_experiment(parse(Source("tiny.toml", text, tmp_path)), tmp_path / "out", RunOptions(backend="serial"))
     content = report(tmp_path / "out").read_text(encoding="utf-8")
     assert "<title>Two &amp; &lt;two&gt;</title>" in content
     assert '<h1>Two &amp; &lt;two&gt;</h1><p class="about">What it shows.</p>' in content
     untitled = text[text.index("seeds") :]
-    sweep(parse(Source("tiny.toml", untitled, tmp_path)), tmp_path / "plain", workers=Workers("serial"))
+    run_experiment(parse(Source("tiny.toml", untitled, tmp_path)), tmp_path / "plain", RunOptions(backend="serial"))
     assert results.open(tmp_path / "plain").title == "tiny"
     assert 'class="about"' not in report(tmp_path / "plain").read_text(encoding="utf-8")
 
@@ -283,7 +285,7 @@ def test_a_single_run(tmp_path: Path) -> None:
     run = hr.simulate(world.cmdp, world.loss, learner, progress=False)
     path = report(run, tmp_path / "run.html")
     read = Reader(path.read_text(encoding="utf-8"))
-    assert read.rows[1][1] == number(float(run.regret[-1]))
+    assert read.rows[1][1] == PAGE.number(float(run.regret[-1]))
     with pytest.raises(InvalidInput, match="exists already"):
         report(run, path)
     with pytest.raises(InvalidInput, match="say where the page of a run"):

@@ -14,10 +14,12 @@ import pytest
 from run_cases import EPISODES, made_directory, made_learner, made_run, made_spec
 
 from hedgerow import results
+from hedgerow.display.escaping import latex
+from hedgerow.display.numbers import LATEX
 from hedgerow.errors import InvalidInput
 from hedgerow.results import store
 from hedgerow.results.groups import Group, Setting, heading
-from hedgerow.results.latex import escaped, latex_table, number
+from hedgerow.results.latex import latex_table
 from hedgerow.results.metrics import mean_over_seeds
 
 
@@ -49,10 +51,10 @@ def test_a_table_has_the_numbers_of_the_groups(tmp_path: Path) -> None:
         assert value(cells[5]) == pytest.approx(-group["worst_excess"].value)
         assert value(cells[6]) == pytest.approx(group["mixing_total"].value, rel=1e-3)
     found_ends = mean_over_seeds((10.0 + np.arange(5)) * 1000**0.5)
-    assert below[-2][1] == rf"{{\scriptsize [{number(found_ends.low)}, {number(found_ends.high)}]}}"
+    assert below[-2][1] == rf"{{\scriptsize [{LATEX.number(found_ends.low)}, {LATEX.number(found_ends.high)}]}}"
     heads = r"Learner & Regret $R_T$ & Violation $V_T$ & Net $V_T$ & Safe & Worst margin & $\Sigma$ $\lambda_t$ \\"
     assert heads in table
-    assert (lines[-2][6], below[-2][6]) == (number(0.5 * 1000**0.5), "")  # equal seeds have no interval
+    assert (lines[-2][6], below[-2][6]) == (LATEX.number(0.5 * 1000**0.5), "")  # equal seeds have no interval
     assert table == results.open(tmp_path / "out").to_latex()
 
 
@@ -191,7 +193,7 @@ def test_directories_without_a_result_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_names_are_escaped(given: str, shown: str) -> None:
-    assert escaped(given) == shown
+    assert latex(given) == shown
 
 
 @pytest.mark.parametrize(
@@ -210,4 +212,4 @@ def test_names_are_escaped(given: str, shown: str) -> None:
     ],
 )
 def test_numbers_have_few_digits(given: float, shown: str) -> None:
-    assert number(given) == shown
+    assert LATEX.number(given) == shown

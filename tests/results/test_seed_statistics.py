@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_rel
 
+from hedgerow.display.table import TableCell
 from hedgerow.environments.columns import Column
 from hedgerow.errors import InvalidInput
 from hedgerow.results.leaderboard import are_equal, difference
-from hedgerow.results.metrics import Estimate, in_words, mean_over_seeds, over_seeds, seed_interval
+from hedgerow.results.metrics import Estimate, mean_over_seeds, number_cell, over_seeds, seed_interval
 
 
 def test_the_interval_is_that_of_the_t_test() -> None:
@@ -94,7 +95,7 @@ def test_how_seeds_are_put_together(reduce: str, values: list[float | None], exp
 
 def test_true_seeds_are_counted() -> None:
     found = over_seeds(Column("safe", "bool", reduce="seeds"), [True, False, True], 100)
-    assert in_words(Column("safe", "bool", reduce="seeds"), found, {}, "-") == ("2 of 3", "")
+    assert number_cell(Column("safe", "bool", reduce="seeds"), found) == TableCell("2 of 3", tone="bad")
 
 
 def test_a_difference_is_taken_seed_by_seed() -> None:

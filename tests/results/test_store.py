@@ -221,7 +221,7 @@ def test_declarations_come_back(directory: Path) -> None:
     assert group["mood"].value == moods[-1]
     assert "mood m_t" in group.shown("answer")
     assert "Mood $m_t$" in found.to_latex()
-    assert "mood m_t" in page(found)
+    assert "mood m<sub>t</sub>" in page(found)
     assert group.notes == ("plain",)
     (row,) = found.summary().to_pylist()
     assert (row["mood"], row["plain"]) == (moods[-1], moods[-1])

@@ -8,13 +8,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from hedgerow.environments.columns import Column
-    from hedgerow.results.metrics import Estimate
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 128 + signal.SIGINT
 """Exit codes besides 0: some cells or checks failed; the request cannot be met; ended by Ctrl-C, as shells say it."""
@@ -30,13 +26,6 @@ def print_json(data: object) -> None:
     print(json.dumps(data, indent=2, allow_nan=False))
 
 
-def number(value: float | None, digits: int = 6) -> str:
-    """A number for a table: rounding noise does not print as -0.000000."""
-    if value is None or value != value:
-        return "-"
-    return f"{value:.{digits}f}" if abs(value) >= 0.5 * 10.0**-digits else f"{0.0:.{digits}f}"
-
-
 def parameters(values: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}".replace(" ", "") for name, value in values.items())
 
@@ -48,19 +37,3 @@ def one_thread() -> None:
     """
     for pool in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA"):
         os.environ[f"{pool}_NUM_THREADS"] = "1"
-
-
-def cell(column: Column, found: Estimate | None) -> str:
-    """A number over seeds with its interval, for a table."""
-    from hedgerow.results.metrics import in_words
-
-    return " ".join(filter(None, in_words(column, found, FORMATS, "-")))
-
-
-FORMATS = {
-    "number": lambda value: number(value, 3),
-    "sum": lambda value: number(value, 1),
-    "whole": lambda value: f"{value:,.0f}",
-    "fixed": lambda value: number(value, 2),
-    "share": lambda value: f"{100.0 * value:.1f} %",
-}

@@ -141,7 +141,7 @@ class Plan:
         return text.line(type(self).__name__, notes, self.policy.in_words(text.LONGEST - len(notes) - 8))
 
     def _repr_html_(self) -> str:
-        from hedgerow.learners.notebook import plan_html
+        from hedgerow.display.views import plan_html
 
         return plan_html(self)
 

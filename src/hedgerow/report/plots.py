@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
+from hedgerow.display.escaping import with_indices
+from hedgerow.display.text import visible
 from hedgerow.errors import InvalidInput
 from hedgerow.report.colours import (
     BLUE,
@@ -33,7 +36,6 @@ from hedgerow.report.colours import (
     VERMILION,
     LineStyle,
 )
-from hedgerow.report.words import plot_text, subscripts
 from hedgerow.results.metrics import seed_interval
 
 Trace = dict[str, Any]
@@ -125,6 +127,16 @@ def _line(line: Line, place: int, points: Sequence[tuple[float, float]]) -> Trac
         "line": {"width": 1.5 if line.reference else 2, "color": colour, "dash": dash},
         **({"marker": {"size": 6, "color": colour, "symbol": SYMBOLS[again % len(SYMBOLS)]}} if marked else {}),
     }
+
+
+def plot_text(value: object) -> str:
+    """Anything as text in a plot: plotly reads tags, but knows of no quotation marks that are written as `&quot;`."""
+    return escape(visible(value), quote=False)
+
+
+def _label(words: str) -> str:
+    """The words of an axis, with the indices of R_t, λ_t, ... lowered."""
+    return with_indices(plot_text(words))
 
 
 # Parts of a plot ------------------------------------------------------------------------------------------------------
@@ -220,7 +232,7 @@ def plot(
 
 def _axis(label: str, values: list[float], logarithmic: bool) -> dict[str, Any]:
     axis: dict[str, Any] = {
-        "title": {"text": subscripts(label), "standoff": 8, "font": {"size": 13, "color": SOFT}},
+        "title": {"text": _label(label), "standoff": 8, "font": {"size": 13, "color": SOFT}},
         "gridcolor": GRID,
         "linecolor": SOFT,
         "tickcolor": SOFT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -14,17 +14,20 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray, did_you_mean
 from hedgerow.display import text
+from hedgerow.display.table import TableCell
 from hedgerow.environments.columns import Column
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.registry import learners
 from hedgerow.results.manifest import PARTS, label
 from hedgerow.results.metrics import (
+    INTERVALS,
     REGRET,
     TIMINGS,
     Estimate,
     Growth,
     growth_exponent,
     net_violation_curve,
+    number_cell,
     numbers_in,
     over_seeds,
     run_columns,
@@ -60,7 +63,7 @@ class Cell:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> cell = run_results(run, world="tiny").cells[0]
@@ -149,7 +152,7 @@ class Results:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> results = run_results(run)
@@ -182,9 +185,11 @@ class Results:
         )
 
     def _repr_html_(self) -> str:
-        from hedgerow.results.notebook import results_html
+        from hedgerow.display.views import results_html
 
-        return results_html(self)
+        members = self.groups if self.done else []
+        shown = heads(members, "short")
+        return results_html(self, shown, (table_row(group, "short", shown) for group in members), INTERVALS)
 
     @property
     def title(self) -> str:
@@ -332,7 +337,7 @@ class Results:
                 results.plot("regret", world="random-small", episodes=1000)
         """
         # By name: pages are further along the way of the data, and nothing here may depend on them.
-        draw = import_module("hedgerow.report.show").results_plot
+        draw = import_module("hedgerow.report.figures").results_plot
         return draw(self, what, world=world, adversary=adversary, episodes=episodes)
 
 
@@ -404,7 +409,7 @@ class Group:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> group = run_results(run).groups[0]
@@ -585,6 +590,12 @@ def heads(groups: Sequence[Group], table: str) -> dict[str, str]:
             if table in each.tables and (each in COMMON or each.head in shown):
                 found.setdefault(each.head, []).append(each.words)
     return {head: "; ".join(dict.fromkeys(filter(None, words))) for head, words in found.items()}
+
+
+def table_row(group: Group, table: str, names: Iterable[str]) -> list[TableCell]:
+    """The cells of a group under these heads; a dash where it has no number."""
+    shown = group.shown(table)
+    return [number_cell(*shown.get(name, (None, None))) for name in names]
 
 
 def groups(results: Results) -> list[Group]:

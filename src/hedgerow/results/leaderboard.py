@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
+from hedgerow.display.numbers import percent
 from hedgerow.display.text import counted
 from hedgerow.environments.columns import Column
 from hedgerow.errors import InvalidInput
@@ -190,7 +191,7 @@ class LearnerSummary:
             first = f", and it comes first in {self.firsts} of them" if self.firsts else ""
             words.append(f"its mean rank there is {self.mean_rank:.1f}{first}")
         if self.share is not None and not self.cheats:
-            words.append(f"its regret was {_percent(self.share)} of the baseline's (median)")
+            words.append(f"its regret was {percent(self.share)} of the baseline's (median)")
         if self.declined or self.failed:
             words.append(_without_run(self))
         return "; ".join(words) + "."
@@ -261,7 +262,7 @@ def leaderboard(results: Results) -> Leaderboard:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> from hedgerow.results.leaderboard import leaderboard
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
@@ -452,10 +453,6 @@ def _without_run(summary: LearnerSummary) -> str:
     told = [f"it declined {counted(summary.declined, 'setting')}"] * bool(summary.declined)
     told += [f"it failed in {counted(summary.failed, 'setting')}"] * bool(summary.failed)
     return " and ".join(told)
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:,.0f} %"
 
 
 def _plain(value: Any) -> Any:

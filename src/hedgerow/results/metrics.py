@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, numeric_array
+from hedgerow.display.numbers import count_of
+from hedgerow.display.table import NOTHING, TableCell
 from hedgerow.environments.columns import Column, spread
 from hedgerow.errors import InvalidInput
 from hedgerow.simulation.result import COMMON
@@ -224,10 +226,6 @@ class Estimate:
     seeds: int
     """The number of seeds."""
 
-    def ends(self, write: Callable[[float], str]) -> str:
-        """Return the interval in brackets, its ends as `write` has them; empty where there is none, or no width."""
-        return f"[{write(self.low)}, {write(self.high)}]" if self.low < self.high else ""
-
 
 def seed_interval(values: ArrayLike, least: float | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The mean of `values` (seeds, ...) over seeds, and the ends of its interval, each (...).
@@ -288,18 +286,18 @@ _REDUCED: Mapping[str, Callable[[FloatArray, Column, int], Any]] = {
 }
 
 
-Formats = Mapping[str, Callable[[float], str]]
-"""How an output writes the kinds of numbers that a column may `show`."""
-
-
-def in_words(column: Column, found: Estimate | None, formats: Formats, nothing: str) -> tuple[str, str]:
-    """A number as an output writes it, and its interval in brackets, or an empty text where it has none."""
-    if found is None or not isfinite(found.value):
-        return nothing, ""
+def number_cell(column: Column | None, found: Estimate | None) -> TableCell:
+    """A number over seeds in a table, as its column declares it, with its interval where it has one."""
+    if column is None or found is None or not isfinite(found.value):
+        return NOTHING
     if column.reduce == "seeds":
-        return f"{found.value:.0f} of {found.seeds}", ""
-    write = formats[column.show]
-    return write(found.value), found.ends(write)
+        tone = ("good" if found.value == found.seeds else "bad") if column.type == "bool" else ""
+        return TableCell(count_of(int(found.value), found.seeds), tone=tone)
+    show, value, low, high = column.show, found.value, found.low, found.high
+    return TableCell(
+        lambda numbers: numbers.show(show, value),
+        (lambda numbers: numbers.interval(low, high, lambda end: numbers.show(show, end))) if low < high else "",
+    )
 
 
 # Growth ---------------------------------------------------------------------------------------------------------------

@@ -142,8 +142,8 @@ class Run:
         """
         if np.isnan(self.optimum) or not isinstance(self.world, CMDP):
             return frozen(np.full(len(self.episodes), np.nan))
-        optima, means = offline.Optima(self.world), self.losses / self.episodes[:, None]
-        values = np.array([optima.optimum(mean).value for mean in np.clip(means, 0.0, 1.0)])
+        world, means = self.world, np.clip(self.losses / self.episodes[:, None], 0.0, 1.0)
+        values = offline.remembered(world, "values", means, lambda: offline.Optima(world).values(means))
         return frozen(self.loss - values * self.episodes)
 
     def at(self, episodes: ArrayLike) -> Run:
@@ -235,7 +235,7 @@ class Run:
             >>> run.plot("regret").layout.title.text
             'Regret'
         """
-        return import_module("hedgerow.report.show").run_plot(self, what)
+        return import_module("hedgerow.report.figures").run_plot(self, what)
 
     def __repr__(self) -> str:
         known = f"regret={self.regret[-1]:.6g}, violation={self.violation[-1]:.6g}, safe={bool(self.safe[-1])}"
@@ -243,7 +243,7 @@ class Run:
         return text.line("Run", type(self.learner).__name__, f"episodes={self.episodes[-1]}", scores, self.way)
 
     def _repr_html_(self) -> str:
-        from hedgerow.simulation.notebook import run_html
+        from hedgerow.display.views import run_html
 
         return run_html(self)
 
@@ -293,7 +293,8 @@ def _comparator(world: CMDP | Environment, mean_loss: FloatArray) -> tuple[float
     """OPT and q* (num_rows,) of a mean loss; NaN where no policy is feasible, or the world is not known."""
     try:
         if isinstance(world, CMDP):
-            best = offline.optimum(world, np.clip(mean_loss, 0.0, 1.0))
+            loss = np.clip(mean_loss, 0.0, 1.0)
+            best = offline.remembered(world, "optimum", loss, lambda: offline.optimum(world, loss))
             return best.value, row_occupancy(world.layout, best.occupancy)
     except InfeasibleError:
         pass

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, num_episodes, seed_number, type_name, whole_number
-from hedgerow.display.output import progress_bar
+from hedgerow.display.screen import progress_bar
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners.api import Compiled, Learner, NullWatcher, Plan, Watched, Watcher, feedback_of
 from hedgerow.learners.plans import tell_failure

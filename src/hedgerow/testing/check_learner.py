@@ -12,7 +12,7 @@ import numpy as np
 
 from hedgerow.checks import num_episodes, positive_share, seed_number, type_name
 from hedgerow.display import text as brief
-from hedgerow.display.output import Table
+from hedgerow.display.table import Table
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import Limited, Plan, Resumable, feedback_of
 from hedgerow.model.policy import Policy
