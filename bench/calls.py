@@ -29,10 +29,9 @@ from bench.benchmark import Benchmark, option
 from bench.episode_worlds import LABELS, BenchWorld
 from bench.mirror_steps import SIZES
 from bench.timing import Spread, at_most, duration
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.environments.play import Player, make_streams, make_world
 from hedgerow.learners.ops.base import MirrorLearner
-from hedgerow.learners.ops.files import copied
 from hedgerow.projection.newton import SOLVED
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.simulation.run import Simulation
@@ -114,8 +113,8 @@ class Calls(Benchmark[list[CallRow]]):
 
     def _learner(self, world: BenchWorld, name: str, learner: MirrorLearner) -> list[CallRow]:
         Simulation(world.cmdp, world.loss, learner, self.seed, episodes=self.warm_up).finish()
-        arrays, whole = (Caller(world, copied(learner), self.seed + 1, by) for by in (as_arrays, as_episode))
-        last = copied(learner)
+        arrays, whole = (Caller(world, copy.copy(learner), self.seed + 1, by) for by in (as_arrays, as_episode))
+        last = copy.copy(learner)
         loop = Simulation(world.cmdp, world.loss, last, self.seed + 1)
         looped: list[float] = []
         for count in (self.first, *[self.per_turn] * self.turns):
@@ -163,12 +162,12 @@ class Calls(Benchmark[list[CallRow]]):
         own = float(np.median(counted.pop("")))
         return [_row(world, "projection", call, found, own) for call, found in counted.items()]
 
-    def shown(self, found: list[CallRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[CallRow]) -> Iterator[Table | str]:
         """A table per world."""
         columns = ["who", "call", "p50", "p90", "n", "inside", "asked", "met"]
         for label in dict.fromkeys(row.world for row in found):
             own = [row for row in found if row.world == label]
-            table = output.Table(f"{label}: {own[0].triples} triples", columns, num_text=2, num_keys=2)
+            table = Table(f"{label}: {own[0].triples} triples", columns, num_text=2, num_keys=2)
             for row in own:
                 times = [duration(row.time.median), duration(row.time.p90), str(row.time.count)]
                 compiled = "-" if row.inside is None else duration(row.inside)

@@ -18,7 +18,7 @@ from typing import Any, Self
 from bench import terminal
 from bench.benchmark import Benchmark, option
 from bench.timing import Spread, at_most, duration
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.experiments import components
 from hedgerow.experiments.options import RunOptions
 from hedgerow.experiments.source import Source
@@ -94,9 +94,9 @@ class Cells(Benchmark[list[CellRow]]):
                 advance(label)
         return rows
 
-    def shown(self, found: list[CellRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[CellRow]) -> Iterator[Table | str]:
         columns = ["world", "cells", "outside of episodes", "p90", "inside", "asked", "met"]
-        table = output.Table("processor time of a cell", columns, num_text=1)
+        table = Table("processor time of a cell", columns, num_text=1)
         for row in found:
             times = [duration(row.outside.median), duration(row.outside.p90), duration(row.inside)]
             table.add_row(row.world, str(row.cells), *times, at_most(row.asked), row.verdict)

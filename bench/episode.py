@@ -11,6 +11,7 @@ shows where the time of our episode goes, function by function.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
@@ -28,10 +29,9 @@ from bench.mirror_steps import SIZES
 from bench.plain_learners import OptimisticLP, PlainLearner, PlainOREPS, PlainSVOPS
 from bench.pynol_peer import PyNOLHedge
 from bench.timing import Spread
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.cv_ops import CVOPS
-from hedgerow.learners.ops.files import copied
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.learners.ops.uob_reps import UOBREPS
@@ -93,7 +93,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
     def _one_world(self, world: BenchWorld, advance: terminal.Advance) -> list[EpisodeRow]:
         compiled = list(self.compiled(world).values())
         own = compiled[0].learner
-        plain, missing = plain_learners(world, own, record(world, copied(own), self.turns, self.seed + 2))
+        plain, missing = plain_learners(world, own, record(world, copy.copy(own), self.turns, self.seed + 2))
         advance(f"{world.label}, warm")
         able: list[Contender] = [*compiled, *plain]
         samples = self.take_turns(able, lambda: advance(world.label))
@@ -113,7 +113,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
 
     def _floor(self, world: BenchWorld, ours: Compiled) -> Compiled:
         """The same loop with one evaluation of the dual instead of each projection: no residual is too large."""
-        learner = copied(ours.learner)
+        learner = copy.copy(ours.learner)
         learner.core = learner.core.replace(rule=learner.core.rule.replace(tol=np.inf))
         return Compiled(FLOOR, learner, Simulation(world.cmdp, world.loss, learner, self.seed + 1), ours.per_turn)
 
@@ -155,10 +155,10 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
         ]
         return log_plot("Time of an episode", "triples (x, a, x')", "microseconds", lines)
 
-    def shown(self, found: list[EpisodeRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[EpisodeRow]) -> Iterator[Table | str]:
         """A table per world, and the goals."""
         yield from tables_by_world(found, "x SV-OPS", ["deviation"], lambda row: (row.deviation,))
-        table = output.Table("goals", ["goal", "world", "found", "asked", "met"], num_text=2, num_keys=2)
+        table = Table("goals", ["goal", "world", "found", "asked", "met"], num_text=2, num_keys=2)
         for goal in _goals(found):
             table.add_row(goal.name, goal.world, goal.shown_found, goal.shown_asked, "met" if goal.met else "not met")
         yield table

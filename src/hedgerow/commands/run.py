@@ -10,8 +10,8 @@ hedgerow report results                      the page
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields, replace
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from hedgerow.commands import FAILED, INTERRUPTED, AsJson, Quiet, number, one_thread, print_json
-from hedgerow.display.output import Screen, Table, say
+from hedgerow.commands import FAILED, INTERRUPTED, AsJson, Quiet, one_thread, print_json
+from hedgerow.display.screen import Screen, say
+from hedgerow.display.table import Table
 from hedgerow.experiments.options import RunOptions
 
 if TYPE_CHECKING:
@@ -241,37 +242,15 @@ def _report(found: Results) -> Path:
 
 
 def _groups(found: Results | None) -> list[dict[str, Any]]:
-    """One entry per learner and setting, seeds together."""
-    rows = []
+    """One entry per learner and setting, seeds together: all numbers of short tables, with the ends of intervals."""
+    rows: list[dict[str, Any]] = []
     for group in [] if found is None else found.groups:
-        numbers = group.summary()
-        growth = numbers.regret_growth.exponent
-        rows.append(
-            {
-                "learner": group.learner,
-                "world": group.setting.world,
-                "adversary": group.setting.adversary,
-                "episodes": group.setting.episodes,
-                "seeds": numbers.seeds,
-                "regret": numbers.regret,
-                "regret_exponent": growth if growth == growth else None,
-                "violation": numbers.violation,
-                "safe_seeds": numbers.safe,
-                "net_violation": numbers.net_violation,
-                **_mixing(group),
-                "episodes_per_second": numbers.episodes_per_second,
-            }
-        )
+        rows.append({"learner": group.learner, **asdict(group.setting), "seeds": len(group.cells)})
+        for column, number in group.shown("short").values():
+            rows[-1][column.name] = number.value if number.value == number.value else None
+            if number.low < number.high:
+                rows[-1] |= {f"{column.name}_low": number.low, f"{column.name}_high": number.high}
     return rows
-
-
-def _mixing(group: Group) -> dict[str, float | None]:
-    """How much was left to a baseline, on average, at first and at last; None for learners that do not note it."""
-    total, weights = group.summary().mixing_total, group.noted("mixing_weight")
-    if total is None or weights is None:
-        return {"mean_mixing": None, "first_mixing": None, "last_mixing": None}
-    first, last = float(weights[:, 0].mean()), float(weights[:, -1].mean())
-    return {"mean_mixing": total / group.setting.episodes, "first_mixing": first, "last_mixing": last}
 
 
 def _as_data(experiment: Experiment, tally: Tally, found: Results | None, page: Path | None) -> dict[str, Any]:
@@ -289,9 +268,12 @@ def _as_data(experiment: Experiment, tally: Tally, found: Results | None, page: 
 
 
 def _print_tally(tally: Tally, found: Results | None, page: Path | None) -> None:
+    from hedgerow.results.metrics import INTERVALS
+
     out = Screen()
     if found is not None:
-        out.table(_result_table(_groups(found)))
+        out.table(_result_table(found.groups))
+        out.line(INTERVALS)
     told = [f"{tally.done} cells run"] + [f"{tally.skipped} finished before"] * bool(tally.skipped)
     told += [f"{len(tally.failed)} failed"] * bool(tally.failed)
     out.line(f"{', '.join(told)}, {tally.seconds:.1f} s; results in {tally.directory}", wrap=False)
@@ -301,38 +283,18 @@ def _print_tally(tally: Tally, found: Results | None, page: Path | None) -> None
         out.line(f"report: hedgerow report {tally.directory}", wrap=False)
 
 
-def _result_table(rows: list[dict[str, Any]]) -> Table:
+def _result_table(groups: Sequence[Group]) -> Table:
     """Learner by learner; settings are only named where there is more than one of them."""
-    names = [key for key in ("world", "adversary", "episodes") if len({row[key] for row in rows}) > 1]
-    common = [str(rows[0][key]) for key in ("world", "adversary") if key not in names]
-    if "episodes" not in names:
-        common.append(f"{rows[0]['episodes']:,} episodes")
-    title = ", ".join([*common, "means over seeds (interquartile)"])
-    columns = [
-        "learner",
-        *names,
-        "regret",
-        "exponent",
-        "violation",
-        "safe",
-        "lambda first",
-        "lambda mean",
-        "lambda last",
-        "episodes/s",
-    ]
-    result = Table(title, columns, num_text=1 + len(names), num_keys=1 + len(names))
-    for row in rows:
-        speed = row["episodes_per_second"]
-        result.add_row(
-            row["learner"],
-            *(str(row[key]) for key in names),
-            number(row["regret"], 1),
-            number(row["regret_exponent"], 2),
-            number(row["violation"], 1),
-            f"{row['safe_seeds']}/{row['seeds']}",
-            *(number(row[key], 3) for key in ("first_mixing", "mean_mixing", "last_mixing")),
-            "-" if speed is None else f"{speed:,.0f}",
-        )
+    from hedgerow.results.groups import heads, table_row
+
+    settings = [asdict(group.setting) for group in groups]
+    names = [key for key in settings[0] if len({setting[key] for setting in settings}) > 1]
+    common = {**settings[0], "episodes": f"{settings[0]['episodes']:,} episodes"}
+    shown = list(heads(groups, "short"))
+    title = ", ".join(str(value) for key, value in common.items() if key not in names)
+    result = Table(title, ["learner", *names, *shown], num_text=1 + len(names), num_keys=1 + len(names))
+    for group, setting in zip(groups, settings, strict=True):
+        result.add_row(group.learner, *(str(setting[key]) for key in names), *table_row(group, "short", shown))
     return result
 
 
@@ -359,5 +321,5 @@ def _print_cells(experiment: Experiment, as_json: bool) -> None:
     if as_json:
         print_json([{"id": cell.id, "hash": cell.hash, "spec": cell.data} for cell in cells])
         return
-    for cell in cells:
-        say(f"{cell.hash[:12]}  {cell.id}")
+    for planned in cells:
+        say(f"{planned.hash[:12]}  {planned.id}")

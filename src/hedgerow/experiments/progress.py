@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hedgerow.display.output import Screen, make_progress, say
+from hedgerow.display.screen import Screen, make_progress, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hedgerow.display.output import Screen, Table, say
+from hedgerow.display.screen import Screen, say
+from hedgerow.display.table import Table
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import components
 from hedgerow.experiments.components import PLUG_IN
