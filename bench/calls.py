@@ -32,7 +32,6 @@ from bench.timing import Spread, at_most, duration
 from hedgerow.display.table import Table
 from hedgerow.environments.play import Player, make_streams, make_world
 from hedgerow.learners.ops.base import MirrorLearner
-from hedgerow.learners.ops.files import copied
 from hedgerow.projection.newton import SOLVED
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.simulation.run import Simulation
@@ -114,8 +113,8 @@ class Calls(Benchmark[list[CallRow]]):
 
     def _learner(self, world: BenchWorld, name: str, learner: MirrorLearner) -> list[CallRow]:
         Simulation(world.cmdp, world.loss, learner, self.seed, episodes=self.warm_up).finish()
-        arrays, whole = (Caller(world, copied(learner), self.seed + 1, by) for by in (as_arrays, as_episode))
-        last = copied(learner)
+        arrays, whole = (Caller(world, copy.copy(learner), self.seed + 1, by) for by in (as_arrays, as_episode))
+        last = copy.copy(learner)
         loop = Simulation(world.cmdp, world.loss, last, self.seed + 1)
         looped: list[float] = []
         for count in (self.first, *[self.per_turn] * self.turns):

@@ -11,6 +11,7 @@ shows where the time of our episode goes, function by function.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
@@ -31,7 +32,6 @@ from bench.timing import Spread
 from hedgerow.display.table import Table
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.cv_ops import CVOPS
-from hedgerow.learners.ops.files import copied
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.learners.ops.uob_reps import UOBREPS
@@ -93,7 +93,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
     def _one_world(self, world: BenchWorld, advance: terminal.Advance) -> list[EpisodeRow]:
         compiled = list(self.compiled(world).values())
         own = compiled[0].learner
-        plain, missing = plain_learners(world, own, record(world, copied(own), self.turns, self.seed + 2))
+        plain, missing = plain_learners(world, own, record(world, copy.copy(own), self.turns, self.seed + 2))
         advance(f"{world.label}, warm")
         able: list[Contender] = [*compiled, *plain]
         samples = self.take_turns(able, lambda: advance(world.label))
@@ -113,7 +113,7 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
 
     def _floor(self, world: BenchWorld, ours: Compiled) -> Compiled:
         """The same loop with one evaluation of the dual instead of each projection: no residual is too large."""
-        learner = copied(ours.learner)
+        learner = copy.copy(ours.learner)
         learner.core = learner.core.replace(rule=learner.core.rule.replace(tol=np.inf))
         return Compiled(FLOOR, learner, Simulation(world.cmdp, world.loss, learner, self.seed + 1), ours.per_turn)
 

@@ -42,6 +42,25 @@ RANK = {folder: rank for rank, group in enumerate(ORDER) for folder in group}
 READS_WORLDS = {"experiments", "forecast", "verify", "gym", "report", "__init__", "commands", "cli"}
 
 
+# The families of learners share `learners/` and nothing else. Others use the learners themselves and their switches.
+FAMILIES = {"ops", "field"}
+FACES = {
+    ("ops", "sv_ops"),
+    ("ops", "s_ops"),
+    ("ops", "cv_ops"),
+    ("ops", "uob_reps"),
+    ("ops", "settings"),
+    ("field", "base"),
+}
+INSIDERS = {"learners", "verify"}
+"""They may look into a family: `verify` checks and breaks what is inside."""
+LOOKS_INSIDE = {
+    "experiments/warming.py": "compiles the kernels before they are needed",
+    "forecast/bounds.py": "computes what the learner would: the same bounds, and the same weight of the baseline",
+}
+"""The files elsewhere that may, and why"""
+
+
 def source_files() -> list[Path]:
     return sorted(SOURCES.rglob("*.py"))
 
@@ -97,6 +116,43 @@ def offences(source: str, parts: tuple[str, ...], package: tuple[str, ...]) -> l
     return found
 
 
+def family_offences(source: str, file: str, package: tuple[str, ...]) -> list[str]:
+    """Where a file looks into a family of learners from outside, or one family into another."""
+    own, found = Path(file).parts, []
+    mine = own[1] if own[0] == "learners" and own[1] in FAMILIES else None
+    for line, target in imported_modules(source, package):
+        if target[:1] != ("learners",) or len(target) < 2 or target[1] not in FAMILIES:
+            continue
+        if mine is not None and target[1] != mine:
+            found.append(f"line {line}: {mine} imports {target[1]}; what both need belongs into learners/")
+        elif own[0] not in INSIDERS and target[1:3] not in FACES and file not in LOOKS_INSIDE:
+            found.append(f"line {line}: {'.'.join(target)} is an inside of its family")
+    return found
+
+
+def private_offences(source: str, parts: tuple[str, ...], package: tuple[str, ...]) -> list[str]:
+    """Names with a leading underscore that a module takes from another folder, by import or as an attribute."""
+    tree, here, found = ast.parse(source), folder_of(parts), []
+    elsewhere: dict[str, str] = {}  # what modules of other folders are called here
+    for node in ast.walk(tree):
+        base = _base(node, package) if isinstance(node, ast.ImportFrom) else None
+        for alias in node.names if base is not None and folder_of(base) != here else ():
+            if is_private(alias.name):
+                found.append(f"line {node.lineno}: {alias.name} is private to {'.'.join(base)}")
+            elif is_module((*base, alias.name)):
+                elsewhere[alias.asname or alias.name] = ".".join((*base, alias.name))
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            continue
+        if is_private(node.attr) and node.value.id in elsewhere:
+            found.append(f"line {node.lineno}: {node.attr} is private to {elsewhere[node.value.id]}")
+    return found
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
 def module_parts(file: Path) -> tuple[str, ...]:
     parts = file.relative_to(SOURCES).with_suffix("").parts
     return parts[:-1] if parts[-1] == "__init__" else parts
@@ -108,6 +164,41 @@ def test_imports_point_leftwards(file: Path) -> None:
     assert folder_of(parts) in RANK, f"give {folder_of(parts)} a place in ORDER"
     package = file.relative_to(SOURCES).parts[:-1]
     assert offences(file.read_text(), parts, package) == []
+
+
+@pytest.mark.parametrize("file", source_files(), ids=lambda file: file.relative_to(SOURCES).as_posix())
+def test_insides_stay_inside(file: Path) -> None:
+    source, name = file.read_text(), file.relative_to(SOURCES).as_posix()
+    package = file.relative_to(SOURCES).parts[:-1]
+    assert family_offences(source, name, package) == []
+    assert private_offences(source, module_parts(file), package) == []
+
+
+def test_every_exception_is_needed() -> None:
+    for name in LOOKS_INSIDE:
+        package = Path(name).parts[:-1]
+        assert family_offences((SOURCES / name).read_text(), f"elsewhere/{name}", package)
+
+
+@pytest.mark.parametrize(
+    ("source", "file", "complaint"),
+    [
+        ("from hedgerow.learners.ops.state import Core", "learners/field/lp.py", "field imports ops"),
+        ("from ..field import base", "learners/ops/base.py", "ops imports field"),
+        ("from hedgerow.learners.ops import step", "results/store.py", "learners.ops.step is an inside"),
+    ],
+)
+def test_a_look_into_a_family_is_found(source: str, file: str, complaint: str) -> None:
+    found = family_offences(source, file, Path(file).parts[:-1])
+    assert len(found) == 1
+    assert complaint in found[0]
+    assert family_offences("from hedgerow.learners.ops.s_ops import SOPS", "results/store.py", ("results",)) == []
+
+
+def test_a_private_name_from_elsewhere_is_found() -> None:
+    source = "from hedgerow.model.view import _hidden\nfrom hedgerow.model import view as v\nv._hidden\nv.__doc__\n"
+    assert len(private_offences(source, ("results", "store"), ("results",))) == 2
+    assert private_offences(source, ("model", "cmdp"), ("model",)) == []
 
 
 @pytest.mark.parametrize("file", source_files(), ids=lambda file: file.relative_to(SOURCES).as_posix())

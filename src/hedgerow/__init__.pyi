@@ -16,13 +16,13 @@ from .learners import field as field
 from .learners.api import Learner as Learner
 from .learners.api import Plan as Plan
 from .learners.api import SafePolicy as SafePolicy
+from .learners.files import load as load
+from .learners.files import save as save
 from .learners.guarantees import Ledger as Ledger
 from .learners.ops.cv_ops import CVOPS as CVOPS
 from .learners.ops.s_ops import SOPS as SOPS
 from .learners.ops.sv_ops import SVOPS as SVOPS
 from .learners.ops.uob_reps import UOBREPS as UOBREPS
-from .learners.saving import load as load
-from .learners.saving import save as save
 from .learners.statistics import Statistics as Statistics
 from .model import costs as costs
 from .model import occupancy as occupancy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from bench import calls, inside
 from bench.calls import Caller, CallRow, Calls
 from bench.episode_worlds import LABELS, BenchWorld
 from bench.timing import Spread
-from hedgerow.learners.ops.files import copied
 from hedgerow.simulation.run import Simulation
 
 SMALL, MIDDLE, _ = calls.WORLDS
@@ -33,8 +33,8 @@ def row(world: str, call: str, seconds: float) -> CallRow:
 @pytest.mark.parametrize("name", ["SV-OPS", "S-OPS"])
 def test_a_caller_plays_the_episodes_of_the_loop(world: BenchWorld, name: str) -> None:
     learner = calls.our_learners(world, 200)[name]
-    arrays, whole = (Caller(world, copied(learner), 3, by) for by in (calls.as_arrays, calls.as_episode))
-    loop, other = copied(learner), copied(learner)
+    arrays, whole = (Caller(world, copy.copy(learner), 3, by) for by in (calls.as_arrays, calls.as_episode))
+    loop, other = copy.copy(learner), copy.copy(learner)
     arrays.play(30)
     whole.play(30)
     Simulation(world.cmdp, world.loss, loop, 3).advance(30)

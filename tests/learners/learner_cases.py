@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from hedgerow.learners.files import FILE_KIND, from_file, pack
 from hedgerow.learners.ops.base import MirrorLearner as Learner
 from hedgerow.learners.ops.cv_ops import CVOPS
 from hedgerow.learners.ops.s_ops import SOPS
@@ -19,6 +20,7 @@ from hedgerow.model.costs import BernoulliCosts, BetaCosts, CostDistribution, De
 from hedgerow.model.layout import Layout
 from hedgerow.planning import offline
 from hedgerow.simulation.result import CURVES, Run
+from hedgerow.storage import datafile
 
 
 def random_world(
@@ -102,3 +104,13 @@ def assert_same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> 
     assert first.keys() == second.keys()
     for name, array in first.items():
         np.testing.assert_array_equal(array, second[name], err_msg=name)
+
+
+def to_bytes(learner: Any) -> bytes:
+    """The content of its file."""
+    return pack(learner, learner.state())
+
+
+def from_bytes(blob: bytes) -> Any:
+    """The learner in such a content."""
+    return from_file(datafile.unpack(blob, FILE_KIND))

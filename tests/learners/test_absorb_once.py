@@ -12,11 +12,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "importers"))
 
+from learner_cases import to_bytes
 from test_log_seals import VIEW, WORLD, played, sources
 
 import hedgerow as hr
-from hedgerow.learners.ops.files import FILE_KIND, to_bytes
-from hedgerow.storage import datafile
 
 
 def learner() -> hr.SVOPS:
@@ -72,11 +71,10 @@ def test_other_logs_are_welcome_and_equal_episodes_are_no_reason() -> None:
 def test_a_file_that_claims_impossible_logs_is_refused() -> None:
     one = learner()
     one.absorb(played(2))
-    content = datafile.unpack(to_bytes(one), FILE_KIND)
-    known = content.arrays["logs.absorbed"]
+    state = one.state()
+    known = state["absorbed"]
     assert known.shape == (1, 2, 32)
     for wrong in (known.astype(np.int64), known[:, :1], np.repeat(known, 3, axis=0)):
-        blob = datafile.pack(FILE_KIND, content.version, content.meta, {**content.arrays, "logs.absorbed": wrong})
-        with pytest.raises(hr.errors.FileFormatError, match=r"logs\.absorbed must be uint8 of shape"):
-            type(one).restored(VIEW, {"file": np.frombuffer(blob, dtype=np.uint8)})
+        with pytest.raises(hr.errors.InvalidInput, match="absorbed must be uint8 of shape"):
+            type(one).restored(VIEW, {**state, "absorbed": wrong})
     assert WORLD.view().constraint_names == VIEW.constraint_names

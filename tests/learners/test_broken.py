@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from learner_cases import to_bytes
 
 import hedgerow as hr
 from hedgerow.learners.ops.absorb import MOST_REASONS, OTHERS, cut
-from hedgerow.learners.ops.files import to_bytes
 from hedgerow.model.counting import COUNTED, INDEPENDENT, UNKNOWN, decide, filled_costs
 
 LAYOUT = hr.Layout((1, 2, 1), 2)

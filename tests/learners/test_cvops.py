@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learner_cases import assert_same, draw_path, make_learner, random_world, scores, snapshot
+from learner_cases import assert_same, draw_path, make_learner, random_world, scores, snapshot, to_bytes
 
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.files import load
 from hedgerow.learners.ops.base import MirrorLearner as Learner
 from hedgerow.learners.ops.cv_ops import CVOPS
-from hedgerow.learners.ops.files import load, to_bytes
 from hedgerow.losses import oblivious
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learner_cases import assert_same, draw_path, make_learner, random_world, snapshot
+from learner_cases import assert_same, draw_path, from_bytes, make_learner, random_world, snapshot, to_bytes
 
 import hedgerow as hr
 from hedgerow.confidence.counts import effective_number
 from hedgerow.confidence.radii import Radii, weighted_cost_radius
-from hedgerow.learners.ops.files import from_bytes, to_bytes
 from hedgerow.storage import datafile
 
 RATES = (0.003, 0.07, 0.25, 0.5, 0.9, 1.0)

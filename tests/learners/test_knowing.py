@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from known_worlds import MIXING, NO_EXTRAS, PIECES, TIED, episode_of, knowing, learner_for, play, process
-from learner_cases import KINDS, assert_same, random_world, scores, snapshot
+from learner_cases import KINDS, assert_same, from_bytes, random_world, scores, snapshot, to_bytes
 
 import hedgerow as hr
 from hedgerow.learners.kernels import safe_weight
-from hedgerow.learners.ops.files import from_bytes, to_bytes
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import evaluate
 

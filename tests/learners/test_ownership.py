@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learner_cases import KINDS, assert_same, draw_path, make_learner, random_world, snapshot
+from learner_cases import KINDS, assert_same, draw_path, make_learner, random_world, snapshot, to_bytes
 
 import hedgerow as hr
 from hedgerow.errors import BusyError, HedgerowError, InvalidInput
+from hedgerow.learners.files import load
 from hedgerow.learners.ops.base import MirrorLearner as Learner
-from hedgerow.learners.ops.files import load, to_bytes
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.losses import oblivious
 from hedgerow.simulation.run import Simulation, simulate

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from learner_cases import from_bytes, to_bytes
 
 import hedgerow as hr
 from hedgerow.experiments import components
-from hedgerow.learners.ops.files import from_bytes, to_bytes
 from hedgerow.model.counting import refuse_impossible
 
 PRESETS = ("paper", "sharp", "sharpest")

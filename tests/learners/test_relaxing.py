@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -11,7 +12,6 @@ from learner_cases import draw_path, random_world
 from hedgerow.errors import InfeasibleWarning
 from hedgerow.learners.ops import fallback
 from hedgerow.learners.ops.base import MirrorLearner as Learner
-from hedgerow.learners.ops.files import copied
 from hedgerow.learners.ops.state import PROJECTED, RELAXED, arrays_of_state
 from hedgerow.learners.ops.step import LEAST_ROOM, SHARE
 from hedgerow.learners.ops.sv_ops import SVOPS
@@ -104,7 +104,7 @@ def test_compiled_step_wise_and_continued_from_a_copy_are_the_same(m: int) -> No
             for _ in range(6):
                 simulation.advance(200)
                 if way == "copied":
-                    learner = copied(learner)
+                    learner = copy.copy(learner)
                     simulation.learner = simulation.watcher.learner = learner
         assert learner.core.state.reals.slack > 0.0
         states.append({name: array.tolist() for name, array in arrays_of_state(learner.core.state).items()})

@@ -58,7 +58,7 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path: Path) -> None:
         ({**file.meta, "mood": 1}, "does not describe a learner"),
         ({**file.meta, "num_actions": 3}, "does not describe a learner"),
     ):
-        blob = datafile.pack("own-learner", 1, meta, dict(file.arrays))
+        blob = datafile.pack(file.kind, file.version, meta, dict(file.arrays))
         (tmp_path / "bad.hedge").write_bytes(blob)
         with pytest.raises(hr.errors.FileFormatError, match=message):
             hr.load(tmp_path / "bad.hedge")
@@ -69,8 +69,10 @@ def test_a_file_that_names_a_shipped_learner_and_holds_another_state_is_refused(
     """It ended in a KeyError: what a file says of itself is never to be believed."""
     hr.save(FollowTheLeader(random_world(0).view(), 10), tmp_path / "own.hedge")
     file = datafile.load(tmp_path / "own.hedge")
-    for state in ({}, {"state.file": np.zeros(3)}, {"state.file": np.array("x")}, {"state.arguments": np.array("5")}):
+    for state in ({}, {"state.x": np.zeros(3)}, {"state.arguments": np.array("x")}, {"state.arguments": np.array("5")}):
         arrays = {key: array for key, array in file.arrays.items() if key.startswith("view.")} | state
-        (tmp_path / "bad.hedge").write_bytes(datafile.pack("own-learner", 1, {**file.meta, "learner": name}, arrays))
+        (tmp_path / "bad.hedge").write_bytes(
+            datafile.pack(file.kind, file.version, {**file.meta, "learner": name}, arrays)
+        )
         with pytest.raises(hr.errors.FileFormatError, match=f"names the learner '{name}', but does not hold its state"):
             hr.load(tmp_path / "bad.hedge")

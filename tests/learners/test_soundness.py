@@ -4,20 +4,21 @@ other entries is computed anew, and no valid file is refused.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from known_worlds import knowing
-from learner_cases import KINDS, assert_same, draw_path, make_learner, random_world, snapshot
+from learner_cases import KINDS, assert_same, draw_path, from_bytes, make_learner, random_world, snapshot, to_bytes
 
 from hedgerow.confidence.aggregate import AggregateNumbers
 from hedgerow.confidence.premises import COSTS, PremiseNumbers
 from hedgerow.errors import FileFormatError
+from hedgerow.learners.files import FILE_KIND, FILE_VERSION
 from hedgerow.learners.ops.base import MirrorLearner as Learner
 from hedgerow.learners.ops.cv_ops import CVOPS
-from hedgerow.learners.ops.files import FILE_KIND, FILE_VERSION, from_bytes, to_bytes
 from hedgerow.learners.ops.search import Broken, SearchState
 from hedgerow.learners.ops.soundness import RANGES
 from hedgerow.learners.ops.state import Incomplete, LoggedCounts, Numbers, Reals, arrays_of_state
@@ -127,6 +128,22 @@ def meta_entry(name: str, value: Any) -> Change:
     return lambda meta, arrays: meta.update({name: value})
 
 
+def text(name: str, **changes: Any) -> Change:
+    """Of the arguments, or of the coin, which are texts in JSON."""
+
+    def change(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        content = json.loads(str(arrays[f"state.{name}"]))
+        arrays[f"state.{name}"] = np.array(json.dumps({**content, **changes}))
+
+    return change
+
+
+def coin(**changes: Any) -> Change:
+    return lambda meta, arrays: text("coin", state={**json.loads(str(arrays["state.coin"]))["state"], **changes})(
+        meta, arrays
+    )
+
+
 def array(name: str, value: Callable[[np.ndarray], np.ndarray]) -> Change:
     return lambda meta, arrays: arrays.update({name: value(arrays[name])})
 
@@ -165,26 +182,30 @@ SENSELESS: list[tuple[str, Change, str]] = [
     ("sv-ops", array("view.layer_sizes", lambda a: a.astype(">i8")), "view.layer_sizes"),
     ("sv-ops", array("state.numbers", lambda a: a.astype(np.int32)), "state.numbers must be int64, not int32"),
     ("sv-ops", array("state.policy", lambda a: a.astype(">f8")), "state.policy must be float64, not >f8"),
-    ("s-ops", array("argument.baseline", lambda a: a.astype(np.float32)), "argument.baseline must be float64"),
-    ("s-ops", array("argument.allow_no_margin", lambda a: a + 0.5), "argument.allow_no_margin"),
-    ("cv-ops", array("argument.memory_budget", lambda a: a - 2**29), "memory_budget is"),
+    ("s-ops", array("state.baseline", lambda a: a.astype(np.float32)), "baseline and baseline_costs must be float64"),
+    ("s-ops", text("arguments", allow_no_margin=0.5), "its arguments must mean what they say"),
+    ("cv-ops", text("arguments", memory_budget=-2), "memory_budget is"),
     ("cv-ops", entry("search.facts", "t_bar", 20.0), "state.search"),
     ("cv-ops", entry("search.facts", "t_bar", 2.5), "t_bar is 2.5, not a number of episodes"),
     ("cv-ops", entry("search.cost_sums", 0, 1e6), "state.search.cost_sums must lie in"),
     ("cv-ops", entry("search.weights", 0, 0.9), "state.search.weights must sum to 1"),
     ("cv-ops", entry("search.policies", (3, 0), 0.9), "state.search.policies: policy 3 .* does not sum to 1"),
     ("found", entry("numbers", "episode", 1), "t_bar is .*; there were 1"),
-    ("sv-ops", meta_entry("seed", 6), "coin"),
-    ("sv-ops", meta_entry("episodes", 20), "built for 20 episodes and has played 40|state.boxes"),
-    ("sv-ops", meta_entry("comment", "hello"), r"unexpected metadata \['comment'\]"),
+    ("sv-ops", text("arguments", seed=6), "coin"),
+    ("sv-ops", text("arguments", episodes=20), "built for 20 episodes and has played 40|state.boxes"),
+    ("sv-ops", meta_entry("comment", "hello"), "its metadata are action_labels, comment"),
     ("sv-ops", meta_entry("constraint_names", ["a", "a"]), "constraint names must be distinct"),
     ("sv-ops", meta_entry("state_labels", ["a"]), "state labels: 1 given"),
-    ("sv-ops", meta_entry("coin", {"bit_generator": "MT19937"}), "coin is not the state of a PCG64 generator"),
-    ("s-ops", lambda meta, arrays: meta["coin"]["state"].update(state=2**200), "whole numbers of 128 bits"),
-    ("found", lambda meta, arrays: meta["coin"]["state"].update(inc=5), "coin: inc does not belong to the seed"),
-    ("sv-ops", lambda meta, arrays: meta["coin"].update(has_uint32=1), "coin: has_uint32 is wrong"),
-    ("sv-ops", lambda meta, arrays: meta["settings"].update(sigma="literal"), "a switch that SVOPS does not have"),
-    ("sv-ops", lambda meta, arrays: arrays.update(other=np.zeros(3)), "unexpected array 'other'"),
+    (
+        "sv-ops",
+        array("state.coin", lambda a: np.array('{"bit_generator": "MT19937"}')),
+        "coin is not the state of a PCG64 generator",
+    ),
+    ("s-ops", coin(state=2**200), "whole numbers of 128 bits"),
+    ("found", coin(inc=5), "coin: inc does not belong to the seed"),
+    ("sv-ops", text("coin", has_uint32=1), "coin: has_uint32 is wrong"),
+    ("sv-ops", text("arguments", joint_cost=True), "SVOPS has no switch 'joint_cost'"),
+    ("sv-ops", lambda meta, arrays: arrays.update(other=np.zeros(3)), "should not have, the entry 'other'"),
     ("sv-ops", entry("reals", "room", -1.0), "state.reals is -1.0"),
     ("sv-ops", lambda meta, arrays: arrays.update({"state.boxes.xi": np.ones(6)}), "the state needs the arrays"),
     ("uob-reps", entry("boxes.upper", slice(None), 0.0), "hold no distribution"),
@@ -235,14 +256,14 @@ OF_KT: list[tuple[str, Change, str]] = [
     ("tied", entry("logged", "episodes", 3), "state.counts.num_visits sum to 200; there are 43 episodes"),
     ("tied", array("view.known.same_costs", np.zeros_like), "state.counts.num_costs of .* are counted elsewhere"),
     ("much", array("view.known.most_costs", lambda a: a - 2.0), "state"),
-    ("tied", lambda meta, arrays: meta["settings"].update(ties=False), "state"),
-    ("tied", lambda meta, arrays: meta["settings"].update(ball_from=2), "state"),
+    ("tied", text("arguments", ties=False), "state"),
+    ("tied", text("arguments", ball_from=2), "state"),
     (
         "tied",
-        lambda meta, arrays: meta["settings"].update(aggregate=False),
+        text("arguments", aggregate=False),
         "the state needs the arrays|state.aggregate",
     ),
-    ("tied", lambda meta, arrays: meta["settings"].update(radii="tight"), "belongs to radii='kt'"),
+    ("tied", text("arguments", radii="tight"), "belongs to radii='kt'"),
 ]
 
 
@@ -309,9 +330,9 @@ def test_a_small_file_cannot_ask_for_much_memory(blobs: dict[str, bytes]) -> Non
 
     with pytest.raises(FileFormatError, match=r"state.system.diagonal has .* entries; this world needs 40000000001"):
         from_bytes(changed(blobs["sv-ops"], wide))
-    huge = array("argument.memory_budget", lambda a: np.array(2**52))
-    with pytest.raises(FileFormatError, match=r"does not describe a learner: [A-Z]"):
-        from_bytes(changed(changed(blobs["cv-ops"], huge), meta_entry("episodes", 2**50)))
+    huge = text("arguments", memory_budget=2**52, episodes=2**50)
+    with pytest.raises(FileFormatError, match=r"does not hold its state: this is no state of CV-OPS: Unable to alloc"):
+        from_bytes(changed(blobs["cv-ops"], huge))
 
 
 VARIANTS: list[dict[str, Any]] = [

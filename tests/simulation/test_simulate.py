@@ -13,9 +13,9 @@ from scipy import optimize
 
 from hedgerow import worlds
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.files import load
 from hedgerow.learners.ops import base as learner_module
 from hedgerow.learners.ops.fallback import fallback_solve
-from hedgerow.learners.ops.files import load
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.losses import oblivious

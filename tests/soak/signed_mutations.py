@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from learner_cases import to_bytes
 from learner_files import Situation, observe, situations
 from numpy.random import Generator
 from sound_learner import problems
 
 from hedgerow.errors import FileFormatError, InfeasibleWarning
+from hedgerow.learners.files import FILE_KIND, FILE_VERSION, from_file
 from hedgerow.learners.ops.base import MirrorLearner as Learner
-from hedgerow.learners.ops.files import FILE_KIND, FILE_VERSION, from_file, to_bytes
 from hedgerow.storage import datafile
 
 PER_CHILD = 100
@@ -44,9 +45,10 @@ DTYPES = ["<f8", ">f8", "<f4", "<f2", "<i8", ">i8", "<i4", "|i1", "<u8", "|u1", 
 
 
 def change_meta(rng: Generator, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    target = [meta, meta, meta.get("settings"), meta.get("coin")][rng.integers(4)]
+    name = ["", "", "state.arguments", "state.coin"][rng.integers(4)]
+    target = json.loads(str(arrays[name])) if name in arrays else meta
     if not isinstance(target, dict) or not target:
-        target = meta
+        name, target = "", meta
     key = [*target, "another"][rng.integers(len(target) + 1)]
     if rng.random() < 0.1:
         target.pop(key, None)
@@ -54,10 +56,13 @@ def change_meta(rng: Generator, meta: dict[str, Any], arrays: dict[str, np.ndarr
         target[key] += int(rng.integers(-3, 4))
     else:
         target[key] = ODD_VALUES[rng.integers(len(ODD_VALUES))]
+    if target is not meta:
+        arrays[name] = np.array(json.dumps(target))
 
 
 def some_array(rng: Generator, arrays: dict[str, np.ndarray]) -> str:
-    return list(arrays)[rng.integers(len(arrays))]
+    names = [name for name in arrays if arrays[name].dtype.kind != "U"]
+    return names[rng.integers(len(names))]
 
 
 def change_entry(rng: Generator, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -119,7 +124,7 @@ def rename(rng: Generator, meta: dict[str, Any], arrays: dict[str, np.ndarray]) 
     name = some_array(rng, arrays)
     array = arrays.pop(name)
     if rng.random() < 0.7:
-        arrays[str(rng.choice(["view.row_start", "argument.seed", "argument.tol", "state.x", "other", "state"]))] = (
+        arrays[str(rng.choice(["view.row_start", "state.seed", "state.transitions", "state.x", "other", "state"]))] = (
             array
         )
 

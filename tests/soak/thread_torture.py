@@ -27,8 +27,8 @@ from numpy.random import Generator
 from sound_learner import problems
 
 from hedgerow import errors
+from hedgerow.learners.files import load
 from hedgerow.learners.ops.base import MirrorLearner as Learner
-from hedgerow.learners.ops.files import load
 from hedgerow.losses import oblivious
 from hedgerow.model.cmdp import CMDP
 from hedgerow.simulation.run import simulate

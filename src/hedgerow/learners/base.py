@@ -12,27 +12,32 @@ solver has to finish, and by `_open_plan` which plan waits for its outcome.
 
 from __future__ import annotations
 
+import json
+import os
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, frozen, num_episodes, positive_share, seed_number
 from hedgerow.confidence.premises import PremiseRule, Premises
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import Inputs, Plan, checked_view, in_own_terms
+from hedgerow.learners.api import Inputs, Plan, SafePolicy, checked_view, in_own_terms
+from hedgerow.learners.files import checked_coin, pack
 from hedgerow.learners.guarantees import Ledger
 from hedgerow.learners.kernels import BaselineArrays
-from hedgerow.learners.locking import Turn, exclusive
+from hedgerow.learners.locking import Turn, exclusive, exclusive_as
 from hedgerow.learners.plans import NumberedPlan, PlanMaker, check_open, drawn_actions, learner_key, missing_outcome
 from hedgerow.learners.premises import announce, as_refuted, checked_response
 from hedgerow.model.actions import Actions
 from hedgerow.model.counting import known_costs, refuse_impossible
 from hedgerow.model.episode import Episode
 from hedgerow.model.random_streams import seeded
-from hedgerow.model.view import View
+from hedgerow.model.view import UNFIT, View
+from hedgerow.storage import datafile
 
 if TYPE_CHECKING:
     from hedgerow.learners.api import RunContext, Watcher
@@ -325,6 +330,85 @@ class BaseLearner(ABC):
         steps, own = ("plan", "observe", "_begin", "_end", "_learn"), type(self)
         return all(getattr(own, step, None) is getattr(family, step, None) for step in steps)
 
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    @exclusive
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return arrays by name: all that is needed to continue; `restored` takes them back."""
+        arrays = {"arguments": _text(self._arguments()), "coin": _text(self.coin.state), **self._arrays()}
+        if self.told.baseline:
+            arrays |= {"baseline": self.baselines.policies[0], "baseline_costs": self.baselines.costs}
+        return {name: array.copy() for name, array in arrays.items()}
+
+    @abstractmethod
+    def _arguments(self) -> dict[str, Any]:
+        """The arguments of the constructor by name, but the baseline: what JSON can hold."""
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """What changes while it learns, by name, and does not follow from the rest."""
+
+    @classmethod
+    def restored(cls, view: View, state: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the learner on `view` whose `state()` was `state`.
+
+        Raises:
+            InvalidInput: If the arrays cannot be such a state.
+        """
+        given = {name: np.asarray(array) for name, array in dict(state).items()}
+        try:
+            arguments, coin = json.loads(str(given.pop("arguments"))), json.loads(str(given.pop("coin")))
+            learner = cls._rebuilt(view, dict(arguments), given)
+            if _text(learner._arguments()) != _text(arguments):
+                raise InvalidInput("its arguments must mean what they say")
+            learner.coin.go_to(checked_coin(coin, learner.seed))
+            learner._restore(given)
+        except InvalidInput as error:
+            raise InvalidInput(f"this is no state of {cls.title}: {error}") from error
+        except KeyError as error:
+            raise InvalidInput(f"this is no state of {cls.title}: the entry {error} is missing") from error
+        except UNFIT as error:
+            raise InvalidInput(f"this is no state of {cls.title}: {error or 'there is no memory for it'}") from error
+        return learner
+
+    @classmethod
+    def _rebuilt(cls, view: View, arguments: dict[str, Any], state: dict[str, NDArray[Any]]) -> Self:
+        """A fresh learner with these arguments; takes those of them that are arrays out of `state`."""
+        if cls.told.baseline:
+            policy, costs = state.pop("baseline"), state.pop("baseline_costs")
+            if policy.dtype != np.float64 or costs.dtype != np.float64:
+                raise InvalidInput("baseline and baseline_costs must be float64")
+            arguments["baseline"] = SafePolicy(policy, costs)
+        return cls(view, **arguments)
+
+    @abstractmethod
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take over the arrays of a state, which has been made for the same arguments, if they can be right."""
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the learner to one data file, atomically; `hr.load` reads it.
+
+        A learner may be saved between any two calls, a planned episode included.
+
+        Args:
+            path: The file; `.npz` is the usual ending.
+            overwrite: Whether an existing file may be replaced.
+        """
+        datafile.save(path, pack(self, _state_to_save(self)), overwrite=overwrite)
+
+    def __copy__(self) -> Self:
+        """An equal learner of its own, as from a file; a learner shares nothing."""
+        return type(self).restored(self.view, _state_to_copy(self))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the content of a data file, and reading it checks that content as `load` does."""
+        return type(self).restored, (self.view, _state_to_copy(self))
+
+    # In words --------------------------------------------------------------------------------------------------------
+
     def __repr__(self) -> str:
         from hedgerow.display import text
 
@@ -342,3 +426,17 @@ class BaseLearner(ABC):
     @abstractmethod
     def _choice(self) -> tuple[str, str]:
         """The choice that says most about how it learns: name and value."""
+
+
+def _text(content: Any) -> NDArray[np.str_]:
+    return np.array(json.dumps(content, sort_keys=True))
+
+
+@exclusive_as("save", rests=True)
+def _state_to_save(learner: BaseLearner) -> dict[str, NDArray[Any]]:
+    return learner.state()
+
+
+@exclusive_as("copy", rests=True)
+def _state_to_copy(learner: BaseLearner) -> dict[str, NDArray[Any]]:
+    return learner.state()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, frozen, num_episodes, positive_share, type_name
+from hedgerow.checks import FloatArray, IntArray, float_array, frozen, num_episodes, positive_share, type_name
 from hedgerow.confidence.bounds import joint_costs_of_columns
 from hedgerow.confidence.boxes import BoxRule, make_box_rule, make_boxes, refresh_all, refresh_rows
 from hedgerow.confidence.budget import make_unknowns, refuse_empty_promise
@@ -24,12 +24,13 @@ from hedgerow.display import text
 from hedgerow.errors import InfeasibleError, InvalidInput
 from hedgerow.learners.api import in_own_terms
 from hedgerow.learners.guarantees import CLEAN_EVENT, Budget
-from hedgerow.learners.observed_state import checked_state
+from hedgerow.learners.kernels import flat_arrays
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.counting import UNKNOWN, decide, known_costs, refuse_impossible
 from hedgerow.model.episode import Episode
 from hedgerow.model.identity import same_layout
 from hedgerow.model.kernel_layout import index_of
+from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.view import View
 from hedgerow.planning.planner import BoxPlan, BoxPlanner
@@ -275,19 +276,14 @@ class Observed:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return arrays by name: all that is needed to continue; `restored` takes them back."""
-        counts = self._counts
+        then = np.zeros(0, dtype=np.int64) if self._visits_then is None else self._visits_then
         arrays: dict[str, NDArray[Any]] = {
             "radii": np.array(self.radii.kind),
             "settings": np.array([self.delta, self.radii.confidence_scale]),
             "episodes": np.array([self._added, -1 if self.episodes is None else self.episodes]),
             "unknown_episodes": np.array(self._unknown),
-            "num_visits": counts.num_visits.copy(),
-            "num_moves": counts.num_moves.copy(),
-            "num_costs": counts.num_costs.copy(),
-            "sums": counts.cost_sums.copy(),
-            "unknown_moves": counts.unknown_moves.copy(),
-            "unknown_costs": counts.unknown_costs.copy(),
-            "visits_then": np.zeros(0, dtype=np.int64) if self._visits_then is None else self._visits_then.copy(),
+            **{COUNTS[name]: array.copy() for name, array in flat_arrays(self._counts).items()},
+            "visits_then": then.copy(),
         }
         if self.view.knowledge.transitions is not None:
             arrays["transitions"] = self.view.knowledge.transitions.copy()
@@ -302,13 +298,23 @@ class Observed:
         """
         if not isinstance(view, View):
             raise InvalidInput(f"Statistics are built on a view, such as world.view(), not on {type_name(view)}")
-        found = checked_state(view.layout, view.num_constraints + 1, state)
-        if found.transitions is not None:
-            view = view.knowing(transitions=found.transitions)
-        seen = cls(view, found.episodes, found.delta, found.radii, confidence_scale=found.confidence_scale)
-        seen._added, seen._unknown = found.added, found.unknown
-        seen._counts.take(found.counts)
-        seen._visits_then = found.visits_then
+        given = {name: np.asarray(array) for name, array in dict(state).items()}
+        if "transitions" in given:
+            view = view.knowing(transitions=given.pop("transitions"))
+        if set(given) != ENTRIES:
+            raise _no_state(f"{sorted(set(given) ^ ENTRIES)[0]!r} is missing or unknown")
+        delta, scale = float_array("the settings of the state", given["settings"], (2,)).tolist()
+        added, limit = _whole("episodes", given["episodes"], (2,), least=-1).tolist()
+        seen = cls(view, None if limit == -1 else limit, delta, str(given["radii"]), confidence_scale=scale)
+        seen._added, seen._unknown = added, int(_whole("unknown_episodes", given["unknown_episodes"], ()))
+        for name, own in flat_arrays(seen._counts).items():
+            taken = float_array if own.dtype.kind == "f" else _whole
+            own[...] = taken(COUNTS[name], given[COUNTS[name]], own.shape)
+        _check_counts(seen.layout, seen._counts, added, seen._unknown)
+        if given["visits_then"].size:
+            seen._visits_then = _whole("visits_then", given["visits_then"], (seen.layout.num_rows,))
+            if np.any(seen._visits_then > seen._counts.num_visits):
+                raise _no_state("visits_then are more than the visits")
         refresh_all(seen._index, seen._counts, seen._rule, seen.boxes)
         return seen
 
@@ -316,6 +322,47 @@ class Observed:
         limit = "" if self.episodes is None else f" of {self.episodes}"
         parts = f"{self._added}{limit} episodes", f"radii={self.radii.kind!r}"
         return text.line(type(self).__name__, repr(self.layout), *parts)
+
+
+# A state of `Observed` must be counts of episodes: each visits one row of the first layer and goes on layer by layer
+# unless it was aborted, every visit leads somewhere, each cost and loss lies in [0, 1].
+
+
+COUNTS = {name: "sums" if name == "cost_sums" else name for name in Counts.fields}
+"""What a state calls the arrays of the counts"""
+ENTRIES = {"radii", "settings", "episodes", "unknown_episodes", "visits_then", *COUNTS.values()}
+TOL_SUM = 1e-9
+"""Sums of numbers in [0, 1] may pass the number of their terms by rounding."""
+
+
+def _check_counts(layout: Layout, counts: Counts, added: int, unknown: int) -> None:
+    """Refuse counts that no `added` episodes have, of which `unknown` had unknown values."""
+    visits, moves, lost, gone = counts.num_visits, counts.num_moves, counts.unknown_moves, counts.unknown_costs
+    of_state = visits.reshape(-1, layout.num_actions).sum(axis=1)
+    arrivals = np.bincount(layout.successor, weights=moves, minlength=layout.num_states)[1:-1]
+    known = counts.num_costs[:, None] - gone
+    for holds, otherwise in (
+        (max(lost.max(), gone.max()) <= unknown <= added, "more is unknown than episodes can have left"),
+        # Episodes of which something is unknown may miss the first layer.
+        (added - unknown <= of_state[0] <= added, "the visits of the first layer are not as many as the episodes"),
+        (np.array_equal(np.add.reduceat(moves, layout.row_start[:-1]), visits), "num_moves do not add up to visits"),
+        (np.all(of_state[1:] <= arrivals), "some state has more visits than arrivals"),
+        (np.all(known >= 0), "more costs are unknown than there are visits"),
+        (np.all(counts.num_costs - gone.min(axis=1) <= visits + lost), "more costs were counted than there are visits"),
+        (np.all((counts.cost_sums >= 0.0) & (counts.cost_sums <= known + TOL_SUM)), "sums are not those of the visits"),
+    ):
+        if not holds:
+            raise _no_state(otherwise)
+
+
+def _whole(name: str, array: NDArray[Any], shape: tuple[int, ...], least: int = 0) -> IntArray:
+    if array.shape != shape or array.dtype.kind not in "iu" or (array.size and array.min() < least):
+        raise InvalidInput(f"{name} of the state must be whole numbers >= {least} of shape {shape}")
+    return array.astype(np.int64)
+
+
+def _no_state(reason: str) -> InvalidInput:
+    return InvalidInput(f"this is no state of Statistics: {reason}")
 
 
 # --------------------------------------------------------------------------------------------------------------------

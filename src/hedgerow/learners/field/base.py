@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import exp
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,11 +29,10 @@ from hedgerow.confidence.budget import make_unknowns
 from hedgerow.confidence.premises import NOTHING, PremiseRule, Premises, count_episode, make_premise_rule, make_premises
 from hedgerow.environments.columns import Column
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import SafePolicy, checked_baseline_costs, safe_policy
+from hedgerow.learners.api import checked_baseline_costs, safe_policy
 from hedgerow.learners.base import BaseLearner
 from hedgerow.learners.guarantees import CLEAN_EVENT, INDEPENDENT_LOSSES, Budget, Ledger, Promise
 from hedgerow.learners.kernels import Mixing, Progress, baseline_arrays, draw_branch, flat_arrays, no_baseline
-from hedgerow.learners.locking import exclusive
 from hedgerow.learners.plans import NumberedPlan
 from hedgerow.learners.statistics import Statistics
 from hedgerow.learners.watch import WATCHED, LearnerWatcher, check_rows, keep_event, watch_event
@@ -273,95 +271,52 @@ class FieldLearner(BaseLearner):
 
     # Files -----------------------------------------------------------------------------------------------------------
 
-    @exclusive
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return arrays by name: all that is needed to continue; `restored` takes them back."""
-        return self._state()
-
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _arguments(self) -> dict[str, Any]:
         common = {"episodes": self.episodes, "delta": self.delta, "seed": self.seed, "radii": self.radii}
         common |= {"on_refuted": self.on_refuted}
         known = inspect.signature(type(self)).parameters
-        arguments = {name: value for name, value in {**common, **self._own}.items() if name in known}
-        arrays: dict[str, NDArray[Any]] = {
-            "arguments": np.array(json.dumps(arguments, sort_keys=True)),
-            "coin": np.array(json.dumps(self.coin.state, sort_keys=True)),
-            "progress": self.progress.values.copy(),
-            "reals": self.reals.values.copy(),
-            **{f"own.{name}": getattr(self, name).copy() for name in self.changing},
-            **{f"premises.{name}": array.copy() for name, array in flat_arrays(self.premises).items()},
+        return {name: value for name, value in {**common, **self._own}.items() if name in known}
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        seen = {} if self.seen is None else self.seen.state()
+        return {
+            "progress": self.progress.values,
+            "reals": self.reals.values,
+            **{f"own.{name}": getattr(self, name) for name in self.changing},
+            **{f"premises.{name}": array for name, array in flat_arrays(self.premises).items()},
+            **{f"seen.{name}": array for name, array in seen.items()},
         }
-        if self.seen is not None:
-            arrays |= {f"seen.{name}": array for name, array in self.seen.state().items()}
-        if self.baseline is not None:
-            arrays |= {"baseline": self.baseline.probabilities.copy(), "baseline_costs": self.baseline_costs.copy()}
-        return arrays
 
-    @classmethod
-    def restored(cls, view: View, state: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the learner on `view` whose `state()` was `state`.
-
-        Raises:
-            InvalidInput: If the arrays cannot be such a state.
-        """
-        try:
-            arguments = json.loads(str(np.asarray(state["arguments"])))
-            if "baseline" in state:
-                arguments["baseline"] = SafePolicy(state["baseline"], state["baseline_costs"])
-            learner = cls._rebuilt(view, arguments)
-            learner._restore(state)
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, InvalidInput):
-                raise
-            raise InvalidInput(f"this is no state of {cls.title}: {error}") from error
-        return learner
-
-    @classmethod
-    def _rebuilt(cls, view: View, arguments: dict[str, Any]) -> Self:
-        """A fresh learner with the arguments that a file keeps."""
-        return cls(view, **arguments)
-
-    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        progress, reals = np.asarray(state["progress"]), np.asarray(state["reals"])
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
+        progress, reals = state["progress"], state["reals"]
         if progress.shape != self.progress.values.shape or progress.dtype.kind not in "iu" or progress.min() < 0:
-            raise InvalidInput(f"this is no state of {self.title}: progress is no list of counts")
+            raise InvalidInput("progress is no list of counts")
         self.progress.values[:] = progress
         self.reals.values[:] = float_array("a number of the state", reals, self.reals.values.shape)
         if self.progress.episode > self.episodes or not 0.0 <= self.reals.mixing <= 1.0:
-            raise InvalidInput(f"this is no state of {self.title}: it is beyond its last episode, or mixes wrongly")
+            raise InvalidInput("it is beyond its last episode, or mixes wrongly")
         if max(self.progress.pending, self.progress.branch) > 1 or (self.progress.branch and self.baseline is None):
-            raise InvalidInput(f"this is no state of {self.title}: it plays a policy that it does not have")
-        self.coin.go_to(json.loads(str(np.asarray(state["coin"]))))
+            raise InvalidInput("it plays a policy that it does not have")
         if self.seen is not None:
             counted = {name.removeprefix("seen."): array for name, array in state.items() if name.startswith("seen.")}
             seen = Statistics.restored(self.view, counted)
             if (seen.episodes, seen.delta, seen.radii) != (self.seen.episodes, self.seen.delta, self.seen.radii):
-                raise InvalidInput(f"this is no state of {self.title}: its statistics are those of another learner")
+                raise InvalidInput("its statistics are those of another learner")
             if seen.num_episodes > self.progress.episode:
-                raise InvalidInput(f"this is no state of {self.title}: it has counted more episodes than it observed")
+                raise InvalidInput("it has counted more episodes than it observed")
             self.seen = seen
         for name in self.changing:
             mine = getattr(self, name)
             given = float_array(f"{name} of the state", state[f"own.{name}"], mine.shape)
             if mine.dtype.kind == "i" and np.any((given < 0.0) | (given > LARGEST_COUNT) | (given != np.floor(given))):
-                raise InvalidInput(f"this is no state of {self.title}: {name} is no list of counts")
+                raise InvalidInput(f"{name} is no list of counts")
             mine[...] = given
         checked_policy(self.layout, self.own_policy)
         for name, mine in flat_arrays(self.premises).items():
             given = np.asarray(state[f"premises.{name}"])
             if given.shape != mine.shape or given.dtype != mine.dtype or not np.all(np.isfinite(given) & (given >= 0)):
-                raise InvalidInput(f"this is no state of {self.title}: premises.{name} cannot be right")
+                raise InvalidInput(f"premises.{name} cannot be right")
             mine[...] = given
-
-    def __copy__(self) -> Self:
-        """An equal learner of its own; a learner shares nothing."""
-        return type(self).restored(self.view, self.state())
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.__copy__()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).restored, (self.view, self.state())
 
     @property
     def _choice(self) -> tuple[str, str]:

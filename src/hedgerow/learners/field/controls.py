@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, type_name, unmasked
 from hedgerow.errors import InvalidInput
@@ -162,7 +162,7 @@ class Oracle(FieldLearner):
         self.own_policy[:] = offline.optimum(cmdp, _mean_loss(losses, self.layout, self.episodes)).policy
 
     @classmethod
-    def _rebuilt(cls, view: View, arguments: dict[str, Any]) -> Self:
+    def _rebuilt(cls, view: View, arguments: dict[str, Any], state: dict[str, NDArray[Any]]) -> Self:
         """An oracle without a policy: a file keeps the policy, not the world and the losses that it follows from."""
         oracle = cls.__new__(cls)
         FieldLearner.__init__(oracle, view, **arguments)

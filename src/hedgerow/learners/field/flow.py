@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import log, sqrt
 from typing import Any, ClassVar
 
@@ -124,13 +123,13 @@ class FlowLearner(FieldLearner):
         masses: FloatArray = np.add.reduceat(self.flow, self.layout.row_start[:-1])
         return masses
 
-    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
         mass = np.add.reduceat(self.flow, self._layer_start)
         if np.any(self.flow < 0.0) or np.any(np.abs(mass - 1.0) > TOL_MASS) or np.any(self.dual < 0.0):
-            raise InvalidInput(f"this is no state of {self.title}: a flow is no occupancy, or a multiplier is negative")
+            raise InvalidInput("a flow is no occupancy, or a multiplier is negative")
         if np.any(self.dual > self.layout.steps * self.episode):  # an episode adds a cost at most
-            raise InvalidInput(f"this is no state of {self.title}: {self.episode} episodes make no such multiplier")
+            raise InvalidInput(f"{self.episode} episodes make no such multiplier")
         self._keep_bounds()
 
 
@@ -359,11 +358,11 @@ class BoBPD(FlowLearner):
         self.dual[:] = np.clip(self.dual + rate * excess, 0.0, self.ceiling)
         self.largest_dual[0] = max(self.largest_dual[0], self.dual.sum())
 
-    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
         highest = len(self.dual) * self.ceiling
         if np.any(self.dual > self.ceiling) or not self.dual.sum() <= self.largest_dual[0] <= highest:
-            raise InvalidInput(f"this is no state of {self.title}: a multiplier is above its ceiling")
+            raise InvalidInput("a multiplier is above its ceiling")
 
     def guarantees(self) -> Ledger:
         """Return the promises of the originals, which are void: no proof covers this variant."""

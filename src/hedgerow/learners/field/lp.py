@@ -189,12 +189,12 @@ class LPLearner(FieldLearner):
         possible = own.fresh <= 1 and own.open <= min(1, own.plans) and own.stage <= last
         possible &= own.plans <= self.episode + 2 and max(own.infeasible, own.unsolved) <= own.plans
         if not possible:
-            raise InvalidInput(f"this is no state of {self.title}: its plans are not those of {self.episode} episodes")
+            raise InvalidInput(f"its plans are not those of {self.episode} episodes")
 
-    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
         if np.any(self.planned_visits > self.statistics.visits):
-            raise InvalidInput(f"this is no state of {self.title}: its counts contradict each other")
+            raise InvalidInput("its counts contradict each other")
         self.core = self._make_core()
         self._check_tallies()
         write_tables(self.core)

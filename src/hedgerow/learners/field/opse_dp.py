@@ -302,10 +302,10 @@ class OPSEDP(FieldLearner):
     def _notes(self) -> Mapping[str, float]:
         return {"theta": float(self.theta[0])}
 
-    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
         if not 0.0 <= self.theta[0] <= self._passes.most_theta:
-            raise InvalidInput(f"this is no state of {self.title}: theta lies outside [0, {self._passes.most_theta!r}]")
+            raise InvalidInput(f"theta lies outside [0, {self._passes.most_theta!r}]")
         self._centres = self._centred()
         set_rows(self._centres, self._rows, self._passes)
 

@@ -256,16 +256,16 @@ class OptPrimalDual(FieldLearner):
     def _notes(self) -> Mapping[str, float]:
         return {"multiplier": float(self.multipliers.sum())}
 
-    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
         if self.multipliers.size and self.multipliers.min() < 0.0:
-            raise InvalidInput(f"this is no state of {self.title}: a multiplier is negative")
+            raise InvalidInput("a multiplier is negative")
         # An episode adds at most L times its step, which is at most 1 for the regularised kind.
         most = self.layout.steps * self.episode * (1.0 if self.regularised else self._pd.steps.dual)
         if np.any(self.multipliers > most * (1.0 + TOL_SUM)):
-            raise InvalidInput(f"this is no state of {self.title}: {self.episode} episodes make no such multiplier")
+            raise InvalidInput(f"{self.episode} episodes make no such multiplier")
         if not np.allclose(np.exp(self.log_policy), self.own_policy, rtol=0.0, atol=1e-12):
-            raise InvalidInput(f"this is no state of {self.title}: log_policy is not the logarithm of its policy")
+            raise InvalidInput("log_policy is not the logarithm of its policy")
         assert self.seen is not None
         self._centres = make_centres(self.seen)
         set_bonuses(self._centres, self._pd)

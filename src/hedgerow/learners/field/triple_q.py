@@ -269,15 +269,15 @@ class TripleQ(FieldLearner):
     def _notes(self) -> Mapping[str, float]:
         return {"queue": float(self.queues.sum())}
 
-    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
         if min(self.visits.min(), self.queues.min(initial=0.0)) < 0.0:
-            raise InvalidInput(f"this is no state of {self.title}: visits and queues cannot be negative")
+            raise InvalidInput("visits and queues cannot be negative")
         if np.any(self.visits != np.floor(self.visits)) or self.visits.max() > min(self.episode, self.frame):
-            raise InvalidInput(f"this is no state of {self.title}: visits are no counts of the episodes of a frame")
+            raise InvalidInput("visits are no counts of the episodes of a frame")
         largest = max(float(np.max(np.abs(array), initial=0.0)) for array in (self.q, self.c, self.queues, self.c_sums))
         if largest > LARGEST_COUNT:
-            raise InvalidInput(f"this is no state of {self.title}: {largest!r} is more than it can learn")
+            raise InvalidInput(f"{largest!r} is more than it can learn")
 
     def guarantees(self) -> Ledger:
         """Return what is promised: slow growth of the regret, and no violation in the sum over all episodes."""

@@ -72,7 +72,7 @@ def checked_digests(given: NDArray[np.generic], episodes: int) -> Digests:
     """Digests in a file, if they can be those of logs with so many episodes in all."""
     array = np.asarray(given)
     if array.dtype != np.uint8 or array.shape[1:] != (2, 32) or len(array) > episodes:
-        raise InvalidInput(f"logs.absorbed must be uint8 of shape (logs, 2, 32), of at most {episodes} logs")
+        raise InvalidInput(f"absorbed must be uint8 of shape (logs, 2, 32), of at most {episodes} logs")
     return array.astype(np.uint8)
 
 

@@ -8,10 +8,10 @@ of a simulation (`loop.py`) calls as well: both ways of running give the same bi
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Mapping
 from math import log
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,20 +30,20 @@ from hedgerow.learners.base import BaseLearner
 from hedgerow.learners.guarantees import CLEAN_EVENT, Budget
 from hedgerow.learners.kernels import BaselineArrays, baseline_arrays, draw_branch
 from hedgerow.learners.locking import exclusive
-from hedgerow.learners.ops.absorb import learn_broken, log_for, no_logs, take_in
+from hedgerow.learners.ops.absorb import checked_digests, learn_broken, log_for, no_logs, take_in
 from hedgerow.learners.ops.fallback import fallback_solve
 from hedgerow.learners.ops.mixing import cost_bounds
 from hedgerow.learners.ops.search import Search, SearchRule, keep_policy
 from hedgerow.learners.ops.settings import CommonSwitches, Preset, make_settings, names_of
 from hedgerow.learners.ops.spending import certifies, make_spending
-from hedgerow.learners.ops.state import MIXTURE_BOUNDS, Core, StepRule, arrays_of_state, make_core, make_state
+from hedgerow.learners.ops.state import MIXTURE_BOUNDS, Core, StepRule, arrays_of_state, derived, make_core, make_state
 from hedgerow.learners.ops.step import REFUSED, begin, learn, learn_path
 from hedgerow.learners.plans import NumberedPlan
 from hedgerow.model.cmdp import checked_transitions
 from hedgerow.model.episode import Episode
-from hedgerow.model.identity import same_layout
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
+from hedgerow.registry import learners
 
 if TYPE_CHECKING:
     from hedgerow.confidence.snapshot import Estimates
@@ -88,6 +88,7 @@ class MirrorLearner(BaseLearner):
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
         transitions: ArrayLike | None = None, **switches: Unpack[CommonSwitches],
     ) -> None:  # fmt: skip
+        self._given_transitions = transitions is not None
         if transitions is not None:
             view = checked_view(view).knowing(transitions=checked_transitions(view.layout, transitions))
         self.settings = make_settings(preset, {**self.defaults, **switches}, self.switches, type(self).__name__)
@@ -354,35 +355,6 @@ class MirrorLearner(BaseLearner):
         known = self.view.knowledge.transitions
         return None if known is None or np.isnan(known).any() else known
 
-    def arguments(self) -> dict[str, NDArray[Any]]:
-        """Return the arguments of the constructor that only this class has, as arrays by name."""
-        return {}
-
-    def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the state by name: what a file has to hold."""
-        return arrays_of_state(self.core.state)
-
-    def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Make room for the state `arrays` of a file whose shapes depend on how far the learner was."""
-        return
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything as arrays by name; `restored` takes them back."""
-        from hedgerow.learners.ops.files import to_bytes
-
-        return {"file": np.frombuffer(to_bytes(self), dtype=np.uint8)}
-
-    @classmethod
-    def restored(cls, view: View, state: Mapping[str, NDArray[Any]]) -> MirrorLearner:
-        """Return the learner whose `state()` was `state`, on the same `view`."""
-        from hedgerow.learners.ops.files import from_bytes
-
-        learner = from_bytes(np.asarray(state["file"], dtype=np.uint8).tobytes())
-        named = same_layout(learner.layout, view.layout) and learner.view.constraint_names == view.constraint_names
-        if not named or not np.array_equal(learner.view.thresholds, view.thresholds):
-            raise InvalidInput("the state is that of a learner in another world")
-        return learner
-
     def watch(
         self, stage: RunContext, *, audit: bool = False, notes: bool = False, estimator: bool = False
     ) -> MirrorWatcher:
@@ -398,33 +370,61 @@ class MirrorLearner(BaseLearner):
 
         return MirrorWatcher(self, stage, audit=audit, notes=notes, estimator=estimator)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the learner to one data file, atomically; `hr.load` reads it.
+    # Files -----------------------------------------------------------------------------------------------------------
 
-        A learner may be saved between any two calls, a planned episode included.
+    def _arguments(self) -> dict[str, Any]:
+        switches = {name: getattr(self.settings, name) for name in sorted(self.switches)}
+        common = {"episodes": self.episodes, "delta": self.delta, "seed": self.seed, "preset": self.settings.preset}
+        return common | switches
 
-        Args:
-            path: The file; `.npz` is the usual ending.
-            overwrite: Whether an existing file may be replaced.
-        """
-        from hedgerow.learners.ops.files import save
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the state by name, those that follow from others included."""
+        return arrays_of_state(self.core.state)
 
-        save(self, path, overwrite=overwrite)
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        left_out = derived(self.core)
+        arrays = {name: array for name, array in self.state_arrays().items() if name not in left_out}
+        known = self.view.knowledge.transitions
+        if self._given_transitions and known is not None:
+            arrays["transitions"] = known
+        return arrays | {"declared": np.array(json.dumps(self.declared, sort_keys=True)), "absorbed": self.absorbed}
 
-    def __copy__(self) -> MirrorLearner:
-        """An equal learner of its own, as from a file; a learner shares nothing."""
-        from hedgerow.learners.ops.files import copied
+    @classmethod
+    def _rebuilt(cls, view: View, arguments: dict[str, Any], state: dict[str, NDArray[Any]]) -> Self:
+        from hedgerow.learners.ops.soundness import check_sizes
 
-        return copied(self)
+        check_sizes(view, state)
+        if "transitions" in state:
+            arguments["transitions"] = state.pop("transitions")
+        return super()._rebuilt(view, arguments, state)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> MirrorLearner:
-        return self.__copy__()
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
+        from hedgerow.learners.ops.soundness import checked_reasons, restore_state
+
+        absorbed = state.pop("absorbed")
+        self.declared.update(checked_reasons(json.loads(str(state.pop("declared")))))
+        restore_state(self, state)
+        self.absorbed = checked_digests(absorbed, self.core.state.logged.episodes)
+
+    def expect(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Make room for the state `arrays` of a file whose shapes depend on how far the learner was."""
+        return
+
+    def __copy__(self) -> Self:
+        self._refuse_unknown()
+        return super().__copy__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle holds the content of a data file, and reading it checks that content as `load` does."""
-        from hedgerow.learners.ops.files import from_bytes, own_bytes
+        self._refuse_unknown()
+        return super().__reduce__()
 
-        return from_bytes, (own_bytes(self),)
+    def _refuse_unknown(self) -> None:
+        """Refuse to copy a class that may change more than the arrays of its core."""
+        if learners.name_of(type(self)) not in learners.builtin and type(self).state is MirrorLearner.state:
+            raise InvalidInput(
+                f"{type(self).__name__} is not one of hedgerow's own learners and may hold more than a file does: "
+                "it cannot be copied or pickled; build another one, or override state() and restored(view, state)"
+            )
 
     @property
     def _choice(self) -> tuple[str, str]:

@@ -264,12 +264,9 @@ class CVOPS(MirrorLearner):
 
     # Files -----------------------------------------------------------------------------------------------------------
 
-    def arguments(self) -> dict[str, NDArray[Any]]:
-        """Return the arguments of the constructor that only CV-OPS has, as arrays by name."""
-        arguments: dict[str, NDArray[Any]] = {"memory_budget": np.array(self.memory_budget)}
-        if self.given_constant is not None:
-            arguments["primal_constant"] = np.array(self.given_constant)
-        return arguments
+    def _arguments(self) -> dict[str, Any]:
+        own = {"memory_budget": self.memory_budget, "primal_constant": self.given_constant}
+        return {**super()._arguments(), **own}
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the state by name, without the places for policies that are still empty."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray
 from hedgerow.confidence.premises import FALSE_ALARM
@@ -112,13 +112,8 @@ class SOPS(MirrorLearner):
         """
         return largest_mixing(self.view, self.baseline_costs)
 
-    def arguments(self) -> dict[str, NDArray[Any]]:
-        """Return the arguments of the constructor that only S-OPS has, as arrays by name."""
-        return {
-            "baseline": self.baseline,
-            "baseline_costs": self.baseline_costs,
-            "allow_no_margin": np.array(float(self.allow_no_margin)),
-        }
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "allow_no_margin": self.allow_no_margin}
 
     @exclusive
     def guarantees(self) -> Ledger:

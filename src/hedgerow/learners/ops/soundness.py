@@ -18,7 +18,6 @@ from math import log
 from typing import Any
 
 import numpy as np
-from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray
@@ -38,10 +37,20 @@ from hedgerow.learners.ops.absorb import MOST_REASONS
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.mixing import MOST_SKIPPED, mixing_weight
 from hedgerow.learners.ops.search import Search, SearchRule, stopping_radius
-from hedgerow.learners.ops.state import LOG_FLOOR, PROJECTED, RELAXED, UNSOLVED, Core, Numbers, Reals, State
+from hedgerow.learners.ops.state import (
+    LOG_FLOOR,
+    PROJECTED,
+    RELAXED,
+    UNSOLVED,
+    Core,
+    Numbers,
+    Reals,
+    State,
+    arrays_of_state,
+    derived,
+)
 from hedgerow.learners.ops.step import SMALLEST_CONDITIONAL, prepare, set_rates
 from hedgerow.model.layout import Layout
-from hedgerow.model.random_streams import seeded
 from hedgerow.model.view import View
 from hedgerow.projection.workspace import NO_SYSTEM
 
@@ -170,6 +179,37 @@ def check_ranges(arrays: Mapping[str, NDArray[Any]]) -> None:
                 raise InvalidInput(f"state.{name}: {field} is {value!r}; it must lie in [0, {most:g}]")
 
 
+def checked_reasons(given: Any) -> dict[str, int]:
+    """The declared reasons of a file, with how many episodes each was given for."""
+    if not isinstance(given, dict) or not all(
+        isinstance(reason, str) and reason.strip() and type(count) is int and count > 0
+        for reason, count in given.items()
+    ):
+        raise InvalidInput("declared must be numbers of episodes by reason")
+    return given
+
+
+def restore_state(learner: MirrorLearner, arrays: dict[str, NDArray[Any]]) -> None:
+    """Copy the arrays into the learner's own, which fix their names, shapes and types, if the result is sound."""
+    own = arrays_of_state(learner.core.state)
+    needed = set(own) - derived(learner.core)
+    if set(arrays) != needed:
+        raise InvalidInput(f"the state needs the arrays {sorted(needed)}, not {sorted(arrays)}")
+    for name, array in arrays.items():
+        if array.dtype != own[name].dtype:
+            raise InvalidInput(f"state.{name} must be {own[name].dtype}, not {array.dtype}")
+    check_ranges(arrays)
+    learner.expect(arrays)
+    own = arrays_of_state(learner.core.state)
+    for name, array in arrays.items():
+        if array.shape != own[name].shape:
+            raise InvalidInput(f"state.{name} must have the shape {own[name].shape}, not {array.shape}")
+    check_indices(arrays, len(learner.core.baseline.policies))
+    for name, array in arrays.items():
+        own[name][...] = array
+    check_state(learner, arrays)
+
+
 def check_indices(arrays: Mapping[str, NDArray[Any]], num_baselines: int) -> None:
     """Check the indices that compiled code uses without a check."""
     branch = Numbers(arrays["numbers"]).branch
@@ -204,12 +244,6 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
     demand(floored, f"state.log_weight has an entry below {LOG_FLOOR:g}")
     prepare(core)
     _settle_mixing(core, given["bounds"])
-
-
-def derived(core: Core) -> frozenset[str]:
-    """The arrays of the state that a file leaves out: boxes, where they follow from the counts."""
-    follow = not core.rule.box.gradual and not core.rule.epochs
-    return frozenset(f"boxes.{name}" for name in Boxes.fields) if follow else frozenset()
 
 
 def demand(condition: bool, otherwise: str) -> None:
@@ -355,20 +389,6 @@ def end_of_search(search: Search, episode: int) -> int:
     if t_bar != np.floor(t_bar) or not 0.0 <= t_bar + broken.skipped <= episode:
         raise InvalidInput(f"state.search.facts: t_bar is {t_bar!r}, not a number of episodes; there were {episode}")
     return int(t_bar)
-
-
-def restored_coin(learner: MirrorLearner, given: Any) -> None:
-    """Set the learner's coin to the state of a generator of its seed."""
-    expected = seeded(SeedSequence(learner.seed)).state
-    demand(isinstance(given, dict) and given.keys() == expected.keys(), "coin is not the state of a PCG64 generator")
-    demand(isinstance(given["state"], dict), "coin is not the state of a PCG64 generator")
-    numbers = given["state"].get("state"), given["state"].get("inc")
-    whole = all(type(number) is int and 0 <= number < 2**128 for number in numbers)
-    demand(whole and len(given["state"]) == 2, "coin: state and inc must be whole numbers of 128 bits")
-    demand(numbers[1] == expected["state"]["inc"], "coin: inc does not belong to the seed")
-    for name in expected.keys() - {"state"}:
-        demand(given[name] == expected[name] and type(given[name]) is type(expected[name]), f"coin: {name} is wrong")
-    learner.coin.go_to(given)
 
 
 # Counts --------------------------------------------------------------------------------------------------------------

@@ -400,3 +400,9 @@ def arrays_of_state(state: State) -> dict[str, NDArray[Any]]:
     if not len(state.search.weights):  # no search: its records have nothing to say
         arrays["search.facts"], arrays["search.broken"] = arrays["search.facts"][:0], arrays["search.broken"][:0]
     return arrays
+
+
+def derived(core: Core) -> frozenset[str]:
+    """The arrays of the state that a file leaves out: boxes, where they follow from the counts."""
+    follow = not core.rule.box.gradual and not core.rule.epochs
+    return frozenset(f"boxes.{name}" for name in Boxes.fields) if follow else frozenset()

@@ -1,26 +1,30 @@
-"""Learners of anybody as data files: the name of the class, the view, and whatever `state()` tells.
+"""Learners as data files of one kind: the name of the class, the view, and the arrays of `state()`.
 
 A file never decides which code is run. It is read by the class of that name that is registered, installed, or imported
-already (`registry/`), whose `restored(view, state)` goes on; an unknown one is named.
+already (`registry/`), whose `restored(view, state)` goes on; an unknown one is named. A learner that ships with
+hedgerow puts the arguments of its constructor and the state of its coin into its state, as texts in JSON (`base.py`).
 """
 
 from __future__ import annotations
 
-import importlib
 import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import short_repr, type_name
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 from hedgerow.learners.api import Learner, Resumable
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.random_streams import seeded
 from hedgerow.model.view import META, UNFIT, View, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 from hedgerow.storage import datafile
 
-FILE_KIND, FILE_VERSION = "own-learner", 1
+FILE_KIND, FILE_VERSION = "learner", 8
 
 
 def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -56,32 +60,39 @@ def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: boo
         raise InvalidInput(
             f"a learner is saved by its state() and restored(view, state); {type_name(learner)} does not have both"
         )
+    datafile.save(path, pack(learner, learner.state()), overwrite=overwrite)
+
+
+def pack(learner: Any, state: Mapping[str, ArrayLike]) -> bytes:
+    """The content of the file of a learner in this state; equal for equal learners."""
     arrays = {f"view.{name}": array for name, array in view_arrays(learner.view, support=True).items()}
-    for name, value in dict(learner.state()).items():
+    for name, value in dict(state).items():
         array = np.asarray(value)
         if not isinstance(name, str) or array.dtype.kind not in "fiubU":
             raise InvalidInput(f"the state {name!r} of {type(learner).__name__} is not an array of numbers or texts")
         arrays[f"state.{name}"] = array
     meta = {"learner": learners.name_of(type(learner)), **view_meta(learner.view)}
-    datafile.save(path, datafile.pack(FILE_KIND, FILE_VERSION, meta, arrays), overwrite=overwrite)
+    return datafile.pack(FILE_KIND, FILE_VERSION, meta, arrays)
 
 
 def from_file(file: datafile.DataFile, source: str = "data") -> Any:
     """The learner in a data file that has been read already."""
-    if file.version != FILE_VERSION or set(file.meta) != {"learner", *META}:
-        raise FileFormatError(f"{source} does not describe a learner that this release knows")
-    name, found = file.meta["learner"], learners.known(file.meta["learner"])
+    if file.version != FILE_VERSION:
+        raise FileFormatError(f"{source} has schema version {file.version}; this release reads version {FILE_VERSION}")
+    name, found = file.meta.get("learner"), learners.known(file.meta.get("learner"))
     cls: Any = found.target if found is not None else None
     if not isinstance(cls, type) or not all(hasattr(cls, ability) for ability in ("plan", "observe", "restored")):
         raise FileFormatError(
             f"{source} holds a learner {short_repr(name)}, which is not known here: import or register its class first"
         )
-    groups: dict[str, dict[str, Any]] = {"view": {}, "state": {}}
+    groups: dict[str, dict[str, NDArray[Any]]] = {"view": {}, "state": {}}
     try:
+        if set(file.meta) != {"learner", *META}:
+            raise InvalidInput(f"its metadata are {', '.join(sorted(file.meta))}")
         for entry, array in file.arrays.items():
             group, _, rest = entry.partition(".")
             groups[group][rest] = array
-        if "row_start" not in groups["view"]:
+        if "row_start" not in groups["view"]:  # what is full would be as large as a few numbers say
             raise InvalidInput("the support of its view is missing")
         view = view_from(file.meta, groups["view"])
     except KeyError as error:
@@ -91,23 +102,35 @@ def from_file(file: datafile.DataFile, source: str = "data") -> Any:
     restored: Any = getattr(cls, "restored")  # noqa: B009 - what has it was asked for above
     try:
         return restored(view, groups["state"])
-    except KeyError as error:
+    except (HedgerowError, KeyError, TypeError, ValueError) as error:
+        problem = f"the entry {error} is missing" if isinstance(error, KeyError) else error
         raise FileFormatError(
-            f"{source} names the learner {short_repr(name)}, but does not hold its state: the entry {error} is missing"
-        ) from error
-    except (HedgerowError, TypeError, ValueError) as error:
-        raise FileFormatError(
-            f"{source} names the learner {short_repr(name)}, but does not hold its state: {error}"
+            f"{source} names the learner {short_repr(name)}, but does not hold its state: {problem}"
         ) from error
 
 
-_READERS = {
-    "cmdp": ("hedgerow.model.cmdp", "CMDP", "from_file"),
-    "view": ("hedgerow.model.view", "View", "from_file"),
-    "learner": ("hedgerow.learners.ops.files", "from_file"),
-    "own-learner": ("hedgerow.learners.saving", "from_file"),
+def checked_coin(given: Any, seed: int) -> dict[str, Any]:
+    """The state of a learner's coin, if it can be one of a generator with this seed."""
+    expected = seeded(SeedSequence(seed)).state
+    if not (isinstance(given, dict) and given.keys() == expected.keys() and isinstance(given["state"], dict)):
+        raise InvalidInput("coin is not the state of a PCG64 generator")
+    numbers = given["state"].get("state"), given["state"].get("inc")
+    if len(given["state"]) != len(numbers) or not all(type(one) is int and 0 <= one < 2**128 for one in numbers):
+        raise InvalidInput("coin: state and inc must be whole numbers of 128 bits")
+    if numbers[1] != expected["state"]["inc"]:
+        raise InvalidInput("coin: inc does not belong to the seed")
+    for name in expected.keys() - {"state"}:
+        if given[name] != expected[name] or type(given[name]) is not type(expected[name]):
+            raise InvalidInput(f"coin: {name} is wrong")
+    return given
+
+
+_READERS: dict[str, Callable[[datafile.DataFile, str], Any]] = {
+    "cmdp": CMDP.from_file,
+    "view": View.from_file,
+    FILE_KIND: from_file,
 }
-"""By kind of data file: where its reader is. Compilers are only loaded for files that need them."""
+"""By kind of data file"""
 
 
 def load(path: str | os.PathLike[str]) -> CMDP | View | Learner:
@@ -134,9 +157,5 @@ def load(path: str | os.PathLike[str]) -> CMDP | View | Learner:
     file = datafile.load(path)
     if file.kind not in _READERS:
         raise FileFormatError(f"{path} holds a {file.kind!r}; this release can load: {', '.join(_READERS)}")
-    module, *attributes = _READERS[file.kind]
-    reader: Any = importlib.import_module(module)
-    for attribute in attributes:
-        reader = getattr(reader, attribute)
-    content: CMDP | View | Learner = reader(file, str(path))
+    content: CMDP | View | Learner = _READERS[file.kind](file, str(path))
     return content
