@@ -55,7 +55,7 @@ FACES = {
 INSIDERS = {"learners", "verify"}
 """They may look into a family: `verify` checks and breaks what is inside."""
 LOOKS_INSIDE = {
-    "experiments/warming.py": "compiles the kernels before they are needed",
+    "experiments/warmup.py": "compiles the kernels before they are needed",
     "forecast/bounds.py": "computes what the learner would: the same bounds, and the same weight of the baseline",
 }
 """The files elsewhere that may, and why"""

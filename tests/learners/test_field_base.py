@@ -25,7 +25,8 @@ class Half(FieldLearner):
     changing = ("own_policy", "last")
 
     def __init__(self, view: hr.View, episodes: int, delta: float, seed: int = 0, *, baseline: Any, scale: float = 1.0):
-        super().__init__(view, episodes, delta, seed, radii="hedgerow", baseline=baseline, scale=scale)
+        super().__init__(view, episodes, delta, seed, radii="hedgerow", baseline=baseline)
+        self.scale = scale
         self.last = np.zeros(self.layout.num_rows)
         self.reals.mixing = 0.5
 
@@ -71,7 +72,7 @@ def test_a_learner_goes_on_from_files_copies_and_pickles(world: Any, tmp_path: P
     assert len(set(expected)) > 2  # both the baseline and the own policy were played
     for other in others:
         assert other.episode == 10
-        assert other._own == {"scale": 0.5}
+        assert other.scale == 0.5
         assert played(other, world, 20, seed=1) == expected
 
 

@@ -32,14 +32,7 @@ class AlwaysBaseline(FieldLearner):
     It learns nothing. A safe learner is worth its effort where it loses less than this one.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
         episodes: The number T of episodes that it will play.
-        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
-            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
-        baseline_costs: (m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound};
-            None takes `baseline.costs`.
-        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
-            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Examples:
         >>> import hedgerow as hr
@@ -86,7 +79,6 @@ class Uniform(FieldLearner):
     """Uniform: every action with the same probability, a control that learns nothing and promises nothing.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
         episodes: The number T of episodes that it will play.
 
     Examples:

@@ -26,7 +26,7 @@ from hedgerow.confidence.radii import WITHOUT_HORIZON
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import checked_view
-from hedgerow.learners.base import BaseLearner
+from hedgerow.learners.base import ARGUMENTS, BaseLearner
 from hedgerow.learners.guarantees import CLEAN_EVENT, Budget
 from hedgerow.learners.kernels import BaselineArrays, baseline_arrays, draw_branch
 from hedgerow.learners.locking import exclusive
@@ -82,6 +82,19 @@ class MirrorLearner(BaseLearner):
     """Whether the projection respects the constraints."""
     mixes: ClassVar[bool] = False
     """Whether the learner plays a baseline at times."""
+    argument_texts: ClassVar[Mapping[str, str]] = {
+        **ARGUMENTS,
+        "episodes": f'{ARGUMENTS["episodes"][:-1]}; None if that is not known, with horizon="doubling".',
+        "delta": (
+            f"{ARGUMENTS['delta']} Each holds with probability 1 minus a small multiple of delta; `guarantees()` says "
+            "how large it is."
+        ),
+        "preset": (
+            '"paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the '
+            "fewest episodes. All three make the same promises."
+        ),
+        "transitions": "(num_triples,) probabilities of next states, if they are known; None estimates them.",
+    }
     _without_horizon: ClassVar[str] = ", or with horizon='doubling'"
 
     def __init__(
@@ -276,7 +289,7 @@ class MirrorLearner(BaseLearner):
         raise NotImplementedError
 
     def check_possible(self, rows: IntArray) -> None:
-        """Refuse steps, the first ones by their rows (n,), that the plan cannot have produced."""
+        """Refuse first steps, by their `rows` (n,), that the plan cannot have produced."""
         unplayed = np.flatnonzero(~(self.played_array()[rows] > 0.0))
         if unplayed.size:
             k = int(unplayed[0])

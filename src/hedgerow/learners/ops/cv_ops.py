@@ -86,18 +86,10 @@ class CVOPS(MirrorLearner):
     `guarantees()` says that nothing is protected yet.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
-        delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
-            `guarantees()` says how large it is.
-        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
-            fewest episodes. All three make the same promises.
-        seed: Seed of the learner's own random choices, a whole number of at least 0.
         memory_budget: Room in bytes for the policies of phase 1; beyond it a random sample of them is kept, which makes
             phase 1 longer.
         primal_constant: The constant of the regret that stop="theory", stop="literal" and a positive `stop_scale` wait
             for; None takes the one of the theory, which no run of practical length survives.
-        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
         **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
             `SOPS` but `forget`, and `stop`, `stop_scale`, `phase2_stats`, `search_radius` and `baseline_bound`.
             `Settings` explains each of them.
