@@ -6,6 +6,7 @@
     python -m bench agree                  500 moderate problems, ours beside cvxpy + Clarabel
     python -m bench episode --quick        an episode of each learner, beside learners with general solvers
     python -m bench calls                  what calls from Python cost, beside the mathematics inside them
+    python -m bench cells --quick          what a cell of a sweep costs outside of its episodes
     python -m bench plans --quick          constrained plans in boxes, beside linear programs by HiGHS
     python -m bench compile --quick        what compilation costs, in fresh processes with an empty cache
     python -m bench cores                  episodes per second on one and on two processes
@@ -33,6 +34,7 @@ BENCHMARKS = {
     "agree": ("bench.agreement", "Agreement"),
     "episode": ("bench.episode", "EpisodeSpeed"),
     "calls": ("bench.calls", "Calls"),
+    "cells": ("bench.cells", "Cells"),
     "plans": ("bench.plans", "PlanSpeed"),
     "compile": ("bench.compilation", "Compilation"),
     "cores": ("bench.cores", "Cores"),

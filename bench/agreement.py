@@ -21,7 +21,7 @@ from bench.contender import divergence
 from bench.hard_problems import BOXES, random_boxes, random_costs, random_layout
 from bench.trials import TOL_CERTIFICATE, Trial, Trials, worst_certificate
 from hedgerow.checks import FloatArray
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.model import occupancy
 from hedgerow.model.layout import Layout
 from hedgerow.projection.certificate import certify
@@ -95,17 +95,17 @@ class Agreement(Trials[Comparison]):
             worst_certificate(trials),
         )
 
-    def table(self, trials: Sequence[Comparison]) -> output.Table:
+    def table(self, trials: Sequence[Comparison]) -> Table:
         columns = ["boxes", "instances", "agree", "certificate decides", "wrong"]
         columns += ["objective", "occupancy", "certificate"]
-        shown = output.Table(f"{len(trials)} projections beside cvxpy + Clarabel", columns)
+        shown = Table(f"{len(trials)} projections beside cvxpy + Clarabel", columns)
         for row in self.figures(trials):
             counts = [row.instances, row.agree, row.certificate_decides, row.wrong]
             distances = [row.objective_distance, row.occupancy_distance, row.certificate]
             shown.add_row(row.family, *map(str, counts), *("-" if d is None else f"{d:.0e}" for d in distances))
         return shown
 
-    def shown(self, found: Sequence[Comparison]) -> Iterator[output.Table | str]:
+    def shown(self, found: Sequence[Comparison]) -> Iterator[Table | str]:
         yield from super().shown(found)
         yield "objective and occupancy: the largest distance where Clarabel reached its own tolerances of 1e-12."
 

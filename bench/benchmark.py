@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from bench import manifest, terminal
-from hedgerow.display import output
+from hedgerow.display.screen import Screen, say
+from hedgerow.display.table import Table
 from hedgerow.report.export import FOR_DOCS, check_browser, save_figures
 from hedgerow.report.plots import Plot
 
@@ -55,7 +56,7 @@ class Benchmark(ABC, Generic[Found]):
         return cast(Sequence[Any], found)
 
     @abstractmethod
-    def shown(self, found: Found) -> Iterator[output.Table | str]:
+    def shown(self, found: Found) -> Iterator[Table | str]:
         """Tables and lines for the terminal."""
 
     def more(self, found: Found) -> dict[str, Any]:
@@ -76,9 +77,9 @@ class Benchmark(ABC, Generic[Found]):
 
     def show(self, found: Found) -> None:
         """Print tables and lines."""
-        out = output.Screen()
+        out = Screen()
         for part in self.shown(found):
-            if isinstance(part, output.Table):
+            if isinstance(part, Table):
                 out.table(part)
             else:
                 out.line(part)
@@ -125,7 +126,7 @@ def main(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> int:
     else:
         made.show(found)
     if out is not None:
-        output.say("written: " + ", ".join(map(str, made.write(out, found))), error=True)  # stdout may be JSON
+        say("written: " + ", ".join(map(str, made.write(out, found))), error=True)  # stdout may be JSON
     return 0 if made.is_right(found) else 1
 
 

@@ -29,7 +29,7 @@ from bench.benchmark import Benchmark, option
 from bench.episode_worlds import LABELS, BenchWorld
 from bench.mirror_steps import SIZES
 from bench.timing import Spread, at_most, duration
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.environments.play import Player, make_streams, make_world
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.projection.newton import SOLVED
@@ -162,12 +162,12 @@ class Calls(Benchmark[list[CallRow]]):
         own = float(np.median(counted.pop("")))
         return [_row(world, "projection", call, found, own) for call, found in counted.items()]
 
-    def shown(self, found: list[CallRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[CallRow]) -> Iterator[Table | str]:
         """A table per world."""
         columns = ["who", "call", "p50", "p90", "n", "inside", "asked", "met"]
         for label in dict.fromkeys(row.world for row in found):
             own = [row for row in found if row.world == label]
-            table = output.Table(f"{label}: {own[0].triples} triples", columns, num_text=2, num_keys=2)
+            table = Table(f"{label}: {own[0].triples} triples", columns, num_text=2, num_keys=2)
             for row in own:
                 times = [duration(row.time.median), duration(row.time.p90), str(row.time.count)]
                 compiled = "-" if row.inside is None else duration(row.inside)

@@ -26,7 +26,7 @@ from bench import terminal
 from bench.benchmark import Benchmark, option
 from bench.timing import Spread, at_most, duration
 from hedgerow.compiling.cache import INHERITED
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.errors import InvalidInput
 
 WHOLE, ALONE, BLOCKS = "hedgerow compile", "hedgerow compile -j 1", "hedgerow compile --only blocks"
@@ -133,9 +133,9 @@ class Compilation(Benchmark[dict[str, list[Spent]]]):
             for process, runs in found.items()
         ]
 
-    def shown(self, found: dict[str, list[Spent]]) -> Iterator[output.Table | str]:
+    def shown(self, found: dict[str, list[Spent]]) -> Iterator[Table | str]:
         columns = ["process", "wall", "asked", "processor time", "asked", "runs", "files", "met"]
-        table = output.Table("compilation", columns)
+        table = Table("compilation", columns)
         for row in self.figures(found):
             wall = [duration(row.wall.median), at_most(row.most_wall)]
             cpu = [duration(row.cpu.median), at_most(row.most_cpu)]

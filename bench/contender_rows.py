@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bench.timing import Spread, duration
-from hedgerow.display import output
+from hedgerow.display.table import Table
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ R = TypeVar("R", bound=ContenderRow)
 
 def tables_by_world(
     rows: Sequence[R], factor: str, residuals: Sequence[str], cells: Callable[[R], Sequence[float | None]]
-) -> Iterator[output.Table]:
+) -> Iterator[Table]:
     """A table per world; `factor` heads the column of factors, `residuals` those of what `cells` finds in a row."""
     columns = ["contender", "status", "median", "p10 - p90", "n", factor, *residuals]
     for label in dict.fromkeys(row.world for row in rows):
         own = [row for row in rows if row.world == label]
-        table = output.Table(f"{label}: {own[0].triples} triples", columns, num_text=2)
+        table = Table(f"{label}: {own[0].triples} triples", columns, num_text=2)
         for row in own:
             shown = ["-" if value is None else f"{value:.0e}" for value in cells(row)]
             table.add_row(row.contender, row.status, *_times(row), *shown)

@@ -17,7 +17,7 @@ import numpy as np
 from bench import terminal
 from bench.benchmark import Benchmark
 from bench.timing import Spread
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.simulation.run import simulate
 from hedgerow.worlds import make
@@ -84,9 +84,9 @@ class Cores(Benchmark[dict[int, list[float]]]):
         total = self.runs * self.episodes
         return [SweepRow(count, time, total / time.median, first / time.median) for count, time in spreads.items()]
 
-    def shown(self, found: dict[int, list[float]]) -> Iterator[output.Table | str]:
+    def shown(self, found: dict[int, list[float]]) -> Iterator[Table | str]:
         rows = self.figures(found)
-        table = output.Table("sweeps of SV-OPS", ["processes", "episodes per second", "speed-up", "of the ideal"], 0)
+        table = Table("sweeps of SV-OPS", ["processes", "episodes per second", "speed-up", "of the ideal"], 0)
         for row in rows:
             ideal = row.speed_up * rows[0].processes / row.processes
             table.add_row(str(row.processes), f"{row.episodes_per_second:,.0f}", f"{row.speed_up:.2f}x", f"{ideal:.0%}")

@@ -29,7 +29,7 @@ from bench.mirror_steps import SIZES
 from bench.plain_learners import OptimisticLP, PlainLearner, PlainOREPS, PlainSVOPS
 from bench.pynol_peer import PyNOLHedge
 from bench.timing import Spread
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.cv_ops import CVOPS
 from hedgerow.learners.ops.s_ops import SOPS
@@ -155,10 +155,10 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
         ]
         return log_plot("Time of an episode", "triples (x, a, x')", "microseconds", lines)
 
-    def shown(self, found: list[EpisodeRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[EpisodeRow]) -> Iterator[Table | str]:
         """A table per world, and the goals."""
         yield from tables_by_world(found, "x SV-OPS", ["deviation"], lambda row: (row.deviation,))
-        table = output.Table("goals", ["goal", "world", "found", "asked", "met"], num_text=2, num_keys=2)
+        table = Table("goals", ["goal", "world", "found", "asked", "met"], num_text=2, num_keys=2)
         for goal in _goals(found):
             table.add_row(goal.name, goal.world, goal.shown_found, goal.shown_asked, "met" if goal.met else "not met")
         yield table

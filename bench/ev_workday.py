@@ -23,7 +23,7 @@ from bench import terminal
 from bench.benchmark import Benchmark, in_any_order, option
 from hedgerow.checks import FloatArray
 from hedgerow.confidence.radii import WITHOUT_HORIZON
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.environments.scores import Occupancies
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.logs import Log
@@ -182,10 +182,10 @@ class EVWorkday(Benchmark[list[Score]]):
     def figures(self, found: list[Score]) -> list[EVRow]:
         return rows(found)
 
-    def shown(self, found: list[Score]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[Score]) -> Iterator[Table | str]:
         columns = ["learner", "alpha", "saved", "regret", "unsafe episodes", "lambda at T", f"worst {WINDOW}"]
         title = f"{self.world}, preset {self.preset}, {found[0].task.episodes:,} episodes: means of {self.seeds} seeds"
-        table = output.Table(title, columns, num_text=1, num_keys=2)
+        table = Table(title, columns, num_text=1, num_keys=2)
         for row in rows(found):
             numbers = [_shown(row.regret, ",.0f"), _shown(row.unsafe, ",.0f"), _shown(row.mixing, ".3f")]
             saved = f"{100 * row.saved:.1f} %"

@@ -25,7 +25,7 @@ from bench.benchmark import Benchmark, option
 from bench.episode_worlds import BenchWorld, catalogue_world
 from bench.timing import Spread, duration
 from hedgerow.confidence.boxes import refresh_all
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.learners.field.dope import DOPE
 from hedgerow.learners.field.lp import LPLearner
 from hedgerow.learners.field.lp_kernels import write_tables
@@ -118,9 +118,9 @@ class FieldSpeed(Benchmark[list[FieldRow]]):
     def is_right(self, found: list[FieldRow]) -> bool:
         return all("wrong" not in row.status for row in found)
 
-    def shown(self, found: list[FieldRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[FieldRow]) -> Iterator[Table | str]:
         columns = ["world", "contender", "triples", "median", f"x {OURS}", "faster than HiGHS", "status", ""]
-        table = output.Table("time of an episode", columns, num_text=2, num_keys=2)
+        table = Table("time of an episode", columns, num_text=2, num_keys=2)
         for row in found:
             figures = (duration(row.time.median), f"{row.times_ours:.2f}x", f"{row.faster:,.0f}x")
             table.add_row(row.world, row.contender, f"{row.triples:,}", *figures, row.status, row.verdict)

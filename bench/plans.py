@@ -22,7 +22,7 @@ from bench.episode_worlds import LABELS, BenchWorld, catalogue_world
 from bench.mirror_steps import SIZES
 from bench.timing import Spread, duration
 from hedgerow.checks import FloatArray
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.planning.lp import BoxSolution, box_program, least_loss_in_boxes
 from hedgerow.planning.plan_problem import SOLVED, PlanProblem, make_plan_workspace
@@ -112,9 +112,9 @@ class PlanSpeed(Benchmark[list[PlanRow]]):
             abs(workspace.figures.value - answer.value),
         )
 
-    def shown(self, found: list[PlanRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[PlanRow]) -> Iterator[Table | str]:
         columns = ["world", "triples", "m", "sweeps", "ours", "HiGHS", "ratio", "value"]
-        table = output.Table("a constrained plan in boxes", columns, num_text=1)
+        table = Table("a constrained plan in boxes", columns, num_text=1)
         for row in found:
             times = duration(row.ours.median), duration(row.highs.median), f"{row.ratio:.0f}x"
             table.add_row(row.world, str(row.triples), str(row.constraints), str(row.sweeps), *times, row.verdict)

@@ -17,7 +17,7 @@ from bench.benchmark import Benchmark, option
 from bench.episode import DELTA, EpisodeSpeed
 from bench.episode_worlds import LABELS, BenchWorld
 from bench.timing import duration
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.settings import Preset
@@ -95,9 +95,9 @@ class PresetTimes(Benchmark[list[PresetRow]]):
             for learner in LEARNERS
         ]
 
-    def shown(self, found: list[PresetRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[PresetRow]) -> Iterator[Table | str]:
         columns = ["world", "learner", "triples", "sharp", "sharpest", "ratio", "asked", ""]
-        table = output.Table("time of an episode", columns, num_text=2, num_keys=2)
+        table = Table("time of an episode", columns, num_text=2, num_keys=2)
         for row in found:
             times = [duration(row.sharp), duration(row.sharpest), f"{row.ratio:.2f}x", f"<= {row.goal:g}x"]
             table.add_row(row.world, row.learner, f"{row.triples:,}", *times, row.verdict)

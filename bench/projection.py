@@ -23,7 +23,7 @@ from bench.mirror_steps import SIZES, Size, cold_problem, mirror_step
 from bench.ours import Ours
 from bench.peers import contenders
 from bench.timing import Spread
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.projection.problem import ProjectionProblem
 
 IN_TURN = 8
@@ -84,7 +84,7 @@ class ProjectionSpeed(Benchmark[list[SolverRow]]):
                 rows += _more_of_ours(size, problems, self.seed)
         return rows
 
-    def shown(self, found: list[SolverRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[SolverRow]) -> Iterator[Table | str]:
         """One table per size."""
         yield from tables_by_world(
             found, "x slower", ["infeasibility", "gap"], lambda row: (row.infeasibility, row.gap)

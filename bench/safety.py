@@ -16,7 +16,7 @@ import numpy as np
 
 from bench import terminal
 from bench.benchmark import Benchmark, option
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.losses.adaptive import Pursuit
 from hedgerow.losses.oblivious import IID, Switching
 from hedgerow.model.cmdp import CMDP
@@ -96,9 +96,9 @@ class Safety(Benchmark[list[SafetyRow]]):
     def is_right(self, found: list[SafetyRow]) -> bool:
         return all(row.refuted == 0 for row in found)
 
-    def shown(self, found: list[SafetyRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[SafetyRow]) -> Iterator[Table | str]:
         columns = ["learner", "runs", "episodes", "unclean", "unsafe", "unsafe though clean", "left", "lambda", ""]
-        table = output.Table("safety of every episode", columns)
+        table = Table("safety of every episode", columns)
         for row in found:
             counts = (row.runs, row.episodes, row.unclean, row.unsafe, row.refuted, row.left)
             table.add_row(row.learner, *(f"{count:,}" for count in counts), f"{row.mixing:.3f}", row.verdict)

@@ -35,7 +35,7 @@ from bench import kept_curves, terminal
 from bench.benchmark import Benchmark, in_any_order, option
 from bench.kept_curves import Curves, Task
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import SafePolicy
 from hedgerow.learners.ops.base import MirrorLearner
@@ -225,7 +225,7 @@ class Samples(Benchmark[list[Curves]]):
                     lines.append(Line(f"{world}, {variant}", points, dash=dash, colour=number))
         return log_plot("Regret of S-OPS, mean over seeds", "episodes", "regret", lines)
 
-    def shown(self, found: list[Curves]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[Curves]) -> Iterator[Table | str]:
         columns = [
             "world",
             "learner",
@@ -238,7 +238,7 @@ class Samples(Benchmark[list[Curves]]):
             "saving",
             "",
         ]
-        table = output.Table("what presets save: medians over seeds", columns, num_text=5, num_keys=4)
+        table = Table("what presets save: medians over seeds", columns, num_text=5, num_keys=4)
         for row in rows(found, self.reference):
             table.add_row(
                 row.world, row.learner, row.losses, row.measure, row.variant, f"{row.episodes:,}",

@@ -22,7 +22,7 @@ from bench.large_episodes import whole_episode
 from bench.mirror_steps import Size, cold_problem, mirror_step
 from bench.ours import Ours
 from bench.timing import duration
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.projection.problem import ProjectionProblem
 from hedgerow.report.plots import Line, Plot, log_plot
 
@@ -120,12 +120,12 @@ class Scale(Benchmark[list[SizeRow]]):
         ]
         return log_plot("Time per triple", "triples (x, a, x')", "nanoseconds per triple", lines)
 
-    def shown(self, found: list[SizeRow]) -> Iterator[output.Table | str]:
+    def shown(self, found: list[SizeRow]) -> Iterator[Table | str]:
         """Two tables, and how far from linear the times are."""
         columns = ["layers", "triples", "mirror step", "ns/triple", "steps", "cold start", "ns/triple", "steps"]
-        projections = output.Table("projections", [*columns, "bytes/triple", "certificate"])
+        projections = Table("projections", [*columns, "bytes/triple", "certificate"])
         columns = ["layers", "triples", "episode", "ns/triple", "bytes/triple"]
-        episodes = output.Table("whole episodes of SV-OPS", columns)
+        episodes = Table("whole episodes of SV-OPS", columns)
         for row in found:
             first = [row.size, str(row.triples)]
             mirror = [*row.times("mirror_step"), f"{row.mirror_newton_steps:.1f}"]

@@ -22,7 +22,7 @@ from bench.extreme_problems import FAMILIES, extreme_problem
 from bench.hard_problems import BOXES, HardProblem, hard_problem
 from bench.timing import duration
 from bench.trials import TOL_CERTIFICATE, Trial, Trials, worst_certificate
-from hedgerow.display import output
+from hedgerow.display.table import Table
 from hedgerow.projection.certificate import certify, proves_infeasible
 from hedgerow.projection.result import ProjectionResult, ProjectionStatus
 from hedgerow.projection.solve import project
@@ -98,10 +98,10 @@ class Stress(Trials[StressTrial]):
             max_seconds=float(seconds.max()),
         )
 
-    def table(self, trials: Sequence[StressTrial]) -> output.Table:
+    def table(self, trials: Sequence[StressTrial]) -> Table:
         columns = ["family", "instances", "solved", "infeasible", "wrong", "failures", "certificate"]
         columns += ["steps", "99%", "max", "time", "max"]
-        shown = output.Table(f"{len(trials)} hard projections", columns)
+        shown = Table(f"{len(trials)} hard projections", columns)
         for row in self.figures(trials):
             counts = [row.instances, row.solved, row.infeasible, row.wrong_verdicts, row.failures]
             certificate = "-" if row.worst_certificate is None else f"{row.worst_certificate:.0e}"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.calls import Calls
+from bench.cells import Cells
 from bench.compilation import Compilation
 from bench.cores import Cores
 from bench.episode import EpisodeSpeed
@@ -69,10 +70,10 @@ def replaced(text: str, contents: Mapping[str, str]) -> str:
 
 def tables(figures: Path) -> dict[str, str]:
     """All tables by name, as Markdown."""
-    benchmarks = (EpisodeSpeed, Samples, Cores, Scale, Calls, Compilation, PresetTimes, EVWorkday)
+    benchmarks = (EpisodeSpeed, Samples, Cores, Scale, Calls, Compilation, PresetTimes, EVWorkday, Cells)
     names = (PROGRESS_FILE, PAPER_FILE, *(benchmark.json_file for benchmark in benchmarks))
     found = (json.loads((figures / name).read_text(encoding="utf-8")) for name in names)
-    turns, paper, episode, sample, core, large, call, compiling, preset, cars = found
+    turns, paper, episode, sample, core, large, call, compiling, preset, cars, cell = found
     measured = {
         "episode": episode,
         "samples": sample,
@@ -83,6 +84,7 @@ def tables(figures: Path) -> dict[str, str]:
         "samples-paper": paper,
         "presets": preset,
         "ev-workday": cars,
+        "cells": cell,
     }
     makers: dict[str, tuple[Callable[[Data], str], Data]] = {
         "contenders": (contenders, episode),
@@ -96,6 +98,7 @@ def tables(figures: Path) -> dict[str, str]:
         "scale": (growth, large),
         "calls": (calls, call),
         "compile": (compilation, compiling),
+        "cells": (cell_times, cell),
         **{f"{name}-setup": (setup, data) for name, data in measured.items()},
     }
     return {name: make(data) for name, (make, data) in makers.items()}
@@ -243,6 +246,16 @@ def _call_cell(row: Data) -> str:
     cell = in_one_unit(time["median"], time["p10"], time["p90"])
     inside = "" if row["inside"] is None else f", {duration(row['inside'])} inside"
     return cell + inside + (f", {row['verdict']}" if row["verdict"] else "")
+
+
+def cell_times(data: Data) -> str:
+    """Worlds down: processor time of a cell outside and inside of its episodes."""
+    rows = []
+    for row in data["figures"]:
+        outside = row["outside"]
+        times = [in_one_unit(outside["median"], outside["p10"], outside["p90"]), duration(row["inside"])]
+        rows.append([row["world"], str(row["cells"]), *times, f"{at_most(row['asked'])}, {row['verdict']}"])
+    return markdown(["world", "cells of a sweep", "outside of episodes", "inside", "goal"], rows)
 
 
 def compilation(data: Data) -> str:

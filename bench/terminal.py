@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from bench import manifest
-from hedgerow.display import output
+from hedgerow.display.screen import Screen, make_progress, say
 
 PATIENCE = 2.0
 """Seconds between two lines"""
@@ -17,7 +17,7 @@ Advance = Callable[[str], None]
 """A function that is called with what was just done"""
 
 
-def mention_load(out: output.Screen) -> None:
+def mention_load(out: Screen) -> None:
     """Say so if something else keeps the machine busy: times are then too long, and their ratios unsteady."""
     load, cores = manifest.load(), os.cpu_count() or 1
     if load is not None and load > 0.75 * cores:
@@ -27,11 +27,11 @@ def mention_load(out: output.Screen) -> None:
 @contextmanager
 def progress(title: str, total: int, forecast: bool = False) -> Iterator[Advance]:
     """A bar in a terminal, plain lines elsewhere; a `forecast` adds rate and time left, for many equal steps."""
-    own = output.Screen(error=True)
+    own = Screen(error=True)
     if not own.is_terminal:
         yield _plain(title, total, forecast)
         return
-    with output.make_progress(own) as bar:
+    with make_progress(own) as bar:
         task = bar.add_task(title, total=total)
 
         def advance(what: str) -> None:
@@ -52,6 +52,6 @@ def _plain(title: str, total: int, forecast: bool) -> Advance:
             spoken = now
             rate = done / (now - start)
             ahead = f", {rate:.1f}/s, {(total - done) / rate:.0f} s left" if forecast else ""
-            output.say(f"{title} {done}/{total}: {what}, {now - start:.0f} s{ahead}", error=True)
+            say(f"{title} {done}/{total}: {what}, {now - start:.0f} s{ahead}", error=True)
 
     return advance

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from bench import terminal
 from bench.benchmark import Benchmark, in_any_order, option
-from hedgerow.display import output
+from hedgerow.display.table import Table
 
 TOL_CERTIFICATE = 1e-9
 MOST_LISTED = 20
@@ -63,7 +63,7 @@ class Trials(Benchmark[list[T]], Generic[T]):
         """The figures of a family, as a dataclass."""
 
     @abstractmethod
-    def table(self, trials: Sequence[T]) -> output.Table:
+    def table(self, trials: Sequence[T]) -> Table:
         """The figures for the terminal."""
 
     @property
@@ -92,7 +92,7 @@ class Trials(Benchmark[list[T]], Generic[T]):
     def is_right(self, found: Sequence[T]) -> bool:
         return not offenders(found)
 
-    def shown(self, found: Sequence[T]) -> Iterator[output.Table | str]:
+    def shown(self, found: Sequence[T]) -> Iterator[Table | str]:
         """A table by family, then what is wrong and how to repeat it."""
         yield self.table(found)
         wrong = offenders(found)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.report.page import run_results
+from hedgerow.report.figures import run_results
 
 HOSTILE = "<script>alert(1)</script> [/x] \x1b[31m\u202e"
 SECOND = '"><img src=x onerror=alert(2)>'
@@ -102,7 +102,6 @@ def objects(cmdp: hr.CMDP) -> dict[str, Any]:
         "results": results,
         "cell": results.cells[0],
         "group": results.groups[0],
-        "summary": results.groups[0].summary(),
         "fixed": fixed,
         "iid": hr.losses.IID(seed=3, means=loss),
         "switching": hr.losses.Switching(10, np.stack([loss, 1.0 - loss])),

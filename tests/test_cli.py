@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow import cli
 from hedgerow.compiling import cache
-from hedgerow.display import output
+from hedgerow.display import screen
 from hedgerow.experiments import components
 from hedgerow.forecast import preflight
 
@@ -315,7 +315,7 @@ def test_run_and_resume(experiment: Path, tmp_path: Path) -> None:
     assert shown["cells"] == {"total": 4, "skipped": 0, "done": 4, "failed": 0}
     rows = {row["learner"]: row for row in shown["results"]}
     assert set(rows) == {"sv-ops-paper", "s-ops-paper"}
-    assert rows["s-ops-paper"]["safe_seeds"] == rows["s-ops-paper"]["seeds"] == 2
+    assert rows["s-ops-paper"]["safe"] == rows["s-ops-paper"]["seeds"] == 2
     results = hr.results.open(out)
     regrets = [results.table(cell.id).column("regret")[-1].as_py() for cell in results.cells if "sv-ops" in cell.id]
     assert rows["sv-ops-paper"]["regret"] == pytest.approx(np.mean(regrets))
@@ -433,7 +433,7 @@ def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> 
     assert "episodes/s" in lines[-1]
     for text in (result.stdout, result.stderr):
         assert "\x1b" not in text
-    assert max(map(len, result.stdout.splitlines())) <= output.PLAIN_WIDTH
+    assert max(map(len, result.stdout.splitlines())) <= screen.PLAIN_WIDTH
 
 
 # The rest -------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from typer.main import get_command
 import hedgerow as hr
 from hedgerow import cli
 from hedgerow.experiments import source, spec
-from hedgerow.experiments.sweep import Workers, sweep
+from hedgerow.experiments.options import RunOptions
+from hedgerow.experiments.sweep import run_experiment
 
 DONE, FAILED, REFUSED = 0, 1, 2
 EXPERIMENT = own_loss("sv-ops", seeds=1, episodes=20)
@@ -82,7 +83,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     (folder / "tiny.toml").write_text(EXPERIMENT)
     (folder / "file").write_text("in the way")
-    sweep(spec.load(str(folder / "tiny.toml")), folder / "finished", workers=Workers("serial"))
+    run_experiment(spec.load(str(folder / "tiny.toml")), folder / "finished", RunOptions(backend="serial"))
     shutil.copytree(folder / "finished", folder / "damaged")
     (cell,) = (folder / "damaged").glob("cells/*.parquet")
     spoil(cell)

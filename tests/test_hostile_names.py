@@ -11,7 +11,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import cli
-from hedgerow.display.output import visible
+from hedgerow.display.text import visible
 
 pytestmark = pytest.mark.slow
 

@@ -60,7 +60,7 @@ def test_every_file_that_is_shipped_is_listed() -> None:
 
 def test_a_new_asset_would_be_missed() -> None:
     for name in (
-        "src/hedgerow/report/assets/icons.woff2",
+        "src/hedgerow/report/templates/icons.woff2",
         "docs/assets/other.js",
         "src/hedgerow/worlds/data/x.csv.gz",
     ):
@@ -101,7 +101,7 @@ def test_plotly_brings_its_notice_into_every_page() -> None:
 
 @pytest.mark.parametrize("file", ["page.css", "page.js"])
 def test_pages_bring_no_fonts_and_no_images_of_others(file: str) -> None:
-    content = (ROOT / "src/hedgerow/report/assets" / file).read_text(encoding="utf-8")
+    content = (ROOT / "src/hedgerow/report/templates" / file).read_text(encoding="utf-8")
     assert not re.search(r"@font-face|@import|url\(\s*['\"]?(?!#)|base64,[A-Za-z0-9+/]{40}", content)
 
 

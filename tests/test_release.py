@@ -322,7 +322,7 @@ def test_the_wheel_has_the_package_and_nothing_else(packages: Path) -> None:
     }
     here = {name for name in here if "__pycache__" not in name}
     assert {name for name in names if name.startswith("hedgerow/")} == here
-    assert {"hedgerow/py.typed", "hedgerow/worlds/frozen.json", "hedgerow/report/assets/page.css"} <= set(names)
+    assert {"hedgerow/py.typed", "hedgerow/worlds/frozen.json", "hedgerow/report/templates/page.css"} <= set(names)
     assert path.stat().st_size < 2_000_000
     assert (about["License-Expression"], about["License-File"]) == ("MIT", "LICENSE")
     assert about["Description-Content-Type"] == "text/markdown"

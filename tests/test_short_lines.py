@@ -11,7 +11,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.display import text
-from hedgerow.display.output import visible
+from hedgerow.display.text import visible
 from shown_objects import HOSTILE, labelled_world, many_labels, objects
 
 LONGEST = 200

@@ -18,8 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 from hedgerow.errors import HedgerowError  # noqa: E402
+from hedgerow.experiments.options import RunOptions  # noqa: E402
 from hedgerow.experiments.spec import load  # noqa: E402
-from hedgerow.experiments.sweep import Workers, sweep  # noqa: E402
+from hedgerow.experiments.sweep import run_experiment  # noqa: E402
 from hedgerow.report.export import FOR_DOCS, write_figures  # noqa: E402
 from tools.docs.gallery import FIGURES, PICTURES, figure_file, shipped  # noqa: E402
 
@@ -30,7 +31,7 @@ RESULTS = ROOT / "out" / "gallery"
 def draw(name: str, results: Path = RESULTS, figures: Path = ROOT / FIGURES) -> list[Path]:
     """Run one experiment, or finish it, and write its chosen figures; their paths."""
     directory = results / name
-    tally = sweep(load(name), directory, workers=Workers("loky", processes=2), resume=directory.exists())
+    tally = run_experiment(load(name), directory, RunOptions(processes=2, resume=directory.exists()))
     if tally.failed:
         raise HedgerowError(f"{name}: {len(tally.failed)} cells failed; hedgerow resume {directory}")
     drawn = {path.stem: path for path in write_figures(directory, directory / "figures", ("svg",), **LIKE_THE_OTHERS)}

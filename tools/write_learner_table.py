@@ -11,8 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
+from hedgerow.display.table import Table  # noqa: E402
 from hedgerow.registry import learners  # noqa: E402
-from hedgerow.report.board_markdown import table, write_into  # noqa: E402
+from hedgerow.report.board import write_into  # noqa: E402
 
 PAGE = ROOT / "docs" / "field.md"
 NAME = "learners"
@@ -21,8 +22,10 @@ NAME = "learners"
 def learner_table() -> str:
     """One row per learner that ships: its name, its source, what it is told, and what of it is recalled."""
     keys = ("title", "told", "source", "recalled")
-    rows = [[name, *(learners.facts(name)[key] or "-" for key in keys)] for name in learners.builtin]
-    return table(["name", "what it is", "told", "source", "recalled, not read"], rows)
+    table = Table("", ["name", "what it is", "told", "source", "recalled, not read"])
+    for name in learners.builtin:
+        table.add_row(name, *(learners.facts(name)[key] or "-" for key in keys))
+    return table.to_markdown()
 
 
 if __name__ == "__main__":

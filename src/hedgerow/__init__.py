@@ -14,7 +14,7 @@ from typing import Any
 
 import lazy_loader
 
-_load_name, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+_load_name, _, _names = lazy_loader.attach_stub(__name__, __file__)
 __all__ = sorted([*_names, "__version__"])
 
 
@@ -32,3 +32,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'hedgerow' has no attribute {name!r}; {advice}")
     value = globals()[name] = _load_name(name)  # the next access does not come here
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

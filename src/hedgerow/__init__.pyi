@@ -6,7 +6,7 @@ from . import projection as projection
 from . import results as results
 from . import worlds as worlds
 from .environments.protocol import Environment as Environment
-from .experiments.api import sweep as sweep
+from .experiments.sweep import sweep as sweep
 from .importers.gym_table import unroll_gymnasium as unroll_gymnasium
 from .importers.logs import Log as Log
 from .importers.tables import TableWorld as TableWorld

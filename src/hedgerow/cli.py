@@ -30,7 +30,7 @@ import typer
 
 from hedgerow.commands import FAILED, INTERRUPTED, REFUSED, check, compare, lists, run, verify
 from hedgerow.commands.compile import compile_kernels
-from hedgerow.display.output import say
+from hedgerow.display.screen import say
 from hedgerow.errors import HedgerowError
 from hedgerow.experiments.isolation import Ended
 

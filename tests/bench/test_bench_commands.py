@@ -18,7 +18,7 @@ from bench.__main__ import BENCHMARKS, main
 from bench.projection import ProjectionSpeed, SolverRow
 from bench.scale import Scale
 from bench.timing import Spread, duration
-from hedgerow.display import output
+from hedgerow.display.screen import Screen
 from hedgerow.errors import HedgerowError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,7 +121,7 @@ def test_progress_of_many_alike_steps_says_how_fast_and_how_long(
 def test_a_busy_machine_is_mentioned(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for load, mentioned in ((0.1, False), (1e3, True), (None, False)):
         monkeypatch.setattr(manifest, "load", lambda load=load: load)
-        terminal.mention_load(output.Screen())
+        terminal.mention_load(Screen())
         assert ("The machine is busy" in capsys.readouterr().out) == mentioned
 
 

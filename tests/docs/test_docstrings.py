@@ -45,8 +45,8 @@ HANDED_OUT = {
     "hedgerow.learners.statistics": ("Observed", "Planned"),
     "hedgerow.model.policy": ("UniformMixture",),
     "hedgerow.projection.result": ("ProjectionResiduals",),
-    "hedgerow.results.groups": ("Group", "GroupSummary", "Setting"),
-    "hedgerow.results.metrics": ("Growth",),
+    "hedgerow.results.groups": ("Group", "Setting"),
+    "hedgerow.results.metrics": ("Estimate", "Growth"),
 }
 """Classes without a public name of their own that users hold in their hands, by module."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hedgerow.report.board_markdown import around
+from hedgerow.report.board import around
 from tools.write_learner_table import NAME, PAGE, learner_table
 
 

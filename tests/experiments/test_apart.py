@@ -21,7 +21,8 @@ from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import sweep as sweeping
 from hedgerow.experiments import worker
 from hedgerow.experiments.isolation import Apart, Ended
-from hedgerow.experiments.sweep import Workers, sweep
+from hedgerow.experiments.options import RunOptions
+from hedgerow.experiments.sweep import run_experiment
 
 WORLD = '[[world]]\nname = "lower-bound-1"\n[[adversary]]\nname = "own"\n'
 LIMIT = 4.0
@@ -74,7 +75,7 @@ def test_calls_in_a_process_apart() -> None:
 def test_cells_fail_by_name_and_the_others_go_on(tmp_path: Path) -> None:
     kinds = ("ExitInObserve", "HardExit", "Crash", "Hang", "Interrupting", "Weights", "Honest")
     loaded = small(experiment(tmp_path, *kinds).read_text(), tmp_path)
-    tally = sweep(loaded, tmp_path / "out", workers=Workers("serial", limit=LIMIT))
+    tally = run_experiment(loaded, tmp_path / "out", RunOptions(backend="serial", limit=LIMIT))
     told = {name.split("__")[2]: why for name, why in tally.failed.items()}
     assert set(told) == set(kinds) - {"Honest"}
     assert (tally.total, tally.done) == (7, 1)
@@ -117,7 +118,7 @@ def test_the_limit_is_a_positive_number(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match=f"limit.*{words}"):
             small(experiment(tmp_path, "Honest", head=f"limit = {wrong}\n").read_text(), tmp_path)
     with pytest.raises(InvalidInput, match="must be positive"):
-        Workers(limit=0.0)
+        RunOptions(limit=0.0)
     one, other = (
         small(experiment(tmp_path, "Honest", head=head).read_text(), tmp_path) for head in ("", "limit = 5\n")
     )
@@ -151,7 +152,7 @@ def test_a_new_learner_begins_at_the_beginning(tmp_path: Path) -> None:
     (tmp_path / "forgers.py").write_text(f"{text}\n\n{late}")
     loaded = small(file.read_text().replace("forgers.py:Honest", "forgers.py:Late"), tmp_path)
     (task,) = sweeping._tasks(sweeping.cells_of(loaded), tmp_path, False, LIMIT)
-    assert task.is_foreign
+    assert task.cell.is_foreign
     assert "says that it has observed 3 episodes already" in worker.perform(task).error
 
 

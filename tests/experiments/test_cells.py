@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from small_experiments import NUM_CELLS, SMALL, small
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.components import SpecError, build_learner, build_world, complete_learner
-from hedgerow.experiments.expand import cells_of, experiment_data, seeds_of
-from hedgerow.experiments.spec import load
+from hedgerow.experiments import components
+from hedgerow.experiments.components import BuiltWorld, SpecError, build_learner, build_world, complete_learner
+from hedgerow.experiments.spec import CellSeeds, CellSpec, cells_of, experiment_data, load
 from hedgerow.experiments.worker import run_cell
 from hedgerow.planning import offline
 from hedgerow.simulation.result import Run
@@ -27,23 +28,27 @@ def test_every_combination_is_a_cell() -> None:
 
 
 def test_a_description_is_complete() -> None:
-    (spec,) = (cell.spec for cell in cells_of(small()) if cell.id == "first__switching-20__s-ops-sharp__T80__seed1")
+    (spec,) = (cell.data for cell in cells_of(small()) if cell.id == "first__switching-20__s-ops-sharp__T80__seed1")
     assert spec["world"] == {"name": "lower-bound-1", "episodes": 80, "rho": 0.25}  # "T" is the horizon
     assert spec["adversary"] == {"name": "switching", "period": 20, "patterns": 2}  # its seed is the cell's
     assert spec["learner"] == {"name": "s-ops", "preset": "sharp", "baseline": "slater"}
     assert (spec["episodes"], spec["delta"], spec["seed"], spec["root_seed"]) == (80, 0.01, 1, 0)
 
 
+def seeded(root: int | None, seed: int) -> CellSeeds:
+    return CellSpec({}, {}, {}, episodes=1, delta=0.1, seed=seed, root_seed=root).seeds
+
+
 def test_without_a_root_the_seed_of_a_cell_is_every_seed() -> None:
-    assert seeds_of({"root_seed": None, "seed": 7}) == (7, 7, 7)
-    assert seeds_of({"root_seed": 0, "seed": 7}) != (7, 7, 7)
+    assert seeded(None, 7) == (7, 7, 7)
+    assert seeded(0, 7) != (7, 7, 7)
 
 
 def test_a_cell_may_be_looked_at_more_closely() -> None:
     """Fewer checkpoints and further columns: the run itself stays what it was."""
-    spec = next(cell.spec for cell in cells_of(small()) if cell.spec["learner"]["name"] == "s-ops")
-    plain = run_cell(spec).run
-    closely = run_cell({**spec, "marks": 5, "watch": {"audit": True, "notes": True, "estimator": True}}).run
+    cell = next(cell for cell in cells_of(small()) if cell.learner["name"] == "s-ops")
+    plain = run_cell(cell).run
+    closely = run_cell(replace(cell, marks=5, watch={"audit": True, "notes": True, "estimator": True})).run
     assert len(closely.episodes) == 5 < len(plain.episodes)
     assert (closely.episodes[-1], closely.loss[-1]) == (plain.episodes[-1], plain.loss[-1])
     assert set(closely.notes) - set(plain.notes) == {"width", "weighted_width", "weighted_upper", "radii", "residuals"}
@@ -81,8 +86,8 @@ def test_seeds_are_children_of_one_sequence() -> None:
     children = SeedSequence(7).spawn(6)
     for seed in range(6):
         expected = children[seed].generate_state(3, np.uint64)
-        assert np.array_equal(np.array(seeds_of({"root_seed": 7, "seed": seed}), dtype=np.uint64), expected)
-    every = [word for root in range(5) for seed in range(50) for word in seeds_of({"root_seed": root, "seed": seed})]
+        assert np.array_equal(np.array(seeded(7, seed), dtype=np.uint64), expected)
+    every = [word for root in range(5) for seed in range(50) for word in seeded(root, seed)]
     assert len(set(every)) == len(every)
 
 
@@ -106,7 +111,7 @@ def by_hand(seeds: tuple[int, int, int]) -> Run:
 
 def test_a_cell_is_what_one_would_write_by_hand() -> None:
     (cell,) = (cell for cell in cells_of(small()) if cell.id == "first__switching-20__s-ops-sharp__T80__seed1")
-    done, expected = run_cell(cell.spec), by_hand(seeds_of(cell.spec))
+    done, expected = run_cell(cell), by_hand(cell.seeds)
     for name in ("episodes", "loss", "regret", "costs", "violations"):
         assert np.array_equal(getattr(done.run, name), getattr(expected, name)), name
     for name in expected.notes:
@@ -124,73 +129,75 @@ def test_the_slater_point_of_a_world_is_solved_once(monkeypatch: pytest.MonkeyPa
         solved.append(tuple(alpha))
         return real(E, C, alpha)
 
-    cell = next(cell for cell in cells_of(small()) if cell.spec["learner"]["name"] == "s-ops")
+    cell = next(cell for cell in cells_of(small()) if cell.learner["name"] == "s-ops")
+    monkeypatch.setattr(components, "_shared", {})
     monkeypatch.setattr(offline, "largest_margin", counting)
-    run_cell(cell.spec)
+    run_cell(cell)
     assert solved
     assert len(solved) == len(set(solved))
 
 
 def test_progress_is_told() -> None:
     told: list[int] = []
-    run_cell(cells_of(small())[0].spec, tick=told.append)
+    run_cell(cells_of(small())[0], tick=told.append)
     assert told[0] == 0
 
 
 def test_the_two_baselines() -> None:
     cmdp = hr.worlds.make("lower-bound-1", rho=0.25).cmdp
-    safest = build_learner(complete_learner({"name": "s-ops"}), cmdp, 10, 0.1, 0)
+    safest = build_learner(complete_learner({"name": "s-ops"}), BuiltWorld(cmdp), 10, 0.1, 0)
     assert isinstance(safest, hr.SOPS)
     assert safest.baseline_costs == pytest.approx([0.25], abs=1e-9)  # alpha - rho
-    bolder = build_learner(complete_learner({"name": "s-ops", "margin": 0.1}), cmdp, 10, 0.1, 0)
+    bolder = build_learner(complete_learner({"name": "s-ops", "margin": 0.1}), BuiltWorld(cmdp), 10, 0.1, 0)
     assert isinstance(bolder, hr.SOPS)
     assert bolder.baseline_costs[0] <= 0.4 + 1e-9
     assert hr.occupancy.evaluate(cmdp, bolder.baseline).costs == pytest.approx(bolder.baseline_costs, abs=1e-12)
     with pytest.raises(hr.errors.InfeasibleError, match=r"no policy keeps every cost 0.3 below"):
-        build_learner(complete_learner({"name": "s-ops", "margin": 0.3}), cmdp, 10, 0.1, 0)
+        build_learner(complete_learner({"name": "s-ops", "margin": 0.3}), BuiltWorld(cmdp), 10, 0.1, 0)
 
 
 def test_the_baselines_that_a_world_brings() -> None:
-    world = {"name": "dope-media", "support": "full"}
-    cmdp, loss = build_world(world, Path())
-    learner = build_learner(complete_learner({"name": "s-ops", "baseline": "budget"}), cmdp, 10, 0.1, 0, None, world)
+    world = build_world({"name": "dope-media", "support": "full"}, Path())
+    learner = build_learner(complete_learner({"name": "s-ops", "baseline": "budget"}), world, 10, 0.1, 0)
     assert isinstance(learner, hr.SOPS)
     assert learner.baseline_costs == pytest.approx([1.0], abs=1e-8)  # DOPE's own budget
     golden = hr.worlds.make("dope-media").golden
     assert golden is not None
-    assert hr.occupancy.evaluate(cmdp, learner.baseline, loss).loss == pytest.approx(golden.baseline, abs=1e-8)
-    days = {"name": "ev-workday", "alpha": 0.1, "prices": "carbon"}
-    own = build_learner(
-        complete_learner({"name": "s-ops", "baseline": "own"}), build_world(days, Path())[0], 10, 0.1, 0, None, days
+    assert hr.occupancy.evaluate(world.cmdp, learner.baseline, world.loss).loss == pytest.approx(
+        golden.baseline, abs=1e-8
     )
+    days = build_world({"name": "ev-workday", "alpha": 0.1, "prices": "carbon"}, Path())
+    own = build_learner(complete_learner({"name": "s-ops", "baseline": "own"}), days, 10, 0.1, 0)
     assert isinstance(own, hr.SOPS)
     assert own.baseline_costs.tolist() == [0.001]
     for kind, offers in (("own", "it offers 'budget'"), ("budget", "it offers none")):
         part = complete_learner({"name": "s-ops", "baseline": kind})
         with pytest.raises(InvalidInput, match=rf"no baseline '{kind}' \({offers}\); take baseline = 'slater'"):
-            build_learner(part, cmdp, 10, 0.1, 0, None, world if kind == "own" else None)
+            build_learner(part, world if kind == "own" else BuiltWorld(world.cmdp), 10, 0.1, 0)
     with pytest.raises(SpecError, match="a margin belongs to baseline = 'margin', not to 'budget'"):
         complete_learner({"name": "s-ops", "baseline": "budget", "margin": 0.1})
 
 
 def test_the_demo_names_its_baseline() -> None:
-    cells = [cell for cell in cells_of(load("demo")) if cell.spec["learner"]["name"] == "s-ops"]
-    assert {cell.spec["learner"]["baseline"] for cell in cells} == {"budget"}
-    assert {cell.spec["label"]["learner"] for cell in cells} == {"S-OPS"}
-    short = {**cells[0].spec, "episodes": 50}
+    cells = [cell for cell in cells_of(load("demo")) if cell.learner["name"] == "s-ops"]
+    assert {cell.learner["baseline"] for cell in cells} == {"budget"}
+    assert {cell.label["learner"] for cell in cells} == {"S-OPS"}
+    short = replace(cells[0], episodes=50)
     assert bool(run_cell(short).run.safe[-1])
 
 
 def test_known_transitions_reach_the_learner() -> None:
     cmdp = hr.worlds.make("lower-bound-1").cmdp
-    learner = build_learner(complete_learner({"name": "sv-ops", "known_transitions": True}), cmdp, 10, 0.1, 0)
+    learner = build_learner(
+        complete_learner({"name": "sv-ops", "known_transitions": True}), BuiltWorld(cmdp), 10, 0.1, 0
+    )
     assert learner.transitions is not None
-    assert build_learner(complete_learner({"name": "sv-ops"}), cmdp, 10, 0.1, 0).transitions is None
+    assert build_learner(complete_learner({"name": "sv-ops"}), BuiltWorld(cmdp), 10, 0.1, 0).transitions is None
 
 
 def test_numbers_that_only_one_learner_knows() -> None:
     cmdp = hr.worlds.make("lower-bound-1").cmdp
-    learner = build_learner(complete_learner({"name": "cv-ops", "memory_budget": 4096}), cmdp, 10, 0.1, 0)
+    learner = build_learner(complete_learner({"name": "cv-ops", "memory_budget": 4096}), BuiltWorld(cmdp), 10, 0.1, 0)
     assert isinstance(learner, hr.CVOPS)
     assert learner.memory_budget == 4096
     with pytest.raises(SpecError, match="memory_budget must be a number, not 'much'"):
@@ -209,8 +216,68 @@ def test_a_world_file_that_changes_is_refused(tmp_path: Path) -> None:
     world.cmdp.save(tmp_path / "world.npz")
     text = SMALL.replace('name = "lower-bound-1"\nepisodes = "T"', 'file = "world.npz"')
     cell = cells_of(small(text, tmp_path))[0]
-    assert run_cell(cell.spec, tmp_path).run.episodes[-1] == 50
+    assert run_cell(cell, tmp_path).run.episodes[-1] == 50
     world.cmdp.with_thresholds([0.4]).save(tmp_path / "world.npz", overwrite=True)
     with pytest.raises(InvalidInput, match=r"world.npz has changed"):
-        run_cell(cell.spec, tmp_path)
+        run_cell(cell, tmp_path)
     assert cells_of(small(text, tmp_path))[0].hash != cell.hash
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The worlds that are built from now on; none is shared yet."""
+    names: list[str] = []
+    real = components.build_world
+
+    def noting(part: dict[str, Any], folder: Path) -> BuiltWorld:
+        names.append(part["name"])
+        return real(part, folder)
+
+    monkeypatch.setattr(components, "_shared", {})
+    monkeypatch.setattr(components, "build_world", noting)
+    return names
+
+
+def test_cells_of_a_process_share_worlds_and_optima(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [cell for cell in cells_of(small()) if cell.episodes == 80 and cell.seed == 0]
+    alone = []
+    for cell in cells:
+        components._shared.clear()
+        alone.append(run_cell(cell))
+    made.clear()
+    components._shared.clear()
+    asked: list[Any] = []
+    real = offline.least_loss
+    monkeypatch.setattr(offline, "least_loss", lambda *given: asked.append(given) or real(*given))
+    together = [run_cell(cell) for cell in cells]
+    assert len(cells) == 2
+    assert made == ["lower-bound-1"]
+    assert len(asked) == 1  # both learners met the same losses
+    for one, other in zip(alone, together, strict=True):
+        for name in ("loss", "regret", "regret_so_far", "costs"):
+            assert np.array_equal(getattr(one.run, name), getattr(other.run, name)), name
+
+
+def test_code_of_others_gets_a_world_of_its_own(tmp_path: Path, made: list[str]) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import hedgerow as hr\nclass Mine(hr.field.Uniform):\n"
+        "    def __init__(self, view, episodes): super().__init__(view, episodes)\n"
+    )
+    text = SMALL.replace('name = "sv-ops"', 'name = "mine.py:Mine"')
+    made.clear()
+    for cell in cells_of(small(text, tmp_path)):
+        if cell.is_foreign:
+            run_cell(cell, tmp_path)
+    assert not components._shared
+
+
+def test_shared_worlds_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(components, "_shared", {})
+    monkeypatch.setattr(components, "MOST_TRIPLES", 100)
+    for seed in range(40):
+        world = components.shared_world({"name": "random-layered", "layers": [1, 2, 1], "seed": seed}, Path())
+        assert sum(one.cmdp.layout.num_triples for one in components._shared.values()) <= 100
+    assert world in components._shared.values()
+    large = components.shared_world({"name": "random-layered", "layers": [1, 9, 9, 1]}, Path())
+    assert large.cmdp.layout.num_triples > 100
+    assert not components._shared

@@ -17,7 +17,8 @@ from small_experiments import HUNG, SMALL, cell_files, small, start
 
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import backends
-from hedgerow.experiments.sweep import Workers, sweep
+from hedgerow.experiments.options import RunOptions
+from hedgerow.experiments.sweep import run_experiment
 
 pytestmark = pytest.mark.slow
 
@@ -73,23 +74,23 @@ def test_a_worker_that_dies_costs_time_only(cluster: tuple[str, list[subprocess.
     output, errors = process.communicate(timeout=HUNG)
     assert process.returncode == 0, errors
     assert "8 cells run" in output
-    assert sweep(small(LONGER), tmp_path / "calm", workers=Workers("serial")).complete
+    assert run_experiment(small(LONGER), tmp_path / "calm", RunOptions(backend="serial")).complete
     assert cell_files(directory) == cell_files(tmp_path / "calm")
 
 
 def test_encryption_is_asked_for_before_anybody_waits(tmp_path: Path) -> None:
-    plan = Workers("dask", scheduler="tls://127.0.0.1:1")
+    plan = RunOptions(backend="dask", scheduler="tls://127.0.0.1:1")
     with pytest.raises(InvalidInput, match=r"needs a certificate: name ca-file, cert and key"):
-        sweep(small(), tmp_path / "out", workers=plan)
+        run_experiment(small(), tmp_path / "out", plan)
     with (
         dask.config.set({"distributed.comm.require-encryption": True}),
         pytest.raises(InvalidInput, match=r"requires encryption, and tcp://127\.0\.0\.1:1 has none"),
     ):
-        sweep(small(), tmp_path / "other", workers=Workers("dask", scheduler="tcp://127.0.0.1:1"))
+        run_experiment(small(), tmp_path / "other", RunOptions(backend="dask", scheduler="tcp://127.0.0.1:1"))
 
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(backends, "PATIENCE", 0.5)
-    plan = Workers("dask", scheduler=f"tcp://127.0.0.1:{free_port()}")
+    plan = RunOptions(backend="dask", scheduler=f"tcp://127.0.0.1:{free_port()}")
     with pytest.raises(InvalidInput, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1"):
-        sweep(small(), tmp_path / "out", workers=plan)
+        run_experiment(small(), tmp_path / "out", plan)

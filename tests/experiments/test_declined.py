@@ -10,9 +10,9 @@ from small_experiments import small
 import hedgerow as hr
 from hedgerow import results
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.expand import cells_of, experiment_data
-from hedgerow.experiments.spec import Experiment, SkippedCell
-from hedgerow.experiments.sweep import Workers, stored_experiment, sweep
+from hedgerow.experiments.options import RunOptions
+from hedgerow.experiments.spec import Experiment, SkippedCell, cells_of, experiment_data
+from hedgerow.experiments.sweep import run_experiment, stored_experiment
 from hedgerow.registry import plugins
 
 PICKY = """
@@ -84,7 +84,7 @@ def test_what_is_declined_is_known_before_the_run(folder: Path) -> None:
 
 
 def test_only_these_cells_are_left_out(folder: Path) -> None:
-    labels = [cell.spec["label"] for cell in cells_of(made(folder))]
+    labels = [cell.label for cell in cells_of(made(folder))]
     found = {(label["world"], label["adversary"], label["learner"]) for label in labels}
     worlds, adversaries, learners = ("one", "two", "lossless"), ("own", "iid"), ("uniform", "picky")
     every = {(w, a, x) for w in worlds for a in adversaries for x in learners}
@@ -97,7 +97,7 @@ def test_what_is_declined_may_depend_on_the_number_of_episodes(folder: Path) -> 
     experiment = made(folder, episodes="[20, 40]")
     short = {item.world for item in experiment.declined if item.kind == "learner" and item.episodes == 20}
     assert short == {"one", "two", "lossless"}
-    assert sum(cell.spec["label"]["learner"] == "picky" for cell in cells_of(experiment)) == 2 * 3
+    assert sum(cell.label["learner"] == "picky" for cell in cells_of(experiment)) == 2 * 3
 
 
 @pytest.mark.parametrize("skip", ["", 'declined = "refuse"'])
@@ -141,11 +141,11 @@ def test_the_hash_of_other_experiments_is_what_it_was(folder: Path) -> None:
 
 def test_the_manifest_knows_and_the_directory_can_be_resumed(folder: Path) -> None:
     experiment = made(folder)
-    first = sweep(experiment, folder / "out", workers=Workers("serial"), only=[cells_of(experiment)[0].id])
+    first = run_experiment(experiment, folder / "out", RunOptions(backend="serial", only=(cells_of(experiment)[0].id,)))
     assert (first.done, first.total) == (1, 1)
     again = stored_experiment(folder / "out")
     assert again.declined == experiment.declined
-    rest = sweep(again, folder / "out", workers=Workers("serial"), resume=True)
+    rest = run_experiment(again, folder / "out", RunOptions(backend="serial", resume=True))
     assert (rest.skipped, rest.done, rest.total, rest.failed) == (1, 15, 16, {})
     declined = results.open(folder / "out").manifest["declined"]
     assert {(entry["kind"], entry["world"]) for entry in declined} == {("learner", "two"), ("adversary", "lossless")}

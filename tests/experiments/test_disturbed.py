@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from small_experiments import HUNG, SMALL, cell_files, small, start
 
-from hedgerow.experiments.sweep import Workers, sweep
+from hedgerow.experiments.options import RunOptions
+from hedgerow.experiments.sweep import run_experiment
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,7 +36,7 @@ def wait_for_cells(directory: Path, number: int, process: subprocess.Popen[str])
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     directory = tmp_path_factory.mktemp("calm") / "out"
-    assert sweep(small(LONGER), directory, workers=Workers("serial")).complete
+    assert run_experiment(small(LONGER), directory, RunOptions(backend="serial")).complete
     return cell_files(directory)
 
 

@@ -11,7 +11,7 @@ from small_experiments import small
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import components
-from hedgerow.experiments.expand import cells_of
+from hedgerow.experiments.spec import cells_of
 from hedgerow.experiments.worker import run_cell
 
 NAMES = ("cycle", "betrayal", "hidden", "early-bird", "tempting")
@@ -36,7 +36,7 @@ def with_one(adversary: str) -> str:
 
 
 def test_descriptions_stay_small_and_complete() -> None:
-    found = {cell.spec["adversary"]["name"]: cell.spec["adversary"] for cell in cells_of(small(PLAIN))}
+    found = {cell.adversary["name"]: cell.adversary for cell in cells_of(small(PLAIN))}
     assert found == {
         "cycle": {"name": "cycle"},
         "betrayal": {"name": "betrayal", "turn": 0.5, "safe_loss": 0.2},
@@ -48,7 +48,7 @@ def test_descriptions_stay_small_and_complete() -> None:
 
 def test_a_cell_runs_the_losses_of_its_own_length_and_world() -> None:
     for cell in cells_of(small(PLAIN)):
-        T = cell.spec["episodes"]
+        T = cell.episodes
         world = hr.worlds.make("lower-bound-1", episodes=T)
         by_hand = {
             "cycle": hr.losses.Cycle(),
@@ -56,8 +56,8 @@ def test_a_cell_runs_the_losses_of_its_own_length_and_world() -> None:
             "hidden": hr.losses.Hidden(T),
             "early-bird": hr.losses.EarlyBird(world, T),
             "tempting": hr.losses.Tempting(world, T),
-        }[cell.spec["adversary"]["name"]]
-        run = run_cell(cell.spec).run
+        }[cell.adversary["name"]]
+        run = run_cell(cell).run
         assert run.adversary == by_hand.kind
         np.testing.assert_allclose(run.losses[-1], T * by_hand.mean(world.cmdp.layout, T), atol=1e-9)
 
@@ -70,8 +70,8 @@ def test_a_small_sweep_from_a_file(tmp_path: Path) -> None:
 
 def test_parameters_of_the_file_count() -> None:
     cell = cells_of(small(with_one('name = "betrayal"\nturn = 1\nsafe_loss = 0.4')))[0]
-    assert cell.spec["adversary"] == {"name": "betrayal", "turn": 1.0, "safe_loss": 0.4}
-    assert isinstance(cell.spec["adversary"]["turn"], float)
+    assert cell.adversary == {"name": "betrayal", "turn": 1.0, "safe_loss": 0.4}
+    assert isinstance(cell.adversary["turn"], float)
     part = components.complete_adversary({"name": "betrayal", "episodes": 4}, 20)
     assert part == {"name": "betrayal", "episodes": 4, "turn": 0.5, "safe_loss": 0.2}
     built = components.build_adversary(part, 0, None, episodes=20)
@@ -127,11 +127,11 @@ def test_a_plug_in_is_filled_in_as_well_unless_it_has_defaults(tmp_path: Path) -
     for name in ("Late", "Own"):
         part = components.complete_adversary({"name": f"mine.py:{name}"}, 20, tmp_path)
         assert not {"episodes", "world", "own_loss"} & set(part)
-        made = components.build_adversary(part, 0, world.loss, tmp_path, cmdp=world.cmdp, episodes=20)
+        made = components.build_adversary(part, 0, components.BuiltWorld(world.cmdp, world.loss), tmp_path, 20)
         built[name] = made.adversary.seen
     assert built == {"Late": (20, 2, [0.5, 1.0], 0.5), "Own": (7, "none")}
     cell = cells_of(small(with_one('name = "mine.py:Late"\nrate = 0.25'), tmp_path))[0]
-    assert run_cell(cell.spec, tmp_path).run.stochastic
+    assert run_cell(cell, tmp_path).run.stochastic
 
 
 def test_ev_days_keep_their_world_of_the_file() -> None:

@@ -19,9 +19,9 @@ import hedgerow as hr
 from hedgerow import registry
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import backends, components, plugins
-from hedgerow.experiments.expand import cells_of
-from hedgerow.experiments.spec import Experiment
-from hedgerow.experiments.sweep import Workers, stored_experiment, sweep
+from hedgerow.experiments.options import RunOptions
+from hedgerow.experiments.spec import Experiment, cells_of
+from hedgerow.experiments.sweep import run_experiment, stored_experiment
 from hedgerow.experiments.worker import CellOutcome, Task, own_version, perform, run_cell
 from hedgerow.registry import plugins as loading
 
@@ -153,7 +153,7 @@ def changed(folder: Path, old: str = "0.5", new: str = "0.5 + 0.0") -> None:
 def learner_of(folder: Path, **given: Any) -> Any:
     cmdp = hr.worlds.make("lower-bound-1").cmdp
     part = components.complete_learner(given, folder)
-    return components.build_learner(part, cmdp, 30, 0.05, 7, folder)
+    return components.build_learner(part, components.BuiltWorld(cmdp), 30, 0.05, 7, folder)
 
 
 # Descriptions ---------------------------------------------------------------------------------------------------------
@@ -163,9 +163,9 @@ def test_a_description_says_which_code_was_run(folder: Path) -> None:
     (cell, _) = cells_of(small(PLAIN, folder))
     origin = {"sha256": loading.text_digest(PLUGIN)}
     assert cell.id == "meadow-width=3__Foe-5__Tuned__T40__seed0"
-    assert cell.spec["world"] == {"name": "mine.py:meadow", "plug-in": origin, "width": 3}
-    assert cell.spec["adversary"] == {"name": "mine.py:Foe", "plug-in": origin, "period": 5}
-    assert cell.spec["learner"] == {"name": "mine.py:Tuned", "plug-in": origin, "preset": "paper"}
+    assert cell.world == {"name": "mine.py:meadow", "plug-in": origin, "width": 3}
+    assert cell.adversary == {"name": "mine.py:Foe", "plug-in": origin, "period": 5}
+    assert cell.learner == {"name": "mine.py:Tuned", "plug-in": origin, "preset": "paper"}
 
 
 def test_another_source_is_another_cell(folder: Path) -> None:
@@ -177,7 +177,7 @@ def test_another_source_is_another_cell(folder: Path) -> None:
 
 
 def test_built_in_names_have_no_origin() -> None:
-    assert all(components.PLUG_IN not in cell.spec[kind] for cell in cells_of(small()) for kind in plugins.TABLES)
+    assert all(components.PLUG_IN not in part for cell in cells_of(small()) for part in cell.parts)
 
 
 def test_a_cell_refuses_other_code_than_it_describes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_a_cell_refuses_other_code_than_it_describes(folder: Path, monkeypatch: 
     monkeypatch.setattr(loading, "_loaded", {})  # as in another process
     changed(folder)
     with pytest.raises(InvalidInput, match=r"the source of mine.py:meadow has changed since this experiment was begun"):
-        run_cell(cell.spec, folder)
+        run_cell(cell, folder)
 
 
 # Worlds and adversaries -----------------------------------------------------------------------------------------------
@@ -194,7 +194,8 @@ def test_a_cell_refuses_other_code_than_it_describes(folder: Path, monkeypatch: 
 @pytest.mark.parametrize(("name", "actions", "own"), [("meadow", 2, True), ("Hill", 3, True), ("bare", 2, False)])
 def test_what_a_world_may_return(folder: Path, name: str, actions: int, own: bool) -> None:
     part = components.complete_world({"name": f"mine.py:{name}"}, 10, folder)
-    cmdp, loss = components.build_world(part, folder)
+    built = components.build_world(part, folder)
+    cmdp, loss = built.cmdp, built.loss
     assert cmdp.layout.num_actions == actions
     assert (loss is not None) == own
     text = PLAIN.replace('"mine.py:meadow"\nwidth = 3', f'"mine.py:{name}"')
@@ -226,10 +227,9 @@ def test_what_an_adversary_may_be(folder: Path, name: str, extra: dict[str, Any]
 
 def test_a_cell_with_plug_ins_is_what_one_would_write_by_hand(folder: Path) -> None:
     cell = cells_of(small(PLAIN, folder))[0]
-    done = run_cell(cell.spec, folder)
-    from hedgerow.experiments.expand import seeds_of
+    done = run_cell(cell, folder)
 
-    seeds = seeds_of(cell.spec)
+    seeds = cell.seeds
     module = loading.load_text(PLUGIN, "elsewhere.py").module
     cmdp, _ = module.meadow(3)
     foe = hr.losses.checked(module.Foe(5, seeds.adversary))
@@ -362,20 +362,20 @@ def test_losses_of_others_are_looked_at_before_the_run(folder: Path) -> None:
 
 def test_resume_never_mixes_two_versions(folder: Path) -> None:
     out = folder / "out"
-    assert sweep(small(PLAIN, folder), out, workers=Workers("serial")).complete
+    assert run_experiment(small(PLAIN, folder), out, RunOptions(backend="serial")).complete
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["plug_ins"]["mine.py:Tuned"]["text"] == PLUGIN
-    assert sweep(stored_experiment(out), out, workers=Workers("serial"), resume=True).skipped == 2
+    assert run_experiment(stored_experiment(out), out, RunOptions(backend="serial", resume=True)).skipped == 2
     changed(folder)
     with pytest.raises(InvalidInput, match=r"out holds results of another version of mine.py:Foe: restore its source"):
-        sweep(stored_experiment(out), out, workers=Workers("serial"), resume=True)
+        run_experiment(stored_experiment(out), out, RunOptions(backend="serial", resume=True))
 
 
 def tasks_of(experiment: Experiment, folder: str) -> list[Task]:
     """The tasks of a sweep, whose workers find nothing in `folder`."""
     packer = plugins.PluginCollector(experiment.folder)
     return [
-        Task(cell.id, cell.spec, folder, False, own_version(), number=number, luggage=packer.pack(cell.spec))
+        Task(cell, folder, False, own_version(), number=number, luggage=packer.pack(*cell.parts))
         for number, cell in enumerate(cells_of(experiment))
     ]
 
@@ -399,7 +399,7 @@ def test_luggage_is_packed_once(folder: Path) -> None:
     first, second = tasks_of(small(PLAIN, folder), "")
     assert first.luggage is second.luggage
     assert first.luggage.files == ((str(folder / "mine.py"), PLUGIN),)
-    assert plugins.PluginCollector(folder).pack(cells_of(small())[0].spec) == plugins.PluginBundle()
+    assert plugins.PluginCollector(folder).pack(*cells_of(small())[0].parts) == plugins.PluginBundle()
 
 
 @pytest.mark.slow
@@ -407,7 +407,7 @@ def test_loky_workers_get_the_text(folder: Path) -> None:
     experiment = small(PLAIN, folder)
     tasks = tasks_of(experiment, "/nowhere")
     found = content(list(backends.loky(tasks, 2, lambda: [0] * len(tasks), lambda lost: None)))
-    assert sweep(experiment, folder / "calm", workers=Workers("serial")).complete
+    assert run_experiment(experiment, folder / "calm", RunOptions(backend="serial")).complete
     assert found == cell_files(folder / "calm")
 
 
@@ -418,7 +418,7 @@ def test_dask_workers_get_the_text(
 ) -> None:
     experiment = small(PLAIN, folder)
     found = content(list(backends.dask(tasks_of(experiment, "/nowhere"), cluster[0])))
-    assert sweep(experiment, folder / "calm", workers=Workers("serial")).complete
+    assert run_experiment(experiment, folder / "calm", RunOptions(backend="serial")).complete
     assert found == cell_files(folder / "calm")
 
 
@@ -428,7 +428,8 @@ from pathlib import Path
 import hedgerow as hr
 from hedgerow.experiments.spec import parse
 from hedgerow.experiments.source import Source
-from hedgerow.experiments.sweep import Workers, sweep
+from hedgerow.experiments.options import RunOptions
+from hedgerow.experiments.sweep import run_experiment
 
 @hr.learners.register("scripted")
 class Scripted(hr.SVOPS):
@@ -445,7 +446,8 @@ name = "scripted"
 '''
 
 if __name__ == "__main__":
-    tally = sweep(parse(Source("x.toml", TEXT, Path())), sys.argv[1], workers=Workers(sys.argv[2], processes=2))
+    options = RunOptions(2, sys.argv[2])
+    tally = run_experiment(parse(Source("x.toml", TEXT, Path())), sys.argv[1], options)
     print(tally.done, tally.failed)
 """
 
@@ -487,7 +489,7 @@ def test_a_registered_class_of_a_module_is_imported_by_the_worker(
 @pytest.mark.parametrize("backend", ["serial", "loky"])
 def test_a_sweep_of_a_plain_learner(backend: str, folder: Path) -> None:
     experiment = small(HEAD.replace("seeds = 1", "seeds = 2") + 'name = "mine.py:Greedy"\nrounds = 2\n', folder)
-    tally = sweep(experiment, folder / "out", workers=Workers(backend, processes=2))
+    tally = run_experiment(experiment, folder / "out", RunOptions(backend=backend, processes=2))
     assert tally.failed == {}
     assert tally.done == 2
 
@@ -498,4 +500,4 @@ def test_a_plain_learner_on_a_cluster(
     folder: Path,
 ) -> None:
     experiment = small(HEAD.replace("seeds = 1", "seeds = 2") + 'name = "mine.py:Greedy"\nrounds = 2\n', folder)
-    assert sweep(experiment, folder / "out", workers=Workers("dask", scheduler=cluster[0])).done == 2
+    assert run_experiment(experiment, folder / "out", RunOptions(backend="dask", scheduler=cluster[0])).done == 2

@@ -12,9 +12,8 @@ from small_experiments import SMALL, small
 import hedgerow as hr
 from hedgerow import cli
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.expand import cells_of
 from hedgerow.experiments.source import shipped
-from hedgerow.experiments.spec import TOP, load
+from hedgerow.experiments.spec import TOP, cells_of, load
 
 
 def test_what_a_file_says() -> None:
@@ -176,7 +175,7 @@ def test_labels_that_become_the_same_file_name() -> None:
     text = SMALL.replace('name = "sv-ops"', 'name = "sv-ops"\nlabel = "a b"').replace(
         'preset = "sharp"', 'preset = "sharp"\nlabel = "a-b"'
     )
-    from hedgerow.experiments.expand import cells_of
+    from hedgerow.experiments.spec import cells_of
 
     with pytest.raises(InvalidInput, match="two cells would be called"):
         cells_of(small(text))

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from hedgerow import results
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.experiments import backends, progress, sweep, worker
 from hedgerow.experiments import worker as run_cell
-from hedgerow.experiments.expand import PlannedCell, cells_of
-from hedgerow.experiments.sweep import Listener, Workers, stored_experiment
+from hedgerow.experiments.options import RunOptions
+from hedgerow.experiments.progress import Listener
+from hedgerow.experiments.spec import CellSpec, cells_of
+from hedgerow.experiments.sweep import stored_experiment
 from hedgerow.experiments.worker import CellOutcome, Task
 from hedgerow.simulation.run import Simulation
 
-SERIAL, TWO = Workers("serial"), Workers("loky", processes=2)
+SERIAL, TWO = RunOptions(backend="serial"), RunOptions(processes=2)
 UNSAFE = SMALL + "baseline = 'margin'\nmargin = 0.4\n"  # more than rho: every s-ops cell fails
 
 
@@ -37,10 +40,10 @@ class Ears(Listener):
     def damaged(self, reasons: Mapping[str, str]) -> None:
         self.reasons = reasons
 
-    def start(self, cells: Sequence[PlannedCell], num_skipped: int, counts: backends.Counts) -> None:
+    def start(self, cells: Sequence[CellSpec], num_skipped: int, counts: backends.Counts) -> None:
         self.skipped = num_skipped
 
-    def finish(self, cell: PlannedCell, outcome: CellOutcome) -> None:
+    def finish(self, cell: CellSpec, outcome: CellOutcome) -> None:
         assert cell.id == outcome.id
         self.finished.append(cell.id)
         self.on_finish(outcome)
@@ -53,13 +56,13 @@ class Ears(Listener):
 def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of an undisturbed serial sweep."""
     directory = tmp_path_factory.mktemp("reference") / "out"
-    tally = sweep.sweep(small(), directory, workers=SERIAL)
+    tally = sweep.run_experiment(small(), directory, SERIAL)
     assert (tally.total, tally.done, tally.skipped, tally.complete) == (NUM_CELLS, NUM_CELLS, 0, True)
     return cell_files(directory)
 
 
 def test_the_directory(tmp_path: Path, reference: dict[str, bytes]) -> None:
-    sweep.sweep(small(), tmp_path / "out", workers=SERIAL)
+    sweep.run_experiment(small(), tmp_path / "out", SERIAL)
     assert cell_files(tmp_path / "out") == reference
     opened = results.open(tmp_path / "out")
     assert {cell.id: cell.hash for cell in opened.cells} == {cell.id: cell.hash for cell in cells_of(small())}
@@ -74,7 +77,7 @@ def test_the_directory(tmp_path: Path, reference: dict[str, bytes]) -> None:
 
 @pytest.mark.slow
 def test_processes_give_the_same_files(tmp_path: Path, reference: dict[str, bytes]) -> None:
-    tally = sweep.sweep(small(), tmp_path / "out", workers=TWO)
+    tally = sweep.run_experiment(small(), tmp_path / "out", TWO)
     assert tally.complete
     assert cell_files(tmp_path / "out") == reference
     workers = {entry["worker"] for entry in results.open(tmp_path / "out").manifest["cells"].values()}
@@ -92,9 +95,9 @@ def test_a_process_that_dies_costs_time_only(tmp_path: Path, reference: dict[str
             os.kill(killed[0], signal.SIGKILL)
 
     longer = SMALL.replace("[50, 80]", "[6_000]")  # so that something is under way
-    calm = sweep.sweep(small(longer), tmp_path / "calm", workers=SERIAL)
+    calm = sweep.run_experiment(small(longer), tmp_path / "calm", SERIAL)
     ears = Ears(kill_once)
-    tally = sweep.sweep(small(longer), tmp_path / "out", workers=TWO, watch=ears)
+    tally = sweep.run_experiment(small(longer), tmp_path / "out", TWO, ears)
     assert killed
     assert tally.complete
     assert calm.complete
@@ -107,29 +110,29 @@ def test_a_process_that_dies_costs_time_only(tmp_path: Path, reference: dict[str
 def test_a_second_call_runs_what_is_missing(tmp_path: Path, reference: dict[str, bytes]) -> None:
     directory = tmp_path / "out"
     some = [cell.id for cell in cells_of(small())][:3]
-    first = sweep.sweep(small(), directory, workers=SERIAL, only=some)
+    first = sweep.run_experiment(small(), directory, replace(SERIAL, only=tuple(some)))
     assert (first.total, first.done) == (3, 3)
     before = {path: path.stat().st_mtime_ns for path in directory.glob("cells/*")}
     with pytest.raises(InvalidInput, match=r"holds results already: 3 finished cells; pass --resume"):
-        sweep.sweep(small(), directory, workers=SERIAL)
+        sweep.run_experiment(small(), directory, SERIAL)
     ears = Ears()
-    second = sweep.sweep(small(), directory, workers=SERIAL, resume=True, watch=ears)
+    second = sweep.run_experiment(small(), directory, replace(SERIAL, resume=True), ears)
     assert (second.skipped, second.done, second.complete) == (3, NUM_CELLS - 3, True)
     assert set(ears.finished).isdisjoint(some)
     assert ears.skipped == 3
     assert cell_files(directory) == reference
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    third = sweep.sweep(small(), directory, workers=SERIAL, resume=True)
+    third = sweep.run_experiment(small(), directory, replace(SERIAL, resume=True))
     assert (third.skipped, third.done) == (NUM_CELLS, 0)
 
 
 def test_a_damaged_file_is_made_again(tmp_path: Path, reference: dict[str, bytes]) -> None:
-    sweep.sweep(small(), tmp_path / "out", workers=SERIAL)
+    sweep.run_experiment(small(), tmp_path / "out", SERIAL)
     victim = sorted((tmp_path / "out" / "cells").iterdir())[0]
     blob, ears = bytearray(victim.read_bytes()), Ears()
     blob[len(blob) // 3] ^= 4
     victim.write_bytes(blob)
-    tally = sweep.sweep(small(), tmp_path / "out", workers=SERIAL, resume=True, watch=ears)
+    tally = sweep.run_experiment(small(), tmp_path / "out", replace(SERIAL, resume=True), ears)
     assert (tally.done, tally.complete) == (1, True)
     assert list(tally.damaged) == [victim.stem] == ears.finished
     assert "is corrupt: its checksum does not fit its content" in ears.reasons[victim.stem]
@@ -139,13 +142,13 @@ def test_a_damaged_file_is_made_again(tmp_path: Path, reference: dict[str, bytes
 def test_a_cell_of_another_run_with_the_same_name_is_made_again(tmp_path: Path, reference: dict[str, bytes]) -> None:
     other = small(SMALL.replace("period = 20", "period = 30\nlabel = 'switching-20'"))
     assert {cell.id for cell in cells_of(other)} == {cell.id for cell in cells_of(small())}
-    sweep.sweep(other, tmp_path / "other", workers=SERIAL)
-    sweep.sweep(small(), tmp_path / "out", workers=SERIAL)
+    sweep.run_experiment(other, tmp_path / "other", SERIAL)
+    sweep.run_experiment(small(), tmp_path / "out", SERIAL)
     victim = sorted((tmp_path / "out" / "cells").iterdir())[0]
     victim.write_bytes((tmp_path / "other" / "cells" / victim.name).read_bytes())
     with pytest.raises(FileFormatError, match="holds a run of another experiment"):
         results.open(tmp_path / "out")
-    tally = sweep.sweep(small(), tmp_path / "out", workers=SERIAL, resume=True)
+    tally = sweep.run_experiment(small(), tmp_path / "out", replace(SERIAL, resume=True))
     assert (list(tally.damaged), tally.done, tally.complete) == ([victim.stem], 1, True)
     assert cell_files(tmp_path / "out") == reference
 
@@ -154,13 +157,15 @@ def test_a_trace_keeps_every_episode(tmp_path: Path) -> None:
     from hedgerow.results.store import read_table
 
     name = cells_of(small())[1].id
-    sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", workers=SERIAL, only=[name])
+    sweep.run_experiment(small("trace = true\n" + SMALL), tmp_path / "out", replace(SERIAL, only=(name,)))
     curve, trace = (read_table(tmp_path / "out" / folder / f"{name}.parquet") for folder in ("cells", "traces"))
     assert trace.column("episode").to_pylist() == list(range(1, 51))
     kept = dict(zip(trace.column("episode").to_pylist(), trace.column("loss").to_pylist(), strict=True))
     assert curve.column("loss").to_pylist() == [kept[episode] for episode in curve.column("episode").to_pylist()]
     (tmp_path / "out" / "traces" / f"{name}.parquet").unlink()
-    again = sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", workers=SERIAL, only=[name], resume=True)
+    again = sweep.run_experiment(
+        small("trace = true\n" + SMALL), tmp_path / "out", replace(SERIAL, only=(name,), resume=True)
+    )
     assert (list(again.damaged), again.done) == ([name], 1)
     assert read_table(tmp_path / "out" / "traces" / f"{name}.parquet").equals(trace)
 
@@ -177,7 +182,7 @@ def test_a_trace_costs_no_second_run(
             begun.append(self.seed)
 
     monkeypatch.setattr(run_cell, "Simulation", Counted)
-    sweep.sweep(small("trace = true\n" + SMALL), tmp_path / "out", workers=SERIAL)
+    sweep.run_experiment(small("trace = true\n" + SMALL), tmp_path / "out", SERIAL)
     assert len(begun) == NUM_CELLS
     found = cell_files(tmp_path / "out")
     assert {path: content for path, content in found.items() if path.startswith("cells/")} == reference
@@ -185,13 +190,15 @@ def test_a_trace_costs_no_second_run(
 
 
 def test_another_experiment_is_refused(tmp_path: Path) -> None:
-    sweep.sweep(small(), tmp_path / "out", workers=SERIAL, only=[cells_of(small())[0].id])
+    sweep.run_experiment(small(), tmp_path / "out", replace(SERIAL, only=(cells_of(small())[0].id,)))
     with pytest.raises(InvalidInput, match="another experiment"):
-        sweep.sweep(small(SMALL.replace("period = 20", "period = 30")), tmp_path / "out", workers=SERIAL, resume=True)
+        sweep.run_experiment(
+            small(SMALL.replace("period = 20", "period = 30")), tmp_path / "out", replace(SERIAL, resume=True)
+        )
 
 
 def test_a_failed_cell_says_why_and_the_others_go_on(tmp_path: Path) -> None:
-    tally = sweep.sweep(overlooked(UNSAFE), tmp_path / "out", workers=SERIAL)
+    tally = sweep.run_experiment(overlooked(UNSAFE), tmp_path / "out", SERIAL)
     assert len(tally.failed) == NUM_CELLS // 2 == tally.done
     assert not tally.complete
     assert all("no policy keeps every cost 0.4 below its threshold" in why for why in tally.failed.values())
@@ -199,14 +206,16 @@ def test_a_failed_cell_says_why_and_the_others_go_on(tmp_path: Path) -> None:
     failed = [cell for cell in opened.cells if cell.status == "failed"]
     assert {cell.id for cell in failed} == set(tally.failed)
     assert all("no policy keeps" in cell.error for cell in failed)
-    again = sweep.sweep(overlooked(UNSAFE), tmp_path / "out", workers=SERIAL, resume=True)
+    again = sweep.run_experiment(overlooked(UNSAFE), tmp_path / "out", replace(SERIAL, resume=True))
     assert (again.skipped, len(again.failed)) == (NUM_CELLS // 2, NUM_CELLS // 2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plan", [Workers("serial", fail_fast=True), Workers("loky", processes=2, fail_fast=True)])
-def test_fail_fast_stops(plan: Workers, tmp_path: Path) -> None:
-    tally = sweep.sweep(overlooked(UNSAFE.replace("seeds = 2", "seeds = 20")), tmp_path / "out", workers=plan)
+@pytest.mark.parametrize(
+    "plan", [RunOptions(backend="serial", fail_fast=True), RunOptions(processes=2, fail_fast=True)]
+)
+def test_fail_fast_stops(plan: RunOptions, tmp_path: Path) -> None:
+    tally = sweep.run_experiment(overlooked(UNSAFE.replace("seeds = 2", "seeds = 20")), tmp_path / "out", plan)
     assert len(tally.failed) == 1
     assert tally.done < 20
 
@@ -216,7 +225,7 @@ def test_an_unforeseen_error_is_a_failure_with_a_traceback(tmp_path: Path, monke
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr(worker, "run_cell", broken)
-    tally = sweep.sweep(small(), tmp_path / "out", workers=SERIAL)
+    tally = sweep.run_experiment(small(), tmp_path / "out", SERIAL)
     assert set(tally.failed.values()) == {"ZeroDivisionError: by zero"}
     entry = next(iter(results.open(tmp_path / "out").manifest["cells"].values()))
     assert "in broken" in entry["details"]
@@ -228,39 +237,41 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, reference: dict[str
             raise KeyboardInterrupt
 
     ears = Ears(interrupt)
-    tally = sweep.sweep(small(), tmp_path / "out", workers=SERIAL, watch=ears)
+    tally = sweep.run_experiment(small(), tmp_path / "out", SERIAL, ears)
     assert tally.interrupted
     assert tally.done == 3
     assert len(json.loads((tmp_path / "out" / "manifest.json").read_text())["cells"]) == 3
-    sweep.sweep(small(), tmp_path / "out", workers=SERIAL, resume=True)
+    sweep.run_experiment(small(), tmp_path / "out", replace(SERIAL, resume=True))
     assert cell_files(tmp_path / "out") == reference
 
 
 def test_another_version_on_a_worker_is_refused() -> None:
     cell = cells_of(small())[0]
-    outcome = worker.perform(Task(cell.id, cell.spec, ".", False, "0.0.0"))
+    outcome = worker.perform(Task(cell, ".", False, "0.0.0"))
     assert "install the same version everywhere" in outcome.error
 
 
 def test_unknown_cell_and_wrong_plans(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there is no cell 'x'; the first of 8 is 'first__"):
-        sweep.sweep(small(), tmp_path / "out", only=["x"])
+        sweep.run_experiment(small(), tmp_path / "out", RunOptions(only=("x",)))
     assert not (tmp_path / "out").exists()
     with pytest.raises(InvalidInput, match="choose one of loky, serial, dask"):
-        Workers("threads")
+        RunOptions(backend="threads")
     with pytest.raises(InvalidInput, match="belong together"):
-        Workers("dask")
+        RunOptions(backend="dask")
     with pytest.raises(InvalidInput, match="belong together"):
-        Workers("loky", scheduler="tcp://127.0.0.1:1")
+        RunOptions(backend="serial", scheduler="tcp://127.0.0.1:1")
+    assert RunOptions(scheduler="tcp://127.0.0.1:1").backend == "dask"
     with pytest.raises(InvalidInput, match="at least 1"):
-        Workers(processes=0)
+        RunOptions(processes=0)
 
 
 # The repetition after deaths, without processes -----------------------------------------------------------------------
 
 
 def tasks(count: int) -> list[Task]:
-    return [Task(f"cell {number}", {}, ".", False, "", number) for number in range(count)]
+    cells = (CellSpec({"name": "a"}, {"name": "b"}, {"name": "c"}, 1, 0.1, number, None) for number in range(count))
+    return [Task(cell, ".", False, "", cell.seed) for cell in cells]
 
 
 def run_with_killers(
@@ -280,7 +291,7 @@ def run_with_killers(
                 if left.get(task.number, 0):
                     left[task.number] -= 1
                     raise TerminatedWorkerError
-            yield from (CellOutcome(task.id, task.number, {}, {}, "") for task in pair)
+            yield from (CellOutcome(task.cell.id, task.number, {}, {}, "") for task in pair)
 
     def count_death(lost: list[Task]) -> None:
         nonlocal deaths

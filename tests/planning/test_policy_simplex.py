@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from naive_model import random_layout, random_transitions
+from scipy import optimize
 
 from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
-from hedgerow.planning import lp, offline
-from hedgerow.planning.lp import Suggestion
-from hedgerow.planning.policy_simplex import PolicySimplex
+from hedgerow.planning import offline
+from hedgerow.planning.policy_simplex import PolicySimplex, Suggestions
 
 TOL = 1e-9
 
@@ -42,13 +42,13 @@ def drifting_losses(cmdp: CMDP, seed: int, count: int) -> np.ndarray:
 def asked(monkeypatch) -> list[int]:
     """How many rows each program had that HiGHS was asked to solve."""
     calls: list[int] = []
-    real = lp.linprog
+    real = optimize.linprog
 
     def counting(objective: Any, **options: Any) -> Any:
         calls.append(len(objective))
         return real(objective, **options)
 
-    monkeypatch.setattr(lp, "linprog", counting)
+    monkeypatch.setattr(optimize, "linprog", counting)
     return calls
 
 
@@ -68,6 +68,8 @@ def test_optima_equal_those_of_highs_and_are_certified(seed: int, m: int, asked:
         assert one.cost_residual <= 1e-12
         assert np.all(one.costs <= cmdp.thresholds + 1e-12)
         assert one.relaxation == 0.0
+    together = offline.Optima(cmdp).values(sequence)
+    assert together == pytest.approx([one.value for one in found], abs=1e-12)
 
 
 def test_thresholds_that_cannot_bind_and_one_action() -> None:
@@ -84,15 +86,17 @@ def test_a_world_without_a_margin_is_left_to_highs(asked: list[int]) -> None:
         offline.Optima(cmdp.with_thresholds([0.2])).optimum([0.0, 1.0])
 
 
-@pytest.mark.parametrize("answer", [None, Suggestion(np.array([1.0, 0.0]), np.zeros(1), 0.0)])
-def test_where_the_search_fails_highs_is_asked(answer: Suggestion | None, monkeypatch, asked: list[int]) -> None:
+@pytest.mark.parametrize("solved", [False, True])
+def test_where_the_search_fails_highs_is_asked(solved: bool, monkeypatch, asked: list[int]) -> None:
     """No answer, or one that its own numbers do not prove."""
     cmdp = CMDP(Layout((1, 1), 2), [1.0, 1.0], BernoulliCosts([[0.75, 0.25]]), [0.5])
     optima = offline.Optima(cmdp)
     asked.clear()
-    monkeypatch.setattr(PolicySimplex, "least_loss", lambda self, loss: answer)
+    answer = Suggestions(np.array([[1.0, 0.0]]), np.zeros((1, 1)), np.zeros(1), np.array([solved]))
+    monkeypatch.setattr(PolicySimplex, "least_losses", lambda self, losses: answer)
     assert optima.optimum([0.0, 1.0]).value == pytest.approx(0.5, abs=TOL)
-    assert len(asked) == 1
+    assert optima.values([[0.0, 1.0]]) == pytest.approx([0.5], abs=TOL)
+    assert len(asked) == 2
 
 
 def test_without_a_slater_point_highs_is_asked(monkeypatch, asked: list[int]) -> None:
@@ -109,13 +113,16 @@ def test_a_singular_basis_is_no_answer() -> None:
     cmdp = CMDP(Layout((1, 1), 2), [1.0, 1.0], BernoulliCosts([[0.75, 0.25]]), [0.5])
     simplex = PolicySimplex(cmdp, np.array([0.0, 1.0]))
     simplex._matrix[:] = 1.0
-    assert simplex.least_loss(np.array([0.0, 1.0])) is None
+    assert not simplex.least_losses(np.array([[0.0, 1.0]])).solved[0]
 
 
 def test_losses_are_checked() -> None:
     cmdp = random_world(0, 1)
     with pytest.raises(InvalidInput, match="the loss"):
         offline.Optima(cmdp).optimum(np.full(cmdp.layout.num_rows, 1.5))
+    with pytest.raises(InvalidInput, match="the losses"):
+        offline.Optima(cmdp).values(np.full((2, cmdp.layout.num_rows), 1.5))
+    assert offline.Optima(cmdp).values(np.zeros((0, cmdp.layout.num_rows))).shape == (0,)
 
 
 def test_the_slater_point_of_a_world_is_found_once(asked: list[int]) -> None:

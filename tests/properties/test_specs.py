@@ -10,9 +10,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.experiments.expand import cells_of
 from hedgerow.experiments.source import Source
-from hedgerow.experiments.spec import parse
+from hedgerow.experiments.spec import cells_of, parse
 
 Data = dict[str, Any]
 BASE: Data = {

@@ -11,11 +11,10 @@ from run_cases import made_directory, made_learner, made_run, made_spec
 
 from browser import SCREENS, Chromium
 from hedgerow import results
+from hedgerow.display.numbers import DASH, MINUS, PAGE
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import Inputs
-from hedgerow.report.board import board_page, write_board
-from hedgerow.report.board_markdown import around, markdown, write_into
-from hedgerow.report.words import DASH, MINUS, number
+from hedgerow.report.board import around, board_page, markdown, write_board, write_into
 from hedgerow.results import store
 from hedgerow.results.groups import heading
 from hedgerow.results.leaderboard import leaderboard
@@ -57,16 +56,17 @@ def test_rows_have_the_numbers_of_the_leaderboard(directory: Path, read: Reader)
             assert row["regret RT"] == f"declined: {DECLINED['why']}"
             continue
         scores = standing.scores
-        assert row["regret RT"].startswith(number(scores.regret.mean))
-        assert row["RT / T"].startswith(number(scores.regret.mean / 1000))
-        assert row["µs / episode"].endswith("compiled")
+        regret = scores.numbers["regret"].value
+        assert row["regret RT"].startswith(PAGE.number(regret))
+        assert row["RT / T"].startswith(PAGE.number(regret / 1000))
+        assert ("loop" in row["learner"]) == (scores.way != "compiled")
         if standing.rank is not None:
             assert row["learner"].startswith(f"{standing.rank} {standing.learner}")
-            assert (row["V+"], row["unsafe"]) == ("0", "0")
-    assert rows(read, "sv-ops")[0]["V+"].startswith(number(2.0 * 1000**0.5))
+            assert (row["violation VT"], row["unsafe"]) == ("0", "0")
+    assert rows(read, "sv-ops")[0]["violation VT"].startswith(PAGE.number(2.0 * 1000**0.5))
     assert "not distinguishable" in rows(read, "s-ops sharp")[0]["to the next"] + rows(read, "twin")[0]["to the next"]
     assert "void safety" in rows(read, "s-ops sharp")[0]["promises"]
-    assert "control" in rows(read, "oracle")[0]["regret RT"]
+    assert "control, no rank" in rows(read, "oracle")[0]["learner"]
     assert "cheats: the losses to come" in rows(read, "oracle")[0]["learner"]
 
 
@@ -184,12 +184,12 @@ def test_markdown_is_well_formed(directory: Path, tmp_path: Path, evil: bool) ->
 def test_markdown_has_the_numbers(directory: Path) -> None:
     over_all, ranks, best = tables_in(markdown_of(directory))
     learners = {row[0]: row for row in over_all[2:]}
-    assert learners["sv-ops"][3:6] == ["-", "-", "0 of 2"]
+    assert learners["sv-ops"][3:6] == [DASH, DASH, "0 of 2"]
     assert learners["oracle"][3] == "control"
     assert learners["shy"][-1] == "1"
-    assert ranks[2][0] == "toy, switching 100"
+    assert ranks[2][0] == "toy · switching 100"
     assert "(not distinguishable)" in best[2][4]
-    assert best[3][3:5] == ["-", "-"]  # nobody else is safe there
+    assert best[3][3:5] == [DASH, DASH]  # nobody else is safe there
 
 
 def test_a_page_keeps_what_people_wrote(tmp_path: Path) -> None:

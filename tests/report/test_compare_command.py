@@ -71,7 +71,7 @@ def test_from_a_file_to_a_page(file: str) -> None:
         assert word in text
     read = Reader(page.read_text(encoding="utf-8"))
     assert read.titles["h1"] == "Tiny"
-    assert any("baseline" in row.get("learner", "") and "V+" in row for row in read.named)
+    assert any("baseline" in row.get("learner", "") and "violation VT" in row for row in read.named)
 
 
 def test_the_same_command_again_goes_on(file: str) -> None:
@@ -98,7 +98,7 @@ def test_options_choose_and_have_a_directory_of_their_own(file: str) -> None:
     shown = json.loads(run(file, "--learners", "baseline", "--seeds", "3", "--episodes", "20", "--json", "-q"))
     assert shown["directory"].startswith("out/tiny-")
     (standing,) = shown["blocks"][0]["standings"]
-    assert (standing["learner"], standing["scores"]["seeds"]) == ("baseline", [0, 1, 2])
+    assert (standing["learner"], list(standing["scores"]["by_seed"])) == ("baseline", ["0", "1", "2"])
     again = json.loads(run(file, "--learners", "baseline", "--seeds", "3", "--episodes", "20", "--json", "-q"))
     assert again["directory"] == shown["directory"]
     assert again["blocks"] == shown["blocks"]

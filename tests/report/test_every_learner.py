@@ -19,16 +19,14 @@ from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow import cli
+from hedgerow.display.numbers import DASH
 from hedgerow.errors import InvalidInput
-from hedgerow.report.board import board_page
-from hedgerow.report.board_markdown import markdown
-from hedgerow.report.page import page, run_results
-from hedgerow.report.sentences import sentence
-from hedgerow.report.show import _makers
-from hedgerow.report.words import DASH
-from hedgerow.results.groups import WATCHED, Results
+from hedgerow.report.board import board_page, markdown
+from hedgerow.report.figures import figure_makers, run_results
+from hedgerow.report.page import page
+from hedgerow.results.groups import Results
 from hedgerow.results.leaderboard import leaderboard
-from hedgerow.results.table import COLUMNS, PER_CONSTRAINT
+from hedgerow.simulation.result import COMMON
 from hedgerow.testing.trial import NotApplicable, build, small_worlds
 
 EPISODES = 8
@@ -91,10 +89,10 @@ def test_every_learner_has_a_page_that_says_who_it_is(learner: str) -> None:
 @pytest.mark.parametrize("learner", hr.learners.names())
 def test_every_learner_has_all_of_its_figures(learner: str) -> None:
     for _, results in shown_runs(learner):
-        for make in _makers(results.groups).values():
+        for make in figure_makers(results.groups).values():
             figure = make()
             assert figure.plot or figure.empty
-            assert len(sentence(figure, results.groups)) > 10
+            assert len(figure.sentence) > 10
     run = run_of(learner, "m = 1")
     assert run is not None
     assert run.plot().layout.title.text == "Overview"
@@ -165,7 +163,7 @@ def test_every_world_can_be_shown(name: str) -> None:
     assert name in results.to_latex()
     assert name in board_page(results, leaderboard(results))
     assert run.plot().layout.title.text == "Overview"
-    assert len(_makers(results.groups)) >= 4 + len(world.view().constraint_names)
+    assert len(figure_makers(results.groups)) >= 4 + len(world.view().constraint_names)
     for value in (world, world.cmdp, world.view(), world.view().layout, run, results, learner):
         demand_shown(value)
 
@@ -183,7 +181,13 @@ def without(results: Results, columns: set[str]) -> Results:
     return Results(None, results.manifest, results.cells, table)
 
 
-OWN = sorted({*WATCHED, "plan_value", "bound_0"})
+def own_columns() -> list[str]:
+    """The columns that some learner has and others need not have."""
+    runs = [run for name in ("s-ops", "dope") if (run := run_of(name, "m = 1")) is not None]
+    return sorted({name for run in runs for name in run.notes})
+
+
+OWN = own_columns()
 
 
 @pytest.mark.parametrize("missing", [*OWN, "all of them"])
@@ -223,7 +227,7 @@ def test_a_column_that_is_not_there_is_named() -> None:
 
 def test_readers_of_results_take_only_common_columns_for_granted() -> None:
     """`curve` is for columns that every run has; what only some have is read by `noted`, which may be None."""
-    common = {name for name, _, _ in COLUMNS} | {f"{name}_" for name, _ in PER_CONSTRAINT} | {"REGRET"}
+    common = {f"{column.name}_" if column.each else column.name for column in COMMON} | {"REGRET"}
     read = []
     for file in [*SOURCES.glob("report/*.py"), *SOURCES.glob("results/*.py"), *SOURCES.glob("commands/*.py")]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -13,19 +13,21 @@ import numpy as np
 import pytest
 from page_reader import Reader
 from run_cases import made_directory, made_learner, made_run, made_spec
+from scipy.stats import ttest_1samp
 
 import hedgerow as hr
 from hedgerow import results
+from hedgerow.display.numbers import PAGE
 from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.experiments.options import RunOptions
 from hedgerow.experiments.source import Source
 from hedgerow.experiments.spec import parse
-from hedgerow.experiments.sweep import Workers, sweep
+from hedgerow.experiments.sweep import run_experiment
 from hedgerow.report import page as document
-from hedgerow.report.page import page, report, run_results, script_safe
-from hedgerow.report.words import number
+from hedgerow.report.figures import run_results
+from hedgerow.report.page import environment, page, report
 from hedgerow.results import store
 from hedgerow.results.groups import groups, heading
-from hedgerow.results.metrics import interquartile_mean
 
 EVIL = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>"
 
@@ -42,15 +44,15 @@ def read(directory: Path) -> Reader:
 
 def test_answer_has_the_numbers_of_the_tables(directory: Path, read: Reader) -> None:
     for group in groups(results.open(directory)):
-        summary = group.summary()
         rows = [row for row in read.rows if row and row[0] == group.learner and len(row) >= 7]
         place = ["toy", "zoo"].index(group.setting.world)
         row = rows[place]
-        assert row[1].startswith(f"{number(summary.regret)} ")
-        assert f"{summary.regret_growth.exponent:.2f}" in row[2]
-        assert row[3].startswith(number(summary.violation))
-        assert row[4] == number(summary.net_violation)
-        assert row[5] == ("yes 5 of 5" if summary.safe == 5 else "no 0 of 5")
+        regret = group["regret"]
+        assert row[1] == f"{PAGE.number(regret.value)} [{PAGE.number(regret.low)}, {PAGE.number(regret.high)}]"
+        assert f"{group.growth.exponent:.2f}" in row[2]
+        assert row[3] == PAGE.number(group["violation"].value)
+        assert row[4] == PAGE.number(group["net_violation"].value)
+        assert row[5] == ("5 of 5" if group["safe"].value == 5 else "0 of 5")
         assert row[-1] == "2,000"
 
 
@@ -59,11 +61,12 @@ def test_curves_are_those_of_the_tables(directory: Path, read: Reader) -> None:
     plot = read.plot("s0-regret")
     line = next(trace for trace in plot["data"] if trace.get("name") == group.learner)
     assert line["x"] == group.episodes.tolist()
-    np.testing.assert_allclose(line["y"], interquartile_mean(group.curve("regret")), rtol=1e-5)
+    np.testing.assert_allclose(line["y"], group.curve("regret").mean(axis=0), rtol=1e-5)
     band = plot["data"][0]
     count = len(group.episodes)
-    np.testing.assert_allclose(band["y"][:count], np.quantile(group.curve("regret"), 0.75, axis=0), rtol=1e-5)
-    np.testing.assert_allclose(band["y"][count:][::-1], np.quantile(group.curve("regret"), 0.25, axis=0), rtol=1e-5)
+    ends = ttest_1samp(group.curve("regret"), 0.0).confidence_interval(0.95)
+    np.testing.assert_allclose(band["y"][:count], ends.high, rtol=1e-5)
+    np.testing.assert_allclose(band["y"][count:][::-1], ends.low, rtol=1e-5)
     margin = read.plot("s0-margin-1")
     line = next(trace for trace in margin["data"] if trace.get("name") == "sv-ops")
     assert set(line["y"]) == {-0.2}
@@ -78,7 +81,7 @@ def test_fit_is_drawn_over_the_last_decade(read: Reader) -> None:
         (x0, x1), (y0, y1) = fit["x"], fit["y"]
         assert (x0, x1) == (100, 1000)
         assert np.log(y1 / y0) / np.log(x1 / x0) == pytest.approx(exponent, abs=1e-4)
-        assert y1 == pytest.approx(12.0 * 1000**exponent, rel=1e-4)  # of five seeds the middle three: 11, 12, 13
+        assert y1 == pytest.approx(12.0 * 1000**exponent, rel=1e-4)  # the mean of five seeds, 10 to 14
     assert any("s-ops sharp: 0.50 [0.50, 0.50]" in words for words in read.words)
 
 
@@ -167,8 +170,8 @@ def test_every_chart_has_a_sentence_with_its_numbers(directory: Path, read: Read
     said = {plot["data-figure"]: plot["aria-label"] or "" for plot in plots}
     for group in groups(results.open(directory)):
         place = ["toy", "zoo"].index(group.setting.world)
-        assert f"{group.learner} {number(group.summary().regret)}" in said[f"s{place}-regret"]
-        assert f"{group.learner} {number(group.summary().violation)}" in said[f"s{place}-violation"]
+        assert f"{group.learner} {PAGE.number(group['regret'].value)}" in said[f"s{place}-regret"]
+        assert f"{group.learner} {PAGE.number(group['violation'].value)}" in said[f"s{place}-violation"]
     assert said["s0-regret"].endswith("; the lowest is s-ops sharp.")
 
 
@@ -199,9 +202,9 @@ def test_names_cannot_break_the_page(tmp_path: Path) -> None:
 
 
 def test_data_cannot_end_its_script() -> None:
-    content = json.dumps({"x": "</script><!--\u2028\u2029"}, ensure_ascii=False)
-    safe = script_safe(content)
-    assert json.loads(safe) == json.loads(content)
+    content = {"x": "</script><!--\u2028\u2029"}
+    safe = environment().from_string("{{ content|tojson }}").render(content=content)
+    assert json.loads(safe) == content
     assert not set("<\u2028\u2029") & set(safe)
 
 
@@ -219,12 +222,12 @@ def test_a_page_has_the_title_and_the_description_of_its_sweep(tmp_path: Path) -
         'title = "Two & <two>"\ndescription = "What it shows."\nseeds = 1\nepisodes = 20\n[[world]]\n'
         'name = "lower-bound-1"\n[[adversary]]\nname = "own"\n[[learner]]\nname = "sv-ops"\n'
     )
-    sweep(parse(Source("tiny.toml", text, tmp_path)), tmp_path / "out", workers=Workers("serial"))
+    run_experiment(parse(Source("tiny.toml", text, tmp_path)), tmp_path / "out", RunOptions(backend="serial"))
     content = report(tmp_path / "out").read_text(encoding="utf-8")
     assert "<title>Two &amp; &lt;two&gt;</title>" in content
     assert '<h1>Two &amp; &lt;two&gt;</h1><p class="about">What it shows.</p>' in content
     untitled = text[text.index("seeds") :]
-    sweep(parse(Source("tiny.toml", untitled, tmp_path)), tmp_path / "plain", workers=Workers("serial"))
+    run_experiment(parse(Source("tiny.toml", untitled, tmp_path)), tmp_path / "plain", RunOptions(backend="serial"))
     assert results.open(tmp_path / "plain").title == "tiny"
     assert 'class="about"' not in report(tmp_path / "plain").read_text(encoding="utf-8")
 
@@ -282,7 +285,7 @@ def test_a_single_run(tmp_path: Path) -> None:
     run = hr.simulate(world.cmdp, world.loss, learner, progress=False)
     path = report(run, tmp_path / "run.html")
     read = Reader(path.read_text(encoding="utf-8"))
-    assert read.rows[1][1] == number(float(run.regret[-1]))
+    assert read.rows[1][1] == PAGE.number(float(run.regret[-1]))
     with pytest.raises(InvalidInput, match="exists already"):
         report(run, path)
     with pytest.raises(InvalidInput, match="say where the page of a run"):

@@ -13,8 +13,7 @@ from run_cases import EPISODES, made_learner, made_run, made_spec
 
 from hedgerow import results
 from hedgerow.report.colours import pens
-from hedgerow.report.figures import Figure, figures
-from hedgerow.report.sentences import lowest, sentence
+from hedgerow.report.figures import figures, lowest, margin_sentence
 from hedgerow.results import store
 from hedgerow.results.groups import Group
 
@@ -31,7 +30,7 @@ def made_groups(folder: Path, **runs: list[Any]) -> list[Group]:
 def said(groups: list[Group]) -> dict[str, str]:
     """The sentences of all figures, by the name of the figure."""
     drawn = figures(groups, pens([(group.learner, group.kind) for group in groups]))
-    return {figure.name: sentence(figure, groups) for figure in drawn if figure.plot}
+    return {figure.name: figure.sentence for figure in drawn if figure.plot}
 
 
 def test_numbers_and_verdicts(tmp_path: Path) -> None:
@@ -62,9 +61,8 @@ def test_no_lowest_where_nothing_differs(tmp_path: Path) -> None:
     assert told["margin-0"].endswith("a 0.1, b 0.1; a and b keep to the threshold.")
 
 
-def test_no_verdict_on_what_is_unknown(tmp_path: Path) -> None:
-    groups = made_groups(tmp_path / "out", a=[made_run(worst=float("nan"))], b=[made_run()])
-    words = sentence(Figure("margin-0", "Margin", "", {"data": []}), groups)
+def test_no_verdict_on_what_is_unknown() -> None:
+    words = margin_sentence("budget", "1", [("a", float("nan")), ("b", 0.1)])
     assert words.endswith("a unknown, b 0.1; b keeps to the threshold.")
 
 
@@ -95,12 +93,6 @@ def test_notes_go_from_the_first_number_to_the_last(tmp_path: Path) -> None:
     told = said(made_groups(tmp_path / "out", a=[run], b=[other]))
     expected = f"own-note, as the learners note it: a from {first / 4:g} in episode {first} to 250 in episode 1,000, "
     assert told["note-own-note"] == f"{expected}b 7 in episode 1,000."
-
-
-def test_other_figures_are_read_from_their_curves(tmp_path: Path) -> None:
-    traces = [{"y": [1, 2]}, {"name": "a &lt;b&gt;", "y": [1, 2.5]}, {"name": "c", "y": [1, None]}]
-    assert sentence(Figure("new", "New", "", {"data": traces}), []) == "New, last values: a <b> 2.5."
-    assert sentence(Figure("new", "New", "", {"data": []}), []) == "New."
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import itertools
 
 import pytest
 
-from hedgerow.display.html import text
+from hedgerow.display.escaping import Html, formulas
+from hedgerow.display.numbers import PAGE
 from hedgerow.display.text import counted
 from hedgerow.report.colours import (
     BLUE,
@@ -24,7 +25,6 @@ from hedgerow.report.colours import (
     LineStyle,
     pens,
 )
-from hedgerow.report.words import fixed, interval, number, subscripts, whole
 
 
 @pytest.mark.parametrize(
@@ -49,27 +49,27 @@ from hedgerow.report.words import fixed, interval, number, subscripts, whole
     ],
 )
 def test_number(value: float | None, shown: str) -> None:
-    assert number(value) == shown
+    assert PAGE.number(value) == shown
 
 
 def test_numbers_come_back() -> None:
     """Within the digits that are shown, nothing is lost."""
     for exponent, mantissa in itertools.product(range(-6, 12), (1.0, 1.2345678, 5.0, 9.9996)):
         value = mantissa * 10.0**exponent
-        assert float(number(value).replace(",", "")) == pytest.approx(value, rel=6e-3 if exponent < -3 else 6e-4)
+        assert float(PAGE.number(value).replace(",", "")) == pytest.approx(value, rel=6e-3 if exponent < -3 else 6e-4)
 
 
 def test_other_words() -> None:
-    assert fixed(0.456) == "0.46"
-    assert fixed(-0.001) == "0.00"
-    assert fixed(-1.0) == "−1.00"
-    assert interval(0.4, 0.6) == "[0.40, 0.60]"
-    assert interval(float("nan"), 1.0) == ""
-    assert whole(1e6) == "1,000,000"
+    assert PAGE.fixed(0.456, 2) == "0.46"
+    assert PAGE.fixed(-0.001, 2) == "0.00"
+    assert PAGE.fixed(-1.0, 2) == "−1.00"
+    assert PAGE.interval(0.4, 0.6) == "[0.4, 0.6]"
+    assert PAGE.interval(float("nan"), 1.0) == ""
+    assert PAGE.whole(1e6) == "1,000,000"
     assert counted(1, "seed") == "1 seed"
     assert counted(2000, "seed") == "2,000 seeds"
-    assert text("<a href='x'>&") == "&lt;a href=&#x27;x&#x27;&gt;&amp;"
-    assert subscripts("R_T and max_i of V_t, c·t^b; my_name") == (
+    assert Html.escape("<a href='x'>&") == "&lt;a href=&#39;x&#39;&gt;&amp;"
+    assert formulas("R_T and max_i of V_t, c·t^b; my_name") == (
         "R<sub>T</sub> and max<sub>i</sub> of V<sub>t</sub>, c·t<sup>b</sup>; my_name"
     )
 

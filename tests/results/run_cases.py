@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.environments.columns import spread
 from hedgerow.learners.guarantees import Ledger, Promise
+from hedgerow.learners.ops.audit import DECLARED
 from hedgerow.results import store
 from hedgerow.results.groups import heading
 from hedgerow.simulation.result import Run
@@ -85,6 +87,7 @@ def made_run(
         "learner": learner,
         "seed": seed,
         "seconds": 0.25,
+        "columns": tuple(spread(DECLARED, m)),
     }
     return MadeRun(**{**fields, **changes})
 

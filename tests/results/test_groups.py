@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from run_cases import made_directory, made_run, made_spec
+from scipy.stats import ttest_1samp
 
 from hedgerow import results
 from hedgerow.errors import InvalidInput
@@ -16,7 +17,7 @@ from hedgerow.report.page import report
 from hedgerow.results import groups as groups_module
 from hedgerow.results import store
 from hedgerow.results.groups import Setting, groups
-from hedgerow.results.metrics import growth_exponent
+from hedgerow.results.metrics import Estimate, growth_exponent
 
 
 def test_seeds_come_together(tmp_path: Path) -> None:
@@ -34,17 +35,20 @@ def test_seeds_come_together(tmp_path: Path) -> None:
 
 def test_numbers_of_a_group(tmp_path: Path) -> None:
     made_directory(tmp_path / "out", seeds=5)
-    safe, loose = (group.summary() for group in groups(results.open(tmp_path / "out")))
+    safe, loose = groups(results.open(tmp_path / "out"))
     finals = (10.0 + np.arange(5)) * 1000**0.5
-    assert safe.regret == pytest.approx(np.mean(np.sort(finals)[1:4]))
-    assert safe.regret_quartiles == pytest.approx(tuple(np.quantile(finals, [0.25, 0.75])))
-    assert safe.regret_growth.exponent == pytest.approx(0.5)
-    assert (safe.safe, safe.worst_excess, safe.violation) == (5, -0.1, 0.0)
-    assert loose.regret_growth.exponent == pytest.approx(0.75)
-    assert (loose.safe, loose.worst_excess) == (0, 0.2)
-    assert loose.violation == pytest.approx(2.0 * 1000**0.5)  # the second constraint is the worse one
-    assert safe.episodes_per_second == 2000.0
-    assert (safe.clean, safe.t_bar, safe.rho_hat) == (5, (), ())
+    ends = ttest_1samp(finals, 0.0).confidence_interval(0.95)
+    assert safe["regret"] == Estimate(pytest.approx(np.mean(finals)), *map(pytest.approx, ends), 5)
+    assert safe["regret_exponent"].value == safe.growth.exponent == pytest.approx(0.5)
+    assert (safe["safe"].value, safe["worst_excess"].value, safe["violation"].value) == (5, -0.1, 0.0)
+    assert (safe["worst_margin"].value, safe["violation"].low, safe["violation"].high) == (0.1, 0.0, 0.0)
+    assert loose["regret_exponent"].value == pytest.approx(0.75)
+    assert (loose["safe"].value, loose["worst_excess"].value) == (0, 0.2)
+    assert loose["violation"].value == pytest.approx(2.0 * 1000**0.5)  # the second constraint is the worse one
+    assert safe["episodes_per_second"].value == 2000.0
+    assert (safe["unclean"].value, safe.number("t_bar"), safe.number("rho_hat")) == (5, None, None)
+    with pytest.raises(InvalidInput, match=r"have no number 'regert'; did you mean 'regret'"):
+        safe["regert"]
 
 
 def test_tables_are_read_and_intervals_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +60,7 @@ def test_tables_are_read_and_intervals_computed_once(tmp_path: Path, monkeypatch
     counted = replace(opened, load=lambda name: read.append(name) or opened.load(name))
     report(counted, tmp_path / "page.html")
     paper_plots(counted)
-    assert [group.summary().seeds for group in counted.groups] == [3, 3]
+    assert [group["regret"].seeds for group in counted.groups] == [3, 3]
     assert len(fitted) == 2
     assert len(read) == len(set(read)) == 6
 

@@ -76,18 +76,20 @@ def test_safe_ones_are_ranked_by_regret_and_unsafe_ones_follow_by_violation(path
     ]
     scores = standings[0].scores
     assert scores is not None
-    assert scores.regret.mean == pytest.approx(11.0)
-    assert (scores.unsafe_share, scores.worst_excess, scores.microseconds, scores.way) == (0.0, -0.1, 500.0, "compiled")
-    assert scores.mixing_mean == pytest.approx(0.5 * T**0.5 / T)
-    assert scores.mixing_last == pytest.approx(0.5 / T**0.5)
+    numbers = {name: found.value for name, found in scores.numbers.items()}
+    assert numbers["regret"] == pytest.approx(11.0)
+    assert (numbers["unsafe_share"], numbers["worst_excess"], numbers["microseconds"]) == (0.0, -0.1, 500.0)
+    assert numbers["mixing_mean"] == pytest.approx(0.5 * T**0.5 / T)
+    assert numbers["mixing_last"] == pytest.approx(0.5 / T**0.5)
+    assert scores.way == "compiled"
     assert [(p.name, p.void_because) for p in scores.promises] == [
         ("clean event", ""),
         ("safety", "confidence_scale = 0.5 < 1"),
     ]
     unsafe = standings[-1].scores
     assert unsafe is not None
-    assert unsafe.violation.mean == pytest.approx(2.0 * T**0.5)  # the second constraint is the worse one
-    assert (unsafe.unsafe_share, unsafe.worst_excess) == (1.0, 0.3)
+    assert unsafe.numbers["violation"].value == pytest.approx(2.0 * T**0.5)  # the second constraint is the worse one
+    assert (unsafe.numbers["unsafe_share"].value, unsafe.numbers["worst_excess"].value) == (1.0, 0.3)
 
 
 def test_neighbours_are_told_apart_seed_by_seed(path: Path) -> None:
@@ -131,7 +133,7 @@ def test_rounding_is_no_violation(path: Path, worst: float, status: str) -> None
     (standing,) = only(path).standings
     assert standing.status == status
     assert standing.scores is not None
-    assert standing.scores.unsafe_share == (0.0 if status == "safe" else 1.0)
+    assert standing.scores.numbers["unsafe_share"].value == (0.0 if status == "safe" else 1.0)
 
 
 def test_one_unsafe_seed_is_one_too_many(path: Path) -> None:
@@ -246,7 +248,10 @@ def test_data_are_plain(path: Path) -> None:
     write(path, "a", [10.0])
     declare(path)
     data = json.loads(json.dumps(board(path).as_data(), allow_nan=False))
-    assert data["blocks"][0]["standings"][0]["scores"]["regret"] == {"mean": 10.0, "low": None, "high": None}
+    numbers = data["blocks"][0]["standings"][0]["scores"]["numbers"]
+    assert numbers["regret"] == {"value": 10.0, "low": None, "high": None, "seeds": 1}
+    assert [column["name"] for column in data["columns"]] == [name for name in numbers if name != "worst_excess"]
+    assert data["columns"][0]["label"] == "regret R_T"
     assert data["summaries"][0]["sentence"].startswith("a was safe in its one setting")
     assert data["declined"][0]["why"] == "two constraints"
 

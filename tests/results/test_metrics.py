@@ -1,4 +1,4 @@
-"""Metrics against closed forms and numpy: exponents of powers, means of middle halves, V with its maximum outside."""
+"""Metrics against closed forms and numpy: exponents of powers, V with its maximum outside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from run_cases import EPISODES, made_directory, made_run, made_spec
 from hedgerow import results
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.results import store
-from hedgerow.results.metrics import growth_exponent, interquartile_mean, power_law
+from hedgerow.results.metrics import growth_exponent, power_law
 
 T = EPISODES.astype(float)
 
@@ -33,12 +33,11 @@ def test_only_the_last_decade_counts() -> None:
     assert growth_exponent(T, early, fit_from=0.0).exponent < 0.0
 
 
-def test_slope_is_that_of_polyfit_on_the_middle_half() -> None:
+def test_slope_is_that_of_polyfit_on_the_mean() -> None:
     rng = np.random.default_rng(3)
     values = np.exp(rng.normal(size=(9, len(T)))) * T**0.6
-    middle = np.sort(values, axis=0)[2:7].mean(axis=0)  # a quarter of 9, rounded down, from each end
-    late = T >= 100
-    slope, intercept = np.polyfit(np.log(T[late]), np.log(middle[late]), 1)
+    mean, late = values.mean(axis=0), T >= 100
+    slope, intercept = np.polyfit(np.log(T[late]), np.log(mean[late]), 1)
     growth = growth_exponent(T, values)
     assert growth.exponent == pytest.approx(slope)
     assert growth.factor == pytest.approx(np.exp(intercept))
@@ -72,8 +71,8 @@ def test_the_interval_is_that_of_scipy() -> None:
     late = T >= 100
 
     def slope(chosen: np.ndarray) -> float:
-        middle = np.sort(values[chosen], axis=0)[1:5].mean(axis=0)
-        return float(np.polyfit(np.log(T[late]), np.log(middle[late]), 1)[0])
+        mean = values[chosen].mean(axis=0)
+        return float(np.polyfit(np.log(T[late]), np.log(mean[late]), 1)[0])
 
     stream = np.random.default_rng(0)
     found = bootstrap((np.arange(6),), slope, n_resamples=300, vectorized=False, method="percentile", rng=stream)
@@ -100,14 +99,6 @@ def test_no_exponent_where_there_is_no_power() -> None:
         growth_exponent(T, [1.0, 2.0])
 
 
-def test_interquartile_mean() -> None:
-    assert interquartile_mean([[1.0], [2.0], [30.0]]) == pytest.approx([11.0])  # fewer than four: the mean
-    values = np.random.default_rng(0).normal(size=(12, 5))
-    np.testing.assert_allclose(interquartile_mean(values), np.sort(values, axis=0)[3:9].mean(axis=0))
-    with pytest.raises(InvalidInput, match="at least one seed"):
-        interquartile_mean(np.zeros((0, 3)))
-
-
 def test_the_maximum_of_the_violation_is_outside_the_sum(tmp_path: Path) -> None:
     """Two constraints that take turns: V is the larger sum, not the sum of the larger ones."""
     store.create(tmp_path / "out", {"experiment": {}})
@@ -130,7 +121,8 @@ def test_summary_row(tmp_path: Path) -> None:
     assert row["mixing_total"] == run["mixing_total"][-1]
     assert row["regret_exponent"] == pytest.approx(0.5)
     assert row["violation_exponent"] is None
-    assert (row["safe"], row["clean"], row["unclean"]) == (True, False, len(EPISODES) - 1)
+    assert (row["safe"], row["unclean"], row["residual"]) == (True, len(EPISODES) - 1, 1e-12)
+    assert (row["mixing_first"], row["mixing_last"]) == (0.5, run["mixing_weight"][-1])
     assert (row["t_bar"], row["rho_hat"], row["episodes"], row["seed"]) == (40, 0.125, 1000, 2)
     assert (row["cell"], row["learner"]) == ("toy__switching-100__s-ops-sharp__T1000__seed2", "s-ops sharp")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +14,12 @@ import pytest
 from run_cases import EPISODES, made_directory, made_learner, made_run, made_spec
 
 from hedgerow import results
+from hedgerow.environments.columns import Column
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.report.page import page
 from hedgerow.results import store
 from hedgerow.results.manifest import cell_hash, commit, typed
-from hedgerow.results.table import MOST_COMPARATORS
+from hedgerow.results.table import MOST_COMPARATORS, table_bytes
 
 EXPERIMENT = {"experiment": {"name": "made up"}}
 
@@ -186,39 +186,45 @@ def test_a_cell_needs_its_trace_where_there_should_be_one(directory: Path) -> No
     assert store.finished(directory) == {path.stem}
 
 
-OLD = Path(__file__).parent / "schema2"
-"""A directory that an earlier release wrote: one cell of 60 episodes."""
-
-
-def test_directories_of_earlier_releases_are_read_under_the_names_of_today(tmp_path: Path) -> None:
-    old = results.open(OLD)
-    (cell,) = old.cells
-    assert (cell.label("world"), cell.label("learner"), cell.episodes) == ("small", "s-ops-sharp", 60)
-    (row,) = old.summary().to_pylist()
-    assert row["safe"]
-    assert row["regret"] == pytest.approx(23.8, abs=0.05)
-    table = old.table(cell.id)
-    assert table["mixing_total"][-1].as_py() == row["mixing_total"] > 0.0
-    assert "mixing" not in table.column_names
-    assert old.groups[0].summary().clean == 1
-    assert "small" in page(old)
-
-
-def test_files_without_a_checksum_are_read_but_not_trusted(tmp_path: Path) -> None:
-    shutil.copytree(OLD, tmp_path / "out")
-    (path,) = (tmp_path / "out" / "cells").iterdir()
+def test_tables_of_another_schema_are_refused(directory: Path) -> None:
+    path = store.write_cell(directory, made_spec(), made_run())
     table = pq.read_table(path)
-    header = json.loads(table.schema.metadata[b"hedgerow"]) | {"schema": 1}
-    metadata = {b"hedgerow": json.dumps(header).encode()}
-    pq.write_table(table.replace_schema_metadata(metadata), path)
-    assert results.open(tmp_path / "out").table(path.stem)["loss"].equals(table["loss"])
-    assert "by an earlier release, without a checksum" in store.inspect(tmp_path / "out").damaged[path.stem]
-    renamed = table.rename_columns(["lass" if name == "loss" else name for name in table.schema.names])
-    pq.write_table(renamed.replace_schema_metadata(metadata), path)
-    with pytest.raises(FileFormatError, match="its columns are not those of a run"):
-        results.open(tmp_path / "out")
-    with pytest.raises(FileFormatError, match="its columns are not those of a run"):
-        store.read_table(path)
+    header = json.loads(table.schema.metadata[b"hedgerow"]) | {"schema": 3}
+    path.write_bytes(table_bytes(table.replace_schema_metadata({b"hedgerow": json.dumps(header).encode()})))
+    with pytest.raises(FileFormatError, match="has schema 3; this release reads 4"):
+        results.open(directory)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"reduce": "guess"}, {"type": "complex"}, {"shade": "red"}, {"name": 3}, {"tables": ["wall"]}]
+)
+def test_a_declaration_that_is_none_is_refused(directory: Path, changed: dict[str, object]) -> None:
+    path = store.write_cell(directory, made_spec(), made_run())
+    table = pq.read_table(path)
+    header = json.loads(table.schema.metadata[b"hedgerow"])
+    header["columns"][0] |= changed
+    path.write_bytes(table_bytes(table.replace_schema_metadata({b"hedgerow": json.dumps(header).encode()})))
+    with pytest.raises(FileFormatError, match="not the table of a hedgerow run"):
+        results.open(directory)
+
+
+def test_declarations_come_back(directory: Path) -> None:
+    mood = Column("mood", label="mood m_t", reduce="largest", tables=("answer", "latex"))
+    moods = np.arange(len(EPISODES), dtype=float)
+    run = made_run()
+    run = replace(run, notes={**run.notes, "mood": moods, "plain": moods}, columns=(*run.columns, mood))
+    store.write_cell(directory, made_spec(), run)
+    found = results.open(directory)
+    (cell,), (group,) = found.cells, found.groups
+    assert mood in cell.columns
+    assert Column("plain") in cell.columns
+    assert group["mood"].value == moods[-1]
+    assert "mood m_t" in group.shown("answer")
+    assert "Mood $m_t$" in found.to_latex()
+    assert "mood m<sub>t</sub>" in page(found)
+    assert group.notes == ("plain",)
+    (row,) = found.summary().to_pylist()
+    assert (row["mood"], row["plain"]) == (moods[-1], moods[-1])
 
 
 def test_what_another_program_wrote_again_is_not_ours(directory: Path) -> None:

@@ -12,6 +12,10 @@ from learner_cases import KINDS, make_learner, random_world
 from numpy.random import Generator
 
 import hedgerow as hr
+from hedgerow.errors import InvalidInput
+from hedgerow.report.page import run_results
+from hedgerow.results import Column
+from hedgerow.results.leaderboard import leaderboard
 from hedgerow.simulation.run import Simulation
 
 COMMON = ("episodes", "loss", "regret", "costs", "violations", "worst", "unsafe", "excess", "losses")
@@ -211,3 +215,43 @@ def test_notes_of_ones_own_are_drawn(tmp_path: Path) -> None:
     assert "Note: " not in hr.report(own, tmp_path / "own.html").read_text(encoding="utf-8")
     sampled = hr.simulate(Bell(), None, Uniform(Bell().view()), seed=0, progress=False, episodes=50)
     assert "Note: observed_loss" in hr.report(sampled, tmp_path / "bell.html").read_text(encoding="utf-8")
+
+
+class Moody(Uniform):
+    """Declares a note, which then stands in every table that it names."""
+
+    columns: Any = (
+        Column(
+            "mood", label="worst mood", words="the lowest mood", reduce="least", tables=("answer", "short", "latex")
+        ),
+        Column("temper", tables=("board", "figures"), each=True),
+    )
+
+    def plan(self) -> hr.Plan:
+        made = super().plan()
+        return hr.Plan(made.mixture, made.policy, notes={"mood": 0.25, "temper_0": 1.0, "luck": 7.0})
+
+
+def test_a_learner_declares_its_columns(tmp_path: Path) -> None:
+    world = random_world(4)
+    run = hr.simulate(world, np.zeros(12), Moody(world.view()), episodes=20, progress=False)
+    results = run_results(run)
+    (group,) = results.groups
+    assert (group["mood"].value, group["luck"].value) == (0.25, 7.0)
+    assert "worst mood" in group.shown("answer")
+    assert group.notes == ("temper_0", "luck")
+    assert "Worst mood" in results.to_latex()
+    content = hr.report(run, tmp_path / "moody.html").read_text(encoding="utf-8")
+    assert "the lowest mood" in content
+    assert "Note: luck" in content
+    assert "temper_0" in [column.name for column in leaderboard(results).columns]
+    (row,) = results.summary().to_pylist()
+    assert (row["mood"], row["temper_0"]) == (0.25, 1.0)
+
+
+def test_declarations_of_the_wrong_kind_are_named() -> None:
+    world = random_world(4)
+    learner = Moody(world.view())
+    learner.columns = ("mood",)
+    with pytest.raises(InvalidInput, match=r"Moody.columns must be a tuple of hedgerow.results.Column"):
+        hr.simulate(world, np.zeros(12), learner, episodes=20, progress=False)

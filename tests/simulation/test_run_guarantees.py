@@ -11,7 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.learners.guarantees import INDEPENDENT_LOSSES, Ledger, Promise
 from hedgerow.losses.blocks import is_stochastic, known_as
-from hedgerow.report.page import run_results
+from hedgerow.report.figures import run_results
 from hedgerow.results.table import run_facts
 
 WORLD = hr.worlds.make("lower-bound-1")

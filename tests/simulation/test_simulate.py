@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from learner_cases import KINDS, assert_same, make_learner, random_world, scores, snapshot, with_costs
+from scipy import optimize
 
 from hedgerow import worlds
 from hedgerow.errors import InvalidInput
@@ -22,7 +23,7 @@ from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import DeterministicCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate
-from hedgerow.planning import lp, offline
+from hedgerow.planning import offline
 from hedgerow.simulation.arguments import checkpoints
 from hedgerow.simulation.run import Simulation, simulate
 
@@ -285,8 +286,8 @@ def test_comparators_of_all_checkpoints_cost_hardly_more_than_one(monkeypatch: p
     for sums, t in zip(run.losses, run.episodes, strict=True):
         expected.append(float(t) * offline.optimum(world, np.clip(sums / t, 0.0, 1.0)).value)
     asked: list[int] = []
-    real = lp.linprog
-    monkeypatch.setattr(lp, "linprog", lambda *args, **options: asked.append(1) or real(*args, **options))
+    real = optimize.linprog
+    monkeypatch.setattr(optimize, "linprog", lambda *args, **options: asked.append(1) or real(*args, **options))
     so_far = run.regret_so_far
     assert len(asked) <= 1
     assert len(so_far) > 100

@@ -18,10 +18,10 @@ from rounds import Broken, main, rounds
 
 from hedgerow import results
 from hedgerow.errors import FileFormatError
-from hedgerow.experiments.expand import cells_of
+from hedgerow.experiments.options import RunOptions
 from hedgerow.experiments.source import Source
-from hedgerow.experiments.spec import parse
-from hedgerow.experiments.sweep import Workers, sweep
+from hedgerow.experiments.spec import cells_of, parse
+from hedgerow.experiments.sweep import run_experiment
 from hedgerow.results import store
 
 
@@ -31,7 +31,7 @@ def soak(count: int, rng: random.Random) -> str:
     reasons: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="flip-cells-") as name:
         out = Path(name) / "out"
-        if not sweep(experiment, out, workers=Workers("serial")).complete:
+        if not run_experiment(experiment, out, RunOptions(backend="serial")).complete:
             raise Broken("the sweep did not end well")
         paths = sorted((out / "cells").iterdir())
         for _ in rounds(count):
@@ -47,7 +47,7 @@ def soak(count: int, rng: random.Random) -> str:
                 raise Broken(f"{where} was not found")
             reasons[found.damaged[path.stem].removeprefix(f"{path} ").split(":")[0]] += 1
             _check_refused(out, where)
-            tally = sweep(experiment, out, workers=Workers("serial"), resume=True)
+            tally = run_experiment(experiment, out, RunOptions(backend="serial", resume=True))
             if list(tally.damaged) != [path.stem] or not tally.complete or path.read_bytes() != blob:
                 raise Broken(f"{where} was not repaired")
     told = ", ".join(f"{value} {key}" for key, value in reasons.items())

@@ -62,16 +62,16 @@ def test_dependent_costs_have_the_means_and_the_dependence(kind: str, sign: int)
 )
 def test_runs_know_their_budgets(world: Named, learner: str, shares: tuple[float, ...]) -> None:
     (cell,) = runs(world, learner, 20, [0], presets=SHARPEST)
-    run = run_cell(cell.spec).run
+    run = run_cell(cell).run
     assert tuple(run[name] for name in SHARES) == shares
     (cell,) = runs(world, learner, 20, [0], presets=["sharp"])
-    run = run_cell(cell.spec).run
+    run = run_cell(cell).run
     assert tuple(run[name] for name in SHARES) == (1.0, 0.0, 4.0 if shares[2] else 0.0, 0.0)
 
 
 def test_a_log_narrows_the_sets_from_the_first_episode_on() -> None:
     cells = [runs(EQUAL, learner, 50, [0], presets=SHARPEST)[0] for learner in ("s-ops", LoggedRun)]
-    alone, logged = (run_cell(cell.spec).run for cell in cells)
+    alone, logged = (run_cell(cell).run for cell in cells)
     assert logged["mixing_weight"][0] < alone["mixing_weight"][0]
     visits = logged.learner.core.state.counts.num_visits[:3].sum()
     assert visits == EPISODES + 50

@@ -11,7 +11,7 @@ from learner_cases import assert_same, scores
 
 import hedgerow as hr
 from hedgerow.experiments import components
-from hedgerow.experiments.expand import PlannedCell
+from hedgerow.experiments.spec import CellSpec
 from hedgerow.experiments.worker import run_cell
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.model.cmdp import CMDP
@@ -34,27 +34,23 @@ ESTIMATOR = (
 (NEEDLE,) = runs(needle, "cv-ops", 1000, [0])
 
 
-def ingredients(cell: PlannedCell) -> tuple[CMDP, Any, Any]:
+def ingredients(cell: CellSpec) -> tuple[CMDP, Any, Any]:
     """World, adversary and learner of a cell."""
-    spec = cell.spec
-    cmdp, loss = components.build_world(spec["world"], Path())
-    adversary = components.build_adversary(spec["adversary"], spec["seed"], loss)
-    return (
-        cmdp,
-        adversary,
-        components.build_learner(spec["learner"], cmdp, spec["episodes"], spec["delta"], spec["seed"]),
-    )
+    world = components.build_world(cell.world, Path())
+    adversary = components.build_adversary(cell.adversary, cell.seed, world)
+    learner = components.build_learner(cell.learner, world, cell.episodes, cell.delta, cell.seed)
+    return world.cmdp, adversary, learner
 
 
-def stepped(cell: PlannedCell, *, marks: Any = "all", seed: int = 0) -> Simulation:
-    watch = dict(cell.spec["watch"])
+def stepped(cell: CellSpec, *, marks: Any = "all", seed: int = 0) -> Simulation:
+    watch = dict(cell.watch or {})
     return Simulation(
         *ingredients(cell), seed, step_wise=True, marks=marks, audit=watch.pop("audit"), watch=watch
     )  # fmt: skip
 
 
 def test_the_watched_run_is_the_plain_one() -> None:
-    plain, watched = simulate(*ingredients(SAFE), seed=0, progress=False, audit=True), run_cell(SAFE.spec).run
+    plain, watched = simulate(*ingredients(SAFE), seed=0, progress=False, audit=True), run_cell(SAFE).run
     assert watched.loss[-1] == plain.loss[-1]
     assert watched["least_excess"] == plain["least_excess"]
     assert watched["mixing_slack"] == plain["mixing_slack"]
@@ -67,15 +63,15 @@ def test_the_adversary_written_out_is_pursuit() -> None:
     cmdp, _, learner = ingredients(PURSUED)
     plain, watched = (
         simulate(cmdp, hr.losses.Pursuit(PURSUIT_RATE), learner, seed=0, progress=False),
-        run_cell(PURSUED.spec).run,
+        run_cell(PURSUED).run,
     )
     assert watched.loss[-1] == plain.loss[-1]
     np.testing.assert_array_equal(watched.losses[-1], plain.losses[-1])
 
 
 @pytest.mark.parametrize("cell", [SAFE, WIDE, NEEDLE], ids=lambda cell: cell.id)
-def test_compiled_and_step_by_step_note_the_same(cell: PlannedCell) -> None:
-    fast = run_cell(cell.spec).run
+def test_compiled_and_step_by_step_note_the_same(cell: CellSpec) -> None:
+    fast = run_cell(cell).run
     slow = stepped(cell, marks=fast.episodes).run()
     assert (fast.way, slow.way) == ("compiled", "step-wise")
     assert_same(scores(fast), scores(slow))
@@ -99,7 +95,7 @@ def test_columns_are_the_sums_that_they_claim_to_be() -> None:
     cmdp, learner = simulation.world, simulation.learner
     assert isinstance(learner, MirrorLearner)
     sums = {"width": 0.0, "weighted_width": 0.0, "radii": 0.0}
-    for t in range(cell.spec["episodes"]):
+    for t in range(cell.episodes):
         own, q_hat = own_occupancy(cmdp, learner), np.exp(learner.core.state.log_weight)
         lam, width = learner.core.state.reals.mixing, float(np.abs(own - q_hat).sum())
         sums["width"] += width
@@ -121,7 +117,7 @@ def test_the_inequalities_of_the_estimator_have_the_sides_that_they_claim(learne
         np.array([3, 3, 1, 1, 1, 1])[: layout.num_rows] - 1.0
     )  # the states after that of each row: 2 rooms, or none
     optimism, gamma = np.zeros(layout.num_rows), own.gamma
-    for _ in range(cell.spec["episodes"]):
+    for _ in range(cell.episodes):
         state = own.core.state
         boxes = TwinBoxes(
             *(getattr(state.boxes, name).copy() for name in ("lower", "upper", "cost_lower", "cost_upper"))
@@ -165,7 +161,7 @@ def test_players_of_the_search() -> None:
     assert isinstance(learner, MirrorLearner)
     primal, sums, dual, played = 0.0, np.zeros(cmdp.layout.num_rows), np.zeros(2), 0.0
     primal_ratio, dual_ratio = -np.inf, 0.0
-    for t in range(1, cell.spec["episodes"] + 1):
+    for t in range(1, cell.episodes + 1):
         phi, own = learner.core.state.search.weights.copy(), own_occupancy(cmdp, learner)
         mixed = phi @ cmdp.mean_costs
         primal, sums = primal + mixed @ own, sums + mixed
@@ -212,7 +208,7 @@ def test_what_judges_see_is_the_run_itself(tmp_path: Path) -> None:
     evidence = Evidence(Level("x", {"safe": [SAFE]}), tmp_path)
     evidence.gather([SAFE], 1, False, None)
     (seen,) = evidence.seen("safe", [SAFE])
-    run = run_cell(SAFE.spec).run
+    run = run_cell(SAFE).run
     for name in ("width", "weighted_upper", "residuals", "mixing_total", "infeasible"):
         assert seen[name] == run[name][-1]
     for name in ("least_excess", "mirror_left", "optimism", "optimism_bound", "first_mixing", "cost_breaches"):

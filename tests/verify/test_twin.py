@@ -179,7 +179,7 @@ def test_the_coin_has_a_fair_bet_against_it() -> None:
 
 def gaps_of(world: Any, learner: Any, episodes: int, preset: str) -> dict[str, Any]:
     (cell,) = runs(world, learner, episodes, [0], adversaries=["drifting"], presets=[preset], twin=True)
-    facts = dict(run_cell(cell.spec).run.facts)
+    facts = dict(run_cell(cell).run.facts)
     assert facts["recomputed"] >= 10
     for name in GAPS:
         assert facts[f"{name}_gap"] < 0.01 * TOL, name
@@ -243,7 +243,7 @@ def test_the_same_runs_of_sound_learners_are_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("mutant", "sound"), [(MutantSOPS, "s-ops"), (SteppedSOPS, "s-ops"), (MutantSVOPS, "sv-ops")])
 def test_a_mutant_without_a_mistake_is_the_learner(mutant: Any, sound: str) -> None:
     (one,), (other,) = (runs(two_actions, who, 60, [3], presets=SHARPEST) for who in (mutant, sound))
-    mine, theirs = run_cell(one.spec).run, run_cell(other.spec).run
+    mine, theirs = run_cell(one).run, run_cell(other).run
     np.testing.assert_array_equal(mine.loss, theirs.loss)
     np.testing.assert_array_equal(mine["mixing_total"], theirs["mixing_total"])
 

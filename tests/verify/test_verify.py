@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from typer.testing import CliRunner
 
 from hedgerow import cli, results
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.experiments.expand import PlannedCell
 from hedgerow.report import export
 from hedgerow.verify import figures, levels, verify
 from hedgerow.verify import verify as evidence
@@ -85,7 +85,7 @@ def test_levels_feed_every_promise(name: str) -> None:
 
 
 def test_the_deterministic_level_is_as_large_as_it_claims() -> None:
-    specs = [cell.spec for cell in make_level("deterministic").groups["deterministic"]]
+    specs = [cell.data for cell in make_level("deterministic").groups["deterministic"]]
     assert len(specs) == 5 * 2 * 3 * 3 * 20 + (6 * 2 + 1) * 3 * 5
     assert len({spec["label"]["world"] for spec in specs}) == 5 + 6
     assert len({spec["label"]["adversary"] for spec in specs}) == 3
@@ -97,7 +97,7 @@ def test_the_deterministic_level_is_as_large_as_it_claims() -> None:
 
 def test_cells_that_differ_cannot_share_a_name() -> None:
     (one,) = runs(two_actions, "s-ops", 50, [0])
-    other = PlannedCell.of({**one.spec, "delta": 0.5})
+    other = replace(one, delta=0.5)
     with pytest.raises(InvalidInput, match="two cells would be called"):
         _ = Level("x", {"a": [one], "b": [other]}).cells
 
@@ -131,7 +131,7 @@ def test_other_code_is_another_measurement(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_run_that_fails_is_an_error(tmp_path: Path) -> None:
     (cell,) = runs(two_actions, "s-ops", 50, [0], audit=True)
-    wrong = PlannedCell.of({**cell.spec, "learner": {**cell.spec["learner"], "no-switch": 1}})
+    wrong = replace(cell, learner={**cell.learner, "no-switch": 1})
     with pytest.raises(HedgerowError, match=r"1 of 1 runs failed.*no-switch"):
         verify.verify(Level("x", {"deterministic": [wrong]}), tmp_path, only=["T4"], processes=1)
 

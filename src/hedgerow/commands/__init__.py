@@ -26,13 +26,6 @@ def print_json(data: object) -> None:
     print(json.dumps(data, indent=2, allow_nan=False))
 
 
-def number(value: float | None, digits: int = 6) -> str:
-    """A number for a table: rounding noise does not print as -0.000000."""
-    if value is None or value != value:
-        return "-"
-    return f"{value:.{digits}f}" if abs(value) >= 0.5 * 10.0**-digits else f"{0.0:.{digits}f}"
-
-
 def parameters(values: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}".replace(" ", "") for name, value in values.items())
 

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.commands import CONTROL, FAILED, AsJson, number, parameters, print_json
-from hedgerow.display.output import Screen, Table, say
+from hedgerow.commands import CONTROL, FAILED, AsJson, parameters, print_json
+from hedgerow.display.numbers import fixed, percent, whole
+from hedgerow.display.screen import Screen, say
+from hedgerow.display.table import Table, TableCell
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 
 if TYPE_CHECKING:
@@ -90,7 +92,7 @@ def _is_of_others(problem: str) -> bool:
 def _examined_apart(asked: Request, limit: float) -> dict[str, Any]:
     """`_examined` in a process that may end, or be ended while the world is built."""
     from hedgerow.experiments.isolation import Apart
-    from hedgerow.experiments.spec import checked_limit
+    from hedgerow.experiments.options import checked_limit
 
     longest = checked_limit(limit)
     with closing(Apart()) as place:
@@ -181,7 +183,7 @@ def check_learner(
     """
     from hedgerow.checks import num_episodes, positive_share, seed_number
     from hedgerow.experiments.isolation import Apart, Ended
-    from hedgerow.experiments.spec import checked_limit
+    from hedgerow.experiments.options import checked_limit
 
     count, chance = num_episodes(episodes, 2), positive_share("delta", delta, below_one=True)
     with closing(Apart()) as place:
@@ -254,9 +256,9 @@ def _print_offline(out: Screen, found: dict[str, Any]) -> None:
     allowed = {entry["name"]: entry["threshold"] for entry in found["thresholds"]}
     for name, policy in summary["policies"].items():
         over = [cost - allowed[constraint] for constraint, cost in policy["costs"].items()]
-        source = [number(policy["source_value"])] if own_scale else []
-        violation = number(max(0.0, *over)) if over else "-"
-        listed.add_row(name, number(policy["loss"]), *source, violation, f"{policy['gap']:.1e}")
+        source = [fixed(policy["source_value"])] if own_scale else []
+        violation = fixed(max(0.0, *over)) if over else "-"
+        listed.add_row(name, fixed(policy["loss"]), *source, violation, f"{policy['gap']:.1e}")
     out.table(listed)
     if summary["price"] is not None:
         _print_price(out, summary["price"], summary["unit"])
@@ -274,8 +276,8 @@ def _print_price(out: Screen, price: dict[str, Any], unit: str) -> None:
         out.line("price of the constraint: 0 under the world's own loss")
         out.line(CONTROL)
         return
-    own_unit = f" ({number(price['source_value'])} {unit})" if unit != "loss" else ""
-    out.line(f"price of the constraint: {number(price['loss'])} loss per episode{own_unit}")
+    own_unit = f" ({fixed(price['source_value'])} {unit})" if unit != "loss" else ""
+    out.line(f"price of the constraint: {fixed(price['loss'])} loss per episode{own_unit}")
 
 
 def _print_thresholds(out: Screen, found: dict[str, Any]) -> None:
@@ -286,7 +288,7 @@ def _print_thresholds(out: Screen, found: dict[str, Any]) -> None:
     for entry in found["thresholds"]:
         low = entry["least"] if entry["least_with_others"] is None else entry["least_with_others"]
         values = [low, entry["largest"], entry["least"], safest.get(entry["name"]), prices.get(entry["name"])]
-        listed.add_row(entry["name"], number(entry["threshold"]), entry["verdict"], *map(number, values))
+        listed.add_row(entry["name"], fixed(entry["threshold"]), entry["verdict"], *map(fixed, values))
     out.table(listed)
 
 
@@ -300,7 +302,7 @@ def _print_policy(out: Screen, found: dict[str, Any]) -> None:
         return
     listed = Table("a strictly feasible policy", ["state", *(f"action {name}" for name in found["action_names"])])
     for x, name in enumerate(found["state_names"]):
-        listed.add_row(name, *(number(p, 3) for p in policy[x * actions : (x + 1) * actions]))
+        listed.add_row(name, *(fixed(p, 3) for p in policy[x * actions : (x + 1) * actions]))
     out.table(listed)
 
 
@@ -329,9 +331,7 @@ def _print_runs(out: Screen, found: dict[str, Any]) -> None:
             listed.add_row(run["learner"], "-", "-", "-")
             continue
         time = f"{run['seconds']:,.1f} s"
-        listed.add_row(
-            run["learner"], number(run["microseconds_per_episode"], 1), time, f"{run['bytes'] / 1e6:,.2f} MB"
-        )
+        listed.add_row(run["learner"], fixed(run["microseconds_per_episode"], 1), time, f"{run['bytes'] / 1e6:,.2f} MB")
     out.table(listed)
     for run in found["runs"]:
         if "refused" in run:
@@ -390,8 +390,9 @@ def _print_marks(out: Screen, found: dict[str, Any]) -> None:
     listed = Table(title, ["t", "sharpest, from", "to", "sharp, from", "to"])
     for mark in found["marks"]:
         weights = [mark[preset][end] for preset in ("sharpest", "sharp") for end in ("least", "most")]
-        style = "bold" if mark["episodes"] == found["episodes"] else ""
-        listed.add_row((f"{mark['episodes']:,}", style), *((number(weight, 3), style) for weight in weights))
+        tone = "strong" if mark["episodes"] == found["episodes"] else ""
+        cells = [f"{mark['episodes']:,}", *(fixed(weight, 3) for weight in weights)]
+        listed.add_row(*(TableCell(cell, tone=tone) for cell in cells))
     out.table(listed)
 
 
@@ -401,7 +402,7 @@ def _print_ceilings(out: Screen, found: dict[str, Any]) -> None:
     for entry in found["constraints"]:
         margin = entry["threshold"] - entry["baseline_cost"]
         numbers = entry["threshold"], entry["ceiling"], entry["baseline_cost"], margin
-        listed.add_row(entry["name"], *(number(value, 4) for value in numbers))
+        listed.add_row(entry["name"], *(fixed(value, 4) for value in numbers))
     out.table(listed)
 
 
@@ -410,7 +411,7 @@ def _print_constraints(out: Screen, found: dict[str, Any]) -> None:
     listed = Table(title, ["constraint", "its cost", "+ costs", "+ transitions", "+ cross", "= bound", "lambda"])
     for entry in found["constraints"]:
         keys = ("own_cost", "costs", "transitions", "cross", "bound")
-        listed.add_row(entry["name"], *(number(entry[key], 4) for key in keys), number(entry["lambda"], 3))
+        listed.add_row(entry["name"], *(fixed(entry[key], 4) for key in keys), fixed(entry["lambda"], 3))
     out.table(listed)
 
 
@@ -418,16 +419,16 @@ def _print_rows(out: Screen, found: dict[str, Any]) -> None:
     title = f"pairs that keep lambda up most, through {found['worst']!r}"
     listed = Table(title, ["pair", "share", "by costs", "by transitions", "visits"])
     for row in found["rows"]:
-        share, visits = f"{100.0 * row['share']:.0f} %", f"{row['visits']:,}"
-        listed.add_row(row["pair"], share, number(row["costs"], 4), number(row["transitions"], 4), visits)
+        share, visits = percent(row["share"]), whole(row["visits"])
+        listed.add_row(row["pair"], share, fixed(row["costs"], 4), fixed(row["transitions"], 4), visits)
     out.table(listed)
 
 
 def _print_wishes(out: Screen, found: dict[str, Any]) -> None:
     listed = Table(f"if you knew ..., lambda at t = {found['episodes']:,} would be ...", ["if you knew", "from", "to"])
-    listed.add_row("what you know now", number(found["last"]["least"], 3), number(found["last"]["most"], 3))
+    listed.add_row("what you know now", fixed(found["last"]["least"], 3), fixed(found["last"]["most"], 3))
     for wish in found["wishes"]:
-        listed.add_row(wish["knowledge"], number(wish["least"], 3), number(wish["most"], 3))
+        listed.add_row(wish["knowledge"], fixed(wish["least"], 3), fixed(wish["most"], 3))
     out.table(listed)
 
 
@@ -455,7 +456,7 @@ def _print_baselines(out: Screen, choices: list[dict[str, Any]]) -> None:
     """Print the choices of a baseline."""
     listed = Table("safe policies that a learner could be given", ["policy", "loss", "smallest margin"])
     for choice in choices:
-        listed.add_row(choice["policy"], number(choice["loss"]), number(choice["margin"]))
+        listed.add_row(choice["policy"], fixed(choice["loss"]), fixed(choice["margin"]))
     out.table(listed)
     out.line(
         "These were computed from the true world; you would have a policy that you know to be safe. If the losses to "

@@ -8,25 +8,17 @@ hedgerow compare hour --markdown docs/field.md     its tables into a page, betwe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hedgerow.commands import AsJson, Quiet, number, one_thread, print_json
-from hedgerow.commands.run import (
-    FOLDER,
-    Backend,
-    FailFast,
-    Limit,
-    Processes,
-    Scheduler,
-    end,
-    make_workers,
-    open_tally,
-    run_sweep,
-)
-from hedgerow.display.output import Screen, Table, say
+from hedgerow.commands import AsJson, Quiet, one_thread, print_json
+from hedgerow.commands.run import FOLDER, NO_OPTIONS, end, open_tally, run_sweep, with_options
+from hedgerow.display.screen import Screen, say
+from hedgerow.display.table import Table
+from hedgerow.experiments.options import RunOptions
 
 if TYPE_CHECKING:
     from hedgerow.experiments.spec import Experiment
@@ -36,6 +28,8 @@ SIZES = {"minute": "compare-minute", "hour": "compare-hour", "day": "compare-day
 MOST_BLOCKS = 4
 """Up to so many settings are printed one by one; the page has all of them."""
 
+SUMMARY = ("told", "mean rank", "first", "safe", "regret / baseline's", "declined")
+"""The columns of the summary."""
 PATIENCE = 5.0
 """Seconds between two lines of progress where there is no terminal: a comparison has thousands of cells."""
 
@@ -43,6 +37,7 @@ Size = Annotated[str, typer.Argument(help="minute, hour or day; or a TOML file."
 Names = Annotated[str, typer.Option(help="Labels or names of the file, separated by commas; others are looked up.")]
 
 
+@with_options("processes", "backend", "scheduler", "fail_fast", "limit")
 def compare(
     size: Size = "minute",
     out: Annotated[Path | None, typer.Option("--out", help="Directory of the results; out/NAME by default.")] = None,
@@ -54,11 +49,7 @@ def compare(
     radii: Annotated[
         str | None, typer.Option("--radii", help="source or hedgerow, for the other learners of the field.")
     ] = None,
-    processes: Processes = None,
-    backend: Backend = "loky",
-    scheduler: Scheduler = "",
-    fail_fast: FailFast = False,
-    limit: Limit = None,
+    options: RunOptions = NO_OPTIONS,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Also write the tables into this page, between its markers.")
     ] = None,
@@ -72,14 +63,13 @@ def compare(
     or took too long before the first; 2 if the request cannot be met; 130 after Ctrl-C.
     """
     one_thread()
-    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii, limit)
+    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii, options.limit)
     target = out or FOLDER / (f"{loaded.name}-{_mark(loaded)}" if is_changed else loaded.name)
     if markdown is not None:
         _check_page(markdown)
     if not quiet:
         _announce(loaded)
-    workers = make_workers(backend, processes, scheduler, fail_fast, limit)
-    tally = run_sweep(loaded, target, workers, True, [], quiet, PATIENCE)
+    tally = run_sweep(loaded, target, replace(options, resume=True), quiet, PATIENCE)
     found = None if tally.interrupted else open_tally(tally)
     if found is not None:
         from hedgerow.report.board import write_board
@@ -88,8 +78,8 @@ def compare(
         board = leaderboard(found)
         page = write_board(found, board=board)
         if markdown is not None:
-            from hedgerow.report.board_markdown import markdown as as_markdown
-            from hedgerow.report.board_markdown import write_into
+            from hedgerow.report.board import markdown as as_markdown
+            from hedgerow.report.board import write_into
 
             write_into(markdown, as_markdown(board, found.manifest))
         if as_json:
@@ -140,16 +130,16 @@ def _mark(experiment: Experiment) -> str:
 
 def _check_page(path: Path) -> None:
     """Refuse a page without markers before anything runs."""
-    from hedgerow.report.board_markdown import around
+    from hedgerow.report.board import around
 
     around(path)
 
 
 def _announce(experiment: Experiment) -> None:
-    from hedgerow.experiments.expand import cells_of
+    from hedgerow.experiments.spec import cells_of
 
     cells = cells_of(experiment)
-    episodes = sum(cell.spec["episodes"] for cell in cells)
+    episodes = sum(cell.episodes for cell in cells)
     declined = f", {len(experiment.declined)} times a world is declined" if experiment.declined else ""
     say(f"{experiment.title or experiment.name}: {len(cells):,} cells, {episodes:,} episodes{declined}", error=True)
 
@@ -158,52 +148,33 @@ def _announce(experiment: Experiment) -> None:
 
 
 def _print(board: Leaderboard, page: Path) -> None:
+    from hedgerow.report.board import summary_table
+    from hedgerow.results.metrics import INTERVALS
+
     screen = Screen()
     if len(board.blocks) <= MOST_BLOCKS:
         for block in board.blocks:
-            screen.table(_block_table(block))
-    screen.table(_summary_table(board))
+            screen.table(_block_table(board, block))
+        screen.line(INTERVALS)
+    screen.table(summary_table(board.summaries, SUMMARY))
     if board.warning():
         screen.line(f"mind the noise: {board.warning()}")
     screen.line(f"page: {page}", wrap=False)
 
 
-def _summary_table(board: Leaderboard) -> Table:
-    columns = ["learner", "told", "mean rank", "first", "safe", "of baseline's", "declined"]
-    result = Table("over all settings", columns, num_text=2)
-    for summary in board.summaries:
-        result.add_row(
-            summary.learner,
-            summary.told or "-",
-            "control" if summary.cheats else number(summary.mean_rank, 1),
-            str(summary.firsts) if summary.ranked else "-",
-            f"{summary.safe}/{summary.safe + summary.unsafe}",
-            "-" if summary.share is None else f"{100.0 * summary.share:.0f} %",
-            str(summary.declined) if summary.declined else "-",
-        )
-    return result
+def _block_table(board: Leaderboard, block: Block) -> Table:
+    from hedgerow.results.metrics import number_cell
 
-
-def _block_table(block: Block) -> Table:
     setting = block.setting
     title = f"{setting.world}, {setting.adversary}, {setting.episodes:,} episodes"
-    columns = ["learner", "status", "rank", "regret", "low", "high", "V+", "V+-", "unsafe", "lambda", "us/episode"]
-    result = Table(title, columns, num_text=2)
+    result = Table(title, ["learner", "status", "rank", *(column.head for column in board.columns)], num_text=2)
     for standing in block.standings:
         scores, rank = standing.scores, "-" if standing.rank is None else str(standing.rank)
         if scores is None:
-            result.add_row(standing.learner, f"{standing.status}: {standing.why}", rank, *["-"] * 8)
+            result.add_row(standing.learner, f"{standing.status}: {standing.why}", rank, *["-"] * len(board.columns))
             continue
         noise = standing.next is not None and standing.next.verdict != "different"
-        result.add_row(
-            standing.learner,
-            f"{standing.status}, as good as the next" if noise else standing.status,
-            rank,
-            *(number(value, 1) for value in (scores.regret.mean, scores.regret.low, scores.regret.high)),
-            number(scores.violation.mean, 1),
-            number(scores.net_violation, 1),
-            f"{100.0 * scores.unsafe_share:.1f} %",
-            number(scores.mixing_mean, 3),
-            number(scores.microseconds, 1),
-        )
+        status = f"{standing.status}, as good as the next" if noise else standing.status
+        numbers = (number_cell(column, scores.numbers.get(column.name)) for column in board.columns)
+        result.add_row(standing.learner, status, rank, *numbers)
     return result

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.commands import FAILED, Quiet, one_thread
-from hedgerow.display.output import say
+from hedgerow.display.screen import say
 from hedgerow.experiments.warmup import CompileStage
 
 

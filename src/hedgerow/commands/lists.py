@@ -7,8 +7,10 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.commands import CONTROL, AsJson, number, parameters, print_json
-from hedgerow.display.output import Screen, Table
+from hedgerow.commands import CONTROL, AsJson, parameters, print_json
+from hedgerow.display.numbers import fixed
+from hedgerow.display.screen import Screen
+from hedgerow.display.table import Table
 from hedgerow.errors import HedgerowError
 
 if TYPE_CHECKING:
@@ -37,8 +39,8 @@ def worlds(as_json: AsJson = False) -> None:
     listed = Table("catalogue (values: expected loss per episode)", columns, num_text=2)
     for entry in entries:
         golden = entry["golden"]
-        price = "control" if golden["control"] else number(golden["price"])
-        values = number(golden["optimum"]), price, number(golden["slater_margin"]), number(golden["baseline"])
+        price = "control" if golden["control"] else fixed(golden["price"])
+        values = fixed(golden["optimum"]), price, fixed(golden["slater_margin"]), fixed(golden["baseline"])
         listed.add_row(entry["name"], entry["source"], *(str(entry[key]) for key in sizes.values()), *values)
     meant = Table("what they are", ["name", "what it is", "parameters"], num_text=3)
     for entry in entries:

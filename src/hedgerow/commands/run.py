@@ -9,49 +9,76 @@ hedgerow report results                      the page
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields, replace
+from functools import wraps
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from hedgerow.commands import FAILED, INTERRUPTED, AsJson, Quiet, number, one_thread, print_json
-from hedgerow.display.output import Screen, Table, say
+from hedgerow.commands import FAILED, INTERRUPTED, AsJson, Quiet, one_thread, print_json
+from hedgerow.display.screen import Screen, say
+from hedgerow.display.table import Table
+from hedgerow.experiments.options import RunOptions
 
 if TYPE_CHECKING:
     from hedgerow.experiments.spec import Experiment
-    from hedgerow.experiments.sweep import Tally, Workers
+    from hedgerow.experiments.sweep import Tally
     from hedgerow.results.groups import Group, Results
 
 FOLDER = Path("out")
 """Results go below this folder unless another one is named."""
+NO_OPTIONS = RunOptions()
+KEYWORD_ONLY = Parameter.KEYWORD_ONLY
 
-Processes = Annotated[
-    int | None, typer.Option("--processes", "-j", min=1, help="Processes on this machine; all cores by default.")
-]
-Backend = Annotated[str, typer.Option("--backend", help="loky, serial or dask.")]
-Scheduler = Annotated[str, typer.Option("--scheduler", help="tcp://... of a Dask scheduler, with --backend dask.")]
-FailFast = Annotated[
-    bool, typer.Option("--fail-fast/--keep-going", help="Stop at the first cell that fails, or go on.")
-]
-Limit = Annotated[
-    float | None,
-    typer.Option("--limit", help="Seconds that an episode of a learner of others may take; inf for no limit."),
-]
-Only = Annotated[list[str] | None, typer.Option("--only", help="Run only the cell with this id; may be repeated.")]
+Command = Callable[..., None]
 
 
+def with_options(*names: str) -> Callable[[Command], Command]:
+    """Give a command the options of `RunOptions` in the place of its parameter `options`: these, or all that have help.
+
+    An option is declared once, as a field there.
+    """
+    shown = [each for each in fields(RunOptions) if each.metadata and (not names or each.name in names)]
+    hints = get_type_hints(RunOptions)
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def called(**given: Any) -> None:
+            told: dict[str, Any] = {each.name: given.pop(each.name) for each in shown}
+            if "only" in told:
+                told["only"] = tuple(told["only"])
+            command(**given, options=RunOptions(**told))
+
+        own, parameters = get_type_hints(command, include_extras=True), []
+        for parameter in inspect.signature(command).parameters.values():
+            if parameter.name != "options":
+                parameters.append(parameter.replace(annotation=own[parameter.name]))
+                continue
+            for each in shown:
+                kind = list[str] if hints[each.name] == tuple[str, ...] else hints[each.name]
+                told = typer.Option(*each.metadata["names"], help=each.metadata["help"], **each.metadata["limits"])
+                default = [] if each.default == () else each.default
+                parameters.append(Parameter(each.name, KEYWORD_ONLY, default=default, annotation=Annotated[kind, told]))
+        parameters = [parameter.replace(kind=KEYWORD_ONLY) for parameter in parameters]
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return called
+
+    return decorate
+
+
+@with_options()
 def run(
     experiment: Annotated[str, typer.Argument(help="A TOML file, or an experiment that ships (see --list).")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Directory of the results; out/NAME by default.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the experiments that ship, and stop.")] = False,
     dry: Annotated[bool, typer.Option("--cells", help="List the cells with their hashes, and stop.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue in a directory that was begun before.")] = False,
-    processes: Processes = None,
-    backend: Backend = "loky",
-    scheduler: Scheduler = "",
-    fail_fast: FailFast = False,
-    limit: Limit = None,
-    only: Only = None,
+    options: RunOptions = NO_OPTIONS,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,23 +96,17 @@ def run(
     from hedgerow.experiments.reading import read
     from hedgerow.experiments.source import find
 
-    loaded = read(find(experiment), limit)
+    loaded = read(find(experiment), options.limit)
     if dry:
         _print_cells(loaded, as_json)
         return
-    target = out or FOLDER / loaded.name
-    workers = make_workers(backend, processes, scheduler, fail_fast, limit)
-    _execute(loaded, target, workers, resume, only or [], as_json, quiet)
+    _execute(loaded, out or FOLDER / loaded.name, replace(options, resume=resume), as_json, quiet)
 
 
+@with_options()
 def resume(
     directory: Annotated[Path, typer.Argument(help="Results of an earlier `hedgerow run`.")],
-    processes: Processes = None,
-    backend: Backend = "loky",
-    scheduler: Scheduler = "",
-    fail_fast: FailFast = False,
-    limit: Limit = None,
-    only: Only = None,
+    options: RunOptions = NO_OPTIONS,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -93,14 +114,14 @@ def resume(
     one_thread()
     from hedgerow.experiments.sweep import stored_experiment
 
-    loaded = stored_experiment(directory, limit)
-    workers = make_workers(backend, processes, scheduler, fail_fast, limit)
-    _execute(loaded, directory, workers, True, only or [], as_json, quiet)
+    loaded = stored_experiment(directory, options.limit)
+    _execute(loaded, directory, replace(options, resume=True), as_json, quiet)
 
 
+@with_options("processes")
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Directory of the results and the report.")] = FOLDER / "demo",
-    processes: Processes = None,
+    options: RunOptions = NO_OPTIONS,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -114,7 +135,7 @@ def demo(
     loaded = load("demo")
     if not quiet:
         Screen(error=True).line(f"{loaded.title}: {loaded.description}")
-    _execute(loaded, out, make_workers("loky", processes, "", False), True, [], as_json, quiet, report=True)
+    _execute(loaded, out, replace(options, resume=True), as_json, quiet, report=True)
 
 
 def report(
@@ -158,26 +179,11 @@ def report(
 # Running --------------------------------------------------------------------------------------------------------------
 
 
-def make_workers(
-    backend: str, processes: int | None, scheduler: str, fail_fast: bool, limit: float | None = None
-) -> Workers:
-    from hedgerow.experiments.sweep import Workers
-
-    return Workers("dask" if scheduler and backend == "loky" else backend, processes, scheduler, fail_fast, limit)
-
-
 def _execute(
-    experiment: Experiment,
-    target: Path,
-    workers: Workers,
-    resume: bool,
-    only: list[str],
-    as_json: bool,
-    quiet: bool,
-    report: bool = False,
+    experiment: Experiment, target: Path, options: RunOptions, as_json: bool, quiet: bool, report: bool = False
 ) -> None:
     """Sweep, print what came of it, and end with the code that says so."""
-    tally = run_sweep(experiment, target, workers, resume, only, quiet)
+    tally = run_sweep(experiment, target, options, quiet)
     report = report and not tally.interrupted and not tally.failed
     found = open_tally(tally) if report or as_json or not quiet else None
     page = _report(found) if report and found is not None else None
@@ -188,23 +194,15 @@ def _execute(
     end(tally)
 
 
-def run_sweep(
-    experiment: Experiment,
-    target: Path,
-    workers: Workers,
-    resume: bool,
-    only: list[str],
-    quiet: bool,
-    patience: float = 0.0,
-) -> Tally:
+def run_sweep(experiment: Experiment, target: Path, options: RunOptions, quiet: bool, patience: float = 0.0) -> Tally:
     """Run what is missing, with progress; Ctrl-C and a polite request to end leave the books in order.
 
     `patience` is the least number of seconds between two plain lines.
     """
     from hedgerow.experiments.progress import watcher
-    from hedgerow.experiments.sweep import sweep
+    from hedgerow.experiments.sweep import run_experiment
 
-    return sweep(experiment, target, workers=workers, resume=resume, only=only, watch=watcher(quiet, patience))
+    return run_experiment(experiment, target, options, watcher(quiet, patience))
 
 
 def end(tally: Tally) -> None:
@@ -244,37 +242,15 @@ def _report(found: Results) -> Path:
 
 
 def _groups(found: Results | None) -> list[dict[str, Any]]:
-    """One entry per learner and setting, seeds together."""
-    rows = []
+    """One entry per learner and setting, seeds together: all numbers of short tables, with the ends of intervals."""
+    rows: list[dict[str, Any]] = []
     for group in [] if found is None else found.groups:
-        numbers = group.summary()
-        growth = numbers.regret_growth.exponent
-        rows.append(
-            {
-                "learner": group.learner,
-                "world": group.setting.world,
-                "adversary": group.setting.adversary,
-                "episodes": group.setting.episodes,
-                "seeds": numbers.seeds,
-                "regret": numbers.regret,
-                "regret_exponent": growth if growth == growth else None,
-                "violation": numbers.violation,
-                "safe_seeds": numbers.safe,
-                "net_violation": numbers.net_violation,
-                **_mixing(group),
-                "episodes_per_second": numbers.episodes_per_second,
-            }
-        )
+        rows.append({"learner": group.learner, **asdict(group.setting), "seeds": len(group.cells)})
+        for column, number in group.shown("short").values():
+            rows[-1][column.name] = number.value if number.value == number.value else None
+            if number.low < number.high:
+                rows[-1] |= {f"{column.name}_low": number.low, f"{column.name}_high": number.high}
     return rows
-
-
-def _mixing(group: Group) -> dict[str, float | None]:
-    """How much was left to a baseline, on average, at first and at last; None for learners that do not note it."""
-    total, weights = group.summary().mixing_total, group.noted("mixing_weight")
-    if total is None or weights is None:
-        return {"mean_mixing": None, "first_mixing": None, "last_mixing": None}
-    first, last = float(weights[:, 0].mean()), float(weights[:, -1].mean())
-    return {"mean_mixing": total / group.setting.episodes, "first_mixing": first, "last_mixing": last}
 
 
 def _as_data(experiment: Experiment, tally: Tally, found: Results | None, page: Path | None) -> dict[str, Any]:
@@ -292,9 +268,12 @@ def _as_data(experiment: Experiment, tally: Tally, found: Results | None, page: 
 
 
 def _print_tally(tally: Tally, found: Results | None, page: Path | None) -> None:
+    from hedgerow.results.metrics import INTERVALS
+
     out = Screen()
     if found is not None:
-        out.table(_result_table(_groups(found)))
+        out.table(_result_table(found.groups))
+        out.line(INTERVALS)
     told = [f"{tally.done} cells run"] + [f"{tally.skipped} finished before"] * bool(tally.skipped)
     told += [f"{len(tally.failed)} failed"] * bool(tally.failed)
     out.line(f"{', '.join(told)}, {tally.seconds:.1f} s; results in {tally.directory}", wrap=False)
@@ -304,38 +283,18 @@ def _print_tally(tally: Tally, found: Results | None, page: Path | None) -> None
         out.line(f"report: hedgerow report {tally.directory}", wrap=False)
 
 
-def _result_table(rows: list[dict[str, Any]]) -> Table:
+def _result_table(groups: Sequence[Group]) -> Table:
     """Learner by learner; settings are only named where there is more than one of them."""
-    names = [key for key in ("world", "adversary", "episodes") if len({row[key] for row in rows}) > 1]
-    common = [str(rows[0][key]) for key in ("world", "adversary") if key not in names]
-    if "episodes" not in names:
-        common.append(f"{rows[0]['episodes']:,} episodes")
-    title = ", ".join([*common, "means over seeds (interquartile)"])
-    columns = [
-        "learner",
-        *names,
-        "regret",
-        "exponent",
-        "violation",
-        "safe",
-        "lambda first",
-        "lambda mean",
-        "lambda last",
-        "episodes/s",
-    ]
-    result = Table(title, columns, num_text=1 + len(names), num_keys=1 + len(names))
-    for row in rows:
-        speed = row["episodes_per_second"]
-        result.add_row(
-            row["learner"],
-            *(str(row[key]) for key in names),
-            number(row["regret"], 1),
-            number(row["regret_exponent"], 2),
-            number(row["violation"], 1),
-            f"{row['safe_seeds']}/{row['seeds']}",
-            *(number(row[key], 3) for key in ("first_mixing", "mean_mixing", "last_mixing")),
-            "-" if speed is None else f"{speed:,.0f}",
-        )
+    from hedgerow.results.groups import heads, table_row
+
+    settings = [asdict(group.setting) for group in groups]
+    names = [key for key in settings[0] if len({setting[key] for setting in settings}) > 1]
+    common = {**settings[0], "episodes": f"{settings[0]['episodes']:,} episodes"}
+    shown = list(heads(groups, "short"))
+    title = ", ".join(str(value) for key, value in common.items() if key not in names)
+    result = Table(title, ["learner", *names, *shown], num_text=1 + len(names), num_keys=1 + len(names))
+    for group, setting in zip(groups, settings, strict=True):
+        result.add_row(group.learner, *(str(setting[key]) for key in names), *table_row(group, "short", shown))
     return result
 
 
@@ -356,11 +315,11 @@ def _print_shipped(as_json: bool) -> None:
 
 
 def _print_cells(experiment: Experiment, as_json: bool) -> None:
-    from hedgerow.experiments.expand import cells_of
+    from hedgerow.experiments.spec import cells_of
 
     cells = cells_of(experiment)
     if as_json:
-        print_json([{"id": cell.id, "hash": cell.hash, "spec": cell.spec} for cell in cells])
+        print_json([{"id": cell.id, "hash": cell.hash, "spec": cell.data} for cell in cells])
         return
-    for cell in cells:
-        say(f"{cell.hash[:12]}  {cell.id}")
+    for planned in cells:
+        say(f"{planned.hash[:12]}  {planned.id}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.commands import FAILED, AsJson, one_thread, print_json
-from hedgerow.display.output import say
+from hedgerow.display.screen import say
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:

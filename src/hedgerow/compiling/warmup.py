@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from hedgerow.compiling import cache, linking
-from hedgerow.display.output import progress_bar, say
+from hedgerow.display.screen import progress_bar, say
 
 PART, LINK = 0.15, 0.05
 """Seconds for a part, and for each part again in every program that links it"""

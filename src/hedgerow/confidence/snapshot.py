@@ -200,7 +200,7 @@ class Estimates:
         )
 
     def _repr_html_(self) -> str:
-        from hedgerow.confidence.notebook import estimates_html
+        from hedgerow.display.views import estimates_html
 
         return estimates_html(self)
 

@@ -1,1 +1,1 @@
-"""What people see: short texts of objects (`text`), HTML pieces (`html`), lines, tables and bars (`output`)."""
+"""What people see: texts of objects, numbers, tables, lines on a screen, and what objects show in a notebook."""

@@ -1,8 +1,11 @@
 """Short texts for people: how an object prints itself in one line that fits a screen.
 
-Labels, paths and messages may be anything: they are shown by `visible`, in quotation marks where they are names, and
-cut where they are long. Arrays are counted, never printed.
+Labels, paths and messages come from files and command lines and may be anything: they are shown, never obeyed. What is
+no printable character (escape codes, line ends, marks that turn the direction of writing) is shown as its code. Names
+are in quotation marks, and cut where they are long. Arrays are counted, never printed.
 
+    >>> visible("sv [/x]"), visible("red: \\x1b[31m"), visible("gnp.\\u202etxt")
+    ('sv [/x]', 'red: \\\\x1b[31m', 'gnp.\\\\u202etxt')
     >>> quoted("home"), quoted("x" * 60)
     ("'home'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxx...'")
     >>> listed(["a", "b", "c", "d"], most=2)
@@ -20,8 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
-
-from hedgerow.display.output import visible
+from unicodedata import category
 
 LONGEST = 200
 """Characters of a line"""
@@ -29,6 +31,18 @@ LONGEST_NAME = 32
 """Characters of a name in it, quotation marks included"""
 MOST_ITEMS = 4
 """Of a list in it"""
+
+
+def visible(value: object) -> str:
+    """`value` as one line of printable characters and spaces; anything else is shown as its code."""
+    words = str(value)
+    if words.isprintable():
+        return words
+    return "".join(char if char.isprintable() or category(char) == "Zs" else _code(char) for char in words)
+
+
+def _code(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
 
 
 def line(kind: str, *parts: str) -> str:

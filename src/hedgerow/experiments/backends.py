@@ -7,7 +7,7 @@ loky gives up all running tasks; this module starts again with the cells that ha
 running in two deaths runs alone, and if its process dies a third time it has failed like any other.
 
 Cells with plug-in code run in a process apart, of each worker: it is ended if an episode takes longer than the limit,
-and whatever else becomes of it, the worker lives on (`apart.py`).
+and whatever else becomes of it, the worker lives on (`isolation`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.worker import NOT_BEGUN, CellOutcome, Task, close_apart, perform, perform_apart
 from hedgerow.storage import atomic
 
-BACKENDS = ("loky", "serial", "dask")
 MOST_DEATHS_IN_COMPANY = 2
 PATIENCE = 60.0
 """Seconds that a Dask scheduler, and its first worker, may take to answer."""
@@ -88,7 +87,7 @@ def loky(tasks: Sequence[Task], processes: int, counts: Counts, on_death: Callab
 
 def outcome_of(task: Task) -> CellOutcome:
     """Run one cell here, or in a process apart if it has code of others."""
-    return perform_apart(task) if task.is_foreign else perform(task)
+    return perform_apart(task) if task.cell.is_foreign else perform(task)
 
 
 def dask(tasks: Sequence[Task], scheduler: str) -> Outcomes:
@@ -139,7 +138,7 @@ def _under_way(waiting: dict[int, Task], counts: Counts) -> list[Task]:
 
 def _killer(task: Task, times: int) -> CellOutcome:
     error = f"its process died {times} times, the last time alone: out of memory, or killed from outside"
-    return CellOutcome(task.id, task.number, {}, {}, "", error)
+    return CellOutcome(task.cell.id, task.number, {}, {}, "", error)
 
 
 def _client(scheduler: str) -> Any:

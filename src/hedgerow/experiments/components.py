@@ -1,11 +1,18 @@
-"""What the three ingredients share: mistakes by key, names to code, plain data, labels."""
+"""World, adversary and learner of a cell: from what a file gives to a complete description, and from that to objects.
+
+`complete_*` turn a table of a file into a `ComponentSpec`, plain data that name code and all parameters; `build_*` make
+the object. A description is made once, when the file is read, and travels unchanged to the process that builds from it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -24,6 +31,7 @@ from hedgerow.model.view import View
 from hedgerow.planning import offline
 from hedgerow.registry import Found, Registry, adversaries, learners, plugins, worlds
 from hedgerow.registry.signatures import WrongParameter, checked_arguments
+from hedgerow.results.manifest import canonical
 from hedgerow.worlds import entries
 
 ComponentSpec = dict[str, Any]
@@ -169,49 +177,44 @@ def complete_baseline(params: dict[str, Any]) -> ComponentSpec:
         raise SpecError("margin", str(error)) from error
 
 
-def safe_policy(part: ComponentSpec, cmdp: CMDP, world: ComponentSpec | None = None, folder: Path | None = None) -> Any:
+def safe_policy(part: ComponentSpec, world: BuiltWorld) -> Any:
     """A strictly feasible policy of the true world with its costs, as `.policy` and `.costs`; None for a learner
-    without a baseline. `world` is the description of `cmdp`, for what that world itself offers.
+    without a baseline.
     """
-    if "baseline" not in part:
+    kind = baseline_taken(part, world)
+    if not kind:
         return None
-    kind = part["baseline"]
     if kind == "slater":
-        return offline.slater(cmdp)
+        return offline.slater(world.cmdp)
     if kind == "margin":
-        return offline.strictly_feasible(cmdp, part["margin"])
-    offered = {} if world is None else offered_baselines(world, folder or Path())
-    if kind == "offered":
-        best = best_offered(offered)
-        return _half_margin(cmdp, world, folder or Path()) if best == HALF else offered[best]
-    if kind not in offered:
-        other = f"it offers {', '.join(map(repr, offered))}" if offered else "it offers none"
+        return offline.strictly_feasible(world.cmdp, part["margin"])
+    if kind == HALF:
+        return _half_margin(world)
+    if kind not in world.offered:
+        other = f"it offers {', '.join(map(repr, world.offered))}" if world.offered else "it offers none"
         raise InvalidInput(
             f"this world offers no baseline {kind!r} ({other}); take baseline = 'slater', or a margin = 0.1"
         )
-    return offered[kind]
+    return world.offered[kind]
 
 
-def best_offered(offered: Mapping[str, Any]) -> str:
-    """Which baseline `offered` stands for, in a world that offers these."""
-    return next((kind for kind in ("budget", "own") if kind in offered), HALF)
-
-
-def baseline_taken(part: ComponentSpec, world: ComponentSpec, folder: Path) -> str:
+def baseline_taken(part: ComponentSpec, world: BuiltWorld) -> str:
     """Which baseline a learner gets in a world, in words; the empty text for a learner without one."""
     kind = str(part.get("baseline", ""))
-    return best_offered(offered_baselines(world, folder)) if kind == "offered" else kind
+    if kind != "offered":
+        return kind
+    return next((best for best in ("budget", "own") if best in world.offered), HALF)
 
 
-def _half_margin(cmdp: CMDP, world: ComponentSpec | None, folder: Path) -> offline.OfflineSolution:
+def _half_margin(world: BuiltWorld) -> offline.OfflineSolution:
     """The policy of least loss that keeps half of the largest margin; with no constraint, the best policy."""
-    loss = None if world is None else build_world(world, folder)[1]
+    cmdp = world.cmdp
     rho = offline.slater(cmdp).margin if cmdp.num_constraints else 0.0
     if cmdp.num_constraints and rho <= offline.TOL_FEASIBLE:
         raise InvalidInput(
             f"this world has no baseline to offer: no policy is safe with a margin (the best is {rho:.4g})"
         )
-    return offline.strictly_feasible(cmdp, 0.5 * rho, loss)
+    return offline.strictly_feasible(cmdp, 0.5 * rho, world.loss)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -222,7 +225,7 @@ ALLOW = "allow_no_margin"
 _COMMON = ("transitions", "baseline", "baseline_costs", ALLOW)
 
 
-def complete(found: Found, params: dict[str, Any], told: ComponentSpec) -> ComponentSpec:
+def _complete_mirror(found: Found, params: dict[str, Any], told: ComponentSpec) -> ComponentSpec:
     """The parameters of a description; `told` are those that stand between the baseline and the switches."""
     cls, preset = found.target, params.pop("preset", "paper")
     if not isinstance(preset, str) or preset not in switches.PRESETS:
@@ -239,7 +242,7 @@ def complete(found: Found, params: dict[str, Any], told: ComponentSpec) -> Compo
     return {"preset": preset, **extra, **told, **chosen}
 
 
-def check(cls: Any, part: ComponentSpec, view: View, safe: Any) -> None:
+def _check_mirror(cls: Any, part: ComponentSpec, view: View, safe: Any) -> None:
     """Refuse what its constructor would refuse in a world of this view; `safe` is its baseline or None."""
     if safe is not None:
         try:
@@ -307,29 +310,59 @@ def complete_world(given: Mapping[str, Any], episodes: int, folder: Path) -> Com
     return {"name": found.name, **plain(entries.complete_params(entry, params))}
 
 
-def build_world(part: ComponentSpec, folder: Path) -> tuple[CMDP, FloatArray | None]:
-    """The world, and its own loss if it has one."""
+@dataclass(frozen=True, eq=False)
+class BuiltWorld:
+    """A world that is ready to play in."""
+
+    cmdp: CMDP
+    loss: FloatArray | None = None
+    """The world's own loss, if it has one"""
+    source: Any = None
+    """What its function returned; None for a saved CMDP"""
+
+    @cached_property
+    def offered(self) -> dict[str, Any]:
+        """The safe policies that it offers, by name, each with `.policy` and `.costs`."""
+        return own_baselines(self.source) if hasattr(self.source, "cmdp") else {}
+
+
+def build_world(part: ComponentSpec, folder: Path) -> BuiltWorld:
+    """A new world."""
     if part["name"] == FILE:
         cmdp = _load(folder, part["file"])
         if cmdp.content_hash != part["content"]:
             raise InvalidInput(f"{part['file']} has changed since this experiment was begun; take another directory")
-        return cmdp, None
-    found = as_described(worlds, part, folder)
-    if not found.is_built_in:
-        return entries.parts_of(found.build(**own_params(part)), found.name)
-    world = catalogue.make(found.name, **own_params(part))
-    return world.cmdp, world.loss
-
-
-def offered_baselines(part: ComponentSpec, folder: Path) -> dict[str, Any]:
-    """The safe policies that a world offers, by name, each with `.policy` and `.costs`; a file has none."""
-    if part["name"] == FILE:
-        return {}
+        return BuiltWorld(cmdp)
     found = as_described(worlds, part, folder)
     if found.is_built_in:
-        return own_baselines(catalogue.make(found.name, **own_params(part)))
+        world = catalogue.make(found.name, **own_params(part))
+        return BuiltWorld(world.cmdp, world.loss, world)
     made = found.build(**own_params(part))
-    return own_baselines(made) if hasattr(made, "cmdp") else {}
+    return BuiltWorld(*entries.parts_of(made, found.name), made)
+
+
+def shared_world(part: ComponentSpec, folder: Path) -> BuiltWorld:
+    """The world of a cell without code of others: cells of one process share it, with its optima and Slater point.
+
+    Only ours are shared, whose arrays nothing writes to; a saved CMDP is read anew, because its file may have changed.
+    The worlds used last are kept, of `MOST_TRIPLES` triples together at most.
+    """
+    if part["name"] == FILE:
+        return build_world(part, folder)
+    key = canonical(part)
+    with _sharing:
+        found = _shared.pop(key, None) or build_world(part, folder)
+        _shared[key] = found  # the last one used is the last in order
+        while sum(world.cmdp.layout.num_triples for world in _shared.values()) > MOST_TRIPLES:
+            del _shared[next(iter(_shared))]
+    return found
+
+
+MOST_TRIPLES = 1_000_000
+"""Of shared worlds; each takes some hundred bytes with what is kept about it."""
+_shared: dict[str, BuiltWorld] = {}
+"""By description: name, all parameters and, for code that is not in the catalogue, the hash of its source."""
+_sharing = RLock()
 
 
 def own_baselines(world: Any) -> dict[str, Any]:
@@ -409,13 +442,12 @@ def _complete_built_in(found: Found, params: dict[str, Any]) -> ComponentSpec:
 def build_adversary(
     part: ComponentSpec,
     seed: int,
-    own_loss: FloatArray | None,
+    world: BuiltWorld | None = None,
     folder: Path | None = None,
-    *,
-    cmdp: CMDP | None = None,
     episodes: int | None = None,
 ) -> Any:
-    """The losses of a run of `episodes` in the world `cmdp`; `seed` is used where the description has none."""
+    """The losses of a run of `episodes` in a world; `seed` is used where the description has none."""
+    own_loss = None if world is None else world.loss
     if part["name"] == OWN:
         if own_loss is None:
             raise InvalidInput("this world has no loss of its own: choose an adversary")
@@ -425,7 +457,7 @@ def build_adversary(
         return oblivious.checked(found.target)
     if "seed" in found.signature.parameters:
         params.setdefault("seed", seed)
-    cell = {"episodes": episodes, "world": cmdp, "own_loss": own_loss}
+    cell = {"episodes": episodes, "world": None if world is None else world.cmdp, "own_loss": own_loss}
     for name in filled_in(found, params):
         if cell[name] is None:
             what = "this world has no loss of its own" if name == "own_loss" else f"nothing to fill in for {name!r}"
@@ -437,20 +469,20 @@ def build_adversary(
     return made if isinstance(made, ObliviousLosses) else oblivious.checked(made)
 
 
-def check_adversary(part: ComponentSpec, cmdp: CMDP, own_loss: FloatArray | None, episodes: int, folder: Path) -> None:
+def check_adversary(part: ComponentSpec, world: BuiltWorld, episodes: int, folder: Path) -> None:
     """Refuse an adversary that has no losses for this world, by asking for the first."""
     try:
-        adversary = build_adversary(part, 0, own_loss, folder, cmdp=cmdp, episodes=episodes)
+        adversary = build_adversary(part, 0, world, folder, episodes)
     except InvalidInput as error:
         raise SpecError(named_in(str(error), own_params(part)), str(error)) from error
     found = None if part["name"] == OWN else as_described(adversaries, part, folder)
     if found is not None and not found.is_built_in:
         with plugins.in_one_line(f"{found.name} fails", plugins.source_file(found.target)):
-            _ask(adversary, cmdp, 0)
+            _ask(adversary, world.cmdp, 0)
     else:
-        _ask(adversary, cmdp, 0)
+        _ask(adversary, world.cmdp, 0)
     if getattr(adversary, "cycle", None) is False:  # recorded losses come to an end
-        _ask(adversary, cmdp, episodes - 1)
+        _ask(adversary, world.cmdp, episodes - 1)
 
 
 def _ask(adversary: Any, cmdp: CMDP, episode: int) -> None:
@@ -497,38 +529,29 @@ def complete_learner(given: Mapping[str, Any], folder: Path | None = None) -> Co
             choice = " or ".join(map(repr, COSTS_TOLD))
             raise SpecError(KNOWN_COSTS, f"{KNOWN_COSTS} must be {choice}, not {short_repr(told[KNOWN_COSTS])}")
     if has_presets(found.target):
-        return described(found, complete(found, params, told))
+        return described(found, _complete_mirror(found, params, told))
     return described(found, _complete_plain(found, params, told))
 
 
 def build_learner(
     part: ComponentSpec,
-    cmdp: CMDP,
+    world: BuiltWorld,
     episodes: int,
     delta: float,
     seed: int,
     folder: Path | None = None,
-    world: ComponentSpec | None = None,
     losses: Any = None,
 ) -> Learner:
-    """The learner on a view of `cmdp`; `world` is its description, for baselines that the world offers; `losses` are
-    the adversary, for a learner that is told it.
-    """
+    """The learner on a view of a world; `losses` are the adversary, for a learner that is told it."""
     found = as_described(learners, part, folder or Path())
-    safe = safe_policy(part, cmdp, world, folder)
-    common = {"episodes": episodes, "delta": delta, "seed": seed, "world": cmdp, "losses": losses}
-    arguments = _arguments(found, part, cmdp, common, safe)
+    common = {"episodes": episodes, "delta": delta, "seed": seed, "world": world.cmdp, "losses": losses}
+    arguments = _arguments(found, part, world.cmdp, common, safe_policy(part, world))
     made = found.build(**arguments) if PLUG_IN in part else found.target(**arguments)
     return _checked(found, made)
 
 
 def check_learner(
-    part: ComponentSpec,
-    cmdp: CMDP,
-    episodes: int = 1,
-    delta: float = 0.01,
-    folder: Path | None = None,
-    world: ComponentSpec | None = None,
+    part: ComponentSpec, world: BuiltWorld, episodes: int = 1, delta: float = 0.01, folder: Path | None = None
 ) -> None:
     """Refuse a learner that cannot be built in this world.
 
@@ -536,15 +559,15 @@ def check_learner(
     """
     found = as_described(learners, part, folder or Path())
     try:
-        safe = safe_policy(part, cmdp, world, folder)
+        safe = safe_policy(part, world)
     except HedgerowError as error:
         raise SpecError("margin" if "margin" in part else "baseline", str(error)) from error
     if has_presets(found.target):
-        check(found.target, part, _view(part, cmdp), safe)
+        _check_mirror(found.target, part, _view(part, world.cmdp), safe)
         return
-    nothing = Fixed(np.zeros(cmdp.layout.num_rows))
+    nothing = Fixed(np.zeros(world.cmdp.layout.num_rows))
     try:
-        build_learner(part, cmdp, episodes, delta, 0, folder, world, nothing)
+        build_learner(part, world, episodes, delta, 0, folder, nothing)
     except InvalidInput as error:
         raise SpecError("name", str(error)) from error
 

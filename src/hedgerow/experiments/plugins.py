@@ -7,14 +7,14 @@ version differs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hedgerow import registry
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.components import FILE, OWN, PLUG_IN, as_described
+from hedgerow.experiments.components import FILE, OWN, PLUG_IN, ComponentSpec, as_described
 from hedgerow.registry import Found, Registry, plugins
 from hedgerow.registry.registry import REGISTERED, home_of
 from hedgerow.results.manifest import canonical
@@ -71,8 +71,9 @@ class PluginCollector:
         self.folder = folder
         self._packed: dict[str, PluginBundle] = {}
 
-    def pack(self, spec: Mapping[str, Any]) -> PluginBundle:
-        foreign = {kind: spec[kind] for kind in TABLES if PLUG_IN in spec[kind]}
+    def pack(self, *parts: ComponentSpec) -> PluginBundle:
+        """The code of world, adversary and learner of a cell."""
+        foreign = {kind: part for kind, part in zip(TABLES, parts, strict=True) if PLUG_IN in part}
         if not foreign:
             return PluginBundle()
         key = canonical({kind: (part["name"], part[PLUG_IN]) for kind, part in foreign.items()})
@@ -108,12 +109,14 @@ def unpack(luggage: PluginBundle) -> None:
             TABLES[kind].receive(name, target, origin)
 
 
-def record(specs: Iterable[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
-    """What to store about plug-ins beside the results: the origin of each and, for files, its text."""
+def record(cells: Iterable[Sequence[ComponentSpec]], folder: Path) -> dict[str, Any]:
+    """What to store about plug-ins beside the results: the origin of each and, for files, its text.
+
+    Each cell is given by world, adversary and learner.
+    """
     found: dict[str, Any] = {}
-    for spec in specs:
-        for kind in TABLES:
-            part = spec[kind]
+    for parts in cells:
+        for kind, part in zip(TABLES, parts, strict=True):
             if PLUG_IN in part and part["name"] not in found:
                 code = plugins.file_of_module(as_described(TABLES[kind], part, folder).target.__module__)
                 found[part["name"]] = {**part[PLUG_IN], **({} if code is None else {"text": code.text})}

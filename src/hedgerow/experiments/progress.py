@@ -10,22 +10,46 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from hedgerow.display.output import Screen, make_progress, say
-from hedgerow.experiments.sweep import Listener
+from hedgerow.display.screen import Screen, make_progress, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from hedgerow.experiments.backends import Counts
-    from hedgerow.experiments.expand import PlannedCell
+    from hedgerow.experiments.spec import CellSpec
     from hedgerow.experiments.worker import CellOutcome
 
 REFRESH = 0.25
 """Seconds between two looks at the counters."""
 MOST_LINES = 16
 """Lines for running cells, at most"""
+
+
+class Listener:
+    """Receives the events of a sweep; this one ignores them."""
+
+    speaks: ClassVar[bool] = True
+    """Whether to print progress for people"""
+
+    def warm(self) -> None:
+        """Kernels are being compiled or loaded, before the workers start."""
+
+    def damaged(self, reasons: Mapping[str, str]) -> None:
+        """The files of these cells cannot be trusted, for these reasons; the cells are run again."""
+
+    def start(self, cells: Sequence[CellSpec], num_skipped: int, counts: Counts) -> None:
+        """These cells are going to run; `counts` returns, at any time, the episodes done by each of them."""
+
+    def finish(self, cell: CellSpec, outcome: CellOutcome) -> None:
+        """A cell has ended, well or not."""
+
+    def again(self, ids: Sequence[str]) -> None:
+        """A process died; these cells run again."""
+
+    def stop(self) -> None:
+        """Nothing more will happen."""
 
 
 def watcher(quiet: bool, patience: float = 0.0) -> Listener:
@@ -63,12 +87,12 @@ class ProgressLines(Listener):
     def damaged(self, reasons: Mapping[str, str]) -> None:
         _say(damage_line(reasons))
 
-    def start(self, cells: Sequence[PlannedCell], num_skipped: int, counts: Counts) -> None:
+    def start(self, cells: Sequence[CellSpec], num_skipped: int, counts: Counts) -> None:
         self.begun, self.done, self.total = time.monotonic(), num_skipped, num_skipped + len(cells)
         if num_skipped:
             _say(f"{num_skipped} of {self.total} cells are finished already")
 
-    def finish(self, cell: PlannedCell, outcome: CellOutcome) -> None:
+    def finish(self, cell: CellSpec, outcome: CellOutcome) -> None:
         self.done += 1
         now = time.monotonic()
         if not outcome.failed and self.done < self.total and now - self._spoken < self.patience:
@@ -100,12 +124,12 @@ class Display(Listener):
     def damaged(self, reasons: Mapping[str, str]) -> None:
         self.screen.line(damage_line(reasons))
 
-    def start(self, cells: Sequence[PlannedCell], num_skipped: int, counts: Counts) -> None:
+    def start(self, cells: Sequence[CellSpec], num_skipped: int, counts: Counts) -> None:
         self.cells, self.counts = cells, counts
         if num_skipped:
             self.screen.line(f"{num_skipped} of {num_skipped + len(cells)} cells are finished already")
         self.bar = make_progress(self.screen)
-        total = sum(cell.spec["episodes"] for cell in cells)
+        total = sum(cell.episodes for cell in cells)
         self.all = self.bar.add_task(f"{len(cells)} cells", total=total)
         self.lines: dict[str, Any] = {}
         self.full = 0  # episodes of the cells that have ended
@@ -113,7 +137,7 @@ class Display(Listener):
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
-    def finish(self, cell: PlannedCell, outcome: CellOutcome) -> None:
+    def finish(self, cell: CellSpec, outcome: CellOutcome) -> None:
         self._ended.add(cell.id)
         if outcome.failed:
             self.screen.line(f"failed: {cell.id}: {outcome.error}", style="red")
@@ -138,7 +162,7 @@ class Display(Listener):
         assert self.bar is not None
         done = 0
         for cell, count in zip(self.cells, self.counts(), strict=True):
-            length = cell.spec["episodes"]
+            length = cell.episodes
             if cell.id in self._ended:
                 done += length
                 if cell.id in self.lines:
@@ -153,10 +177,10 @@ class Display(Listener):
         self.bar.update(self.all, completed=done, description=f"{left} of {len(self.cells)} cells left")
 
 
-def summary_line(cell: PlannedCell, outcome: CellOutcome) -> str:
+def summary_line(cell: CellSpec, outcome: CellOutcome) -> str:
     """How a cell ended, in a few words."""
     if outcome.failed:
         return f"failed: {outcome.error}"
     loop = outcome.seconds.get("loop", 0.0)
-    rate = f", {cell.spec['episodes'] / loop:,.0f} episodes/s" if loop > 0.0 else ""
+    rate = f", {cell.episodes / loop:,.0f} episodes/s" if loop > 0.0 else ""
     return f"done in {outcome.seconds.get('total', 0.0):.1f} s{rate}"

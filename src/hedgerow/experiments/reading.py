@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments.isolation import COMPILING, Apart, Beat, Ended
+from hedgerow.experiments.options import LIMIT, checked_limit
 from hedgerow.experiments.plugins import TABLES, PluginBundle, is_foreign, registered, unpack
 from hedgerow.experiments.source import Source
-from hedgerow.experiments.spec import LIMIT, Experiment, checked_limit, parse, trial_of
+from hedgerow.experiments.spec import Experiment, parse, trial_of
 
 CHOSEN = {"worlds": "world", "adversaries": "adversary", "learners": "learner"}
 """Arguments of `selected` that are names."""

@@ -16,11 +16,11 @@ the directory of results holds the experiment that was run, and `hedgerow resume
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import tomli_w
 
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import components
@@ -75,7 +75,7 @@ def selected(
             tables[kind] = list({table["label"]: table for table in tables[kind]}.values())
     if radii is not None:
         tables["learner"] = [_with_radii(source, table, radii) for table in tables.get("learner", [])]
-    return replace(source, text=as_toml({**data, **numbers, **tables}))
+    return replace(source, text=tomli_w.dumps({**data, **numbers, **tables}))
 
 
 def _tables(source: Source, data: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
@@ -121,40 +121,3 @@ def _with_radii(source: Source, table: dict[str, Any], radii: str) -> dict[str, 
     found = all_learners.look_up(table["name"], source.folder)
     of_field = isinstance(found.target, type) and issubclass(found.target, FieldLearner)
     return {**table, "radii": radii} if of_field and "radii" in found.signature.parameters else table
-
-
-# TOML -----------------------------------------------------------------------------------------------------------------
-
-
-def as_toml(data: Mapping[str, Any]) -> str:
-    """The text of an experiment: numbers and texts first, then its tables."""
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in data.items() if key not in PARTS]
-    for kind in PARTS:
-        for table in data.get(kind, []):
-            lines += ["", f"[[{kind}]]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _key(key: str) -> str:
-    return key if key and all(char.isascii() and (char.isalnum() or char in "_-") for char in key) else _text(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else str(value)  # inf, -inf and nan are TOML as well
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())}}}"
-    raise InvalidInput(f"{value!r} has no place in an experiment: it takes numbers, texts, lists and tables")
-
-
-def _text(words: str) -> str:
-    """A text in quotation marks; JSON escapes what TOML wants escaped, but for the character DEL."""
-    return json.dumps(words, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -26,50 +26,105 @@
     name = "greedy.py:Greedy"               # package.module:Name, or a name that is registered or installed
     rate = 0.5                              # what its constructor takes
 
-Every world meets every adversary, learner, number of episodes and seed: each combination is a cell.
+Every world meets every adversary, learner, number of episodes and seed: each combination is a cell, a `CellSpec`. It is
+the same whether it comes from a file, from the command line or from Python, and says all that a run depends on.
+
+All chance of a sweep comes from one SeedSequence. A cell takes the child that belongs to its own seed s (`spawn_key`
+(s,)). It does not depend on the order of the cells, on their number, or on where they run. Cells that differ in the
+learner only meet the same world, the same losses and the same streams: learners are compared on equal terms. Without a
+root (`root_seed` None) the cell's seed is itself the seed of world, learner and adversary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
+from numpy.random import SeedSequence
 
-from hedgerow.checks import positive_share, real_number, seed_number, short_repr, whole_number
+from hedgerow.checks import positive_share, seed_number, short_repr, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import components
-from hedgerow.experiments.components import FILE, ComponentSpec, SpecError
+from hedgerow.experiments.components import FILE, PLUG_IN, BuiltWorld, ComponentSpec, SpecError
 from hedgerow.experiments.isolation import Beat
-from hedgerow.experiments.plugins import is_foreign
+from hedgerow.experiments.options import LIMIT, checked_limit
+from hedgerow.experiments.plugins import is_foreign, is_ours
 from hedgerow.experiments.source import Source, Where, find
 from hedgerow.registry import learners
-from hedgerow.results.manifest import canonical
+from hedgerow.results.manifest import PARTS, canonical, cell_hash, cell_id, fingerprint
 
-TOP = (
-    "title",
-    "description",
-    "seed",
-    "seeds",
-    "episodes",
-    "delta",
-    "trace",
-    "declined",
-    "limit",
-    "world",
-    "adversary",
-    "learner",
-)
 MOST_CELLS = 1_000_000
-LIMIT, LONGEST = 60.0, 1e9
-"""Seconds that an episode of a learner of others may take: unless a file says otherwise, and at most."""
 LONGEST_LABEL = 60
 REFUSE, SKIP = "refuse", "skip"
 """What becomes of an experiment in which a learner or an adversary declines a world."""
 _QUIET = {"world": (), "adversary": ("period", "step", "rate", "noise"), "learner": ("preset",)}
 """Keys whose values stand in a label without their name."""
+
+
+class CellSeeds(NamedTuple):
+    """The seeds of a cell."""
+
+    simulation: int
+    learner: int
+    adversary: int
+
+
+@dataclass(frozen=True)
+class CellSpec:
+    """A cell: all that its run depends on, and what people call it."""
+
+    world: ComponentSpec
+    adversary: ComponentSpec
+    learner: ComponentSpec
+    episodes: int
+    delta: float
+    seed: int
+    root_seed: int | None
+    """The seed of the experiment; None if the cell's own seed is used as it is"""
+    label: Mapping[str, str] = field(default_factory=dict)
+    """What tables and file names call world, adversary and learner; no part of the hash"""
+    marks: int | None = None
+    """About so many checkpoints; None takes the usual number"""
+    watch: Mapping[str, Any] | None = None
+    """Options of the learner's own watcher, such as {"audit": True, "notes": True, "estimator": True}"""
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The cell as plain data, as files hold it."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None or name == "root_seed"}
+
+    @cached_property
+    def id(self) -> str:
+        """The name of the cell, for people and file names."""
+        return cell_id(self.data)
+
+    @cached_property
+    def hash(self) -> str:
+        """The fingerprint of everything but the labels: equal hashes mean equal runs."""
+        return cell_hash(self.data)
+
+    @cached_property
+    def seeds(self) -> CellSeeds:
+        """The seeds of the cell, independent of all other cells but those with the same seed."""
+        if self.root_seed is None:
+            return CellSeeds(self.seed, self.seed, self.seed)
+        child = SeedSequence(self.root_seed, spawn_key=(self.seed,))
+        return CellSeeds(*(int(word) for word in child.generate_state(3, "uint64")))
+
+    @property
+    def parts(self) -> tuple[ComponentSpec, ComponentSpec, ComponentSpec]:
+        """World, adversary and learner."""
+        return self.world, self.adversary, self.learner
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the cell runs code that is not ours."""
+        return any(PLUG_IN in part and not is_ours(part["name"]) for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -81,9 +136,14 @@ class SpecEntry:
     where: Where
 
     @property
+    def kind(self) -> str:
+        """ "world", "adversary" or "learner"."""
+        return str(self.where[0])
+
+    @property
     def is_foreign(self) -> bool:
         """Whether it is code of others."""
-        return is_foreign(str(self.where[0]), self.given["name"])
+        return is_foreign(self.kind, self.given["name"])
 
 
 @dataclass(frozen=True)
@@ -117,9 +177,11 @@ class Experiment:
     learners: tuple[SpecEntry, ...]
     skips: bool = False
     """Whether cells that are declined are left out"""
-    declined: tuple[SkippedCell, ...] = ()
     limit: float = LIMIT
     """Seconds that an episode of a cell with plug-in code may take; what comes out does not depend on it"""
+    declined: tuple[SkippedCell, ...] = ()
+    resolved: Mapping[tuple[str, str, int], ComponentSpec] = field(default_factory=dict)
+    """Complete descriptions by kind, label and number of episodes: what a file gives is completed once"""
 
     @property
     def name(self) -> str:
@@ -132,7 +194,7 @@ class Experiment:
 
     def as_data(self) -> dict[str, Any]:
         """The experiment without its titles, as plain data."""
-        ingredients = {"world": self.worlds, "adversary": self.adversaries, "learner": self.learners}
+        entries = {"world": self.worlds, "adversary": self.adversaries, "learner": self.learners}
         return {
             "seed": self.seed,
             "seeds": list(self.seeds),
@@ -140,7 +202,7 @@ class Experiment:
             "delta": self.delta,
             "trace": self.trace,
             **({"declined": SKIP} if self.skips else {}),
-            **{kind: [{**item.given, "label": item.label} for item in items] for kind, items in ingredients.items()},
+            **{kind: [{**item.given, "label": item.label} for item in items] for kind, items in entries.items()},
         }
 
 
@@ -152,7 +214,8 @@ def load(name_or_path: str) -> Experiment:
 def parse(source: Source, beat: Beat | None = None) -> Experiment:
     """The experiment in a text; the first mistake is raised with its line and field.
 
-    Plug-ins are loaded and built in this process: `trial.read` does so in another one. `beat` is told what comes next.
+    Plug-ins are loaded and built in this process: `reading.read` does so in another one. `beat` is called with what
+    comes next.
     """
     data = source.data()
     for key in data:
@@ -160,24 +223,17 @@ def parse(source: Source, beat: Beat | None = None) -> Experiment:
             advice = "; write [[world]]" if key == "instance" else ""
             raise source.mistake((key,), f"unknown entry{advice}; an experiment has: {', '.join(TOP)}")
     reader = _Reader(source, data)
-    lengths = reader.numbers("episodes", _lengths)
+    numbers = {key: reader.number(key, check, default) for key, (check, default) in NUMBERS.items()}
+    skips = numbers.pop("declined") == SKIP
+    worlds, adversaries, learners = (reader.entries(kind) for kind in PARTS)
+    title, description = reader.text("title"), reader.text("description")
     experiment = Experiment(
-        source=source,
-        title=reader.text("title"),
-        description=reader.text("description"),
-        seed=reader.numbers("seed", seed_number, 0),
-        seeds=reader.numbers("seeds", _seeds),
-        episodes=lengths,
-        delta=reader.numbers("delta", lambda value: positive_share("delta", value, below_one=True), 0.01),
-        trace=reader.numbers("trace", _flag, False),
-        worlds=reader.ingredients("world"),
-        adversaries=reader.ingredients("adversary"),
-        learners=reader.ingredients("learner"),
-        skips=reader.numbers("declined", _choice, REFUSE) == SKIP,
-        limit=reader.numbers("limit", checked_limit, LIMIT),
+        source, title, description, worlds=worlds, adversaries=adversaries, learners=learners, skips=skips, **numbers
     )
     _check_size(experiment)
-    return replace(experiment, declined=_check_parts(experiment, beat))
+    trial = _Trial(experiment, beat)
+    trial.run()
+    return replace(experiment, declined=tuple(trial.declined), resolved=trial.resolved)
 
 
 class _Reader:
@@ -192,7 +248,7 @@ class _Reader:
             raise self.source.mistake((key,), f"must be a text in quotation marks, not {short_repr(value)}")
         return value
 
-    def numbers(self, key: str, check: Callable[[Any], Any], default: Any = None) -> Any:
+    def number(self, key: str, check: Callable[[Any], Any], default: Any = None) -> Any:
         if key not in self.data:
             if default is None:
                 raise self.source.mistake((), f"the entry {key!r} is missing")
@@ -202,13 +258,13 @@ class _Reader:
         except InvalidInput as error:
             raise self.source.mistake((key,), str(error)) from error
 
-    def ingredients(self, key: str) -> tuple[SpecEntry, ...]:
+    def entries(self, key: str) -> tuple[SpecEntry, ...]:
         tables = self.data.get(key)
         if tables is None:
             raise self.source.mistake((), f"there is no {key}; add a table [[{key}]] with its name")
         if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
             raise self.source.mistake((key,), f"write one or more tables [[{key}]], with double brackets")
-        found = tuple(self._ingredient(key, number, table) for number, table in enumerate(tables))
+        found = tuple(self._entry(key, number, table) for number, table in enumerate(tables))
         labels: dict[str, int] = {}
         for number, item in enumerate(found):
             if item.label in labels:
@@ -219,7 +275,7 @@ class _Reader:
             labels[item.label] = number
         return found
 
-    def _ingredient(self, key: str, number: int, table: Mapping[str, Any]) -> SpecEntry:
+    def _entry(self, key: str, number: int, table: Mapping[str, Any]) -> SpecEntry:
         where = (key, number)
         given = {name: value for name, value in table.items() if name != "label"}
         if key == "world" and "name" not in given and FILE in given:
@@ -270,18 +326,23 @@ def _flag(value: Any) -> bool:
     return value
 
 
-def checked_limit(value: Any) -> float:
-    """A time limit in seconds: a positive number, infinite for none."""
-    limit = np.inf if value == np.inf else real_number("the time limit", value, 0.0, LONGEST)
-    if limit <= 0.0:
-        raise InvalidInput(f"the time limit is {value!r} s; it must be positive, or inf for none")
-    return limit
-
-
 def _choice(value: Any) -> str:
     if value not in (REFUSE, SKIP):
         raise InvalidInput(f"must be {REFUSE!r} or {SKIP!r}, not {short_repr(value)}")
     return str(value)
+
+
+NUMBERS: Mapping[str, tuple[Callable[[Any], Any], Any]] = {
+    "seed": (seed_number, 0),
+    "episodes": (_lengths, None),
+    "seeds": (_seeds, None),
+    "delta": (lambda value: positive_share("delta", value, below_one=True), 0.01),
+    "trace": (_flag, False),
+    "declined": (_choice, REFUSE),
+    "limit": (checked_limit, LIMIT),
+}
+"""Entries of the document itself: how each is checked, and what it is if it is missing; None for an error."""
+TOP = ("title", "description", *NUMBERS, *PARTS)
 
 
 def _check_size(experiment: Experiment) -> None:
@@ -297,72 +358,107 @@ def trial_of(source: Source, where: Where, name: str) -> str:
     return str(source.mistake(where, f"in a trial of {name}"))
 
 
-def _check_parts(experiment: Experiment, beat: Beat | None) -> tuple[SkippedCell, ...]:
-    """Build what can be built before anything runs: worlds, adversaries on their layouts, baselines of learners.
-
-    Returns what is declined, in an experiment that skips it; otherwise it is a mistake like any other.
+class _Trial:
+    """Completes and builds what can be built before anything runs: worlds, adversaries on their layouts, baselines of
+    learners. Notes what is declined, in an experiment that skips it; otherwise it is a mistake like any other.
     """
-    folder = experiment.folder
 
-    def placed(item: SpecEntry, action: Callable[..., Any], *given: Any, world: SpecEntry | None = None) -> Any:
-        if beat is not None:  # a baseline may be the world's, so a learner of ours may build a world of others
-            others = [part for part in (item, world) if part is not None and part.is_foreign]
-            beat(trial_of(experiment.source, others[0].where, others[0].given["name"]) if others else "")
-        return _placed(experiment, item, action, *given)
+    def __init__(self, experiment: Experiment, beat: Beat | None) -> None:
+        self.experiment, self.beat, self.folder = experiment, beat, experiment.folder
+        self.resolved: dict[tuple[str, str, int], ComponentSpec] = {}
+        self.declined: list[SkippedCell] = []
+        self._worlds: dict[str, BuiltWorld] = {}  # by their description: most do not depend on the number of episodes
 
-    learners = [(item, placed(item, components.complete_learner, item.given, folder)) for item in experiment.learners]
-    worlds: dict[str, Any] = {}  # by their description: most do not depend on the number of episodes
-    declined: list[SkippedCell] = []
+    def run(self) -> None:
+        for item in self.experiment.learners:
+            complete = self._placed(item, components.complete_learner, item.given, self.folder)
+            for episodes in self.experiment.episodes:
+                self.resolved["learner", item.label, episodes] = complete
+        for episodes in self.experiment.episodes:
+            present = [(item, self._world(item, episodes)) for item in self.experiment.worlds]
+            for item in self.experiment.adversaries:
+                part = self._complete(item, components.complete_adversary, episodes)
+                for world, built in present:
+                    self._check(world, episodes, item, components.check_adversary, part, built, episodes, self.folder)
 
-    def check(world: SpecEntry, episodes: int, item: SpecEntry, action: Callable[..., Any], *given: Any) -> None:
+    def _world(self, item: SpecEntry, episodes: int) -> BuiltWorld:
+        """The world of a number of episodes, after learners were tried in it."""
+        part = self._complete(item, components.complete_world, episodes)
+        key = canonical(part)
+        known = key in self._worlds
+        if not known:
+            self._worlds[key] = self._placed(item, components.build_world, part, self.folder)
+        if not known or self.experiment.skips:  # what is declined may depend on the number of episodes
+            for learner in self.experiment.learners:
+                self._check(item, episodes, learner, self._try_learner, learner, item, self._worlds[key], episodes)
+        return self._worlds[key]
+
+    def _complete(self, item: SpecEntry, complete: Callable[..., ComponentSpec], episodes: int) -> ComponentSpec:
+        found: ComponentSpec = self._placed(item, complete, item.given, episodes, self.folder)
+        self.resolved[item.kind, item.label, episodes] = found
+        return found
+
+    def _try_learner(self, item: SpecEntry, world: SpecEntry, built: BuiltWorld, episodes: int) -> None:
+        part = self.resolved["learner", item.label, episodes]
         try:
-            placed(item, action, *given, world=world)
-        except InvalidInput as error:
-            if not experiment.skips:
+            components.check_learner(part, built, episodes, self.experiment.delta, self.folder)
+        except SpecError as error:
+            if self.experiment.skips:
                 raise
-            kind, why = str(item.where[0]), str(error.__cause__ or error)
-            declined.append(SkippedCell(world.label, kind, item.label, episodes, why))
+            raise SpecError(error.key, f"in the world {world.label!r}: {error}") from error
 
-    for episodes in experiment.episodes:
-        present = []
-        for world in experiment.worlds:
-            part = placed(world, components.complete_world, world.given, episodes, folder)
-            key = canonical(part)
-            known = key in worlds
-            if not known:
-                worlds[key] = placed(world, components.build_world, part, folder)
-            present.append((world, *worlds[key]))
-            if not known or experiment.skips:  # what is declined may depend on the number of episodes
-                for item, description in learners:
-                    where = worlds[key][0], part, world.label, experiment, episodes
-                    check(world, episodes, item, _try_learner, description, *where)
-        for item in experiment.adversaries:
-            part = placed(item, components.complete_adversary, item.given, episodes, folder)
-            for world, cmdp, loss in present:
-                given = part, cmdp, loss, episodes, folder
-                check(world, episodes, item, components.check_adversary, *given)
-    return tuple(declined)
+    def _check(self, world: SpecEntry, episodes: int, item: SpecEntry, action: Callable[..., Any], *given: Any) -> None:
+        try:
+            self._placed(item, action, *given, world=world)
+        except InvalidInput as error:
+            if not self.experiment.skips:
+                raise
+            why = str(error.__cause__ or error)
+            self.declined.append(SkippedCell(world.label, item.kind, item.label, episodes, why))
 
-
-def _try_learner(
-    part: ComponentSpec, cmdp: Any, world: ComponentSpec, label: str, experiment: Experiment, episodes: int
-) -> None:
-    try:
-        components.check_learner(part, cmdp, episodes, experiment.delta, experiment.folder, world)
-    except SpecError as error:
-        if experiment.skips:
-            raise
-        raise SpecError(error.key, f"in the world {label!r}: {error}") from error
+    def _placed(self, item: SpecEntry, action: Callable[..., Any], *given: Any, world: SpecEntry | None = None) -> Any:
+        """The result of `action`; its mistakes get a line."""
+        source = self.experiment.source
+        if self.beat is not None:  # a baseline may be the world's, so a learner of ours may run code of others
+            others = [part for part in (item, world) if part is not None and part.is_foreign]
+            self.beat(trial_of(source, others[0].where, others[0].given["name"]) if others else "")
+        try:
+            return action(*given)
+        except SpecError as error:
+            where = item.where if error.key is None else (*item.where, error.key)
+            raise source.mistake(where, str(error)) from error
+        except HedgerowError as error:
+            raise source.mistake(item.where, str(error)) from error
+        except (MemoryError, OverflowError, ValueError) as error:  # sizes that no array can have
+            raise source.mistake(item.where, f"cannot be built: {short_repr(str(error))}") from error
 
 
-def _placed(experiment: Experiment, item: SpecEntry, action: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of `action`; its mistakes get a line."""
-    try:
-        return action(*arguments)
-    except SpecError as error:
-        where = item.where if error.key is None else (*item.where, error.key)
-        raise experiment.source.mistake(where, str(error)) from error
-    except HedgerowError as error:
-        raise experiment.source.mistake(item.where, str(error)) from error
-    except (MemoryError, OverflowError, ValueError) as error:  # sizes that no array can have
-        raise experiment.source.mistake(item.where, f"cannot be built: {short_repr(str(error))}") from error
+def cells_of(experiment: Experiment) -> tuple[CellSpec, ...]:
+    """All cells; learners vary fastest, and a sweep shows results of each of them early."""
+    left_out = {(item.kind, item.world, item.label, item.episodes) for item in experiment.declined}
+    cells = []
+    for episodes, seed, *chosen in product(
+        experiment.episodes, experiment.seeds, experiment.worlds, experiment.adversaries, experiment.learners
+    ):
+        label = {item.kind: item.label for item in chosen}
+        if any((kind, label["world"], label[kind], episodes) in left_out for kind in ("adversary", "learner")):
+            continue
+        parts: dict[str, Any] = {kind: experiment.resolved[kind, name, episodes] for kind, name in label.items()}
+        root = experiment.seed
+        cells.append(
+            CellSpec(**parts, episodes=episodes, delta=experiment.delta, seed=seed, root_seed=root, label=label)
+        )
+    if not cells:
+        reasons = "; ".join(dict.fromkeys(item.why for item in experiment.declined))
+        raise InvalidInput(f"{experiment.source.name}: every cell is declined, so there is nothing to run: {reasons}")
+    seen: set[str] = set()
+    for cell in cells:
+        if cell.id in seen:
+            raise InvalidInput(f"{experiment.source.name}: two cells would be called {cell.id}; change a label")
+        seen.add(cell.id)
+    return tuple(cells)
+
+
+def experiment_data(experiment: Experiment, cells: tuple[CellSpec, ...]) -> dict[str, Any]:
+    """The experiment as data, tied to the exact content of its cells."""
+    return {**experiment.as_data(), "cells": fingerprint({cell.id: cell.hash for cell in cells})}

@@ -1,4 +1,6 @@
-"""`sweep`: run the cells of an experiment that have no result yet, and store results and the manifest.
+"""Run the cells of an experiment that have no result yet, and store results and the manifest.
+
+`hr.sweep` does all in one call, `hedgerow run` the same from a shell; both call `run_experiment`.
 
 A cell is finished when its file is in the directory, intact and from this very run; nothing else counts. A file that is
 damaged, or from another run, is made again. So a sweep may end at any moment, by Ctrl-C or by a power cut, and the next
@@ -15,77 +17,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from hedgerow.errors import InvalidInput
+from hedgerow.checks import type_name
+from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import backends
-from hedgerow.experiments.backends import BACKENDS, Counts
-from hedgerow.experiments.expand import PlannedCell, cells_of, experiment_data
+from hedgerow.experiments.options import LIMIT, RunOptions
 from hedgerow.experiments.plugins import PluginCollector, record
+from hedgerow.experiments.progress import Listener, watcher
 from hedgerow.experiments.reading import read
-from hedgerow.experiments.source import Source
-from hedgerow.experiments.spec import LIMIT, Experiment, checked_limit
+from hedgerow.experiments.source import Source, find
+from hedgerow.experiments.spec import CellSpec, Experiment, cells_of, experiment_data
 from hedgerow.experiments.warmup import compiled_together
 from hedgerow.experiments.worker import CellOutcome, Task, load_referee, own_version, perform
 from hedgerow.losses.adaptive import Pursuit
 from hedgerow.results import store
-from hedgerow.results.groups import heading
+from hedgerow.results.groups import Results, heading
 from hedgerow.results.manifest import MANIFEST, read_manifest, update_manifest
 from hedgerow.storage import atomic
 
 WARM_EPISODES = 3
 BETWEEN_NOTES = 1.0
 """Seconds between two updates of the manifest."""
-
-
-class Listener:
-    """Receives the events of a sweep; this one ignores them."""
-
-    speaks: ClassVar[bool] = True
-    """Whether to print progress for people"""
-
-    def warm(self) -> None:
-        """Kernels are being compiled or loaded, before the workers start."""
-
-    def damaged(self, reasons: Mapping[str, str]) -> None:
-        """The files of these cells cannot be trusted, for these reasons; the cells are run again."""
-
-    def start(self, cells: Sequence[PlannedCell], num_skipped: int, counts: Counts) -> None:
-        """These cells are going to run; `counts` returns, at any time, the episodes done by each of them."""
-
-    def finish(self, cell: PlannedCell, outcome: CellOutcome) -> None:
-        """A cell has ended, well or not."""
-
-    def again(self, ids: Sequence[str]) -> None:
-        """A process died; these cells run again."""
-
-    def stop(self) -> None:
-        """Nothing more will happen."""
-
-
-@dataclass(frozen=True)
-class Workers:
-    """How to run."""
-
-    backend: str = "loky"
-    processes: int | None = None
-    """None: one for each core that this process may use"""
-    scheduler: str = ""
-    """The address of a Dask scheduler"""
-    fail_fast: bool = False
-    """Stop at the first cell that fails, instead of going on with the others"""
-    limit: float | None = None
-    """Seconds that an episode of a cell with plug-in code may take; None takes that of the experiment"""
-
-    def __post_init__(self) -> None:
-        if self.backend not in BACKENDS:
-            raise InvalidInput(f"the backend is {self.backend!r}; choose one of {', '.join(BACKENDS)}")
-        if (self.backend == "dask") != bool(self.scheduler):
-            raise InvalidInput("the backend dask and the address of a scheduler (tcp://...) belong together")
-        if self.processes is not None and self.processes < 1:
-            raise InvalidInput(f"the number of processes is {self.processes}; it must be at least 1")
-        if self.limit is not None:
-            checked_limit(self.limit)
 
 
 @dataclass(frozen=True)
@@ -111,15 +64,70 @@ class Tally:
 
 
 def sweep(
-    experiment: Experiment,
+    experiment: str | os.PathLike[str],
     directory: str | os.PathLike[str],
     *,
-    workers: Workers | None = None,
+    processes: int | None = None,
+    scheduler: str = "",
     resume: bool = False,
-    only: Sequence[str] = (),
+    progress: bool = True,
+    limit: float | None = None,
+) -> Results:
+    """Run an experiment and open its results.
+
+    In a script, call it below `if __name__ == "__main__":`, because worker processes import the script.
+
+    Args:
+        experiment: The path of a TOML file, or the name of an experiment that ships, such as `quickstart`.
+        directory: Where the results go.
+        processes: Worker processes on this machine; one per core by default. With 1, cells run in this process, those
+            with learners, worlds or adversaries of others in one beside it.
+        scheduler: The address of a Dask scheduler, such as `tcp://10.0.0.1:8786`, in the place of `processes`.
+        resume: Go on in a directory that was begun before; finished cells are kept.
+        progress: Show what is going on.
+        limit: Seconds that an episode of a learner of others may take, which run in a process apart; longer ones are
+            ended, and their cells fail. None takes what the file says, or 60; infinite for no limit.
+
+    Returns:
+        The results, as `hr.results.open(directory)` gives them.
+
+    Raises:
+        InvalidInput: If the file has a mistake (with its line), or the directory holds results and `resume` is False.
+        HedgerowError: If cells failed. All others have run, and `resume=True` tries those again. Also if code of others
+            ends its process or takes too long when it is tried, before anything runs.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> results = hr.sweep("quickstart", "out/quickstart")  # doctest: +SKIP
+        >>> results.summary().num_rows  # doctest: +SKIP
+        8
+    """
+    if not isinstance(experiment, str | os.PathLike):
+        raise InvalidInput(f"an experiment is the path of a TOML file or a name, not {type_name(experiment)}")
+    loaded = read(find(os.fspath(experiment)), limit)
+    options = RunOptions(None if scheduler else processes, scheduler=scheduler, limit=limit, resume=resume)
+    tally = run_experiment(loaded, directory, options, watcher(not progress))
+    if tally.interrupted:
+        raise KeyboardInterrupt
+    if tally.failed:
+        cell, reason = next(iter(tally.failed.items()))
+        raise HedgerowError(
+            f"{len(tally.failed)} of {tally.total} cells failed; the first is {cell}: {reason}. The others are in "
+            f"{directory}; resume=True runs the failed ones again"
+        )
+    if not tally.complete:
+        left = tally.total - tally.skipped - tally.done
+        raise HedgerowError(f"{left} of {tally.total} cells are missing in {directory}; resume=True runs them")
+    return store.open(directory)
+
+
+def run_experiment(
+    experiment: Experiment,
+    directory: str | os.PathLike[str],
+    options: RunOptions | None = None,
     watch: Listener | None = None,
 ) -> Tally:
-    """Run the unfinished cells. `only` are ids of cells, `resume` allows a directory that was begun before.
+    """Run the unfinished cells.
 
     An interrupt ends the call with `interrupted`, not with an exception: finished cells are kept.
     """
@@ -133,34 +141,32 @@ def sweep(
         **({"declined": [asdict(item) for item in experiment.declined]} if experiment.declined else {}),
     }
     return run_cells(
-        cells, directory, about, folder=experiment.folder, trace=experiment.trace, limit=experiment.limit,
-        workers=workers, resume=resume, only=only, watch=watch,
+        cells, directory, about, options, watch,
+        folder=experiment.folder, trace=experiment.trace, limit=experiment.limit,
     )  # fmt: skip
 
 
 def run_cells(
-    cells: Sequence[PlannedCell],
+    cells: Sequence[CellSpec],
     directory: str | os.PathLike[str],
     about: Mapping[str, Any],
+    options: RunOptions | None = None,
+    watch: Listener | None = None,
     *,
     folder: Path | None = None,
     trace: bool = False,
     limit: float = LIMIT,
-    workers: Workers | None = None,
-    resume: bool = False,
-    only: Sequence[str] = (),
-    watch: Listener | None = None,
 ) -> Tally:
-    """`sweep` for cells that need not come from a file; they run in the order of `only` if it is given.
+    """`run_experiment` for cells that need not come from a file.
 
     `about` goes into the manifest and holds at least "experiment", which tells this collection of cells from others.
     Files that the cells name are looked for in `folder`; a `trace` also keeps every episode. No episode of a cell with
     plug-in code may take longer than `limit` seconds.
     """
-    workers, watch, target = workers or Workers(), watch or Listener(), Path(directory)
+    options, watch, target = options or RunOptions(), watch or Listener(), Path(directory)
     begun, folder = time.perf_counter(), folder or Path()
-    chosen = _chosen(cells, only)
-    _open(cells, about, folder, target, resume)
+    chosen = _chosen(cells, options.only)
+    _open(cells, about, folder, target, options.resume)
     found = store.inspect(target, {cell.id: cell.hash for cell in chosen}, traces=trace)
     waiting = [cell for cell in chosen if cell.id not in found.finished]
     books, interrupted = _Books(target), False
@@ -168,9 +174,9 @@ def run_cells(
         if found.damaged:
             watch.damaged(found.damaged)
         if waiting:
-            longest = limit if workers.limit is None else workers.limit
+            longest = limit if options.limit is None else options.limit
             tasks = _tasks(waiting, folder, trace, longest)
-            _run(tasks, waiting, len(chosen) - len(waiting), workers, watch, books)
+            _run(tasks, waiting, len(chosen) - len(waiting), options, watch, books)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -191,7 +197,7 @@ def stored_experiment(directory: str | os.PathLike[str], limit: float | None = N
     return read(source, limit)
 
 
-def _chosen(cells: Sequence[PlannedCell], only: Sequence[str]) -> Sequence[PlannedCell]:
+def _chosen(cells: Sequence[CellSpec], only: Sequence[str]) -> Sequence[CellSpec]:
     known = {cell.id: cell for cell in cells}
     for name in only:
         if name not in known:
@@ -199,14 +205,14 @@ def _chosen(cells: Sequence[PlannedCell], only: Sequence[str]) -> Sequence[Plann
     return [known[name] for name in dict.fromkeys(only)] or cells
 
 
-def _open(cells: Sequence[PlannedCell], about: Mapping[str, Any], folder: Path, target: Path, resume: bool) -> None:
+def _open(cells: Sequence[CellSpec], about: Mapping[str, Any], folder: Path, target: Path, resume: bool) -> None:
     """Make the directory, or make sure that it belongs to these cells and may be continued."""
     if not resume and (target / MANIFEST).exists():
         raise InvalidInput(
             f"{target} holds results already: {len(store.finished(target))} finished cells; pass --resume (in Python: "
             "resume=True) to run what is missing, or choose another directory"
         )
-    plug_ins = record((cell.spec for cell in cells), folder)
+    plug_ins = record((cell.parts for cell in cells), folder)
     if resume and (target / MANIFEST).exists():
         _check_plug_ins(target, plug_ins)
     hashes = {cell.id: cell.hash for cell in cells}
@@ -224,32 +230,30 @@ def _check_plug_ins(target: Path, present: Mapping[str, Any]) -> None:
             )
 
 
-def _tasks(waiting: Sequence[PlannedCell], folder: Path, trace: bool, limit: float) -> list[Task]:
+def _tasks(waiting: Sequence[CellSpec], folder: Path, trace: bool, limit: float) -> list[Task]:
     packer, place = PluginCollector(folder), str(folder.resolve())
     ours = own_version()
-    return [
-        Task(cell.id, cell.spec, place, trace, ours, luggage=packer.pack(cell.spec), limit=limit) for cell in waiting
-    ]
+    return [Task(cell, place, trace, ours, luggage=packer.pack(*cell.parts), limit=limit) for cell in waiting]
 
 
 def _run(
     tasks: Sequence[Task],
-    waiting: Sequence[PlannedCell],
+    waiting: Sequence[CellSpec],
     num_skipped: int,
-    workers: Workers,
+    options: RunOptions,
     watch: Listener,
     books: _Books,
 ) -> None:
-    processes = min(workers.processes or _cores(), len(tasks))
-    backend = "serial" if workers.backend == "loky" and processes == 1 else workers.backend
+    processes = min(options.processes or _cores(), len(tasks))
+    backend = "serial" if options.backend == "loky" and processes == 1 else options.backend
     if backend == "loky":
         watch.warm()
         _warm(tasks, watch.speaks)
     with backends.counted(tasks) as (numbered, counts):
 
         def on_death(lost: Sequence[Task]) -> None:
-            books.repeat(task.id for task in lost)
-            watch.again([task.id for task in lost])
+            books.repeat(task.cell.id for task in lost)
+            watch.again([task.cell.id for task in lost])
 
         watch.start(waiting, num_skipped, counts)
         if backend == "serial":
@@ -257,12 +261,12 @@ def _run(
         elif backend == "loky":
             outcomes = backends.loky(numbered, processes, counts, on_death)
         else:
-            outcomes = backends.dask(numbered, workers.scheduler)
+            outcomes = backends.dask(numbered, options.scheduler)
         with closing(outcomes):
             for outcome in outcomes:
                 books.enter(waiting[outcome.number], outcome)
                 watch.finish(waiting[outcome.number], outcome)
-                if outcome.failed and workers.fail_fast:
+                if outcome.failed and options.fail_fast:
                     break
 
 
@@ -272,13 +276,13 @@ def _warm(tasks: Sequence[Task], shown: bool) -> None:
     Code of others does not run here: it may do anything.
     """
     samples = {
-        (task.spec["learner"]["name"], task.spec["adversary"]["name"] == Pursuit.kind, "watch" in task.spec): task
+        (task.cell.learner["name"], task.cell.adversary["name"] == Pursuit.kind, task.cell.watch is not None): task
         for task in tasks
-        if not task.is_foreign
+        if not task.cell.is_foreign
     }
     with compiled_together(shown=shown):
         for task in samples.values():
-            perform(replace(task, spec={**task.spec, "episodes": WARM_EPISODES}, trace=False))
+            perform(replace(task, cell=replace(task.cell, episodes=WARM_EPISODES), trace=False))
         load_referee()
 
 
@@ -302,7 +306,7 @@ class _Books:
     def repeat(self, ids: Iterator[str]) -> None:
         self._attempts.update(ids)
 
-    def enter(self, cell: PlannedCell, outcome: CellOutcome) -> None:
+    def enter(self, cell: CellSpec, outcome: CellOutcome) -> None:
         """Store the outcome of a cell: its files first, then its entry in the manifest."""
         for path, content in outcome.files.items():
             # An existing file is no finished cell: finished ones were not run.
@@ -316,7 +320,7 @@ class _Books:
         }
         if outcome.failed:
             self.failed[cell.id] = outcome.error
-            note |= {"details": outcome.details, "hash": cell.hash, "spec": cell.spec}
+            note |= {"details": outcome.details, "hash": cell.hash, "spec": cell.data}
         self._notes[cell.id] = note
         if time.monotonic() - self._written > BETWEEN_NOTES:
             self.close()

@@ -152,7 +152,7 @@ def _simulate(world: CMDP, step_wise: bool, field: bool = False) -> None:
     for name in [name for name, home in learners.builtin.items() if (".field." in home) == field]:
         hasty = {"confidence_scale": 1e-6} if name == "cv-ops" else {}  # its search ends at once
         part = components.complete_learner({"name": name, **hasty})
-        learner = components.build_learner(part, world, EPISODES, 0.1, 0, losses=Fixed(silent))
+        learner = components.build_learner(part, components.BuiltWorld(world), EPISODES, 0.1, 0, losses=Fixed(silent))
         simulate(world, silent, learner, progress=False, step_wise=step_wise)
         if step_wise:
             copy.copy(learner)  # as from a file

@@ -1,9 +1,8 @@
-"""`run_cell`: from the description of a cell to its scores. A pure function: the same description, the same bits.
+"""From a cell to its scores, and the worker that runs cells and returns the content of their files.
 
-Besides the keys of every cell, a description may say how closely to watch:
-
-    "marks": 40                                                          about so many checkpoints instead of 200
-    "watch": {"audit": true, "notes": true, "estimator": true}           options of the learner's own watcher
+`run_cell` is a pure function: the same cell, the same bits. A worker sends the content of files to the one process that
+owns the directory of results. So workers need no common file system, a worker that outlives its sweep cannot write into
+it, and an error is an answer like any other.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hedgerow.errors import HedgerowError, InfeasibleWarning, InvalidInput
 from hedgerow.experiments import components
-from hedgerow.experiments.components import PLUG_IN
-from hedgerow.experiments.expand import seeds_of
 from hedgerow.experiments.isolation import Apart, Beat, Ended
-from hedgerow.experiments.plugins import PluginBundle, is_ours, unpack
-from hedgerow.experiments.spec import LIMIT
+from hedgerow.experiments.options import LIMIT
+from hedgerow.experiments.plugins import PluginBundle, unpack
+from hedgerow.experiments.spec import CellSpec
 from hedgerow.experiments.warmup import smallest_world
 from hedgerow.learners.api import Plan
 from hedgerow.model.episode import Episode
@@ -59,7 +58,7 @@ class CellRun(NamedTuple):
 
 
 def run_cell(
-    spec: Mapping[str, Any],
+    cell: CellSpec,
     folder: Path | None = None,
     tick: Tick | None = None,
     *,
@@ -71,20 +70,16 @@ def run_cell(
     `beat` is called with what comes next, each episode of a learner that is not compiled; with nothing when the rest is
     scoring, which may take its time.
     """
-    begun = time.perf_counter()
-    seeds = seeds_of(spec)
-    cmdp, own_loss = components.build_world(spec["world"], folder or Path())
-    adversary = components.build_adversary(
-        spec["adversary"], seeds.adversary, own_loss, folder, cmdp=cmdp, episodes=spec["episodes"]
-    )
+    begun, seeds, folder, episodes = time.perf_counter(), cell.seeds, folder or Path(), cell.episodes
+    # Code of others might change a world: it gets one of its own.
+    world = (components.build_world if cell.is_foreign else components.shared_world)(cell.world, folder)
+    adversary = components.build_adversary(cell.adversary, seeds.adversary, world, folder, episodes)
     beat("the construction of the learner")
-    learner = components.build_learner(
-        spec["learner"], cmdp, spec["episodes"], spec["delta"], seeds.learner, folder, spec["world"], adversary
-    )
-    marks = checkpoints(spec["episodes"], spec.get("marks", NUM_MARKS))
-    closely = dict(spec.get("watch", {}))
+    learner = components.build_learner(cell.learner, world, episodes, cell.delta, seeds.learner, folder, adversary)
+    marks = checkpoints(episodes, NUM_MARKS if cell.marks is None else cell.marks)
+    closely = dict(cell.watch or {})
     simulation = Simulation(
-        cmdp, adversary, learner, seeds.simulation, episodes=spec["episodes"], marks="all" if trace else marks,
+        world.cmdp, adversary, learner, seeds.simulation, episodes=episodes, marks="all" if trace else marks,
         audit=closely.pop("audit", False), watch=closely,
     )  # fmt: skip
     if simulation.first:
@@ -94,7 +89,7 @@ def run_cell(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InfeasibleWarning)  # the table of the cell counts such episodes
         count = MOST_EPISODES if simulation.ours or simulation.way == "step-wise" else FEWEST_EPISODES
-        while simulation.done < spec["episodes"]:
+        while simulation.done < episodes:
             if tick is not None:
                 tick(simulation.done)
             beat(f"episode {simulation.done}")
@@ -104,22 +99,18 @@ def run_cell(
                 count = min(2 * count, MOST_EPISODES)
     beat("")
     played = time.perf_counter()
-    whole, rho = simulation.result(), offline.slater(cmdp).margin
+    whole, rho = simulation.result(), offline.slater(world.cmdp).margin
     run = whole.at(marks) if trace else whole
     _ = run.regret_so_far  # an optimum for each checkpoint: its time belongs here
     scored = time.perf_counter()
     seconds = {"build": built - begun, "loop": played - built, "score": scored - played, "total": scored - begun}
     facts: dict[str, float | str] = {"slater": rho}
-    if spec["learner"].get("baseline") == "offered":
-        facts["baseline_taken"] = components.baseline_taken(spec["learner"], spec["world"], folder or Path())
+    if cell.learner.get("baseline") == "offered":
+        facts["baseline_taken"] = components.baseline_taken(cell.learner, world)
     return CellRun(run, seconds, facts, whole if trace else None)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The worker: run a cell, and return the content of its files.
-#
-# A worker sends the content to the one process that owns the directory of results. So workers need no common file
-# system, a worker that outlives its sweep cannot write into it, and an error is an answer like any other.
+# The worker -----------------------------------------------------------------------------------------------------------
 
 
 NOT_BEGUN = -1
@@ -131,8 +122,7 @@ _apart = threading.local()
 class Task:
     """A cell that is sent to a worker."""
 
-    id: str
-    spec: dict[str, Any]
+    cell: CellSpec
     folder: str
     """Where the files that the cell names are looked for"""
     trace: bool
@@ -148,15 +138,6 @@ class Task:
     """The plug-in code that the cell needs"""
     limit: float = LIMIT
     """Seconds that an episode may take, for cells with plug-in code"""
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether the cell has code that is not ours."""
-        return any(map(_is_foreign, (part for part in self.spec.values() if isinstance(part, dict))))
-
-
-def _is_foreign(part: dict[str, Any]) -> bool:
-    return PLUG_IN in part and not is_ours(part["name"])
 
 
 @dataclass(frozen=True)
@@ -187,11 +168,10 @@ def perform(task: Task, beat: Beat = lambda _: None) -> CellOutcome:
         _check_version(task.version)
         beat("the loading of plug-ins")
         unpack(task.luggage)
-        done = run_cell(task.spec, Path(task.folder), _counter(task), trace=task.trace, beat=beat)
-        content = store.cell_files(task.spec, done.run, trace=done.trace, facts=done.facts)
-        return CellOutcome(
-            task.id, task.number, content, {**done.seconds, "total": time.perf_counter() - begun}, _here()
-        )
+        done = run_cell(task.cell, Path(task.folder), _counter(task), trace=task.trace, beat=beat)
+        content = store.cell_files(task.cell.data, done.run, trace=done.trace, facts=done.facts)
+        seconds = {**done.seconds, "total": time.perf_counter() - begun}
+        return CellOutcome(task.cell.id, task.number, content, seconds, _here())
     except HedgerowError as error:
         return _failure(task, begun, str(error), "")
     except (Exception, SystemExit, GeneratorExit) as error:  # sys.exit(0) is no way to finish a cell
@@ -213,7 +193,7 @@ def perform_apart(task: Task) -> CellOutcome:
         except Ended as error:
             if error.killed and death < MOST_DEATHS:
                 continue
-            name = task.spec["learner"]["name"]
+            name = task.cell.learner["name"]
             times = f", {death} times" if error.killed else ""
             return _failure(task, begun, f"the learner {name}: {error}{times}", "")
     raise AssertionError("the last death returns")
@@ -267,7 +247,7 @@ def _end_with(parent: int) -> None:
 
 
 def _failure(task: Task, begun: float, error: str, details: str) -> CellOutcome:
-    return CellOutcome(task.id, task.number, {}, {"total": time.perf_counter() - begun}, _here(), error, details)
+    return CellOutcome(task.cell.id, task.number, {}, {"total": time.perf_counter() - begun}, _here(), error, details)
 
 
 def _leave_interrupts_to(parent: int) -> None:
@@ -276,7 +256,9 @@ def _leave_interrupts_to(parent: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+@cache
 def own_version() -> str:
+    """The version of hedgerow in this process."""
     return version("hedgerow")
 
 

@@ -28,7 +28,7 @@ from hedgerow.confidence.budget import make_unknowns
 from hedgerow.confidence.radii import KINDS, Radii, RadiusRule, cost_radius, transition_radius
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import components
-from hedgerow.experiments.components import own_baselines
+from hedgerow.experiments.components import BuiltWorld, own_baselines
 from hedgerow.forecast.model import Model, assumed_model, true_model
 from hedgerow.forecast.summary import BaselineForecast, forecast, log_value
 from hedgerow.learners.api import checked_baseline_costs
@@ -420,7 +420,9 @@ def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]
     try:
         preset = {"preset": "sharp"} if components.has_presets(learners.find(name)) else {}
         part = components.complete_learner({"name": name, **preset})
-        learner = components.build_learner(part, cmdp, episodes, delta, 0, losses=oblivious.Switching(period=1000))
+        learner = components.build_learner(
+            part, BuiltWorld(cmdp), episodes, delta, 0, losses=oblivious.Switching(period=1000)
+        )
     except HedgerowError as error:
         return {"learner": name, "refused": str(error)}
     simulation = Simulation(cmdp, oblivious.Switching(period=1000), learner, 0)

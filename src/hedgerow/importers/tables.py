@@ -74,7 +74,7 @@ class TableWorld:
         return text.line("TableWorld", repr(self.cmdp))
 
     def _repr_html_(self) -> str:
-        from hedgerow.model.notebook import cmdp_html
+        from hedgerow.display.views import cmdp_html
 
         return cmdp_html(self.cmdp)
 

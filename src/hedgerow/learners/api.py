@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, type_name, within
+from hedgerow.environments.columns import Column
 from hedgerow.environments.play import KernelWorld, Streams
 from hedgerow.environments.scores import Curves, Scores
 from hedgerow.errors import InvalidInput
@@ -90,12 +91,6 @@ def cheats(learner: Any) -> str:
 # `episode.all_costs`.
 
 
-COMMON_COLUMNS = frozenset(
-    ("episode", "loss", "regret", "regret_so_far", "unsafe", "cost", "violation", "worst", "excess", "observed_cost")
-)
-"""What every run has, the last four of each constraint: notes are called otherwise."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """What a learner will play in one episode, from its first step to its last.
@@ -123,7 +118,8 @@ class Plan:
     policy: Policy = None  # type: ignore[assignment]  # filled in below where the mixture is a policy
     """The policy that was drawn, to be played to the end of the episode; may be left out if `mixture` is a policy."""
     notes: Mapping[str, float] = field(default_factory=dict)
-    """Numbers worth keeping of this episode, by name, such as `mixing_weight`. They become columns of results."""
+    """Numbers worth keeping of this episode, by name, such as `mixing_weight`. They become columns of results: as plain
+    notes, or as the learner declares them in an attribute `columns`, a tuple of `hedgerow.results.Column`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.mixture, Policy | Mixture):
@@ -145,7 +141,7 @@ class Plan:
         return text.line(type(self).__name__, notes, self.policy.in_words(text.LONGEST - len(notes) - 8))
 
     def _repr_html_(self) -> str:
-        from hedgerow.learners.notebook import plan_html
+        from hedgerow.display.views import plan_html
 
         return plan_html(self)
 
@@ -160,13 +156,6 @@ def _checked_notes(notes: Mapping[str, float]) -> dict[str, float]:
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"the note {name!r} must be a number, not {value!r}") from error
     return checked
-
-
-def check_note_names(notes: Mapping[str, float]) -> None:
-    """Refuse notes that are called like a column that every run has."""
-    for name in notes:
-        if name in COMMON_COLUMNS or name.rpartition("_")[0] in COMMON_COLUMNS:
-            raise InvalidInput(f"a note cannot be called {name!r}: that is a column of every run; choose another name")
 
 
 @runtime_checkable
@@ -376,6 +365,9 @@ class RunContext:
 class Watcher(Protocol):
     """Observes the learner of a run from outside."""
 
+    declared: tuple[Column, ...]
+    """How its columns and facts are declared; a column without a declaration is a note."""
+
     def ready(self) -> None:
         """Before episodes are played: refuse a learner that cannot go on, finish what an interrupt left open."""
 
@@ -423,6 +415,8 @@ class Compiled(Protocol):
 
 class NullWatcher:
     """The watcher of learners that have none of their own."""
+
+    declared: tuple[Column, ...] = ()
 
     def ready(self) -> None:
         return

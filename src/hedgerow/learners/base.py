@@ -448,7 +448,7 @@ class BaseLearner(ABC):
         return text.line(type(self).__name__, repr(self.layout), *parts)
 
     def _repr_html_(self) -> str:
-        from hedgerow.learners.notebook import learner_html
+        from hedgerow.display.views import learner_html
 
         return learner_html(self, " ".join(self._choice))
 

@@ -164,7 +164,7 @@ class Ledger:
         return text.line("Ledger", text.quoted(self.learner), holding, f"void: {', '.join(void)}" * bool(void), rests)
 
     def _repr_html_(self) -> str:
-        from hedgerow.learners.notebook import ledger_html
+        from hedgerow.display.views import ledger_html
 
         return ledger_html(self)
 

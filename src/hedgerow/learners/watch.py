@@ -18,6 +18,7 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.confidence.boxes import Boxes
+from hedgerow.environments.columns import Column
 from hedgerow.environments.play import KernelWorld, make_path
 from hedgerow.environments.scores import Scores, keep_mark
 from hedgerow.errors import InvalidInput
@@ -34,8 +35,16 @@ if TYPE_CHECKING:
 TOL_CLEAN = 1e-12
 MOVES, COSTS, BALL = 0, 1, 2
 """Columns of `CleanEvent.outside`"""
-KINDS = {"branch": np.int32, "clean_now": np.bool_, "unclean": np.int64}
-"""The columns that are kept of the counters, and their types"""
+_CLEAN = "seeds whose confidence sets held the true transitions and mean costs in all episodes"
+WATCHED = (
+    Column("mixing_weight", label="λ_t", words="probability of the safe baseline", reduce="", tables=(), least=0.0),
+    Column("mixing_total", label="Σ λ_t", words="episodes left to the safe baseline, expected", show="sum",
+           tables=("answer", "latex"), least=0.0),
+    Column("branch", "int32", words="0 the learner's policy, j + 1 the j-th baseline", reduce="", tables=()),
+    Column("clean_now", "bool", words="whether the episode began with the truth in all sets", reduce="", tables=()),
+    Column("unclean", "int64", "clean seeds", _CLEAN, "seeds", "whole", ("checks",)),
+)  # fmt: skip
+"""What is kept of a learner with a baseline, or with confidence sets, whatever its family."""
 
 
 class SetTallies(Record):
@@ -167,6 +176,8 @@ def keep_event(mark: int, event: CleanEvent) -> None:
 class LearnerWatcher(ABC):
     """Watches one run of a learner, episode by episode; a family that has a compiled loop also runs blocks by it."""
 
+    declared: tuple[Column, ...] = WATCHED
+
     def __init__(self, learner: BaseLearner, stage: RunContext) -> None:
         learner.complete()
         self.learner, self.stage = learner, stage
@@ -263,4 +274,8 @@ class LearnerWatcher(ABC):
     def event_columns(self, reached: int) -> dict[str, NDArray[Any]]:
         """Which policy was drawn there, whether the event was clean, and in how many episodes so far it was not."""
         counters = self.event.mark_counters[:reached]
-        return {name: counters[:, EventCounters.place(name)].astype(kind) for name, kind in KINDS.items()}
+        return {
+            column.name: counters[:, EventCounters.place(column.name)].astype(column.type)
+            for column in WATCHED
+            if column.name in EventCounters.fields
+        }

@@ -270,7 +270,7 @@ class CMDP:
         return text.line("CMDP", repr(self.layout), f"constraints=[{names}]", f"costs={self.costs.kind}")
 
     def _repr_html_(self) -> str:
-        from hedgerow.model.notebook import cmdp_html
+        from hedgerow.display.views import cmdp_html
 
         return cmdp_html(self)
 

@@ -18,6 +18,19 @@ from hedgerow.checks import FloatArray, float_array, frozen, numeric_array, shor
 from hedgerow.errors import InvalidInput
 from hedgerow.registry import costs as kinds
 
+__all__ = [
+    "BernoulliCosts",
+    "BetaCosts",
+    "CostDistribution",
+    "DeterministicCosts",
+    "EmpiricalCosts",
+    "describe",
+    "find",
+    "names",
+    "register",
+]
+
+
 TOL_PROBABILITY = 1e-10
 
 

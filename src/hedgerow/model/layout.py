@@ -373,7 +373,7 @@ class Layout:
         return text.line("Layout", layers, f"actions={self.num_actions}", support)
 
     def _repr_html_(self) -> str:
-        from hedgerow.model.notebook import layout_html
+        from hedgerow.display.views import layout_html
 
         return layout_html(self)
 

@@ -225,7 +225,7 @@ class Policy:
         return f"{name} -> {text.listed(actions, MOST_SHOWN, len(likely))}"
 
     def _repr_html_(self) -> str:
-        from hedgerow.model.notebook import policy_html
+        from hedgerow.display.views import policy_html
 
         return policy_html(self)
 

@@ -90,7 +90,7 @@ class View:
         return text.line("View", repr(self.layout), f"thresholds={{{limits}}}", known)
 
     def _repr_html_(self) -> str:
-        from hedgerow.model.notebook import view_html
+        from hedgerow.display.views import view_html
 
         return view_html(self)
 

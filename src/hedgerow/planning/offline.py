@@ -25,15 +25,17 @@ which backward induction evaluates exactly for any theta. The difference of the 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, frozen, real_number
+from hedgerow.checks import FloatArray, float_array, frozen, real_number, within
 from hedgerow.display import text
 from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model.cmdp import CMDP, cmdp_of
@@ -41,10 +43,12 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_loss, occupancy, policy_of_masses, row_occupancy, uniform_policy
 from hedgerow.planning.induction import backward_induction
 from hedgerow.planning.lp import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
-from hedgerow.planning.policy_simplex import PolicySimplex
+from hedgerow.planning.policy_simplex import PolicySimplex, Suggestions
 
 if TYPE_CHECKING:
     from hedgerow.planning.planner import KnownPlanner
+
+_Answer = TypeVar("_Answer")
 
 MANY_ROWS = 2_000
 """Above this, compiled sweeps solve the programs (`known_plans`): HiGHS takes longer than to load compiled code."""
@@ -57,6 +61,10 @@ TOL_MULTIPLIER = 1e-7
 
 _SLATER_POINTS: WeakKeyDictionary[CMDP, SlaterPoint] = WeakKeyDictionary()
 """Of the worlds that are in use: a world never changes."""
+MOST_ANSWERS = 4
+"""Answers that are kept for each world: learners that meet the same losses one after the other share them."""
+_ANSWERS: WeakKeyDictionary[CMDP, dict[tuple[str, bytes], Any]] = WeakKeyDictionary()
+"""By question and content of the losses; nothing in them can be written to."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,11 +239,70 @@ class Optima:
     def optimum(self, loss: ArrayLike) -> OfflineSolution:
         """Find the least `loss` (num_rows,), like `hr.offline.optimum`."""
         checked = checked_loss(self._cmdp.layout, loss)
-        answer = self._search.least_loss(checked) if self._search else None
-        if isinstance(answer, Suggestion):
+        answer = self._suggested(checked)
+        if answer is not None:
             with contextlib.suppress(CertificateError):
                 return _certified(self._cmdp, checked, answer, self._cmdp.thresholds)
         return optimum(self._cmdp, checked)
+
+    def values(self, losses: ArrayLike) -> FloatArray:
+        """Find the least values (n,) of many `losses` (n, num_rows), each as exactly as `optimum` does.
+
+        Returns:
+            (n,): the least expected losses under the constraints.
+        """
+        cmdp = self._cmdp
+        given = float_array("the losses", losses, (len(np.asarray(losses)), cmdp.layout.num_rows))
+        within("the losses", given, 0.0, 1.0)
+        if not isinstance(self._search, PolicySimplex) or not len(given):
+            return frozen(np.array([self.optimum(loss).value for loss in given]))
+        self._search.least_losses(given[-1:])  # where the others begin
+        values, proven = _certified_values(self._search, given, self._search.least_losses(given))
+        for place in np.flatnonzero(~proven):
+            values[place] = self.optimum(given[place]).value
+        return frozen(values)
+
+    def _suggested(self, loss: FloatArray) -> Suggestion | None:
+        if isinstance(self._search, PolicySimplex):
+            found = self._search.least_losses(loss[None])
+            return Suggestion(found.masses[0], found.theta[0], float(found.values[0])) if found.solved[0] else None
+        answer = self._search.least_loss(loss) if self._search else None
+        return answer if isinstance(answer, Suggestion) else None
+
+
+def _certified_values(
+    simplex: PolicySimplex, losses: FloatArray, found: Suggestions
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """`_certified` for many losses (n, rows) at once: their values (n,), and which of them are proved."""
+    cmdp, layers = simplex.cmdp, simplex.layers
+    policies = policy_of_masses(cmdp.layout, found.masses.ravel()).reshape(losses.shape)  # state by state
+    masses = layers.masses(policies)
+    values = (losses * masses).sum(axis=1)
+    dual = layers.best_responses(losses + found.theta @ cmdp.mean_costs)[0] - found.theta @ cmdp.thresholds
+    residual = np.max(masses @ cmdp.mean_costs.T - cmdp.thresholds, axis=1, initial=0.0)
+    tol = TOL_CERTIFICATE * (1 + cmdp.layout.steps)
+    proven = (np.abs(values - dual) <= tol * (1.0 + found.theta.sum(axis=1))) & (residual <= tol)
+    return values, proven & found.solved
+
+
+def remembered(cmdp: CMDP, question: str, losses: FloatArray, answer: Callable[[], _Answer]) -> _Answer:
+    """Return the answer to a question about a world and losses; the last few are kept for as long as the world lives.
+
+    Args:
+        cmdp: The world.
+        question: What is asked, in a word.
+        losses: An array of losses: the answer depends on nothing else.
+        answer: Finds it. What it returns must not be writable.
+
+    Returns:
+        The answer.
+    """
+    answers, key = _ANSWERS.setdefault(cmdp, {}), (question, hashlib.blake2b(losses.tobytes()).digest())
+    if key not in answers:
+        answers[key] = answer()
+        while len(answers) > MOST_ANSWERS:
+            del answers[next(iter(answers))]
+    return cast(_Answer, answers[key])
 
 
 def slater(world: CMDP | Any) -> SlaterPoint:

@@ -77,7 +77,7 @@ class Certificate:
         return text.line("Certificate", *parts)
 
     def _repr_html_(self) -> str:
-        from hedgerow.projection.notebook import certificate_html
+        from hedgerow.display.views import certificate_html
 
         return certificate_html(self)
 

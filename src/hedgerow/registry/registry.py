@@ -192,6 +192,7 @@ class Registry:
         self.builtin: dict[str, str] = {name: record["home"] for name, record in self.shipped.items()}
         self._base, self._reserved = base, tuple(reserved)
         self._registered: dict[str, Found] = {}
+        self._found: dict[str, Found] = {}
 
     # Adding -----------------------------------------------------------------------------------------------------------
 
@@ -341,7 +342,7 @@ class Registry:
         if not isinstance(name, str):
             raise InvalidInput(f"the name of a {self.kind} is a text, not {short_repr(name)}")
         if name in self.builtin:
-            return Found(name, BUILT_IN, resolved(self.builtin[name]))
+            return self._shipped_as(name, resolved(self.builtin[name]))
         if name in self._registered:
             return self._registered[name]
         where, colon, attribute = name.rpartition(":")
@@ -356,11 +357,17 @@ class Registry:
             f"unknown {self.kind} {short_repr(name)}{did_you_mean(name, [*self.names(), *self._reserved])}"
         )
 
+    def _shipped_as(self, name: str, target: Any) -> Found:
+        """The same object at every look-up, so that its signature is read once."""
+        if name not in self._found or self._found[name].target is not target:
+            self._found[name] = Found(name, BUILT_IN, target)
+        return self._found[name]
+
     def _from_module(self, name: str, module: str, attribute: str) -> Found:
         """A built-in thing keeps its short name, so that it is one thing however it was called."""
         target = plugins.member(plugins.load_module(module), attribute, module)
         short = self.name_of(target)
-        return Found(short, BUILT_IN, target) if short in self.builtin else Found(name, MODULE, target)
+        return self._shipped_as(short, target) if short in self.builtin else Found(name, MODULE, target)
 
     def _from_entry_point(self, name: str, points: Sequence[EntryPoint]) -> Found:
         if len({point.value for point in points}) > 1:

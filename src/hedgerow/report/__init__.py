@@ -1,5 +1,5 @@
-"""Reports: one page per sweep, self-contained, and its figures for a paper.
+"""Reports: one page per sweep or comparison, self-contained, and its figures for a paper.
 
-`page` writes the page, from the sections of `sections` and the figures of `figures`; `sentences` says what each figure
-shows; `colours` gives every learner its one colour; `export` turns the figures into SVG and PNG files.
+`page` and `board` fill the templates with tables and figures; a figure of `figures` declares all that is said of it;
+`colours` gives every learner its one colour; `export` turns figures into PDF, SVG and PNG files.
 """

@@ -1,138 +1,77 @@
-"""Two curves in one picture as small as a word: regret on the left, margin on the right (decision 27).
+"""A comparison for people: its page, which is one HTML file that needs nothing else, and its tables as Markdown.
 
-A comparison has hundreds of them. Each is a few hundred bytes of SVG with whole coordinates, without a script. Its
-sentence stands for it where nobody sees it.
+    write_board("out/compare-minute")                     # -> out/compare-minute/compare.html
 
-    >>> picture([1, 2, 3], [0.0, 1.0, 2.0], [], Scales((0.0, 2.0), None), "regret 2")[:53]
-    '<svg class="spark" viewBox="0 0 200 60" role="img" ar'
+`hedgerow compare ... --markdown PAGE` replaces what stands in a page between two lines that people write:
+
+    <!-- table: comparison -->
+    <!-- end -->
 """
+
+# ruff: noqa: RUF001 - Greek letters and a true minus sign are meant
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hedgerow.display.html import text
-from hedgerow.display.text import counted
-from hedgerow.report import page
-from hedgerow.report.colours import LineStyle, pens
-from hedgerow.report.page import PageSection, chip, document, table
-from hedgerow.report.words import DASH, count_of, number, subscripts, whole
+from hedgerow.display import escaping
+from hedgerow.display.escaping import Html
+from hedgerow.display.numbers import PAGE, count_of
+from hedgerow.display.table import NOTHING, Table, TableCell
+from hedgerow.display.text import counted, visible
+from hedgerow.environments.columns import Column
+from hedgerow.errors import InvalidInput
+from hedgerow.report.colours import pens
+from hedgerow.report.figures import Styles
+from hedgerow.report.page import PageSection, chip, closing, count_range, document, macros
 from hedgerow.results.groups import Results
 from hedgerow.results.leaderboard import (
     CHEATS,
-    DECLINED,
+    DIFFERENT,
     EQUAL,
     FAILED,
     SAFE,
-    TOL_SAFE,
     UNKNOWN,
     UNSAFE,
-    WITHIN_NOISE,
     Block,
     Difference,
-    Estimate,
     Leaderboard,
     LearnerSummary,
     Rank,
-    ScoreMatrix,
+    SettingScores,
     leaderboard,
 )
+from hedgerow.results.metrics import INTERVALS, number_cell
 from hedgerow.results.store import open as open_results
-from hedgerow.storage import datafile
+from hedgerow.storage import atomic, datafile
 
+FILE = "compare.html"
+COMPARISON = "comparison"
+END = "<!-- end -->"
+LARGEST = 2**24
+"""Bytes of a page of Markdown, at most"""
+OWN_COLUMNS = {
+    "of baseline’s": "regret as a share of that of always playing the given safe policy, both from the oracle’s",
+    "promises": "whether what the learner promises holds under its switches and in this setting",
+    "regret, margin": "over episodes; threshold minus cost, the least over seeds; all of a table share their scales",
+    "to the next": "how much more regret the next in rank has, seed by seed",
+}
+"""The columns that only a comparison has, and what they mean."""
 WIDTH, HEIGHT = 200, 60
-"""Of the coordinates; the style sheet says how large that is."""
+"""Of the coordinates of a picture; the style sheet says how large that is."""
 GAP = 16
-"""Between the two panels."""
+"""Between its two panels."""
 EDGE = 3
 """Above and below, so that no line is cut."""
 
 Range = tuple[float, float]
-
-
-class Scales(NamedTuple):
-    """What the panels of all pictures of a table share: the same height means the same number."""
-
-    regret: Range
-    margin: Range | None
-    """None in a world without constraints"""
-
-
-def scales(regrets: Iterable[Sequence[float]], margins: Iterable[Sequence[float]]) -> Scales:
-    """Ranges that hold all these curves, and 0."""
-    margin = [value for curve in margins for value in curve]
-    return Scales(_range(value for curve in regrets for value in curve), _range(margin) if margin else None)
-
-
-def picture(
-    episodes: Sequence[int], regret: Sequence[float], margin: Sequence[float], common: Scales, words: str
-) -> str:
-    """The SVG of a learner in a setting; `words` say what it shows. A margin below the line is a violation."""
-    half = (WIDTH - GAP) // 2
-    left = _zero(0, half, common.regret, "axis") + _line(episodes, regret, common.regret, 0, half, "regret")
-    right = ""
-    if common.margin is not None and margin:
-        start = half + GAP
-        right = _forbidden(start, half, common.margin) + _zero(start, half, common.margin, "limit")
-        right += _line(episodes, margin, common.margin, start, half, "margin")
-    return (
-        f'<svg class="spark" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(words)}">{left}{right}</svg>'
-    )
-
-
-def _line(episodes: Sequence[int], values: Sequence[float], limits: Range, start: int, width: int, kind: str) -> str:
-    """A path in steps from point to point, which are shorter to write than places."""
-    last = max(1, max(episodes))
-    points = [
-        (start + round(width * t / last), _height(value, limits))
-        for t, value in zip(episodes, values, strict=True)
-        if isfinite(value)
-    ]
-    if not points:
-        return ""
-    if len(points) == 1:
-        points.append((points[0][0] + 1, points[0][1]))
-    steps = "".join(f"l{x - u} {y - v}" for (u, v), (x, y) in pairwise(points))
-    return f'<path class="{kind}" d="M{points[0][0]} {points[0][1]}{steps}"/>'
-
-
-def _zero(start: int, width: int, limits: Range, kind: str) -> str:
-    return f'<path class="{kind}" d="M{start} {_height(0.0, limits)}h{width}"/>'
-
-
-def _forbidden(start: int, width: int, limits: Range) -> str:
-    """The region below a margin of 0."""
-    top = _height(0.0, limits)
-    return f'<path class="forbidden" d="M{start} {top}h{width}V{HEIGHT}h-{width}z"/>' if top < HEIGHT - EDGE else ""
-
-
-def _height(value: float, limits: Range) -> int:
-    low, high = limits
-    share = (min(max(value, low), high) - low) / (high - low)
-    return round(HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * share)
-
-
-def _range(values: Iterable[float]) -> Range:
-    known = [0.0, *(value for value in values if isfinite(value))]
-    low, high = min(known), max(known)
-    return (low, high) if high > low else (low, low + 1.0)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The page of a comparison: one HTML file that needs nothing else, made from a leaderboard.
-#
-# write_board("out/compare-minute")                     # -> out/compare-minute/compare.html
-
-
-# ruff: noqa: RUF001 - Greek letters and a true minus sign are meant
-
-
-FILE = "compare.html"
+number = PAGE.number
 
 
 def write_board(
@@ -163,85 +102,46 @@ def write_board(
 def board_page(results: Results, board: Leaderboard | None = None) -> str:
     """The whole page as text."""
     found = leaderboard(results) if board is None else board
-    drawn = pens([(summary.learner, summary.kind) for summary in found.summaries])
-    told = {summary.learner: summary.told for summary in found.summaries}
+    styles, write = pens([(summary.learner, summary.kind) for summary in found.summaries]), macros()
+    meanings = {column.head: column.words for column in found.columns} | OWN_COLUMNS
     parts = [
-        PageSection("summary", "Summary", _summary(found, drawn)),
-        PageSection("ranks", "Ranks, setting by setting", _matrix(found)),
-        PageSection("terms", "What the columns of the tables mean", _definitions()),
+        PageSection("summary", "Summary", _summary(found, styles)),
+        PageSection("ranks", "Ranks, setting by setting", write.matrix(ranks_table(found).to_html("matrix"))),
+        PageSection("terms", "What the columns of the tables mean", write.noted(INTERVALS, write.terms(meanings))),
     ]
     for place, (world, blocks) in enumerate(groupby(found.blocks, key=lambda block: block.setting.world)):
-        parts.append(
-            PageSection(f"setting-{place}", text(world), "".join(_block(block, drawn, told) for block in blocks))
-        )
-    failed = [cell for cell in results.cells if cell.status != "done"]
+        content = write.blocks([_block(found, block, styles) for block in blocks])
+        parts.append(PageSection(f"setting-{place}", world, content))
+    # What the manifest says of every cell is thousands of lines.
+    manifest = {key: value for key, value in results.manifest.items() if key not in ("cells", "hashes", "declined")}
     parts += [
-        PageSection("told", "Who was told what", _told(found, drawn)),
-        PageSection("promises", "Promises", _promises(found, drawn)),
+        PageSection("told", "What the learners know", write.inputs(_inputs(found, styles))),
+        PageSection("promises", "Promises", _promises(found, styles)),
         PageSection("declined", "What was declined", _declined(found)),
-        PageSection("unfinished", "Cells without a result", page.failures(failed) if failed else ""),
-        PageSection("repeat", "Repeat it", page.repeat(results.manifest)),
-        PageSection("origin", "Where the numbers come from", page.origin(_without_cells(results.manifest))),
+        *closing(results, manifest),
     ]
-    return document(found.title, _header(found, results), [part for part in parts if part.content])
+    worlds = {block.setting.world for block in found.blocks}
+    counts = ((len(found.summaries), "learner"), (len(worlds), "world"), (len(found.blocks), "setting"))
+    return document(results, [counted(*count) for count in counts], parts)
 
 
-def _without_cells(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest without what it says of every cell: thousands of lines that nobody reads."""
-    return {key: value for key, value in manifest.items() if key not in ("cells", "hashes", "declined")}
+# Over all settings ----------------------------------------------------------------------------------------------------
 
 
-def _header(board: Leaderboard, results: Results) -> str:
-    worlds = {block.setting.world for block in board.blocks}
-    counts = [
-        counted(len(board.summaries), "learner"),
-        counted(len(worlds), "world"),
-        counted(len(board.blocks), "setting"),
-        counted(len(results.done), "run"),
-        f"{whole(sum(cell.episodes for cell in results.done))} episodes",
-    ]
-    about = f'<p class="about">{text(board.description)}</p>' if board.description else ""
-    return f"<header><h1>{text(board.title)}</h1>{about}<p>{' · '.join(counts)}</p></header>"
-
-
-# Summary --------------------------------------------------------------------------------------------------------------
-
-
-def _summary(board: Leaderboard, drawn: dict[str, LineStyle]) -> str:
-    head = ["learner", "mean rank", "first", "safe", "regret / baseline’s", "unsafe", "declined", "failed"]
-    rows = [
-        [
-            chip(summary.learner, drawn),
-            DASH if summary.mean_rank is None else f"{summary.mean_rank:.1f} <small>in {summary.ranked}</small>",
-            whole(summary.firsts) if summary.ranked else DASH,
-            count_of(summary.safe, summary.safe + summary.unsafe),
-            _percent(summary.share),
-            f'<span class="bad">{summary.unsafe}</span>' if summary.unsafe else DASH,
-            whole(summary.declined) if summary.declined else DASH,
-            f'<span class="bad">{summary.failed}</span>' if summary.failed else DASH,
-        ]
-        for summary in _by_rank(board.summaries)
-    ]
-    warning = board.warning()
-    told = f'<p><strong class="bad">Mind the noise:</strong> {text(warning)}.</p>' if warning else ""
-    sentences = "".join(f"<li>{text(summary.sentence())}</li>" for summary in _by_rank(board.summaries))
-    radii = sorted({s.radii for s in board.summaries if s.radii and not s.radii.startswith("preset")})
-    words = f"Radii of the other learners of the field: {text(', '.join(radii))}. " if radii else ""
-    return (
-        f"{told}{table(head, rows, 'answer', 'All learners over all settings')}"
-        f'<p class="note">{words}{_SUMMARY}</p><ul class="sentences">{sentences}</ul>'
+def _summary(board: Leaderboard, styles: Styles) -> Html:
+    order = by_rank(board.summaries)
+    radii = sorted({s.radii for s in order if s.radii and not s.radii.startswith("preset")})
+    table = summary_table(
+        order,
+        ["mean rank", "first", "safe", "regret / baseline's", "unsafe", "declined", "failed"],
+        lambda learner: chip(learner, styles),
     )
+    sentences = [summary.sentence() for summary in order]
+    made: Html = macros().summary(board.warning(), table.to_html("answer"), radii, sentences)
+    return made
 
 
-_SUMMARY = (
-    "Safe: no episode of any seed exceeded a threshold by more than 1e-9, in expectation over what was played. "
-    "Ranks are by mean regret among the safe ones of a setting; a mean rank is over the settings with a rank. "
-    "Regret / baseline’s: the median over settings in which it is safe, where 0 % is the best policy in hindsight and "
-    "100 % is to play the given safe policy for ever."
-)
-
-
-def _by_rank(summaries: Sequence[LearnerSummary]) -> list[LearnerSummary]:
+def by_rank(summaries: Sequence[LearnerSummary]) -> list[LearnerSummary]:
     """Those that are safe most often first, then by mean rank; controls that cheat in front."""
     return sorted(
         summaries,
@@ -253,148 +153,135 @@ def _by_rank(summaries: Sequence[LearnerSummary]) -> list[LearnerSummary]:
     )
 
 
-def _matrix(board: Leaderboard) -> str:
-    """Settings by learners, the learners in the order of the summary."""
-    learners = [summary.learner for summary in _by_rank(board.summaries)]
-    one_length = len({block.setting.episodes for block in board.blocks}) == 1
-    rows = []
-    for block in board.blocks:
-        cells = [_short(board.status(block, learner)) for learner in learners]
-        setting = f"{text(block.setting.world)} · {text(block.setting.adversary)}"
-        rows.append([setting if one_length else f"{setting} · T = {whole(block.setting.episodes)}", *cells])
-    return table(["setting", *learners], rows, "matrix", "Ranks of all learners in all settings") + _MATRIX
+def summary_table(
+    summaries: Sequence[LearnerSummary], columns: Sequence[str], named: Callable[[str], str] = str
+) -> Table:
+    """The learners over all settings: some of the columns that `_summary_cells` has."""
+    table = Table("All learners over all settings", ["learner", *columns], 1 + len({"told", "radii"} & {*columns}))
+    for summary in summaries:
+        cells = _summary_cells(summary)
+        table.add_row(named(summary.learner), *(cells[column] for column in columns))
+    return table
 
 
-_MATRIX = (
-    '<p class="note">A number is the rank among the safe ones; “≈” says that the next one in rank is within noise; '
-    "“✗” is unsafe. A dash: the learner was not there.</p>"
-)
-
-
-def _short(standing: Rank | None) -> str:
-    if standing is None:
-        return DASH
-    if standing.rank is not None:
-        noisy = standing.next is not None and standing.next.verdict in (WITHIN_NOISE, EQUAL, UNKNOWN)
-        return f'<b class="good">{standing.rank}</b>' + ("≈" if noisy else "")
+def _summary_cells(summary: LearnerSummary) -> dict[str, str | TableCell]:
+    rank, share = summary.mean_rank, summary.share
+    ranked = NOTHING if rank is None else TableCell(f"{rank:.1f}", note=f"in {summary.ranked}")
     return {
-        UNSAFE: '<abbr class="bad" title="unsafe">✗</abbr>',
-        CHEATS: "control",
-        DECLINED: "declined",
-        FAILED: '<span class="bad">failed</span>',
-    }[standing.status]
+        "told": summary.told or NOTHING,
+        "radii": summary.radii or NOTHING,
+        "mean rank": "control" if summary.cheats else ranked,
+        "first": str(summary.firsts) if summary.ranked else NOTHING,
+        "safe": count_of(summary.safe, summary.safe + summary.unsafe),
+        "regret / baseline's": TableCell(lambda numbers: numbers.percent(share)),
+        "unsafe": TableCell(str(summary.unsafe), tone="bad") if summary.unsafe else NOTHING,
+        "declined": str(summary.declined) if summary.declined else NOTHING,
+        "failed": TableCell(str(summary.failed), tone="bad") if summary.failed else NOTHING,
+    }
+
+
+def ranks_table(board: Leaderboard) -> Table:
+    """Settings by learners, the learners in the order of the summary."""
+    learners = [summary.learner for summary in by_rank(board.summaries)]
+    table = Table("Ranks of all learners in all settings", ["setting", *map(TableCell, learners)])
+    for block in board.blocks:
+        table.add_row(_setting(board, block), *(_rank(board.status(block, learner)) for learner in learners))
+    return table
+
+
+def _setting(board: Leaderboard, block: Block) -> str:
+    setting, lengths = block.setting, {each.setting.episodes for each in board.blocks}
+    length = [PAGE.named("T", setting.episodes)] if len(lengths) > 1 else []
+    return " · ".join([setting.world, setting.adversary, *length])
+
+
+def _rank(standing: Rank | None) -> TableCell:
+    if standing is None:
+        return NOTHING
+    if standing.rank is not None:
+        noisy = standing.next is not None and standing.next.verdict != DIFFERENT
+        return TableCell(f"{standing.rank}{'≈' * noisy}", tone="good")
+    if standing.status == UNSAFE:
+        return TableCell(Html('<abbr title="unsafe">✗</abbr>'), tone="bad")
+    return TableCell(
+        "control" if standing.status == CHEATS else standing.status, tone="bad" * (standing.status == FAILED)
+    )
 
 
 # One setting ----------------------------------------------------------------------------------------------------------
 
 
-def _title(block: Block) -> str:
-    return f"{text(block.setting.adversary)} · T = {whole(block.setting.episodes)}"
+class _BlockEntry(NamedTuple):
+    title: str
+    about: str
+    table: Html
 
 
-def _block(block: Block, drawn: dict[str, LineStyle], told: dict[str, str]) -> str:
+def _block(board: Leaderboard, block: Block, styles: Styles) -> _BlockEntry:
     """The table of a setting: safe ones by rank, then, below a line, the others."""
-    head = ["learner", "regret R_T", "R_T / T", "V+", "unsafe", "λ", "µs / episode", "promises", "regret, margin"]
-    head += ["to the next"]
+    setting, told = block.setting, {summary.learner: summary.told for summary in board.summaries}
+    title = f"{setting.adversary} · {PAGE.named('T', setting.episodes)}"
     ran = [standing.scores for standing in block.standings if standing.scores]
     common = scales((scores.regret_curve for scores in ran), (scores.margin_curve for scores in ran))
-    rows = [[_who(item, drawn, told.get(item.learner, "")), *_numbers(block, item, common)] for item in block.standings]
+    heads = ["learner", *(column.head for column in board.columns), *OWN_COLUMNS]
+    table = Table(f"Learners in {setting.world} · {title}", heads)
+    for standing in block.standings:
+        table.add_row(_who(standing, styles, told.get(standing.learner, "")), *_cells(board, standing, common))
     below = [place for place, item in enumerate(block.standings) if item.status not in (SAFE, CHEATS)]
     marks = {below[0]: "below"} if below and below[0] else {}
-    seeds = sorted({len(scores.seeds) for scores in ran})
-    counts = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else counted(seeds[0], "seed")
-    about = [counts] + ([f"baseline: {', '.join(block.baselines)}"] if block.baselines else [])
-    title = _title(block)
-    caption = f"Learners in {text(block.setting.world)} · {_title(block)}"
-    return f'<h3>{title}</h3><p class="note">{text("; ".join(about))}</p>' + table(head, rows, "board", caption, marks)
+    seeds = count_range({len(scores.by_seed) for scores in ran}, "seed")
+    about = [seeds, *([f"baseline: {', '.join(block.baselines)}"] if block.baselines else [])]
+    return _BlockEntry(title, "; ".join(about), table.to_html("board", marks=marks))
 
 
-def _who(standing: Rank, drawn: dict[str, LineStyle], told: str) -> str:
-    rank = f'<b class="rank">{standing.rank}</b> ' if standing.rank is not None else ""
-    given = f" <small>told: {text(told)}</small>" if told else ""
-    return f"{rank}{chip(standing.learner, drawn)}{given}"
+def _who(standing: Rank, styles: Styles, told: str) -> TableCell:
+    rank = Html('<b class="rank">{}</b> ').format(standing.rank) if standing.rank is not None else ""
+    notes = ["control, no rank"] * (standing.status == CHEATS) + [f"told: {told}"] * bool(told)
+    if standing.scores and standing.scores.way != "compiled":
+        notes.append(f"{standing.scores.way} loop")
+    return TableCell(Html("{}{}").format(rank, chip(standing.learner, styles)), note="; ".join(notes))
 
 
-def _numbers(block: Block, standing: Rank, common: Scales) -> list[str]:
+def _cells(board: Leaderboard, standing: Rank, common: Scales) -> list[str | TableCell]:
     scores = standing.scores
     if scores is None:
-        why = f'<span class="why">{text(standing.status)}: {text(standing.why)}</span>'
-        return [why, *[DASH] * 8]
-    note = " <small>control, no rank</small>" if standing.status == CHEATS else ""
-    length, unsafe = block.setting.episodes, scores.unsafe_share
-    share = "" if scores.share is None else f" <small>{_percent(scores.share)} of baseline’s</small>"
-    net = f" <small>V± {number(scores.net_violation)}</small>" if scores.net_violation > TOL_SAFE * length else ""
+        why = Html('<span class="why">{}: {}</span>').format(standing.status, standing.why)
+        return [why, *[NOTHING] * (len(board.columns) + len(OWN_COLUMNS) - 1)]
+    words = _picture_words(standing, scores)
     return [
-        _estimate(scores.regret, length) + note,
-        number(scores.regret.mean / length if abs(scores.regret.mean) > TOL_SAFE * length else 0.0) + share,
-        _estimate(scores.violation, length) + (net or " <small>V± 0</small>") if _is_unsafe(scores) else "0",
-        f'<span class="bad">{_percent(unsafe, 2)}</span>' if unsafe > 0.0 else "0",
-        _mixing(scores),
-        _time(scores),
+        *(number_cell(column, scores.numbers.get(column.name)) for column in board.columns),
+        PAGE.percent(scores.share),
         _held(scores),
-        picture(scores.episodes, scores.regret_curve, scores.margin_curve, common, _picture_words(standing, scores)),
+        picture(scores.episodes, scores.regret_curve, scores.margin_curve, common, words),
         _next(standing.next),
     ]
 
 
-def _is_unsafe(scores: ScoreMatrix) -> bool:
-    return scores.worst_excess is not None and scores.worst_excess > TOL_SAFE
-
-
-def _estimate(found: Estimate, length: int) -> str:
-    """A sum over so many episodes; what is rounding, of the sum or of its interval, is not shown."""
-    small = TOL_SAFE * length
-    around = f" <small>[{number(found.low)}, {number(found.high)}]</small>" if found.high - found.low > small else ""
-    return f"{number(found.mean) if abs(found.mean) > small else '0'}{around}"
-
-
-def _percent(share: float | None, digits: int = 0) -> str:
-    if share is None:
-        return DASH
-    shown = f"{100.0 * share:,.{digits}f}"
-    small = share > 0.0 and float(shown.replace(",", "")) == 0.0
-    return f"< {10.0**-digits:g} %" if small else f"{shown.replace('-', '−')} %"
-
-
-def _mixing(scores: ScoreMatrix) -> str:
-    if scores.mixing_mean is None:
-        return DASH
-    last = "" if scores.mixing_last is None else f" <small>last {number(scores.mixing_last, 3)}</small>"
-    return f"{number(scores.mixing_mean, 3)}{last}"
-
-
-def _time(scores: ScoreMatrix) -> str:
-    return f"{number(scores.microseconds, 3)} <small>{text(scores.way)}</small>"
-
-
-def _held(scores: ScoreMatrix) -> str:
+def _held(scores: SettingScores) -> str | TableCell:
     void = [promise.name for promise in scores.promises if promise.void_because]
     if not scores.promises:
         return "none"
-    if not void:
-        return '<span class="good">hold</span>'
-    return f'<span class="bad">void</span> <small>{text(", ".join(void))}</small>'
+    return TableCell("void", note=", ".join(void), tone="bad") if void else TableCell("hold", tone="good")
 
 
-def _next(found: Difference | None) -> str:
+def _next(found: Difference | None) -> TableCell:
     """How surely one is ahead of the next."""
     if found is None:
-        return DASH
-    other = text(found.other)
+        return NOTHING
     if found.verdict == EQUAL:
-        return f'<span class="noise">equal to {other}</span>'
+        return TableCell(f"equal to {found.other}", tone="noise")
+    value, around = number(found.found.value), PAGE.interval(found.found.low, found.found.high)
     if found.verdict == UNKNOWN:
-        return f'+{number(found.mean)} <small class="noise">{other}: one seed, not distinguishable</small>'
-    around = f"[{number(found.low)}, {number(found.high)}]"
-    if found.verdict == WITHIN_NOISE:
-        return f'<span class="noise">not distinguishable</span> <small>{other}: {number(found.mean)} {around}</small>'
-    return f"+{number(found.mean)} <small>{other}: {around}</small>"
+        return TableCell(f"+{value}", note=f"{found.other}: one seed, not distinguishable", tone="noise")
+    if found.verdict == DIFFERENT:
+        return TableCell(f"+{value}", note=f"{found.other}: {around}")
+    return TableCell("not distinguishable", note=f"{found.other}: {value} {around}", tone="noise")
 
 
-def _picture_words(standing: Rank, scores: ScoreMatrix) -> str:
+def _picture_words(standing: Rank, scores: SettingScores) -> str:
     """What the two curves show, for those who do not see them."""
     half = scores.regret_curve[len(scores.regret_curve) // 2]
-    middle = f"{number(half)} after {whole(scores.episodes[len(scores.episodes) // 2])} episodes, "
+    middle = f"{number(half)} after {scores.episodes[len(scores.episodes) // 2]:,} episodes, "
     words = f"{standing.learner}: regret {middle}{number(scores.regret_curve[-1])} at the end"
     if scores.margin_curve:
         words += f"; least margin {number(min(scores.margin_curve))}, in the end {number(scores.margin_curve[-1])}"
@@ -404,21 +291,15 @@ def _picture_words(standing: Rank, scores: ScoreMatrix) -> str:
 # The rest -------------------------------------------------------------------------------------------------------------
 
 
-def _told(board: Leaderboard, drawn: dict[str, LineStyle]) -> str:
-    rows = [
-        [chip(summary.learner, drawn), *(text(fact) or DASH for fact in (summary.kind, summary.told, summary.radii))]
-        for summary in board.summaries
-    ]
-    return table(["learner", "kind", "told", "radii"], rows, "ledger", "What the learners were told") + _TOLD
+def _inputs(board: Leaderboard, styles: Styles) -> Html:
+    table = Table("What the learners know", ["learner", "kind", "told", "radii"])
+    for summary in board.summaries:
+        facts = summary.kind, summary.told, summary.radii
+        table.add_row(chip(summary.learner, styles), *(fact or NOTHING for fact in facts))
+    return table.to_html("ledger")
 
 
-_TOLD = (
-    '<p class="note">Everybody knows the layout and the thresholds, and sees the losses and costs of the visited pairs '
-    "unless it says otherwise. Radii: those of a learner’s source, those of hedgerow, or those of a preset.</p>"
-)
-
-
-def _promises(board: Leaderboard, drawn: dict[str, LineStyle]) -> str:
+def _promises(board: Leaderboard, styles: Styles) -> str:
     """For each learner and promise in how many settings it holds, and why it does not elsewhere."""
     found: dict[tuple[str, str], list[str]] = {}
     for block in board.blocks:
@@ -426,16 +307,14 @@ def _promises(board: Leaderboard, drawn: dict[str, LineStyle]) -> str:
             for promise in standing.scores.promises if standing.scores else ():
                 found.setdefault((standing.learner, promise.name), []).append(promise.void_because)
     order = [summary.learner for summary in board.summaries]
-    rows = []
+    table = Table("Promises of the learners", ["learner", "promise", "settings", "void because"])
     for (learner, name), reasons in sorted(found.items(), key=lambda item: order.index(item[0][0])):
         void = [reason for reason in reasons if reason]
-        status = f'<span class="bad">void</span> in {count_of(len(void), len(reasons))}' if void else _HOLDS
-        rows.append([chip(learner, drawn), text(name), status, text("; ".join(dict.fromkeys(void))) or DASH])
-    head = ["learner", "promise", "settings", "void because"]
-    return table(head, rows, "ledger", "Promises of the learners") if rows else ""
-
-
-_HOLDS = '<span class="good">holds</span> in all'
+        mark = Html('<span class="{}">{}</span> in {}')
+        many = mark.format("bad", "void", count_of(len(void), len(reasons)))
+        status = many if void else mark.format("good", "holds", "all")
+        table.add_row(chip(learner, styles), name, status, "; ".join(dict.fromkeys(void)) or NOTHING)
+    return table.to_html("ledger") if table.rows else ""
 
 
 def _declined(board: Leaderboard) -> str:
@@ -443,35 +322,186 @@ def _declined(board: Leaderboard) -> str:
     found: dict[tuple[str, str, str], list[str]] = {}
     for entry in board.declined:
         found.setdefault((entry["label"], entry["kind"], entry["why"]), []).append(entry["world"])
-    rows = [
-        [text(label), text(kind), text(", ".join(dict.fromkeys(worlds))), text(why)]
-        for (label, kind, why), worlds in found.items()
-    ]
-    head = ["who", "what it is", "worlds", "why"]
-    return table(head, rows, "ledger", "What was declined") if rows else ""
+    table = Table("What was declined", ["who", "what it is", "worlds", "why"])
+    for (label, kind, why), worlds in found.items():
+        table.add_row(label, kind, ", ".join(dict.fromkeys(worlds)), why)
+    return table.to_html("ledger") if table.rows else ""
 
 
-def _definitions() -> str:
-    """What the columns of a table mean."""
-    terms = [
-        (
-            "R_T",
-            "loss of all episodes minus that of the best safe policy in hindsight; mean over seeds [95 % interval]",
-        ),
-        ("of baseline’s", "regret as a share of that of always playing the given safe policy, both from the oracle’s"),
-        ("V+", "sum over episodes of what the expected cost exceeds its threshold by, of the worst constraint"),
-        ("V±", "the same with cancellation: cheap episodes make up for unsafe ones"),
-        ("unsafe", "share of the episodes that exceed a threshold"),
-        ("λ", "weight of the safe policy: mean over episodes, and in the last one"),
-        ("µs / episode", "of the loop alone, median over seeds; compiled, or step-wise through plan and observe"),
-        ("promises", "whether what the learner promises holds under its switches and in this setting"),
-        (
-            "regret, margin",
-            "over episodes; threshold minus cost, the least over seeds; all of a table share their scales",
-        ),
-        ("to the next", "how much more regret the next in rank has, seed by seed [95 % interval]"),
+# Two curves in one picture as small as a word: regret on the left, margin on the right (decision 27) -----------------
+#
+# A comparison has hundreds of them. Each is a few hundred bytes of SVG with whole coordinates, without a script. Its
+# sentence stands for it where it is not seen.
+
+
+class Scales(NamedTuple):
+    """What the panels of all pictures of a table share: the same height means the same number."""
+
+    regret: Range
+    margin: Range | None
+    """None in a world without constraints"""
+
+
+def scales(regrets: Iterable[Sequence[float]], margins: Iterable[Sequence[float]]) -> Scales:
+    """Ranges that hold all these curves, and 0."""
+    margin = [value for curve in margins for value in curve]
+    return Scales(_range(value for curve in regrets for value in curve), _range(margin) if margin else None)
+
+
+def picture(
+    episodes: Sequence[int], regret: Sequence[float], margin: Sequence[float], common: Scales, words: str
+) -> Html:
+    """The SVG of a learner in a setting; `words` say what it shows. A margin below the line is a violation."""
+    half = (WIDTH - GAP) // 2
+    paths = [("axis", _zero(0, half, common.regret)), ("regret", _line(episodes, regret, common.regret, 0, half))]
+    if common.margin is not None and margin:
+        start = half + GAP
+        paths.append(("forbidden", _forbidden(start, half, common.margin)))
+        paths.append(("limit", _zero(start, half, common.margin)))
+        paths.append(("margin", _line(episodes, margin, common.margin, start, half)))
+    drawn = Html().join(Html('<path class="{}" d="{}"/>').format(kind, steps) for kind, steps in paths if steps)
+    svg = Html('<svg class="spark" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>')
+    return svg.format(WIDTH, HEIGHT, words, drawn)
+
+
+def _line(episodes: Sequence[int], values: Sequence[float], limits: Range, start: int, width: int) -> str:
+    """A path in steps from point to point, which are shorter to write than places."""
+    last = max(1, max(episodes))
+    points = [
+        (start + round(width * t / last), _height(value, limits))
+        for t, value in zip(episodes, values, strict=True)
+        if isfinite(value)
     ]
-    items = "".join(
-        f"<div><dt>{subscripts(text(name))}</dt><dd>{subscripts(text(words))}</dd></div>" for name, words in terms
+    if not points:
+        return ""
+    if len(points) == 1:
+        points.append((points[0][0] + 1, points[0][1]))
+    steps = "".join(f"l{x - u} {y - v}" for (u, v), (x, y) in pairwise(points))
+    return f"M{points[0][0]} {points[0][1]}{steps}"
+
+
+def _zero(start: int, width: int, limits: Range) -> str:
+    return f"M{start} {_height(0.0, limits)}h{width}"
+
+
+def _forbidden(start: int, width: int, limits: Range) -> str:
+    """The region below a margin of 0."""
+    top = _height(0.0, limits)
+    return f"M{start} {top}h{width}V{HEIGHT}h-{width}z" if top < HEIGHT - EDGE else ""
+
+
+def _height(value: float, limits: Range) -> int:
+    low, high = limits
+    share = (min(max(value, low), high) - low) / (high - low)
+    return round(HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * share)
+
+
+def _range(values: Iterable[float]) -> Range:
+    known = [0.0, *(value for value in values if isfinite(value))]
+    low, high = min(known), max(known)
+    return (low, high) if high > low else (low, low + 1.0)
+
+
+# Markdown -------------------------------------------------------------------------------------------------------------
+
+
+def write_into(path: Path, content: str, name: str = COMPARISON) -> None:
+    """Replace the table of this name in a page; everything else stays as it is."""
+    before, after = around(path, name)
+    datafile.save(path, f"{before}\n\n{content.strip()}\n\n{after}".encode(), overwrite=True)
+
+
+def around(path: Path, name: str = COMPARISON) -> tuple[str, str]:
+    """What stands in a page up to the first marker of a table, and from its end on; both markers included."""
+    try:
+        text = atomic.read(path, LARGEST).decode()
+    except OSError as error:
+        raise InvalidInput(f"cannot read the page {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is not a text file in UTF-8: {error.reason} at byte {error.start}") from error
+    begin = f"<!-- table: {name} -->"
+    before, found, rest = text.partition(begin)
+    if not found or begin in rest or END not in rest:
+        raise InvalidInput(f"{path} needs the lines {begin} and {END}, in this order, around the place of the tables")
+    return before + begin, rest[rest.index(END) :]
+
+
+def markdown(board: Leaderboard, manifest: Mapping[str, Any]) -> str:
+    """All tables: learners over all settings, ranks by setting, and the first of every setting."""
+    warning, columns = (
+        board.warning(),
+        ["told", "radii", "mean rank", "first", "safe", "regret / baseline's", "declined"],
     )
-    return f'<dl class="terms">{items}</dl>'
+    best = Table("", ["setting", "first", "regret", "second", "more regret", "always the baseline"])
+    for block in board.blocks:
+        best.add_row(_setting(board, block), *_best(block))
+    parts = [
+        *_command(manifest),
+        _counts(board),
+        *([f"Mind the noise: {escaping.markdown(warning)}."] if warning else []),
+        "### Over all settings",
+        summary_table(board.summaries, columns).to_markdown(),
+        "### Ranks",
+        "Among the safe ones; ≈ is within noise of the next, ✗ is unsafe.",
+        ranks_table(board).to_markdown(),
+        "### The best safe learners",
+        INTERVALS,
+        best.to_markdown(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _command(manifest: Mapping[str, Any]) -> list[str]:
+    command = manifest.get("command")
+    if not command:
+        return []
+    words = [str(word) for word in command] if isinstance(command, list) else shlex.split(str(command))
+    # Where it is installed, where the results went and how many processes there were is nobody's business.
+    words = ["hedgerow", *_without_options(words[words.index("compare") :] if "compare" in words else words[1:])]
+    version = (manifest.get("versions") or {}).get("hedgerow")
+    made = f"Made with hedgerow {visible(version)}" if version else "Made"
+    return [f"{made} by", f"```console\n{visible(shlex.join(words))}\n```"]
+
+
+def _without_options(words: Sequence[str]) -> list[str]:
+    """The words of a command without those that do not change its numbers."""
+    kept, skipped = [], False
+    for word in words:
+        if not skipped and word not in ("--out", "-j", "--processes", "--markdown", "-q", "--quiet"):
+            kept.append(word)
+        skipped = not skipped and word in ("--out", "-j", "--processes", "--markdown")
+    return kept
+
+
+def _counts(board: Leaderboard) -> str:
+    worlds = {block.setting.world for block in board.blocks}
+    seeds = {len(s.scores.by_seed) for block in board.blocks for s in block.standings if s.scores}
+    lengths = sorted({block.setting.episodes for block in board.blocks})
+    return (
+        f"{counted(len(board.summaries), 'learner')}, {counted(len(worlds), 'world')}, "
+        f"{counted(len(board.blocks), 'setting')}; T = {', '.join(f'{t:,}' for t in lengths)}; "
+        f"{count_range(seeds, 'seed')}."
+    )
+
+
+def _best(block: Block) -> list[str | TableCell]:
+    """The first and the second of a setting, how surely they differ, and the regret of always playing the baseline."""
+    ranked = [standing for standing in block.standings if standing.rank is not None]
+    first, second = (ranked[i] if i < len(ranked) else None for i in (0, 1))
+    baseline = next((standing for standing in block.standings if standing.kind == "always-baseline"), None)
+    ahead = first.next if first else None
+    more = (
+        "" if ahead is None else f"{number(ahead.found.value)}{' (not distinguishable)' * (ahead.verdict != DIFFERENT)}"
+    )
+    return [
+        first.learner if first else NOTHING,
+        _regret(first),
+        second.learner if second else NOTHING,
+        more or NOTHING,
+        _regret(baseline),
+    ]
+
+
+def _regret(standing: Rank | None) -> TableCell:
+    found = standing.scores.numbers.get("regret") if standing and standing.scores else None
+    return number_cell(Column("regret"), found)

@@ -1,223 +1,43 @@
-"""What SVG, PDF and PNG files of a browser lack: an exact size in mm, and bytes that only depend on the plot."""
+"""Figures as files for a paper: PDF, SVG and PNG of a width in millimetres, with fonts in points as printed.
+
+    save_figure(run.plot("regret"), "regret.pdf")            # 84 mm wide, 8 pt, no title: one column of a paper
+    write_figures("out/quickstart", "figures", ["pdf"])      # all: <world>__<adversary>__T<episodes>__<figure>
+
+They are the figures of the page, in its light colours, with a legend of their own. kaleido writes them: it drives a
+Chrome or Chromium that is installed.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import copy
 import os
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape, unescape
 from math import ceil, isfinite
 from pathlib import Path
-from threading import Thread
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report.colours import pens
-from hedgerow.report.figures import Figure, figures
-from hedgerow.report.page import by_setting
+from hedgerow.report.figures import Figure, by_setting, figures
 from hedgerow.report.plots import Plot, titled
 from hedgerow.results.groups import Results, Setting
 from hedgerow.results.manifest import slug
 from hedgerow.results.store import open as open_results
 from hedgerow.storage import atomic
 
-POINTS_PER_MM = 72.0 / 25.4
-
-
-def finished_svg(blob: bytes, width_mm: float, height_mm: float, title: str) -> bytes:
-    """The SVG with its size in mm, a title for those who cannot see it, and ids that are the same every time.
-
-    plotly marks the ids of a drawing with six random digits. They are replaced where they are part of an id, or of a
-    reference to one, and nowhere else: the same digits may be part of a coordinate.
-    """
-    text = blob.decode()
-    root = re.match(r"<svg\b[^>]*>", text)
-    marks = set(re.findall(r'\bid="(?:top)?defs-([0-9a-f]{6})"', text))
-    if root is None or len(marks) != 1:
-        raise HedgerowError("the browser's SVG is not as plotly writes it: is this a version of plotly that we know?")
-    opening = re.sub(r'\b(width|height)="[^"]*"', "", root[0], count=2)
-    opening = opening.replace("<svg ", f'<svg role="img" width="{width_mm:.10g}mm" height="{height_mm:.10g}mm" ')
-    opening = re.sub(r"\s+", " ", opening.replace(' style=""', ""))
-    text = opening + (f"<title>{escape(title)}</title>" if title else "") + text[root.end() :]
-    mark = marks.pop()
-    named = re.compile(rf"""(\bid="|url\((?:&quot;|['"])?\#|href="\#)([^"')&]*?){mark}""")
-    return (named.sub(r"\1\2plot-", text) + "\n").encode()
-
-
-def finished_pdf(blob: bytes, width_mm: float, height_mm: float, title: str) -> bytes:
-    """The PDF with a page of exactly this size, its title, and no date: browsers round the size of a page."""
-    boxes = re.findall(rb"/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]", blob)
-    if len(boxes) != 1:
-        raise HedgerowError(f"the browser's PDF has {len(boxes)} pages that we know how to read instead of one")
-    top = float(boxes[0][1])  # coordinates begin below, while the picture hangs from the top of the page
-    width, height = width_mm * POINTS_PER_MM, height_mm * POINTS_PER_MM
-    box = f"/MediaBox [0 {_number(top - height)} {_number(width)} {_number(top)}]".encode()
-    blob = _replaced(blob, rb"/MediaBox \[[^\]]*\]", box)
-    blob = _replaced(
-        blob, rb"/Title \((?:[^()\\]|\\.)*\)", b"/Title <feff" + title.encode("utf-16-be").hex().encode() + b">"
-    )
-    blob = _replaced(blob, rb"/Creator \((?:[^()\\]|\\.)*\)", b"/Creator (hedgerow)")
-    for name in (b"CreationDate", b"ModDate"):
-        blob = _replaced(blob, rb"/" + name + rb" \([^()]*\)", b"/" + name + b" (D:20000101000000Z)")
-    return blob
-
-
-def _number(value: float) -> str:
-    return f"{value:.4f}".rstrip("0").rstrip(".")
-
-
-def _replaced(blob: bytes, pattern: bytes, new: bytes) -> bytes:
-    """The file with the one match of the pattern replaced, and with the table of its objects put right."""
-    found = re.search(pattern, blob)
-    start = re.search(rb"startxref\s+(\d+)\s+%%EOF\s*$", blob)
-    if found is None or start is None:
-        raise HedgerowError("the browser's PDF has a form that we do not know how to change")
-    table, shift = int(start[1]), len(new) - (found.end() - found.start())
-
-    def moved(offset: int) -> int:
-        return offset + shift if offset > found.start() else offset
-
-    entries = re.sub(
-        rb"(\d{10})( \d{5} n)", lambda entry: b"%010d" % moved(int(entry[1])) + entry[2], blob[table : start.start()]
-    )
-    body = blob[: found.start()] + new + blob[found.end() : table]
-    return body + entries + b"startxref\n%d\n%%%%EOF\n" % moved(table)
-
-
-def finished_png(blob: bytes, dots_per_inch: float) -> bytes:
-    """The PNG with its resolution, from which programs compute its size on paper."""
-    per_metre = round(dots_per_inch / 0.0254)
-    content = b"pHYs" + per_metre.to_bytes(4, "big") * 2 + b"\x01"
-    chunk = (9).to_bytes(4, "big") + content + zlib.crc32(content).to_bytes(4, "big")
-    header = 8 + 25  # the signature, and the chunk IHDR, which comes first
-    return blob[:header] + chunk + blob[header:]
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Plots become files: kaleido has a browser draw them, without the network; equal plots give equal bytes of SVG.
-
-
-PNG_DOTS_PER_INCH = 300.0
-
+FORMATS = ("pdf", "svg", "png")
+PNG_DOTS_PER_INCH, SCREEN_DOTS_PER_INCH = 300.0, 96.0
+"""Of a PNG; and the pixels in which browsers measure a page and an SVG."""
 HOW_TO_GET_A_BROWSER = (
     "figures as files need kaleido and a Chrome or Chromium: install hedgerow[figures] and, if there is no browser, "
     "run plotly_get_chrome; in the page of the report every figure has a button that saves it as SVG"
 )
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """One picture to be drawn."""
-
-    plot: dict[str, Any]
-    """What plotly takes"""
-    kind: str
-    """`svg`, `pdf` or `png`"""
-    width_mm: float
-    height_mm: float
-    units_per_mm: float
-    """In the units of the plot its fonts and lines have their sizes"""
-    title: str = ""
-    """For those who cannot see the picture, and in the properties of a PDF"""
-
-
-def check_browser() -> None:
-    """Start the browser and end it: before long runs, whoever lacks one should hear of it.
-
-    Raises:
-        HedgerowError: If kaleido is missing, or no browser starts.
-    """
-    draw([])
-
-
-def draw(drawings: Sequence[Drawing]) -> list[bytes]:
-    """Draw all of them in one browser.
-
-    Args:
-        drawings: What to draw; plots are not changed.
-
-    Returns:
-        The content of a file for each drawing, in the same order.
-
-    Raises:
-        HedgerowError: If kaleido or a browser is missing, or fails.
-    """
-    try:
-        import kaleido
-    except ImportError as error:
-        raise HedgerowError(HOW_TO_GET_A_BROWSER) from error
-
-    async def all_of_them() -> list[bytes]:
-        # Without mathjax, which kaleido would fetch from the network.
-        async with kaleido.Kaleido(n=1, mathjax=False) as browser:
-            return [await _drawn(browser, drawing) for drawing in drawings]
-
-    outcome: list[list[bytes] | BaseException] = []
-
-    def run() -> None:
-        try:
-            outcome.append(asyncio.run(all_of_them()))
-        except BaseException as error:  # handed over to the caller's thread
-            outcome.append(error)
-
-    thread = Thread(target=run)  # a notebook has an event loop of its own running in this one
-    thread.start()
-    thread.join()
-    found = outcome[0]
-    if isinstance(found, BaseException):
-        if type(found).__name__ == "ChromeNotFoundError":
-            raise HedgerowError(HOW_TO_GET_A_BROWSER) from found
-        raise HedgerowError(f"the figures could not be drawn: {type(found).__name__}: {found}") from found
-    return found
-
-
-async def _drawn(browser: Any, drawing: Drawing) -> bytes:
-    """The content of one file. A PDF is the SVG, printed."""
-    per_mm = drawing.units_per_mm
-    size = {"width": drawing.width_mm * per_mm, "height": drawing.height_mm * per_mm}
-    plot = _with_named_traces(drawing.plot)
-    if drawing.kind == "png":
-        scale = PNG_DOTS_PER_INCH / 25.4 / per_mm
-        return finished_png(
-            await browser.calc_fig(plot, opts={"format": "png", **size, "scale": scale}), PNG_DOTS_PER_INCH
-        )
-    plain = await browser.calc_fig(plot, opts={"format": "svg", **size})
-    svg = finished_svg(plain, drawing.width_mm, drawing.height_mm, drawing.title)
-    if drawing.kind == "svg":
-        return svg
-    printed = await _printed(browser, svg.decode(), drawing.width_mm, drawing.height_mm)
-    return finished_pdf(printed, drawing.width_mm, drawing.height_mm, drawing.title)
-
-
-async def _printed(browser: Any, svg: str, width_mm: float, height_mm: float) -> bytes:
-    """A page of about this size, with nothing but the picture in its upper left corner."""
-    tab = await browser.create_tab("about:blank")
-    tree = await tab.send_command("Page.getFrameTree")
-    frame = tree["result"]["frameTree"]["frame"]["id"]
-    page = f"<!doctype html><style>@page{{margin:0}}body{{margin:0}}svg{{display:block}}</style>{svg}"
-    await tab.send_command("Page.setDocumentContent", params={"frameId": frame, "html": page})
-    sides = {f"margin{side}": 0 for side in ("Top", "Bottom", "Left", "Right")}
-    paper = {"paperWidth": width_mm / 25.4, "paperHeight": height_mm / 25.4, "printBackground": True, "pageRanges": "1"}
-    answer = await tab.send_command("Page.printToPDF", params={**paper, **sides})
-    await browser.close_tab(tab)
-    if "result" not in answer:
-        raise RuntimeError(f"the browser did not print: {answer.get('error', answer)}")
-    return base64.b64decode(answer["result"]["data"])
-
-
-def _with_named_traces(plot: dict[str, Any]) -> dict[str, Any]:
-    """The plot with names for its traces: plotly would draw lots for them."""
-    return {**plot, "data": [{**trace, "uid": f"t{place}"} for place, trace in enumerate(plot["data"])]}
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# A plot for print: sizes in millimetres and points, the legend above, small margins.
-
+# A plot for print: sizes in millimetres and points, the legend above, small margins ----------------------------------
 
 COLUMN_MM = 84.0
 """The width of one column in many journals."""
@@ -273,7 +93,7 @@ def drawing_of(plot: Plot, kind: str, paper: Paper) -> Drawing:
     """The drawing in units in which the ordinary text of the plot has the size that it has on screens."""
     units_per_mm = _font_size(plot) / (MM_PER_POINT * paper.font_size)
     height = paper.height_mm or _height(plot, paper.width_mm * units_per_mm) / units_per_mm
-    return Drawing(_for_print(plot, paper), kind, paper.width_mm, height, units_per_mm, _title(plot))
+    return Drawing(_for_print(plot, paper), kind, paper.width_mm, height, units_per_mm)
 
 
 def _height(plot: Plot, width: float) -> float:
@@ -324,12 +144,6 @@ def _as_title(title: Any) -> dict[str, Any]:
     return dict(title) if isinstance(title, dict) else {"text": title} if isinstance(title, str) else {}
 
 
-def _title(plot: Plot) -> str:
-    """The words of its title, without tags."""
-    text = str(_as_title(plot.get("layout", {}).get("title")).get("text") or "")
-    return unescape(re.sub(r"<[^>]*>", " ", text)).strip()
-
-
 def _font_size(plot: Plot) -> float:
     """Of ordinary text: the plot's own, or its template's, or plotly's."""
     layout = plot.get("layout", {})
@@ -350,17 +164,67 @@ def _dictionaries(part: Any) -> Iterator[dict[str, Any]]:
             yield from _dictionaries(value)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Figures as files for a paper: PDF, SVG and PNG of a width in millimetres, with fonts in points as printed.
-#
-#     save_figure(run.plot("regret"), "regret.pdf")            # 84 mm wide, 8 pt, no title: one column of a paper
-#     write_figures("out/quickstart", "figures", ["pdf"])      # all: <world>__<adversary>__T<episodes>__<figure>
-#
-# They are the figures of the page, in its light colours, with a legend of their own. Drawing them takes a browser:
-# kaleido drives a Chrome or Chromium that is installed.
+# Drawing --------------------------------------------------------------------------------------------------------------
 
 
-FORMATS = ("pdf", "svg", "png")
+@dataclass(frozen=True)
+class Drawing:
+    """One picture to be drawn."""
+
+    plot: Plot
+    kind: str
+    """`svg`, `pdf` or `png`"""
+    width_mm: float
+    height_mm: float
+    units_per_mm: float
+    """In the units of the plot its fonts and lines have their sizes"""
+
+    def job(self, path: Path) -> dict[str, Any]:
+        """What kaleido takes."""
+        dots = PNG_DOTS_PER_INCH if self.kind == "png" else SCREEN_DOTS_PER_INCH
+        size = {"width": self.width_mm * self.units_per_mm, "height": self.height_mm * self.units_per_mm}
+        options = {"format": self.kind, **size, "scale": dots / 25.4 / self.units_per_mm}
+        return {"fig": self.plot, "path": path, "opts": options}
+
+
+def check_browser() -> None:
+    """Start the browser and end it, to hear before long runs that there is none.
+
+    Raises:
+        HedgerowError: If kaleido is missing, or no browser starts.
+    """
+    draw([])
+
+
+def draw(drawings: Sequence[Drawing]) -> list[bytes]:
+    """Draw all of them in one browser.
+
+    Args:
+        drawings: What to draw.
+
+    Returns:
+        The content of a file for each drawing, in the same order.
+
+    Raises:
+        HedgerowError: If kaleido or a browser is missing, or fails.
+    """
+    try:
+        import kaleido
+    except ImportError as error:
+        raise HedgerowError(HOW_TO_GET_A_BROWSER) from error
+    with TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{i}.{drawing.kind}") for i, drawing in enumerate(drawings)]
+        jobs = [drawing.job(path) for drawing, path in zip(drawings, paths, strict=True)]
+        try:  # without mathjax, which kaleido would fetch from the network
+            kaleido.write_fig_from_object_sync(jobs, kopts={"mathjax": False, "n": 1})
+            return [path.read_bytes() for path in paths]
+        except Exception as error:
+            if type(error).__name__ == "ChromeNotFoundError":
+                raise HedgerowError(HOW_TO_GET_A_BROWSER) from error
+            raise HedgerowError(f"the figures could not be drawn: {type(error).__name__}: {error}") from error
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
 
 
 def save_figure(
@@ -373,7 +237,7 @@ def save_figure(
     font_size: float = FONT_SIZE,
     title: bool = False,
 ) -> Path:
-    """Write a figure for a paper: the page of a PDF, or the SVG, is exactly so many millimetres wide.
+    """Write a figure for a paper: its page is so many millimetres wide.
 
     The figure is drawn in its own units and then shrunk or enlarged as a whole. So its text is printed in `font_size`,
     and lines, marks and gaps keep their proportion to it. A legend that nobody has placed moves from the side to the

@@ -1,8 +1,12 @@
-"""What watchers saw of each learner: clean events, programs and projections, promises that were refuted.
+"""The page of a sweep, or of a single run: one HTML file that needs nothing else.
 
-Watchers are of different families and note different columns. So each check declares the columns that it is made of: it
-is shown for the learners whose runs have all of them, the others have a dash, and a check that no learner of a page has
-is left out.
+    report("out/quickstart")                             # -> out/quickstart/report.html
+    report(run, "out.html")
+
+It works offline: styles, script, data and plotly itself are inside, plotly compressed, because phones prefer two
+megabytes to five. It follows the reader's choice of a light or a dark page. Its HTML is in `templates`, which escape
+whatever is put in. Tables have the columns that are declared for them: a learner that does not have one has a dash, and
+a column that no learner of the page has is left out.
 """
 
 from __future__ import annotations
@@ -12,520 +16,34 @@ import gzip
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from hedgerow.checks import FloatArray
-from hedgerow.display.html import text
-from hedgerow.display.text import counted
+from hedgerow.display.escaping import Html, formulas
+from hedgerow.display.numbers import PAGE
+from hedgerow.display.table import NOTHING, Table, TableCell
+from hedgerow.display.text import counted, visible
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report.colours import DARK, LineStyle, pens
-from hedgerow.report.figures import Figure, figures
-from hedgerow.report.sentences import sentence
-from hedgerow.report.words import DASH, count_of, fixed, interval, number, subscripts, whole
-from hedgerow.results.groups import Cell, Group, Results, Setting, heading
-from hedgerow.results.manifest import surroundings
+from hedgerow.report.figures import Styles, by_setting, figures, run_results
+from hedgerow.results.groups import Cell, Group, Results, Setting, heads, table_row
+from hedgerow.results.metrics import INTERVALS
 from hedgerow.results.store import open as open_results
-from hedgerow.results.table import run_table, table_header
 from hedgerow.storage import datafile
 
 if TYPE_CHECKING:
     from hedgerow.simulation.result import Run
 
-
-REFUTED = ("refuted_feasibility", "refuted_safety")
-"""The facts of a run that count what contradicts a proof."""
-
-
-class Check(NamedTuple):
-    """A column of the table: its name, what it means, and how it is made of columns (seeds, C) of the runs."""
-
-    name: str
-    words: str
-    of: tuple[str, ...]
-    show: Callable[..., str]
-
-
-def _clean(unclean: FloatArray) -> str:
-    return count_of(int(np.sum(unclean[:, -1] == 0)), len(unclean))
-
-
-def _total(counts: FloatArray) -> str:
-    total = float(np.sum(counts[:, -1]))
-    return whole(total) if np.isfinite(total) else DASH
-
-
-def _per_episode(counts: FloatArray, episodes: FloatArray) -> str:
-    return number(float(np.sum(counts[:, -1]) / np.sum(episodes[:, -1])), 3)
-
-
-def _largest(values: FloatArray) -> str:
-    return number(float(np.max(values)))
-
-
-CHECKS = (
-    Check(
-        "clean seeds",
-        "the true transitions and mean costs were inside all confidence sets in all episodes",
-        ("unclean",),
-        _clean,
-    ),
-    Check("infeasible", "projections or linear programs without a solution", ("infeasible",), _total),
-    Check("slow solver", "projections that the method of Newton left open", ("suspect",), _total),
-    Check("slow solver", "linear programs that the own solver left open", ("unsolved",), _total),
-    Check("steps / episode", "iterations of the projections", ("iterations", "episode"), _per_episode),
-    Check("largest residual", "of the costs of the projections, at the checkpoints", ("residual",), _largest),
-)
-"""In the order of the table. Of checks of one name, a learner has the first one that its runs have the columns of."""
-_LOOP = ("loop", "compiled, or step-wise through plan and observe; the scores are the same")
-_REFUTED = (
-    "refuted",
-    "what a clean event rules out: infeasible projections, unsafe episodes with a baseline; anything but 0 is a defect",
-)
-
-
-def checks(groups: Sequence[Group], pens: Mapping[str, LineStyle]) -> str:
-    """A table for each setting, and what its columns mean."""
-    found = {id(group): _results(group) for group in groups}
-    names = [name for name in _names() if any(name in results for results in found.values())]
-    parts = []
-    for setting, members in by_setting(groups):
-        rows = [[chip(group.learner, pens), *(found[id(group)].get(name, DASH) for name in names)] for group in members]
-        title = setting_title(setting)
-        parts.append(
-            f"<h3>{title}</h3>" + table(["learner", *names], rows, "checks", f"Checks of the learners: {title}")
-        )
-    return "".join(parts) + _meanings(groups, names)
-
-
-def _names() -> list[str]:
-    return [_LOOP[0], *dict.fromkeys(check.name for check in CHECKS), _REFUTED[0]]
-
-
-def _results(group: Group) -> dict[str, str]:
-    """What there is to say of a learner, by the name of the check."""
-    results = {_LOOP[0]: text(", ".join(group.ways))}
-    for check in CHECKS:
-        curves = [group.noted(name) for name in check.of]
-        if check.name not in results and all(curve is not None for curve in curves):
-            results[check.name] = check.show(*curves)
-    counts = [cell.facts[name] for cell in group.cells for name in REFUTED if cell.facts.get(name) is not None]
-    return {**results, _REFUTED[0]: whole(sum(counts))} if counts else results
-
-
-def _meanings(groups: Sequence[Group], names: Sequence[str]) -> str:
-    """The words of the columns that are shown, those of one name together."""
-    words: dict[str, list[str]] = {_LOOP[0]: [_LOOP[1]]}
-    for check in CHECKS:
-        if any(all(group.has(name) for name in check.of) for group in groups):
-            words.setdefault(check.name, []).append(check.words)
-    words[_REFUTED[0]] = [_REFUTED[1]]
-    sentences = [f"{text(name.capitalize())}: {text('; '.join(words[name]))}." for name in names]
-    return f'<p class="note">{" ".join(sentences)}</p>'
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The sections of a page as HTML. Everything that comes from a file is escaped here.
-
-
-# ruff: noqa: RUF001 - Greek letters and a true minus sign are meant
-
-
-Rows = Iterable[Sequence[str]]
-
-
-def answer(groups: Sequence[Group], pens: Mapping[str, LineStyle]) -> str:
-    """The table that answers first: one row for each learner in each setting."""
-    constrained = any(group.constraints for group in groups)
-    phases = any(group.summary().t_bar for group in groups)
-    mixes = any((group.summary().mixing_total or 0.0) > 0.0 for group in groups)
-    head = ["learner", "regret R_T", "exponent b", "violation V_T", "net V_T", "safe"]
-    head += ["worst margin"] if constrained else []
-    head += ["Σ λ"] if mixes else []
-    head += ["t̄", "ρ̂"] if phases else []
-    head += ["episodes / s"]
-    parts = []
-    for setting, members in by_setting(groups):
-        rows = []
-        for group in members:
-            summary = group.summary()
-            worst = None if summary.worst_excess is None else -summary.worst_excess
-            row = [
-                chip(group.learner, pens),
-                _with_range(summary.regret, summary.regret_quartiles, summary.seeds),
-                _exponent(group),
-                _with_range(summary.violation, summary.violation_quartiles, summary.seeds),
-                number(summary.net_violation),
-                _safe(group),
-            ]
-            row += [number(worst)] if constrained else []
-            row += [number(summary.mixing_total) if summary.mixing_total else DASH] if mixes else []
-            row += [_middle(summary.t_bar), _middle(summary.rho_hat)] if phases else []
-            rows.append([*row, number(summary.episodes_per_second, 3)])
-        title = setting_title(setting)
-        parts.append(f"<h3>{title}</h3>" + table(head, rows, "answer", f"Results of the learners: {title}"))
-    return "".join(parts) + _definitions(constrained, mixes, phases)
-
-
-_REGRET = (
-    "loss of all episodes minus that of the best policy that respects the constraints (a linear program); expected, "
-    "from the true transitions; may be negative"
-)
-_EXPONENT = (
-    "R_t ≈ c·t^b over the last decade of episodes, with the 95 % bootstrap interval over seeds; 0.5 is the order √T, "
-    "1 means that nothing is learnt; a dash where the regret is not positive"
-)
-
-
-def _definitions(constrained: bool, mixes: bool, phases: bool) -> str:
-    terms = [
-        ("R_T", _REGRET),
-        ("b", _EXPONENT),
-        ("V_T", "max over constraints of the sum over episodes of what the expected cost exceeds its threshold by"),
-        ("net V_T", "the same with cancellation: episodes below a threshold make up for those above it"),
-        ("safe", "seeds in which every episode respected every threshold, for the mixture that was played"),
-    ]
-    terms += [("worst margin", "threshold minus expected cost, the least over constraints, episodes and seeds")] * (
-        constrained
-    )
-    terms += [("Σ λ", "episodes left to the safe baseline, expected")] * mixes
-    terms += [("t̄, ρ̂", "end of the exploration phase, and the margin that it found; medians")] * phases
-    terms += [("episodes / s", "median over seeds, of the loop alone where its time is known, on the machine below")]
-    items = "".join(
-        f"<div><dt>{subscripts(text(name))}</dt><dd>{subscripts(text(words))}</dd></div>" for name, words in terms
-    )
-    return (
-        '<p class="note">Regret and violation: interquartile mean over seeds, with the quartiles in brackets.</p>'
-        f'<dl class="terms">{items}</dl>'
-    )
-
-
-def charts(groups: Sequence[Group], drawn: Sequence[Figure], pens: Mapping[str, LineStyle], place: int) -> str:
-    """The figures of one setting, under a legend that they share."""
-    seeds = sorted({group.summary().seeds for group in groups})
-    counts = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else counted(seeds[0], "seed")
-    legend = "".join(f"<li>{chip(group.learner, pens)}</li>" for group in groups)
-    blocks = []
-    for figure in drawn:
-        if figure.plot is None:
-            body = f'<p class="empty">{text(figure.empty)}</p>'
-        else:
-            body = _chart(place, figure, sentence(figure, groups)) + _data(place, figure)
-        words = subscripts(text(figure.note)) + text(figure.found)
-        blocks.append(
-            f"<figure><figcaption><h3>{text(figure.title)}</h3><span>{words}</span></figcaption>{body}</figure>"
-        )
-    return (
-        f'<ul class="legend" aria-label="colours">{legend}</ul>'
-        f'<p class="note">{counts} per learner.</p><div class="grid">{"".join(blocks)}</div>'
-    )
-
-
-def _chart(place: int, figure: Figure, words: str) -> str:
-    """Where the script draws a figure. The words stand for it where nobody sees it, or nothing is drawn."""
-    name = f"s{place}-{text(figure.name)}"
-    return (
-        f'<div class="plot" role="img" aria-label="{text(words)}" data-figure="{name}">'
-        f"<noscript>{text(words)}</noscript></div>"
-    )
-
-
-def _data(place: int, figure: Figure) -> str:
-    content = json.dumps(figure.plot, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    return f'<script type="application/json" id="s{place}-{text(figure.name)}">{script_safe(content)}</script>'
-
-
-def policies(groups: Sequence[Group], pens: Mapping[str, LineStyle]) -> str:
-    """What each learner ended with, state by state, in worlds whose states have names; of its first seed."""
-    parts = []
-    for group in groups:
-        kept = group.cells[0].facts.get("policy")
-        if kept:
-            rows = [
-                [text(state), *(fixed(p) if p > 0.0 else DASH for p in row)]
-                for state, row in zip(kept["states"], kept["probabilities"], strict=True)
-            ]
-            title = f"{chip(group.learner, pens)} <span>{setting_title(group.setting)}</span>"
-            about = f"Probabilities of the actions of {text(group.learner)}, {setting_title(group.setting)}"
-            shown = table(["state", *kept["actions"]], rows, "policy", about)
-            parts.append(f'<details class="learner"><summary>{title}</summary>{shown}</details>')
-    return "".join(parts)
-
-
-def ledger(groups: Sequence[Group], pens: Mapping[str, LineStyle]) -> str:
-    """What each learner promises under its switches; a promise that depends on the setting has a row for each form."""
-    by_learner: dict[str, list[Group]] = {}
-    for group in groups:
-        by_learner.setdefault(group.learner, []).append(group)
-    head = ["promise", "statement", "probability", "source", "status"]
-    return "".join(
-        f'<details class="learner"><summary>{chip(learner, pens)} {_counted(members)}</summary>'
-        f"{table(head, _promises(members), 'ledger', f'Promises of {text(learner)}')}{_rests_on(members)}</details>"
-        for learner, members in by_learner.items()
-    )
-
-
-def _rests_on(members: Sequence[Group]) -> str:
-    """What the learner was told in any of the settings."""
-    told = [line for group in members for cell in group.cells for line in cell.facts.get("rests_on", [])]
-    return "".join(f"<p>Rests on: {text(line)}.</p>" for line in dict.fromkeys(told))
-
-
-def _counted(members: Sequence[Group]) -> str:
-    """How many promises hold in every setting, and which do not."""
-    promises = [promise for group in members for cell in group.cells for promise in cell.facts.get("ledger", [])]
-    names = list(dict.fromkeys(promise["name"] for promise in promises))
-    void = [name for name in names if any(promise["name"] == name and promise["void_because"] for promise in promises)]
-    if not names:
-        return "<span>makes no promises</span>"
-    words = f"{len(names) - len(void)} of {counted(len(names), 'promise')} hold"
-    if not void:
-        return f"<span>{words}</span>"
-    return f'<span>{words}; <b class="bad">void</b>: {text(", ".join(void))}</span>'
-
-
-def _promises(members: Sequence[Group]) -> list[list[str]]:
-    """The rows of a ledger. Where the seeds of a group differ (in numbers that they found), the first one speaks."""
-    forms: dict[str, dict[str, list[str]]] = {}
-    for group in members:
-        ledgers = [cell.facts.get("ledger", []) for cell in group.cells]
-        for place, promise in enumerate(ledgers[0]):
-            same = all(other[place : place + 1] == [promise] for other in ledgers)
-            seed = "" if same else f", seed {group.cells[0].seed}; other seeds differ"
-            sharing = forms.setdefault(promise["name"], {}).setdefault(json.dumps([promise, seed], sort_keys=True), [])
-            sharing.append(setting_title(group.setting) + seed)
-    rows = []
-    for name, variants in forms.items():
-        for content, places in variants.items():
-            promise, seed = json.loads(content)
-            where = f" <small>({'; '.join(places)})</small>" if len(variants) > 1 or seed else ""
-            status = _status(promise["void_because"])
-            sure = f"≥ {number(promise['probability'])}"
-            assumed = f" (assumes {promise['assumes']})" if promise.get("assumes") else ""
-            what = text(promise["statement"] + assumed) + where
-            rows.append([text(name), what, sure, text(promise["source"]), status])
-    return rows
-
-
-def _status(void_because: str) -> str:
-    if not void_because:
-        return '<span class="good">holds</span>'
-    return f'<span class="bad">void</span>: {text(void_because)}'
-
-
-def failures(cells: Sequence[Cell]) -> str:
-    """Cells that left no table."""
-    rows = [[f"<code>{text(cell.id)}</code>", text(cell.status), text(cell.error) or DASH] for cell in cells]
-    return table(["cell", "status", "why"], rows, "failures", "Cells without a result")
-
-
-def origin(manifest: Mapping[str, Any]) -> str:
-    """Where the numbers come from, and the whole manifest."""
-    machine = manifest.get("machine") or {}
-    versions = {name: found for name, found in (manifest.get("versions") or {}).items() if found}
-    facts = [
-        ("created", manifest.get("created")),
-        ("commit", manifest.get("commit")),
-        ("python", manifest.get("python")),
-        ("versions", ", ".join(f"{name} {found}" for name, found in versions.items())),
-        ("system", machine.get("system")),
-        ("processor", machine.get("processor")),
-        ("cores", machine.get("cores")),
-        ("experiment hash", manifest.get("experiment_hash")),
-    ]
-    items = "".join(f"<div><dt>{text(name)}</dt><dd>{text(found)}</dd></div>" for name, found in facts if found)
-    parts = [f'<dl class="terms">{items}</dl>']
-    if manifest.get("source"):
-        parts.append(_details("the experiment file", str(manifest["source"])))
-    everything = {key: value for key, value in manifest.items() if key != "source"}
-    parts.append(_details("the whole manifest", json.dumps(everything, indent=1, ensure_ascii=False)))
-    return "".join(parts)
-
-
-def repeat(manifest: Mapping[str, Any]) -> str:
-    """The command that gives the same tables again."""
-    command = manifest.get("command")
-    if not command:
-        return ""
-    line = shlex.join(map(str, command)) if isinstance(command, list | tuple) else str(command)
-    version = (manifest.get("versions") or {}).get("hedgerow")
-    commit = manifest.get("commit")
-    at = f"hedgerow {version}" if version else "the same release"
-    at += f", commit {commit}" if commit else ""
-    return (
-        f'<pre><code>{text(line)}</code></pre><p class="note">With {text(at)}; into an empty directory. Tables of '
-        "equal runs are equal byte for byte; times and machine are in the manifest alone.</p>"
-    )
-
-
-# Parts ----------------------------------------------------------------------------------------------------------------
-
-
-def by_setting(groups: Sequence[Group]) -> list[tuple[Setting, list[Group]]]:
-    """Groups under their setting, in their order."""
-    found: dict[Setting, list[Group]] = {}
-    for group in groups:
-        found.setdefault(group.setting, []).append(group)
-    return list(found.items())
-
-
-def setting_title(setting: Setting) -> str:
-    return f"{text(setting.world)} · {text(setting.adversary)} · T = {whole(setting.episodes)}"
-
-
-def chip(learner: str, pens: Mapping[str, LineStyle]) -> str:
-    """The name of a learner beside a stroke of its pen."""
-    pen = pens[learner]
-    stroke = f'<svg class="pen" viewBox="0 0 22 8" aria-hidden="true"><path d="M1 4H21" {_stroke(pen)}/></svg>'
-    return f'<span class="chip">{stroke}{text(learner)}</span>'
-
-
-def _stroke(pen: LineStyle) -> str:
-    dashes = {"solid": "", "dash": "6 3", "dashdot": "6 2 1 2", "longdash": "9 3", "dot": "1.5 2.5"}[pen.dash]
-    return f'style="stroke:var(--c{pen.colour[1:]})"' + (f' stroke-dasharray="{dashes}"' if dashes else "")
-
-
-def table(head: Sequence[str], rows: Rows, kind: str, caption: str, marks: Mapping[int, str] | None = None) -> str:
-    """A table whose cells name their column, for narrow screens, where rows become blocks. Cells are HTML already.
-
-    `marks` are classes of rows, by their place. The first cell of a row is its head. The caption is heard, not seen: a
-    heading stands above every table. Roles are written out, because some browsers forget them where a table is shown as
-    blocks.
-    """
-    names = [subscripts(text(name)) for name in head]
-    top = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in names)
-    kinds = {place: f' class="{mark}"' for place, mark in (marks or {}).items()}
-    body = "".join(
-        f'<tr role="row"{kinds.get(place, "")}>{"".join(_row(names, row))}</tr>' for place, row in enumerate(rows)
-    )
-    return (
-        f'<div class="scroll"><table class="{kind}" role="table"><caption>{caption}</caption>'
-        f'<thead role="rowgroup"><tr role="row">{top}</tr></thead><tbody role="rowgroup">{body}</tbody></table></div>'
-    )
-
-
-def _row(names: Sequence[str], row: Sequence[str]) -> Iterator[str]:
-    for place, (name, content) in enumerate(zip(names, row, strict=True)):
-        kind = ' class="none"' if content == DASH else ""
-        tag, roles = ("td", 'role="cell"') if place else ("th", 'scope="row" role="rowheader"')
-        yield f'<{tag} {roles}{kind}><i aria-hidden="true">{name}</i><span>{content}</span></{tag}>'
-
-
-def script_safe(content: str) -> str:
-    """JSON that cannot end the script element that holds it."""
-    return content.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _details(title: str, content: str) -> str:
-    lines = "\n".join(text(line.expandtabs()) for line in content.split("\n"))
-    return f'<details class="file"><summary>{text(title)}</summary><pre><code>{lines}</code></pre></details>'
-
-
-def _with_range(middle: float, quartiles: tuple[float, float], seeds: int) -> str:
-    differ = seeds > 1 and isfinite(middle) and not quartiles[0] == middle == quartiles[1]
-    around = f" <small>[{number(quartiles[0])}, {number(quartiles[1])}]</small>" if differ else ""
-    return f"{number(middle)}{around}"
-
-
-def _exponent(group: Group) -> str:
-    growth = group.summary().regret_growth
-    around = interval(growth.low, growth.high)
-    return f"{fixed(growth.exponent)}{f' <small>{around}</small>' if around else ''}"
-
-
-def _safe(group: Group) -> str:
-    if not group.constraints:
-        return DASH
-    summary = group.summary()
-    word = '<span class="good">yes</span>' if summary.safe == summary.seeds else '<span class="bad">no</span>'
-    return f"{word} <small>{count_of(summary.safe, summary.seeds)}</small>"
-
-
-def _middle(values: Sequence[float]) -> str:
-    return number(float(np.median(values))) if values else DASH
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# An HTML document that needs nothing else: styles and script inside, contents, landmarks, light and dark.
-
-
-class PageSection(NamedTuple):
-    """A section of the page. Title and content are HTML; a part without content is left out."""
-
-    anchor: str
-    title: str
-    content: str
-
-
-def _section(part: PageSection) -> str:
-    return f'<section id="{part.anchor}"><h2>{part.title}</h2>{part.content}</section>'
-
-
-def _contents(parts: Sequence[PageSection]) -> str:
-    """Links to the sections; the script folds them up on narrow screens, where they would push the answer down."""
-    links = "".join(f'<li><a href="#{part.anchor}">{part.title}</a></li>' for part in parts)
-    return f'<nav aria-label="Contents"><details open><summary>Contents</summary><ul>{links}</ul></details></nav>'
-
-
-def document(title: str, header: str, parts: Sequence[PageSection], *, plotly: str = "") -> str:
-    """The whole page: a header, links to the parts, and the parts; `plotly` is its packed script, if charts need it."""
-    style = (
-        _asset("page.css").replace("/* light */", _variables(light=True)).replace("/* dark */", _variables(light=False))
-    )
-    script = _asset("page.js").replace("/* dark colours */ {}", json.dumps(DARK))
-    body = "".join(map(_section, parts))
-    charts = f'<script type="application/gzip" id="plotly">{plotly}</script>\n' if plotly else ""
-    return (
-        "<!doctype html>\n"
-        '<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{text(title)}</title><style>{style}</style></head>\n"
-        '<body><a class="skip" href="#content">Skip to the results</a>'
-        f'<div class="page">{header}{_contents(parts)}<main id="content" tabindex="-1">{body}</main>'
-        "<footer>Written by hedgerow. This file needs no network.</footer></div>\n"
-        f"{charts}"
-        f"<script>{script}</script></body></html>\n"
-    )
-
-
-def _variables(*, light: bool) -> str:
-    """Every colour as a variable, named after its light form."""
-    return "".join(f"--c{colour[1:]}:{colour if light else dark};" for colour, dark in DARK.items())
-
-
-def _asset(name: str) -> str:
-    return resources.files("hedgerow.report").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-@cache
-def packed_plotly() -> str:
-    """plotly's own script, compressed, as text."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise HedgerowError("reports need plotly: install it and write the report again") from error
-    script: str = get_plotlyjs()
-    return base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode()
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The page of a sweep, or of a single run: one HTML file that needs nothing else.
-#
-#     report("out/quickstart")                             # -> out/quickstart/report.html
-#     report(run, "out.html")
-#
-# It works offline: styles, script, data and plotly itself are inside, plotly compressed, because phones prefer two
-# megabytes to five. It follows the reader's choice of a light or a dark page.
-
-
 FILE = "report.html"
+LOOP = "compiled, or step-wise through plan and observe; the scores are the same"
+GUARANTEES = (
+    "What each learner promises under its switches, how surely, and by which statement of the paper. A promise that is "
+    "void says why."
+)
 
 
 def report(
@@ -573,70 +91,252 @@ def report(
     return target
 
 
-def run_results(run: Run, world: str = "", adversary: str = "given losses") -> Results:
-    """A single run as if it had been a sweep."""
-    learner, layout = run.learner, run.learner.view.layout
-    layers = "-".join(str(size) for size in layout.layer_sizes)
-    world = world or f"layers {layers}, {counted(layout.num_actions, 'action')}"
-    kind = str(getattr(learner, "kind", type(learner).__name__))
-    preset = getattr(getattr(learner, "settings", None), "preset", None)
-    name = f"{kind} ({preset})" if preset else kind
-    spec = {
-        "world": {"name": world},
-        "adversary": {"name": adversary},
-        "learner": {"name": kind, **({"preset": preset} if preset else {})},
-        "episodes": int(run.episodes[-1]),
-        "delta": getattr(learner, "delta", None),
-        "seed": run.seed,
-        "label": {"learner": name},
-    }
-    table = run_table(spec, run)
-    cell = Cell.of(table_header(table.schema.metadata, "this run"), {"seconds": {"loop": run.seconds}}, "done")
-    about = {key: value for key, value in surroundings().items() if key != "command"}
-    manifest = {**heading(f"{name} on {world}"), **about}
-    return Results(None, manifest, (cell,), lambda name: table)
-
-
 def page(results: Results) -> str:
     """The whole page as text."""
     found = results.groups
     if not found:
         raise InvalidInput(f"{results.directory} has no finished cell, so there is nothing to report")
-    drawn = pens([(group.learner, group.kind) for group in found])
-    failed = [cell for cell in results.cells if cell.status != "done"]
-    parts = [PageSection("answer", "Answer", answer(found, drawn))]
+    styles, write = pens([(group.learner, group.kind) for group in found]), macros()
+    meanings = heads(found, "answer"), {"loop": LOOP, **heads(found, "checks")}
+    answer = write.answer(_tables(found, styles, "answer", "Results of the learners"), INTERVALS, meanings[0])
+    parts = [PageSection("answer", "Answer", answer)]
     for place, (setting, members) in enumerate(by_setting(found)):
-        content = charts(members, figures(members, drawn), drawn, place)
+        chips, seeds = [chip(group.learner, styles) for group in members], {len(group.cells) for group in members}
+        content = write.charts(place, chips, count_range(seeds, "seed"), figures(members, styles))
         parts.append(PageSection(f"setting-{place}", setting_title(setting), content))
     parts += [
-        PageSection("policies", "What the learners ended with", policies(found, drawn)),
-        PageSection("guarantees", "Guarantees", _GUARANTEES + ledger(found, drawn)),
-        PageSection("checks", "Checks", checks(found, drawn)),
-        PageSection("unfinished", "Cells without a result", failures(failed) if failed else ""),
-        PageSection("repeat", "Repeat it", repeat(results.manifest)),
-        PageSection("origin", "Where the numbers come from", origin(results.manifest)),
+        PageSection("policies", "What the learners ended with", write.folded(list(_policies(found, styles)))),
+        PageSection("guarantees", "Guarantees", write.noted(GUARANTEES, write.folded(_ledgers(found, styles)))),
+        PageSection(
+            "checks", "Checks", write.checks(_tables(found, styles, "checks", "Checks of the learners"), meanings[1])
+        ),
+        *closing(results, results.manifest),
     ]
-    shown = [part for part in parts if part.content]
-    return document(results.title, _header(results, found), shown, plotly=packed_plotly())
-
-
-_GUARANTEES = (
-    '<p class="note">What each learner promises under its switches, how surely, and by which statement of the paper. '
-    "A promise that is void says why.</p>"
-)
-
-
-def _header(results: Results, found: Sequence[Group]) -> str:
     settings = {(group.setting.world, group.setting.adversary) for group in found}
-    episodes = sum(cell.episodes for cell in results.done)
-    counts = [
-        counted(len({group.learner for group in found}), "learner"),
-        counted(len(settings), "setting"),
-        counted(len(results.done), "run"),
-        f"{whole(episodes)} episodes",
-    ]
+    counts = [counted(len({group.learner for group in found}), "learner"), counted(len(settings), "setting")]
+    return document(results, counts, parts, plotly=packed_plotly())
+
+
+# The document ---------------------------------------------------------------------------------------------------------
+
+
+class PageSection(NamedTuple):
+    """A section of a page; one without content is left out."""
+
+    anchor: str
+    title: str
+    content: Any
+    """HTML, or an empty text"""
+
+
+def document(results: Results, counts: Sequence[str], parts: Sequence[PageSection], *, plotly: str = "") -> str:
+    """The whole page; `plotly` is its packed script, if charts need it."""
     missing = len(results.cells) - len(results.done)
-    if missing:
-        counts.append(f'<span class="bad">{counted(missing, "cell")} without a result</span>')
-    about = f'<p class="about">{text(results.description)}</p>' if results.description else ""
-    return f"<header><h1>{text(results.title)}</h1>{about}<p>{' · '.join(counts)}</p></header>"
+    done = counted(len(results.done), "run"), f"{sum(cell.episodes for cell in results.done):,} episodes"
+    return (
+        environment()
+        .get_template("document.html")
+        .render(
+            title=results.title,
+            description=results.description,
+            counts=[*counts, *done],
+            missing=f"{counted(missing, 'cell')} without a result" if missing else "",
+            sections=[part for part in parts if part.content.strip()],
+            plotly=plotly,
+            light="".join(f"--c{colour[1:]}:{colour};" for colour in DARK),
+            dark="".join(f"--c{colour[1:]}:{dark};" for colour, dark in DARK.items()),
+            dark_colours=DARK,
+        )
+    )
+
+
+@cache
+def environment() -> Environment:
+    """The templates: all that is put in is shown as text unless it is `Html`, and what is undefined is an error."""
+    made = Environment(
+        loader=PackageLoader("hedgerow.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: value if hasattr(value, "__html__") else visible(value),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"formulas": formulas, "lines": _lines}
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return made
+
+
+def macros() -> Any:
+    """The macros of `sections.html`, as functions that return HTML."""
+    return environment().get_template("sections.html").module
+
+
+def _lines(content: str) -> Html:
+    """A text of several lines."""
+    return Html("\n").join(line.expandtabs() for line in content.split("\n"))
+
+
+@cache
+def packed_plotly() -> str:
+    """plotly's own script, compressed, as text."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise HedgerowError("reports need plotly: install it and write the report again") from error
+    script: str = get_plotlyjs()
+    return base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode()
+
+
+# Sections -------------------------------------------------------------------------------------------------------------
+
+
+def setting_title(setting: Setting) -> str:
+    return f"{setting.world} · {setting.adversary} · {PAGE.named('T', setting.episodes)}"
+
+
+def count_range(counts: set[int], what: str) -> str:
+    """`3 seeds`, `3 to 5 seeds`."""
+    least, most = min(counts), max(counts)
+    return counted(most, what) if least == most else f"{least} to {counted(most, what)}"
+
+
+def chip(learner: str, styles: Styles) -> Html:
+    """The name of a learner beside a stroke of its line."""
+    stroke = Html('<path d="M1 4H21" style="stroke:var(--c{})"{}/>').format(*_stroke(styles[learner]))
+    image = Html('<svg class="pen" viewBox="0 0 22 8" aria-hidden="true">{}</svg>').format(stroke)
+    return Html('<span class="chip">{}{}</span>').format(image, learner)
+
+
+def _stroke(style: LineStyle) -> tuple[str, str]:
+    dashes = {"solid": "", "dash": "6 3", "dashdot": "6 2 1 2", "longdash": "9 3", "dot": "1.5 2.5"}[style.dash]
+    return style.colour[1:], Html(' stroke-dasharray="{}"').format(dashes) if dashes else ""
+
+
+def _tables(groups: Sequence[Group], styles: Styles, kind: str, about: str) -> list[tuple[str, Html]]:
+    """A table for each setting, of what is declared for this `kind`: one row for each learner."""
+    names, made = heads(groups, kind), []
+    loop = ["loop"] * (kind == "checks")
+    for setting, members in by_setting(groups):
+        title = setting_title(setting)
+        table = Table(f"{about}: {title}", ["learner", *loop, *names])
+        for group in members:
+            ways = [", ".join(group.ways)] * len(loop)
+            table.add_row(chip(group.learner, styles), *ways, *table_row(group, kind, names))
+        made.append((title, table.to_html(kind)))
+    return made
+
+
+class _Folded(NamedTuple):
+    """Something about a learner that is opened by a click."""
+
+    chip: Html
+    summary: str
+    table: Html
+    void: Sequence[str] = ()
+    rests_on: Sequence[str] = ()
+
+
+def _policies(groups: Sequence[Group], styles: Styles) -> Iterator[_Folded]:
+    """What each learner ended with, state by state, in worlds whose states have names; of its first seed."""
+    for group in groups:
+        kept, setting = group.cells[0].facts.get("policy"), setting_title(group.setting)
+        if kept:
+            about = f"Probabilities of the actions of {group.learner}, {setting}"
+            table = Table(about, ["state", *map(TableCell, kept["actions"])])
+            for state, row in zip(kept["states"], kept["probabilities"], strict=True):
+                table.add_row(state, *(PAGE.fixed(p, 2) if p > 0.0 else NOTHING for p in row))
+            yield _Folded(chip(group.learner, styles), setting, table.to_html("policy"))
+
+
+def _ledgers(groups: Sequence[Group], styles: Styles) -> list[_Folded]:
+    """What each learner promises under its switches; a promise that depends on the setting has a row for each form."""
+    by_learner: dict[str, list[Group]] = {}
+    for group in groups:
+        by_learner.setdefault(group.learner, []).append(group)
+    return [_ledger(learner, members, styles) for learner, members in by_learner.items()]
+
+
+def _ledger(learner: str, members: Sequence[Group], styles: Styles) -> _Folded:
+    cells = [cell for group in members for cell in group.cells]
+    promises = [promise for cell in cells for promise in cell.facts.get("ledger", [])]
+    names = dict.fromkeys(promise["name"] for promise in promises)
+    void = list(dict.fromkeys(promise["name"] for promise in promises if promise["void_because"]))
+    summary = f"{len(names) - len(void)} of {counted(len(names), 'promise')} hold" if names else "makes no promises"
+    table = Table(f"Promises of {learner}", ["promise", "statement", "probability", "source", "status"])
+    for promise, places in _promises(members):
+        assumed = f" (assumes {promise['assumes']})" if promise.get("assumes") else ""
+        statement = TableCell(promise["statement"] + assumed, note=f"({'; '.join(places)})" if places else "")
+        probability = f"≥ {PAGE.number(promise['probability'])}"
+        table.add_row(promise["name"], statement, probability, promise["source"], _status(promise["void_because"]))
+    rests_on = dict.fromkeys(line for cell in cells for line in cell.facts.get("rests_on", []))
+    return _Folded(chip(learner, styles), summary, table.to_html("ledger"), void, list(rests_on))
+
+
+def _promises(members: Sequence[Group]) -> Iterator[tuple[Mapping[str, Any], list[str]]]:
+    """Every promise in each of its forms, with the settings of a form where there are several.
+
+    Where the seeds of a group differ (in numbers that they found), the first one speaks.
+    """
+    forms: dict[str, dict[str, list[str]]] = {}
+    for group in members:
+        ledgers = [cell.facts.get("ledger", []) for cell in group.cells]
+        for place, promise in enumerate(ledgers[0]):
+            same = all(other[place : place + 1] == [promise] for other in ledgers)
+            seed = "" if same else f", seed {group.cells[0].seed}; other seeds differ"
+            sharing = forms.setdefault(promise["name"], {}).setdefault(json.dumps([promise, seed], sort_keys=True), [])
+            sharing.append(setting_title(group.setting) + seed)
+    for variants in forms.values():
+        for content, places in variants.items():
+            promise, seed = json.loads(content)
+            yield promise, places if len(variants) > 1 or seed else []
+
+
+def _status(void_because: str) -> TableCell:
+    if not void_because:
+        return TableCell("holds", tone="good")
+    return TableCell(Html('<span class="bad">void</span>: {}').format(void_because))
+
+
+def closing(results: Results, manifest: Mapping[str, Any]) -> list[PageSection]:
+    """What every page ends with: cells without a result, how to repeat it, and where the numbers come from."""
+    failed = [cell for cell in results.cells if cell.status != "done"]
+    return [
+        PageSection("unfinished", "Cells without a result", _failures(failed) if failed else ""),
+        PageSection("repeat", "Repeat it", _repeat(manifest)),
+        PageSection("origin", "Where the numbers come from", _origin(manifest)),
+    ]
+
+
+def _failures(cells: Sequence[Cell]) -> Html:
+    table = Table("Cells without a result", ["cell", "status", "why"])
+    for cell in cells:
+        table.add_row(Html("<code>{}</code>").format(cell.id), cell.status, cell.error or NOTHING)
+    return table.to_html("failures")
+
+
+def _repeat(manifest: Mapping[str, Any]) -> Any:
+    """The command that gives the same tables again."""
+    command = manifest.get("command")
+    if not command:
+        return ""
+    line = shlex.join(map(str, command)) if isinstance(command, list | tuple) else str(command)
+    version, commit = (manifest.get("versions") or {}).get("hedgerow"), manifest.get("commit")
+    release = f"hedgerow {version}" if version else "the same release"
+    return macros().repeat(line, f"{release}, commit {commit}" if commit else release)
+
+
+def _origin(manifest: Mapping[str, Any]) -> Any:
+    """Where the numbers come from, and the whole manifest."""
+    machine = manifest.get("machine") or {}
+    versions = [f"{name} {found}" for name, found in (manifest.get("versions") or {}).items() if found]
+    facts = [
+        *((name, manifest.get(name)) for name in ("created", "commit", "python")),
+        ("versions", ", ".join(versions)),
+        *((name, machine.get(name)) for name in ("system", "processor", "cores")),
+        ("experiment hash", manifest.get("experiment_hash")),
+    ]
+    files = [("the experiment file", str(manifest["source"]))] if manifest.get("source") else []
+    rest = {key: value for key, value in manifest.items() if key != "source"}
+    files.append(("the whole manifest", json.dumps(rest, indent=1, ensure_ascii=False)))
+    return macros().origin(facts, files)

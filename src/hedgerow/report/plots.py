@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
+from hedgerow.display.escaping import with_indices
+from hedgerow.display.text import visible
 from hedgerow.errors import InvalidInput
 from hedgerow.report.colours import (
     BLUE,
@@ -33,8 +36,7 @@ from hedgerow.report.colours import (
     VERMILION,
     LineStyle,
 )
-from hedgerow.report.words import plot_text, subscripts
-from hedgerow.results.metrics import interquartile_mean
+from hedgerow.results.metrics import seed_interval
 
 Trace = dict[str, Any]
 Plot = dict[str, Any]
@@ -127,6 +129,16 @@ def _line(line: Line, place: int, points: Sequence[tuple[float, float]]) -> Trac
     }
 
 
+def plot_text(value: object) -> str:
+    """Anything as text in a plot: plotly reads tags, but knows of no quotation marks that are written as `&quot;`."""
+    return escape(visible(value), quote=False)
+
+
+def _label(words: str) -> str:
+    """The words of an axis, with the indices of R_t, λ_t, ... lowered."""
+    return with_indices(plot_text(words))
+
+
 # Parts of a plot ------------------------------------------------------------------------------------------------------
 
 
@@ -136,13 +148,16 @@ def curve(
     t: IntArray,
     values: FloatArray,
     *,
-    centre: FloatArray | None = None,
     ends: tuple[FloatArray, FloatArray] | None = None,
     floor: float | None = None,
+    least: float | None = None,
 ) -> list[dict[str, Any]]:
-    """A band and a line; `values` (seeds, C). Below `floor` nothing is drawn: logarithms have no zero."""
-    line = interquartile_mean(values) if centre is None else centre
-    low, high = ends if ends is not None else tuple(np.quantile(values, [0.25, 0.75], axis=0))
+    """The mean of `values` (seeds, C) over seeds, and a band: its interval, not below `least`, or what `ends` says.
+
+    Below `floor` nothing is drawn: logarithms have no zero.
+    """
+    line, low, high = seed_interval(values, least)
+    low, high = ends or (low, high)
     if floor is not None:
         kept = (line > 0.0) & (high > 0.0)
         t, line, low, high = t[kept], line[kept], np.maximum(low[kept], floor), np.maximum(high[kept], floor)
@@ -217,7 +232,7 @@ def plot(
 
 def _axis(label: str, values: list[float], logarithmic: bool) -> dict[str, Any]:
     axis: dict[str, Any] = {
-        "title": {"text": subscripts(label), "standoff": 8, "font": {"size": 13, "color": SOFT}},
+        "title": {"text": _label(label), "standoff": 8, "font": {"size": 13, "color": SOFT}},
         "gridcolor": GRID,
         "linecolor": SOFT,
         "tickcolor": SOFT,

@@ -5,12 +5,13 @@
     results.summary()                     # one row per cell: regret, violation, safety, ... (an Arrow table)
     results.curves()                      # all checkpoints of all cells
 
-`tables` turns a run into columns, `store` writes and reads directories, `record` is what comes back, `metrics` and
-`groups` are the numbers that a reader wants. Equal runs give equal tables, byte for byte; whatever differs from run to
-run (times, machine, versions) is in the manifest.
+A `Column` declares what is in the tables. `table` turns a run into columns, `store` writes and reads directories,
+`groups` has what comes back, `metrics` the numbers that a reader wants. Equal runs give equal tables, byte for byte;
+whatever differs from run to run (times, machine, versions) is in the manifest.
 """
 
+from hedgerow.environments.columns import Column
 from hedgerow.results.groups import Cell, Results
 from hedgerow.results.store import create, finished, open, update_manifest, write_cell  # noqa: A004 - read as hr.results.open
 
-__all__ = ["Cell", "Results", "create", "finished", "open", "update_manifest", "write_cell"]
+__all__ = ["Cell", "Column", "Results", "create", "finished", "open", "update_manifest", "write_cell"]

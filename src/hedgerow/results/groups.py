@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from math import isnan
@@ -14,19 +14,28 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray, did_you_mean
 from hedgerow.display import text
+from hedgerow.display.table import TableCell
+from hedgerow.environments.columns import Column
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.registry import learners
 from hedgerow.results.manifest import PARTS, label
 from hedgerow.results.metrics import (
+    INTERVALS,
     REGRET,
+    TIMINGS,
+    Estimate,
     Growth,
-    column,
     growth_exponent,
-    interquartile_mean,
     net_violation_curve,
+    number_cell,
+    numbers_in,
+    over_seeds,
+    run_columns,
+    run_numbers,
     violation_curve,
 )
-from hedgerow.results.table import COLUMNS, PER_CONSTRAINT, arrow
+from hedgerow.results.table import arrow
+from hedgerow.simulation.result import COMMON
 
 NAME_TYPES = {
     "cell": "string",
@@ -54,7 +63,7 @@ class Cell:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> cell = run_results(run, world="tiny").cells[0]
@@ -76,6 +85,8 @@ class Cell:
     """Wall time by what it was spent on, from the manifest: `total` is the sum, `loop` the episodes alone."""
     facts: Mapping[str, Any]
     """What is one number or one list for the whole run, by name: optimum, t_bar, rho_hat, thresholds, ledger, ..."""
+    columns: tuple[Column, ...] = ()
+    """How the columns and facts of its learner are declared."""
 
     @classmethod
     def of(cls, header: Mapping[str, Any], entry: Mapping[str, Any], status: str) -> Cell:
@@ -87,8 +98,6 @@ class Cell:
             status: "done", "failed" or "missing".
         """
         seconds = entry.get("seconds") or {}
-        if not isinstance(seconds, Mapping):
-            seconds = {"total": float(seconds)}
         return cls(
             header["id"],
             str(header.get("hash", "")),
@@ -97,6 +106,7 @@ class Cell:
             "" if status == "done" else str(entry.get("error") or ""),
             {str(name): float(value) for name, value in seconds.items()},
             header.get("facts", {}),
+            tuple(header.get("columns", ())),
         )
 
     def __repr__(self) -> str:
@@ -110,6 +120,11 @@ class Cell:
     def episodes(self) -> int:
         """The number of episodes."""
         return int(self.spec["episodes"])
+
+    @property
+    def setting(self) -> Setting:
+        """What it shares with the cells that it is compared with."""
+        return Setting(self.label("world"), self.label("adversary"), self.episodes)
 
     @property
     def seed(self) -> int:
@@ -137,7 +152,7 @@ class Results:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> results = run_results(run)
@@ -158,7 +173,7 @@ class Results:
 
     def __repr__(self) -> str:
         told = [cell for cell in self.cells if cell.spec]  # of a cell that left nothing, only its name may be known
-        settings = {(cell.label("world"), cell.label("adversary"), cell.episodes) for cell in told}
+        settings = {cell.setting for cell in told}
         learners = {cell.label("learner") for cell in told}
         return text.line(
             "Results",
@@ -170,9 +185,11 @@ class Results:
         )
 
     def _repr_html_(self) -> str:
-        from hedgerow.results.notebook import results_html
+        from hedgerow.display.views import results_html
 
-        return results_html(self)
+        members = self.groups if self.done else []
+        shown = heads(members, "short")
+        return results_html(self, shown, (table_row(group, "short", shown) for group in members), INTERVALS)
 
     @property
     def title(self) -> str:
@@ -219,14 +236,14 @@ class Results:
         return pa.concat_tables(tables, promote_options="default").combine_chunks()
 
     def summary(self) -> Any:
-        """Return one row per finished cell with its final metrics, as an Arrow table.
+        """Return one row per finished cell with its numbers after the last episode, as an Arrow table.
 
-        Equal sweeps give equal tables; times are in `timings`.
+        The columns are those that some learner of the sweep declares. Equal sweeps give equal tables; times are in
+        `timings`.
         """
-        from hedgerow.results.metrics import SUMMARY_TYPES, cell_metrics
-
-        rows = [{**_names(cell), **cell_metrics(cell, self.load(cell.id))} for cell in self.done]
-        return _typed(rows, {**NAME_TYPES, **SUMMARY_TYPES})
+        rows = [{**_names(cell), "hash": cell.hash, **run_numbers(cell, self.load(cell.id))} for cell in self.done]
+        types = {column.name: column.type for cell in self.done for column in run_columns(cell)}
+        return _typed(rows, {**NAME_TYPES, "hash": "string", **types})
 
     def timings(self) -> Any:
         """Return one row per finished cell with its times and episodes per second, as an Arrow table."""
@@ -259,10 +276,10 @@ class Results:
     def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
         r"""Write the table of a paper: a group of rows for each setting, a row for each learner.
 
-        Columns are the regret R_T, the violation V_T, the net violation, how many seeds were safe, the worst margin of
-        all seeds and episodes, and the sum of the mixing weights where a learner mixes. Sums are interquartile means
-        over seeds, with their 95 % BCa bootstrap intervals in brackets where there are several seeds. A dash stands
-        for what nobody knows.
+        Columns are those that are declared for "latex": the regret R_T, the violation V_T, the net violation, how many
+        seeds were safe, the worst margin of all seeds and episodes, and the sum of the mixing weights where a learner
+        mixes. Sums are means over seeds, with their 95 % intervals in brackets where there are several seeds that
+        differ. A dash stands for what is not known.
 
         Args:
             caption: LaTeX text; with it, or with a label, the table stands in a `table` environment.
@@ -295,8 +312,8 @@ class Results:
     ) -> Any:
         """Draw one figure of the page, or an overview, of all learners in one setting.
 
-        Lines are interquartile means over seeds, bands the middle half of the seeds; margins show the median and all
-        seeds. `Run.plot` says how notebooks display the figure.
+        Lines are means over seeds, bands their 95 % intervals; the bands of margins are the range of all seeds.
+        `Run.plot` says how notebooks display the figure.
 
         Args:
             what: `"regret"`, `"regret-growth"`, `"violation"`, `"margin"` or `"margin-0"` (the first constraint),
@@ -320,7 +337,7 @@ class Results:
                 results.plot("regret", world="random-small", episodes=1000)
         """
         # By name: pages are further along the way of the data, and nothing here may depend on them.
-        draw = import_module("hedgerow.report.show").results_plot
+        draw = import_module("hedgerow.report.figures").results_plot
         return draw(self, what, world=world, adversary=adversary, episodes=episodes)
 
 
@@ -362,14 +379,7 @@ def _or_null(value: Any) -> Any:
 # Seeds together: the runs of one learner on one world against one adversary for one number of episodes.
 #
 # for group in results.groups:
-#     group.learner, group.summary().regret, group.curve("regret").shape     # (seeds, C)
-
-
-WATCHED = (
-    "mixing_weight", "mixing_total", "residual", "branch", "status", "clean_now", "unclean", "infeasible", "suspect",
-    "unsolved", "iterations",
-)  # fmt: skip
-"""What watchers add to a table, each its own part of it: none of these columns is in every table."""
+#     group.learner, group["regret"].value, group.curve("regret").shape     # (seeds, C)
 
 
 @dataclass(frozen=True)
@@ -390,71 +400,21 @@ class Setting:
     """The number of episodes."""
 
 
-@dataclass(frozen=True, repr=False)
-class GroupSummary:
-    """The final numbers of a group of runs.
-
-    Means are interquartile means over seeds: the mean of the middle half. Quartiles are those of the seeds.
-
-    Examples:
-        >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
-        >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
-        >>> summary = run_results(run).groups[0].summary()
-        >>> summary.seeds, summary.t_bar
-        (1, ())
-    """
-
-    seeds: int
-    """The number of seeds."""
-    regret: float
-    """The mean regret after the last episode."""
-    regret_quartiles: tuple[float, float]
-    """The lower and the upper quartile of the regret."""
-    regret_growth: Growth
-    """The fitted exponent of the regret."""
-    violation: float
-    """The mean summed violation, of the constraint where it is largest."""
-    violation_quartiles: tuple[float, float]
-    """The lower and the upper quartile of the violation."""
-    safe: int
-    """The number of seeds that respected every constraint in every episode."""
-    worst_excess: float | None
-    """The largest cost minus threshold of any constraint, episode and seed; None without constraints."""
-    net_violation: float
-    """The mean violation with cancellation: cheap episodes make up for unsafe ones."""
-    mixing_total: float | None
-    """The mean sum of the mixing weights lambda over all episodes; None for learners that do not note it."""
-    clean: int | None
-    """The number of seeds whose confidence sets always held the truth; None if nobody watched them."""
-    t_bar: tuple[int, ...]
-    """The number of episodes of the first phase, for each seed that has ended one."""
-    rho_hat: tuple[float, ...]
-    """The margin that the first phase found, for each seed that has ended one."""
-    episodes_per_second: float | None
-    """The median speed; None if no time is known."""
-
-    def __repr__(self) -> str:
-        regret = f"regret={self.regret:.4g} {text.numbers(self.regret_quartiles)}"
-        violation = f"violation={self.violation:.4g} {text.numbers(self.violation_quartiles)}"
-        return text.line("GroupSummary", regret, violation, f"safe in {self.safe} of {self.seeds} seeds")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Group:
     """Runs that differ in their seed alone: one learner on one world against one adversary.
 
-    `results.groups` lists them. Curves have the shape (seeds, C), where C is the number of checkpoints.
+    `results.groups` lists them. `group["regret"]` is a number over seeds, with its interval. Curves have the shape
+    (seeds, C), where C is the number of checkpoints.
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> group = run_results(run).groups[0]
-        >>> group.learner, group.curve("regret").shape == (1, len(group.episodes))
-        ('uob-reps (paper)', True)
+        >>> group.learner, group["safe"].value, group.curve("regret").shape == (1, len(group.episodes))
+        ('uob-reps (paper)', 1.0, True)
     """
 
     setting: Setting
@@ -515,19 +475,74 @@ class Group:
         """
         if not self.has(name):
             return None
-        return np.stack([self._at_common(table, column(table, name)) for table in self.tables])
+        return np.stack([self._at_common(table, numbers_in(table, name)) for table in self.tables])
 
     def has(self, name: str) -> bool:
         """Whether all seeds have the column `name`."""
         return all(name in table.column_names for table in self.tables)
 
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """What is one number of a run and is declared by all seeds, by name; times come last."""
+        declared = [{column.name: column for column in run_columns(cell)} for cell in self.cells]
+        common = {name: column for name, column in declared[0].items() if all(name in other for other in declared)}
+        return common | {metric.column.name: metric.column for metric in TIMINGS}
+
+    @cached_property
+    def _numbers(self) -> list[dict[str, Any]]:
+        """Of each seed, by the names of `columns`."""
+        pairs = list(zip(self.cells, self.tables, strict=True))
+        times = [{metric.column.name: metric.of(*pair) for metric in TIMINGS} for pair in pairs]
+        return [run_numbers(*pair) | time for pair, time in zip(pairs, times, strict=True)]
+
+    @cached_property
+    def growth(self) -> Growth:
+        """The fitted exponent of the mean regret."""
+        return growth_exponent(self.episodes, self.curve(REGRET))
+
+    def number(self, name: str) -> Estimate | None:
+        """Return the number `name` over seeds, as its column declares it; None if these runs do not have it."""
+        if name == "regret_exponent":  # of the mean of the seeds: the mean of their exponents is another number
+            growth = self.growth
+            return Estimate(growth.exponent, growth.low, growth.high, len(self.cells))
+        column = self.columns.get(name)
+        values = [numbers[name] for numbers in self._numbers] if column else []
+        return over_seeds(column, values, self.setting.episodes) if column else None
+
+    def __getitem__(self, name: str) -> Estimate:
+        """The number `name` over seeds.
+
+        Raises:
+            InvalidInput: If these runs do not have it.
+        """
+        found = self.number(name)
+        if found is None:
+            raise InvalidInput(f"the runs of {self.learner} have no number {name!r}{did_you_mean(name, self.columns)}")
+        return found
+
+    def shown(self, table: str) -> dict[str, tuple[Column, Estimate]]:
+        """Return what is declared for `table` ("answer", "checks", "short", "latex" or "board"), by its head.
+
+        Numbers that share a head are added up.
+        """
+        found: dict[str, tuple[Column, Estimate]] = {}
+        for name, column in self.columns.items():
+            number = self.number(name) if table in column.tables else None
+            if number is not None and column.head in found:
+                first, other = found[column.head]
+                found[column.head] = first, replace(other, value=other.value + number.value)
+            elif number is not None:
+                found[column.head] = column, number
+        return found
+
     @property
     def notes(self) -> tuple[str, ...]:
-        """The columns that the learner's own plans added."""
-        common = {name for name, _, _ in COLUMNS} | set(WATCHED)
-        each = tuple(f"{name}_" for name in (*(name for name, _ in PER_CONSTRAINT), "bound"))
-        found = [name for name in self.tables[0].column_names if name not in common and not name.startswith(each)]
-        return tuple(name for name in found if self.has(name))
+        """The columns that are declared for figures: what the learner's plans note, unless it says otherwise."""
+        return tuple(
+            column.name
+            for column in self.cells[0].columns
+            if not column.fact and "figures" in column.tables and self.has(column.name)
+        )
 
     def net_violation(self) -> FloatArray:
         """Return the violation with cancellation of all seeds (seeds, C).
@@ -556,49 +571,38 @@ class Group:
         return -self.curve(f"excess_{i}")
 
     def _at_common(self, table: Any, values: FloatArray) -> FloatArray:
-        return values[np.isin(column(table, "episode"), self.episodes)]
+        return values[np.isin(numbers_in(table, "episode"), self.episodes)]
 
-    def summary(self) -> GroupSummary:
-        """Return the numbers after the last episode."""
-        return self._summary
 
-    @property
-    def _mixing_total(self) -> float | None:
-        totals = self.noted("mixing_total")
-        return None if totals is None else float(interquartile_mean(totals[:, -1]))
+def table_columns(groups: Sequence[Group], table: str) -> dict[str, Column]:
+    """What some of the groups declare for a table, by name, in the order of declarations; times come last."""
+    declared = {name: each for group in groups for name, each in group.columns.items() if table in each.tables}
+    times = {metric.column.name: declared.pop(metric.column.name, None) for metric in TIMINGS}
+    return declared | {name: each for name, each in times.items() if each}
 
-    @cached_property
-    def _summary(self) -> GroupSummary:
-        regret, violation = self.curve("regret")[:, -1], self.violation()
-        worst = [self.curve(f"worst_{i}")[:, -1] for i in range(len(self.constraints))]
-        speeds = [cell.episodes_per_second for cell in self.cells]
-        known = [speed for speed in speeds if speed is not None]
-        facts: list[Mapping[str, Any]] = [cell.facts for cell in self.cells]
-        unclean = self.noted("unclean")
-        return GroupSummary(
-            seeds=len(self.cells),
-            regret=float(interquartile_mean(regret)),
-            regret_quartiles=_quartiles(regret),
-            regret_growth=growth_exponent(self.episodes, self.curve(REGRET)),
-            violation=float(interquartile_mean(violation[:, -1])),
-            violation_quartiles=_quartiles(violation[:, -1]),
-            safe=int(np.sum(np.all(np.array(worst) <= 0.0, axis=0))) if worst else len(self.cells),
-            worst_excess=float(np.max(worst)) if worst else None,
-            net_violation=float(interquartile_mean(self.net_violation()[:, -1])),
-            mixing_total=self._mixing_total,
-            clean=None if unclean is None else int(np.sum(unclean[:, -1] == 0)),
-            t_bar=tuple(entry["t_bar"] for entry in facts if entry.get("t_bar") is not None),
-            rho_hat=tuple(entry["rho_hat"] for entry in facts if entry.get("rho_hat") is not None),
-            episodes_per_second=float(np.median(known)) if known else None,
-        )
+
+def heads(groups: Sequence[Group], table: str) -> dict[str, str]:
+    """The heads of a table with what they mean: scores, and whatever else some of the groups have a number for."""
+    shown = {head for group in groups for head in group.shown(table)}
+    found: dict[str, list[str]] = {}
+    for name in table_columns(groups, table):
+        for each in filter(None, (group.columns.get(name) for group in groups)):
+            if table in each.tables and (each in COMMON or each.head in shown):
+                found.setdefault(each.head, []).append(each.words)
+    return {head: "; ".join(dict.fromkeys(filter(None, words))) for head, words in found.items()}
+
+
+def table_row(group: Group, table: str, names: Iterable[str]) -> list[TableCell]:
+    """The cells of a group under these heads; a dash where it has no number."""
+    shown = group.shown(table)
+    return [number_cell(*shown.get(name, (None, None))) for name in names]
 
 
 def groups(results: Results) -> list[Group]:
     """The finished cells of a sweep, seeds together, ordered by setting, then learner; `Results.groups` keeps them."""
     found: dict[tuple[Setting, str], list[Cell]] = {}
     for cell in results.done:
-        setting = Setting(cell.label("world"), cell.label("adversary"), cell.episodes)
-        found.setdefault((setting, cell.label("learner")), []).append(cell)
+        found.setdefault((cell.setting, cell.label("learner")), []).append(cell)
     made = []
     for (setting, learner), cells in found.items():
         cells.sort(key=lambda cell: cell.seed)
@@ -611,8 +615,3 @@ def _place(group: Group) -> tuple[str, str, int, int, str]:
     order = list(learners.builtin)  # others follow
     kind = order.index(group.kind) if group.kind in order else len(order)
     return setting.world, setting.adversary, setting.episodes, kind, group.learner
-
-
-def _quartiles(values: FloatArray) -> tuple[float, float]:
-    low, high = np.quantile(values, [0.25, 0.75])
-    return float(low), float(high)

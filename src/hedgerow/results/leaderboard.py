@@ -1,11 +1,15 @@
-"""Statistics over few seeds: a mean with its interval, and the difference of two learners on the same seeds.
+"""The leaderboard of a sweep, as data: who is safe in a setting, who of these has the least regret, and how surely.
 
-The intervals are Student's, of level 95 %: mean +- t(n - 1) s / sqrt(n). A bootstrap of three or four numbers is too
-narrow: it cannot leave their range. Learners of a sweep meet the same losses and the same streams under the same seed,
-so their difference is taken seed by seed: what a seed does to both of them cancels.
+    board = leaderboard(results)                  # results of `hedgerow compare`, or of any other sweep
+    board.blocks[0].standings[0].rank             # one block per world, adversary and number of episodes
+    board.summaries[0].mean_rank                  # one summary per learner
 
-    >>> mean_of([1.0, 2.0, 3.0]).mean
-    2.0
+A learner is *safe* in a setting if no episode of any seed exceeds a threshold by more than `TOL_SAFE`. Safe learners
+are ranked by their mean regret; equal ones share a rank. Unsafe learners follow by their violation, without a rank, and
+so do those that are told what no learner can know. What a learner declined, and what failed, is listed with the reason.
+Learners of a sweep meet the same losses and the same streams under the same seed, so neighbours in rank are compared
+seed by seed: what a seed does to both of them cancels. Page, terminal and docs are made from this alone.
+
     >>> difference("b", {0: 1.0, 1: 2.0, 2: 3.0}, {0: 2.0, 1: 3.1, 2: 3.9}).verdict
     'different'
     >>> difference("b", {0: 1.0, 1: 2.0, 2: 3.0}, {0: 0.0, 1: 3.5, 2: 3.2}).verdict
@@ -16,30 +20,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
+from math import isfinite, nan
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, IntArray, numeric_array
+from hedgerow.checks import FloatArray, IntArray
+from hedgerow.display.numbers import percent
 from hedgerow.display.text import counted
+from hedgerow.environments.columns import Column
 from hedgerow.errors import InvalidInput
-from hedgerow.results.groups import Cell, Group, Results, Setting
-from hedgerow.results.metrics import LEVEL
+from hedgerow.results.groups import Cell, Group, Results, Setting, table_columns
+from hedgerow.results.manifest import PARTS
+from hedgerow.results.metrics import TOL_SAFE, Estimate, mean_over_seeds
 
 TOL_TIE = 1e-9
 """Two numbers are equal if they differ by no more than this, relative to the larger of them and 1."""
 DIFFERENT, WITHIN_NOISE, EQUAL, UNKNOWN = "different", "within noise", "equal", "unknown"
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over seeds, with the ends of its interval; NaN for a single seed."""
-
-    mean: float
-    low: float
-    high: float
+LEAST_SHARE = 1e-3
+"""Where the baseline loses less than this per episode against the oracle, a share of it says nothing."""
+FEW_SEEDS = 5
+"""With fewer seeds than this an interval is so wide that the reader is warned."""
+MOST_POINTS = 32
+"""Of the small curves."""
+SAFE, UNSAFE, CHEATS, DECLINED, FAILED = "safe", "unsafe", "cheats", "declined", "failed"
+_ORDER = (CHEATS, SAFE, UNSAFE, DECLINED, FAILED)
 
 
 @dataclass(frozen=True)
@@ -48,29 +53,10 @@ class Difference:
 
     other: str
     """The label of the other learner."""
-    mean: float
-    low: float
-    high: float
-    seeds: int
-    """How many seeds both of them have."""
+    found: Estimate
+    """The mean over the seeds that both of them have"""
     verdict: str
     """"different", "within noise" if the interval holds 0, "equal", or "unknown" for fewer than two seeds."""
-
-
-def mean_of(values: ArrayLike) -> Estimate:
-    """The mean of one number per seed (seeds,), with its interval."""
-    from scipy.stats import t
-
-    numbers = numeric_array("the values", values)
-    if numbers.ndim != 1 or len(numbers) == 0:
-        raise InvalidInput(f"a mean over seeds needs values (seeds,), one number per seed; they are {numbers.shape}")
-    count, mean = len(numbers), float(np.mean(numbers))
-    if count == 1 or not np.all(np.isfinite(numbers)):
-        return Estimate(mean, float("nan"), float("nan"))
-    # In units of the largest: the squares of large numbers overflow.
-    size = float(np.max(np.abs(numbers))) or 1.0
-    half = float(t.ppf(0.5 * (1.0 + LEVEL), count - 1) * np.std(numbers / size, ddof=1) / np.sqrt(count)) * size
-    return Estimate(mean, mean - half, mean + half)
 
 
 def are_equal(one: float, other: float) -> bool:
@@ -82,42 +68,15 @@ def difference(label: str, own: Mapping[int, float], other: Mapping[int, float])
     """The number of the learner `label` minus one's own, both by seed."""
     common = sorted(set(own) & set(other))
     if not common:
-        return Difference(label, float("nan"), float("nan"), float("nan"), 0, UNKNOWN)
-    found = mean_of([other[seed] - own[seed] for seed in common])
+        return Difference(label, Estimate(nan, nan, nan, 0), UNKNOWN)
+    found = mean_over_seeds([other[seed] - own[seed] for seed in common])
     if all(are_equal(own[seed], other[seed]) for seed in common):
         verdict = EQUAL
-    elif not np.isfinite(found.low):
+    elif not isfinite(found.low):
         verdict = UNKNOWN
     else:
         verdict = WITHIN_NOISE if found.low <= 0.0 <= found.high else DIFFERENT
-    return Difference(label, found.mean, found.low, found.high, len(common), verdict)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The leaderboard of a sweep, as data: who is safe in a setting, who of these has the least regret, and how surely.
-#
-#     board = leaderboard(results)                  # results of `hedgerow compare`, or of any other sweep
-#     board.blocks[0].standings[0].rank             # one block per world, adversary and number of episodes
-#     board.summaries[0].mean_rank                  # one summary per learner
-#
-# A learner is *safe* in a setting if no episode of any seed exceeds a threshold by more than `TOL_SAFE`. Safe learners
-# are ranked by their mean regret; equal ones share a rank. Unsafe learners follow by their violation, without a rank,
-# and so do those that are told what no learner can know. What a learner declined, and what failed, is listed with the
-# reason. Page, terminal and docs are made from this alone.
-
-
-TOL_SAFE = 1e-9
-"""An expected cost that exceeds its threshold by no more than this is no violation, but rounding."""
-ROUNDING = 1e-11
-"""Regret per episode that is no regret, but rounding of the comparator."""
-LEAST_SHARE = 1e-3
-"""Where the baseline loses less than this per episode against the oracle, a share of it says nothing."""
-FEW_SEEDS = 5
-"""With fewer seeds than this an interval is so wide that the reader is warned."""
-MOST_POINTS = 32
-"""Of the small curves."""
-SAFE, UNSAFE, CHEATS, DECLINED, FAILED = "safe", "unsafe", "cheats", "declined", "failed"
-_ORDER = (CHEATS, SAFE, UNSAFE, DECLINED, FAILED)
+    return Difference(label, found, verdict)
 
 
 @dataclass(frozen=True)
@@ -130,31 +89,16 @@ class PromiseStatus:
 
 
 @dataclass(frozen=True)
-class ScoreMatrix:
+class SettingScores:
     """The numbers of a learner in a setting."""
 
-    seeds: tuple[int, ...]
-    regret: Estimate
-    """R_T, mean over seeds"""
+    numbers: Mapping[str, Estimate]
+    """By name, those of the columns of the leaderboard, and `worst_excess` where there are constraints"""
     by_seed: Mapping[int, float]
     """R_T of each seed"""
     share: float | None
     """Regret as a share of what always playing the baseline costs: 0 is the oracle, 1 is never to learn; None if the
     baseline is not among the learners, or nearly as good as the oracle"""
-    violation: Estimate
-    """V_T: sums of positive parts, of the constraint where they are largest"""
-    net_violation: float
-    """The same with cancellation, mean over seeds"""
-    unsafe_share: float
-    """Of all episodes of all seeds, those that exceed some threshold"""
-    worst_excess: float | None
-    """The largest excess of any episode and seed; None without constraints"""
-    mixing_mean: float | None
-    """Mean weight of the baseline, over episodes and seeds; None for learners without one"""
-    mixing_last: float | None
-    """The weight in the last episode, mean over seeds"""
-    microseconds: float | None
-    """Per episode, of the loop alone: median over seeds"""
     way: str
     """compiled or step-wise"""
     baseline: str
@@ -166,6 +110,11 @@ class ScoreMatrix:
     """Regret at these, mean over seeds"""
     margin_curve: tuple[float, ...]
     """Threshold minus cost at these, the least over constraints and seeds; empty without constraints"""
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no episode of any seed exceeds a threshold."""
+        return "worst_excess" not in self.numbers or self.numbers["worst_excess"].value <= TOL_SAFE
 
 
 @dataclass(frozen=True)
@@ -181,7 +130,7 @@ class Rank:
     """Among the safe ones, from 1; None for others"""
     why: str = ""
     """What was declined or failed; what it cheats with"""
-    scores: ScoreMatrix | None = None
+    scores: SettingScores | None = None
     """None if it has not run"""
     next: Difference | None = None
     """How much larger the regret of the next one in rank is"""
@@ -242,7 +191,7 @@ class LearnerSummary:
             first = f", and it comes first in {self.firsts} of them" if self.firsts else ""
             words.append(f"its mean rank there is {self.mean_rank:.1f}{first}")
         if self.share is not None and not self.cheats:
-            words.append(f"its regret was {_percent(self.share)} of the baseline's (median)")
+            words.append(f"its regret was {percent(self.share)} of the baseline's (median)")
         if self.declined or self.failed:
             words.append(_without_run(self))
         return "; ".join(words) + "."
@@ -254,6 +203,8 @@ class Leaderboard:
 
     title: str
     description: str
+    columns: tuple[Column, ...]
+    """The columns that are declared for it and that some learner has"""
     blocks: tuple[Block, ...]
     summaries: tuple[LearnerSummary, ...]
     declined: tuple[Mapping[str, Any], ...]
@@ -290,7 +241,8 @@ class Leaderboard:
 
     def as_data(self) -> dict[str, Any]:
         """Everything as plain data; what is no number is None."""
-        data: dict[str, Any] = _plain(asdict(self))
+        data: dict[str, Any] = _plain(asdict(replace(self, columns=())))
+        data["columns"] = [{"name": each.name, "label": each.head, "words": each.words} for each in self.columns]
         for summary, entry in zip(self.summaries, data["summaries"], strict=True):
             entry["sentence"] = summary.sentence()
         return {**data, "warning": self.warning(), "noisy_pairs": self.noisy, "pairs": self.pairs}
@@ -310,7 +262,7 @@ def leaderboard(results: Results) -> Leaderboard:
 
     Examples:
         >>> import hedgerow as hr
-        >>> from hedgerow.report.page import run_results  # one run as a sweep; `hr.sweep` returns a real one
+        >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> from hedgerow.results.leaderboard import leaderboard
         >>> world = hr.worlds.make("lower-bound-2")
         >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
@@ -320,18 +272,20 @@ def leaderboard(results: Results) -> Leaderboard:
     groups = results.groups
     if not groups:
         raise InvalidInput(f"{results.directory} has no finished cell, so there is nothing to compare")
-    place = _places(results)
+    place = _order(results)
     by_setting: dict[Setting, list[Group]] = {}
     for group in groups:
         by_setting.setdefault(group.setting, []).append(group)
     declined = tuple(results.manifest.get("declined", []))
     blocks = [_block(setting, members, declined, _failed(results, setting)) for setting, members in by_setting.items()]
-    blocks.sort(key=lambda block: place.setting(block.setting))
+    blocks.sort(key=lambda block: _place_of(block.setting, place))
     names = {standing.learner for block in blocks for standing in block.standings}
-    learners = sorted(names, key=place.learner)
+    learners = sorted(names, key=lambda name: place("learner", name))
     summaries = tuple(_summary(learner, blocks, groups) for learner in learners)
     fewest = min(len(group.cells) for group in groups)
-    return Leaderboard(results.title, results.description, tuple(blocks), summaries, declined, fewest)
+    board = table_columns(groups, "board")
+    columns = tuple(each for name, each in board.items() if any(group.number(name) for group in groups))
+    return Leaderboard(results.title, results.description, columns, tuple(blocks), summaries, declined, fewest)
 
 
 # One setting ----------------------------------------------------------------------------------------------------------
@@ -358,7 +312,7 @@ def ranked(standings: Sequence[Rank]) -> tuple[Rank, ...]:
     safe = [standing for standing in ordered if standing.status == SAFE]
     made: list[Rank] = []
     for place, standing in enumerate(safe):
-        tied = place > 0 and are_equal(_regret(safe[place - 1]), _regret(standing))
+        tied = place > 0 and are_equal(_key(safe[place - 1]), _key(standing))
         rank = made[-1].rank if tied else place + 1
         after = safe[place + 1] if place + 1 < len(safe) else None
         made.append(replace(standing, rank=rank, next=None if after is None else _ahead(standing, after)))
@@ -370,13 +324,8 @@ def _key(standing: Rank) -> float:
     """Unsafe ones by their violation, others by their regret."""
     if standing.scores is None:
         return 0.0
-    found = standing.scores.violation if standing.status == UNSAFE else standing.scores.regret
-    return found.mean if isfinite(found.mean) else float("inf")
-
-
-def _regret(standing: Rank) -> float:
-    assert standing.scores is not None
-    return standing.scores.regret.mean
+    found = standing.scores.numbers.get("violation" if standing.status == UNSAFE else "regret")
+    return float("inf") if found is None else found.value
 
 
 def _ahead(one: Rank, after: Rank) -> Difference:
@@ -388,47 +337,24 @@ def _ahead(one: Rank, after: Rank) -> Difference:
 def _ran(group: Group, share: float | None) -> Rank:
     cheating = str(group.cells[0].facts.get("cheats") or "")
     scores = _scores(group, share)
-    safe = scores.worst_excess is None or scores.worst_excess <= TOL_SAFE
-    status = CHEATS if cheating else SAFE if safe else UNSAFE
+    status = CHEATS if cheating else SAFE if scores.is_safe else UNSAFE
     return Rank(group.learner, status, group.kind, why=cheating, scores=scores)
 
 
-def _scores(group: Group, share: float | None) -> ScoreMatrix:
-    length = group.setting.episodes
-    regret = group.curve("regret")[:, -1]
-    regret = np.where(np.abs(regret) <= ROUNDING * length, 0.0, regret)
-    worst = [group.curve(f"worst_{i}")[:, -1] for i in range(len(group.constraints))]
-    largest = float(np.max(worst)) if worst else None
-    is_unsafe = largest is not None and largest > TOL_SAFE
-    times = [1e6 * cell.seconds["loop"] / length for cell in group.cells if cell.seconds.get("loop", 0.0) > 0.0]
-    total, last = (_last_mean(group, name) for name in ("mixing_total", "mixing_weight"))
-    chosen = _few(group.episodes)
-    facts = group.cells[0].facts
-    return ScoreMatrix(
-        seeds=tuple(cell.seed for cell in group.cells),
-        regret=mean_of(regret),
-        by_seed={cell.seed: float(value) for cell, value in zip(group.cells, regret, strict=True)},
+def _scores(group: Group, share: float | None) -> SettingScores:
+    regret, chosen, facts = group.curve("regret"), _few(group.episodes), group.cells[0].facts
+    found = {name: group.number(name) for name in (*table_columns([group], "board"), "worst_excess")}
+    return SettingScores(
+        numbers={name: number for name, number in found.items() if number is not None},
+        by_seed={cell.seed: float(value) for cell, value in zip(group.cells, regret[:, -1], strict=True)},
         share=share,
-        violation=mean_of(group.violation()[:, -1]),
-        net_violation=float(np.mean(group.net_violation()[:, -1])),
-        # Episodes that a safe learner counts as unsafe are rounding.
-        unsafe_share=float(np.mean(group.curve("unsafe")[:, -1])) / length if is_unsafe else 0.0,
-        worst_excess=largest,
-        mixing_mean=None if total is None else total / length,
-        mixing_last=last,
-        microseconds=float(np.median(times)) if times else None,
         way=", ".join(group.ways),
         baseline=str(facts.get("baseline_taken") or group.cells[0].spec["learner"].get("baseline") or ""),
         promises=_promises(group.cells),
         episodes=tuple(group.episodes[chosen].tolist()),
-        regret_curve=tuple(np.mean(group.curve("regret")[:, chosen], axis=0).tolist()),
-        margin_curve=tuple(_margin(group)[chosen].tolist()) if worst else (),
+        regret_curve=tuple(np.mean(regret[:, chosen], axis=0).tolist()),
+        margin_curve=tuple(_margin(group)[chosen].tolist()) if group.constraints else (),
     )
-
-
-def _last_mean(group: Group, name: str) -> float | None:
-    curves = group.noted(name)
-    return None if curves is None else float(np.mean(curves[:, -1]))
 
 
 def _margin(group: Group) -> FloatArray:
@@ -464,13 +390,7 @@ def _shares(groups: Sequence[Group]) -> dict[str, float | None]:
 
 
 def _failed(results: Results, setting: Setting) -> list[Cell]:
-    return [
-        cell
-        for cell in results.cells
-        if cell.status == "failed"
-        and cell.spec
-        and Setting(cell.label("world"), cell.label("adversary"), cell.episodes) == setting
-    ]
+    return [cell for cell in results.cells if cell.status == "failed" and cell.spec and cell.setting == setting]
 
 
 # All settings ---------------------------------------------------------------------------------------------------------
@@ -481,7 +401,7 @@ def _summary(learner: str, blocks: Sequence[Block], groups: Sequence[Group]) -> 
     first = next((group.cells[0] for group in groups if group.learner == learner), None)
     ranks = [standing.rank for standing in standings if standing.rank is not None]
     ran = [standing.scores for standing in standings if standing.scores is not None]
-    safe = [scores for scores in ran if scores.worst_excess is None or scores.worst_excess <= TOL_SAFE]
+    safe = [scores for scores in ran if scores.is_safe]
     shares = [scores.share for scores in safe if scores.share is not None]
     part: Mapping[str, Any] = {} if first is None else first.spec["learner"]
     facts: Mapping[str, Any] = {} if first is None else first.facts
@@ -507,33 +427,22 @@ def _summary(learner: str, blocks: Sequence[Block], groups: Sequence[Group]) -> 
     )
 
 
-@dataclass(frozen=True)
-class _Order:
-    setting: Callable[[Setting], Any]
-    learner: Callable[[str], Any]
+Order = Callable[[str, str], tuple[int, str]]
+"""The place of a label of some kind ("world", "adversary", "learner") among the others."""
 
 
-def _places(results: Results) -> _Order:
+def _order(results: Results) -> Order:
     """The order of the file, then of the alphabet."""
-    experiment = results.manifest.get("experiment", {})
-
-    def places(kind: str) -> dict[str, int]:
+    experiment, places = results.manifest.get("experiment", {}), dict[tuple[str, str], int]()
+    for kind in PARTS:
         items = experiment.get(kind, [])
         labels = [item.get("label") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-        return {str(label): place for place, label in enumerate(labels)}
+        places |= {(kind, str(label)): place for place, label in enumerate(labels)}
+    return lambda kind, label: (places.get((kind, label), len(places)), label)
 
-    worlds, adversaries, learners = (places(kind) for kind in ("world", "adversary", "learner"))
-    end = len(worlds) + len(adversaries) + len(learners)
-    return _Order(
-        lambda setting: (
-            worlds.get(setting.world, end),
-            setting.world,
-            adversaries.get(setting.adversary, end),
-            setting.adversary,
-            setting.episodes,
-        ),
-        lambda learner: (learners.get(learner, end), learner),
-    )
+
+def _place_of(setting: Setting, order: Order) -> tuple[Any, ...]:
+    return order("world", setting.world), order("adversary", setting.adversary), setting.episodes
 
 
 def _every(count: int) -> str:
@@ -544,10 +453,6 @@ def _without_run(summary: LearnerSummary) -> str:
     told = [f"it declined {counted(summary.declined, 'setting')}"] * bool(summary.declined)
     told += [f"it failed in {counted(summary.failed, 'setting')}"] * bool(summary.failed)
     return " and ".join(told)
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:,.0f} %"
 
 
 def _plain(value: Any) -> Any:

@@ -25,7 +25,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
+
+import msgspec
 
 from hedgerow.checks import short_repr
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
@@ -84,7 +86,7 @@ def slug(text: str) -> str:
 PACKAGES = ("hedgerow", "numpy", "scipy", "numba", "llvmlite", "pyarrow", "joblib")
 
 
-def surroundings() -> dict[str, Any]:
+def machine_info() -> dict[str, Any]:
     """Everything that is worth knowing about this process, as plain data."""
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -155,41 +157,48 @@ KIND, SCHEMA = "hedgerow sweep", 1
 LARGEST = 2**29
 """Bytes: several hundred for each of a million cells."""
 
-_TEXT, _TABLE = (str,), (dict,)
-_ENTRIES: dict[str, tuple[type, ...]] = {
-    "experiment": _TABLE,
-    "cells": _TABLE,
-    "hashes": _TABLE,
-    "resumed": (list,),
-    "declined": (list,),
-    "title": _TEXT,
-    "description": _TEXT,
-    "source": _TEXT,
-    "source_name": _TEXT,
-    "source_folder": _TEXT,
-    "created": _TEXT,
-    "command": (list, str),
-    "python": _TEXT,
-    "commit": (str, type(None)),
-    "versions": _TABLE,
-    "machine": _TABLE,
-}
-_CELL_ENTRIES: dict[str, tuple[type, ...]] = {
-    "status": _TEXT,
-    "error": (str, type(None)),
-    "seconds": (dict, int, float, type(None)),
-    "details": _TEXT,
-    "hash": _TEXT,
-    "spec": _TABLE,
-}
-_DECLINED: dict[str, tuple[type, ...]] = {
-    "world": _TEXT,
-    "kind": _TEXT,
-    "label": _TEXT,
-    "episodes": (int,),
-    "why": _TEXT,
-}
-"""All: what an entry is if it is there. An entry of `declined` has all of its own."""
+
+class CellEntry(msgspec.Struct):
+    """What the manifest may say of a cell."""
+
+    status: str = ""
+    error: str | None = None
+    seconds: dict[str, Annotated[float, msgspec.Meta(ge=0.0, lt=1e15)]] | None = None
+    details: str = ""
+    hash: str = ""
+    spec: dict[str, Any] | None = None
+
+
+class DeclinedEntry(msgspec.Struct, forbid_unknown_fields=True):
+    """A cell that was left out before the run, and why."""
+
+    world: str
+    kind: str
+    label: str
+    episodes: int
+    why: str
+
+
+class Entries(msgspec.Struct):
+    """What is read of a manifest later; it may have other entries."""
+
+    experiment_hash: str
+    experiment: dict[str, Any] = {}
+    cells: dict[str, CellEntry] = {}
+    hashes: dict[str, str] = {}
+    resumed: list[Any] = []
+    declined: list[DeclinedEntry] = []
+    title: str = ""
+    description: str = ""
+    source: str = ""
+    source_name: str = ""
+    source_folder: str = ""
+    created: str = ""
+    command: list[Any] | str = ""
+    python: str = ""
+    commit: str | None = None
+    versions: dict[str, Any] = {}
+    machine: dict[str, Any] = {}
 
 
 def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
@@ -252,44 +261,20 @@ def _refuse(constant: str) -> NoReturn:
 
 def _problem(manifest: Mapping[str, Any]) -> str:
     """The first entry that is not what it should be, in words; the empty text if all are."""
-    wrong = _misfit(manifest, _ENTRIES)
-    if wrong:
-        return f"its entry {wrong!r} is {short_repr(manifest[wrong])}"
-    if fingerprint(manifest.get("experiment", {})) != manifest["experiment_hash"]:
-        return "its experiment does not fit its hash"
-    for name, text in manifest.get("hashes", {}).items():
-        if not isinstance(text, str):
-            return f"the hash of the cell {short_repr(name)} is {short_repr(text)}"
-    for entry in manifest.get("declined", []):
-        if not isinstance(entry, dict) or set(entry) != set(_DECLINED) or _misfit(entry, _DECLINED):
-            return f"its entry 'declined' has {short_repr(entry)}"
-    for name, entry in manifest.get("cells", {}).items():
-        problem = _problem_of_cell(name, entry)
-        if problem:
-            return f"its entry for the cell {short_repr(name)} has {problem}"
-    return ""
-
-
-def _problem_of_cell(name: str, entry: Any) -> str:
-    if not isinstance(entry, dict):
-        return f"{short_repr(entry)} in the place of a table"
-    wrong = _misfit(entry, _CELL_ENTRIES)
-    if wrong:
-        return f"{wrong} = {short_repr(entry[wrong])}"
-    seconds = entry.get("seconds")
-    for value in seconds.values() if isinstance(seconds, dict) else [seconds or 0.0]:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < 1e15:
-            return f"seconds = {short_repr(value)}"
     try:
-        fits = "spec" not in entry or cell_id(entry["spec"]) == name
-    except (HedgerowError, AttributeError, KeyError, TypeError, ValueError):
-        fits = False
-    return "" if fits else "the description of another cell"
-
-
-def _misfit(table: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> str:
-    """The first key whose value is of the wrong kind, or the empty text."""
-    for key, allowed in kinds.items():
-        if key in table and (isinstance(table[key], bool) or not isinstance(table[key], allowed)):
-            return key
+        entries = msgspec.convert(manifest, Entries)
+    except (msgspec.ValidationError, OverflowError) as error:
+        return short_repr(str(error))
+    if fingerprint(entries.experiment) != entries.experiment_hash:
+        return "its experiment does not fit its hash"
+    for name, entry in entries.cells.items():
+        if entry.spec is not None and not _describes(entry.spec, name):
+            return f"its entry for the cell {short_repr(name)} has the description of another cell"
     return ""
+
+
+def _describes(spec: Mapping[str, Any], name: str) -> bool:
+    try:
+        return cell_id(spec) == name
+    except (HedgerowError, AttributeError, KeyError, TypeError, ValueError):
+        return False

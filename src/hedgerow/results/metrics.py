@@ -1,31 +1,35 @@
-"""The numbers of a run and of many: regret, violation, safety, growth exponents, interquartile means.
+"""The numbers of a run, and of many seeds together: regret, violation, safety, intervals, growth exponents.
 
 R_T = sum_t l_t^T q_t - T OPT         may be negative
 V_T = max_i sum_t [g_i^T q_t - alpha_i]^+       the maximum outside the sum
 net: [max_i sum_t (g_i^T q_t - alpha_i)]^+      safe episodes make up for unsafe ones
 safe: g_i^T q_t <= alpha_i in every episode, of the mixture that was played
+interval over seeds: mean +- t(n - 1) s / sqrt(n), Student's, of level 95 %; none for one seed (decision 29)
 growth exponent: the slope b of ln y = a + b ln t over the last decade of episodes, T/10 <= t <= T; of the regret
 against the optimum of the losses so far, which is the R_t of every t
-interquartile mean: the mean of the middle half (of fewer than four seeds: of all)
 
 >>> round(growth_exponent([1, 10, 100, 300, 1000], [[1.0, 3.0, 20.0, 60.0, 200.0]]).exponent, 6)
 1.0
->>> float(interquartile_mean([[0.0], [1.0], [3.0], [100.0]])[0])
-2.0
+>>> [float(end) for end in seed_interval([1.0, 2.0, 3.0])]  # doctest: +ELLIPSIS
+[2.0, -0.484..., 4.484...]
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from math import isfinite, nan
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, numeric_array
+from hedgerow.display.numbers import count_of
+from hedgerow.display.table import NOTHING, TableCell
+from hedgerow.environments.columns import Column, spread
 from hedgerow.errors import InvalidInput
+from hedgerow.simulation.result import COMMON
 
 if TYPE_CHECKING:
     from hedgerow.results.groups import Cell
@@ -40,41 +44,263 @@ LEAST_USABLE = 0.9
 LEVEL = 0.95
 BATCH_NUMBERS = 2**20
 """Of a bootstrap: about so many numbers are held at a time."""
+TOL_SAFE = 1e-9
+"""An expected cost that exceeds its threshold by no more than this is no violation, but rounding; and a sum over T
+episodes that is no larger than T times this is 0."""
 
 REGRET = "regret_so_far"
 """The curve whose exponent is fitted: after t episodes, against the optimum of the losses of these t episodes."""
+INTERVALS = "Means over seeds, with 95 % intervals (Student's) in brackets: none for one seed, or for seeds that agree."
+"""What stands below tables."""
+BANDS = "Line: mean over seeds; band: its 95 % interval."
+"""What stands beside curves."""
 
-SUMMARY_TYPES = {
-    "hash": "string",
-    "regret": "float64",
-    "loss": "float64",
-    "optimum": "float64",
-    "violation": "float64",
-    "net_violation": "float64",
-    "safe": "bool",
-    "worst_excess": "float64",
-    "mixing_total": "float64",
-    "last_mixing_weight": "float64",
-    "regret_exponent": "float64",
-    "violation_exponent": "float64",
-    "t_bar": "int64",
-    "rho_hat": "float64",
-    "clean": "bool",
-    "unclean": "int64",
-    "unsafe": "int64",
-    "infeasible": "int64",
-    "suspect": "int64",
-    "iterations": "int64",
-    "worst_residual": "float64",
-    "least_excess": "float64",
-    "refuted_feasibility": "int64",
-    "refuted_safety": "int64",
-    "mixing_over": "float64",
-    "mixing_slack": "float64",
-    "mirror_left": "float64",
-    "mirror_right": "float64",
+
+# One run --------------------------------------------------------------------------------------------------------------
+
+
+class Metric(NamedTuple):
+    """A column of summaries that follows from a cell and its table."""
+
+    column: Column
+    of: Callable[[Cell, Any], float | bool | None]
+
+
+def run_columns(cell: Cell) -> tuple[Column, ...]:
+    """Everything of a run that is one number, in the order of tables: scores, metrics, what its learner declares."""
+    scores = spread(COMMON, len(cell.constraints))
+    declared = (*scores, *(metric.column for metric in METRICS), *cell.columns)
+    return tuple(column for column in declared if column.reduce)
+
+
+def run_numbers(cell: Cell, table: Any) -> dict[str, Any]:
+    """The numbers of a run by the names of `run_columns`; None where there is none."""
+    metrics = {metric.column.name: metric.of(cell, table) for metric in METRICS}
+    return {
+        column.name: metrics[column.name] if column.name in metrics else _number(column, cell, table)
+        for column in run_columns(cell)
+    }
+
+
+def _number(column: Column, cell: Cell, table: Any) -> Any:
+    if column.fact:
+        return cell.facts.get(column.name)
+    if column.name not in table.column_names:
+        return None
+    if column.reduce in ("largest", "least"):
+        values = [value for value in table.column(column.name).to_pylist() if value is not None]
+        return (max if column.reduce == "largest" else min)(values, default=None)
+    return table.column(column.name)[-1].as_py()
+
+
+def _worst(cell: Cell, table: Any) -> float | None:
+    """The largest cost minus threshold of any constraint and episode; None where it is not known, or without any."""
+    worst = [table.column(f"worst_{i}")[-1].as_py() for i in range(num_constraints(table))]
+    return None if None in worst else max(worst, default=None)
+
+
+def _safe(cell: Cell, table: Any) -> bool | None:
+    worst = _worst(cell, table)
+    if (num_constraints(table) and worst is None) or cell.facts.get("scored") == "sampled":
+        return None
+    return worst is None or worst <= 0.0
+
+
+def _per_episode(cell: Cell, table: Any) -> float:
+    found = float(numbers_in(table, "regret")[-1]) / cell.episodes
+    return 0.0 if abs(found) <= TOL_SAFE else found
+
+
+def _unsafe_share(cell: Cell, table: Any) -> float:
+    """Of all episodes; those that only rounding makes unsafe do not count."""
+    worst = _worst(cell, table)
+    return float(numbers_in(table, "unsafe")[-1]) / cell.episodes if worst is not None and worst > TOL_SAFE else 0.0
+
+
+def _mixing(of_weights: Callable[[Cell, Any], float]) -> Callable[[Cell, Any], float | None]:
+    """A number about mixing weights; None for learners that never mix."""
+
+    def found(cell: Cell, table: Any) -> float | None:
+        known = {"mixing_weight", "mixing_total"} <= set(table.column_names)
+        return of_weights(cell, table) if known and numbers_in(table, "mixing_total")[-1] > 0.0 else None
+
+    return found
+
+
+def _exponent(curve: Callable[[Any], FloatArray]) -> Callable[[Cell, Any], float]:
+    return lambda cell, table: growth_exponent(numbers_in(table, "episode"), curve(table)[np.newaxis]).exponent
+
+
+METRICS = (
+    Metric(Column("optimum", words="loss of the best policy, per episode", tables=()),
+           lambda cell, table: cell.facts.get("optimum")),
+    Metric(Column("regret_per_episode", label="R_T / T", words="regret per episode", tables=("board",)), _per_episode),
+    Metric(Column("regret_exponent", "float64", "exponent b", "R_t ≈ c·t^b over the last decade of episodes, fitted to "
+                  "the mean of the seeds, with the 95 % bootstrap interval over seeds; 0.5 is the order √T, 1 means "
+                  "that nothing is learnt; a dash where the regret is not positive", "mean", "fixed",
+                  ("answer", "short")),
+           _exponent(lambda table: numbers_in(table, REGRET))),
+    Metric(Column("violation_exponent", show="fixed", tables=()), _exponent(lambda table: violation_curve(table))),
+    Metric(Column("violation", "float64", "violation V_T", "max over constraints of the sum over episodes of what the "
+                  "expected cost exceeds its threshold by", "mean", "sum", ("answer", "short", "latex", "board"),
+                  least=0.0),
+           lambda cell, table: float(violation_curve(table)[-1])),
+    Metric(Column("net_violation", "float64", "net V_T", "the same with cancellation: episodes below a threshold make "
+                  "up for those above it", "mean", "sum", ("answer", "latex", "board"), least=0.0),
+           lambda cell, table: float(net_violation_curve(table, cell.facts["thresholds"])[-1])),
+    Metric(Column("safe", "bool", "safe", "seeds in which every episode respected every threshold, for the mixture "
+                  "that was played", "seeds", tables=("answer", "short", "latex")), _safe),
+    Metric(Column("worst_excess", reduce="largest", tables=()), _worst),
+    Metric(Column("worst_margin", "float64", "worst margin", "threshold minus expected cost, the least over "
+                  "constraints, episodes and seeds", "least", tables=("answer", "latex")),
+           lambda cell, table: None if (worst := _worst(cell, table)) is None else -worst),
+    Metric(Column("unsafe_share", "float64", "unsafe", "share of the episodes that exceed a threshold", "mean", "share",
+                  ("board",), least=0.0), _unsafe_share),
+    Metric(Column("mixing_first", label="first λ", words="weight of the safe policy in the first episode",
+                  tables=("short",), least=0.0),
+           _mixing(lambda cell, table: float(numbers_in(table, "mixing_weight")[0]))),
+    Metric(Column("mixing_mean", label="mean λ", words="weight of the safe policy, mean over episodes",
+                  tables=("short", "board"), least=0.0),
+           _mixing(lambda cell, table: float(numbers_in(table, "mixing_total")[-1]) / cell.episodes)),
+    Metric(Column("mixing_last", label="last λ", words="weight of the safe policy in the last episode",
+                  tables=("short", "board"), least=0.0),
+           _mixing(lambda cell, table: float(numbers_in(table, "mixing_weight")[-1]))),
+)  # fmt: skip
+"""What follows from the table of every run."""
+
+TIMINGS = (
+    Metric(Column("episodes_per_second", "float64", "episodes / s", "median over seeds, of the loop alone where its "
+                  "time is known, on the machine that is named", "median", "whole", ("answer", "short")),
+           lambda cell, table: cell.episodes_per_second),
+    Metric(Column("microseconds", "float64", "µs / episode", "of the loop alone, median over seeds", "median",
+                  tables=("board",)),
+           lambda cell, table: 1e6 * cell.seconds["loop"] / cell.episodes if cell.seconds.get("loop") else None),
+)  # fmt: skip
+"""What differs from run to run: summaries do without."""
+
+
+def num_constraints(table: Any) -> int:
+    """How many constraints the world of a cell's table has."""
+    return sum(name.startswith("excess_") for name in table.column_names)
+
+
+def numbers_in(table: Any, name: str) -> FloatArray:
+    """A column (C,) as numbers."""
+    return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+
+
+def violation_curve(table: Any) -> FloatArray:
+    """V after each checkpoint (C,): the largest of the constraints' sums of positive parts; 0 without constraints."""
+    sums = [numbers_in(table, f"violation_{i}") for i in range(num_constraints(table))]
+    result: FloatArray = np.max(sums, axis=0) if sums else np.zeros(table.num_rows)
+    return result
+
+
+def net_violation_curve(table: Any, thresholds: Sequence[float]) -> FloatArray:
+    """V with cancellation after each checkpoint (C,), for the thresholds (m,); 0 without constraints."""
+    episodes = numbers_in(table, "episode")
+    sums = [numbers_in(table, f"cost_{i}") - episodes * alpha for i, alpha in enumerate(thresholds)]
+    result: FloatArray = np.maximum(np.max(sums, axis=0), 0.0) if sums else np.zeros(table.num_rows)
+    return result
+
+
+# Many seeds -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number over seeds, with the ends of its interval where it has one.
+
+    Examples:
+        >>> from hedgerow.results.metrics import mean_over_seeds
+        >>> mean_over_seeds([2.0, 2.0]), mean_over_seeds([4.0]).seeds
+        (Estimate(value=2.0, low=2.0, high=2.0, seeds=2), 1)
+    """
+
+    value: float
+    """The mean, sum, largest, ... over seeds."""
+    low: float
+    """The lower end of the 95 % interval of a mean; NaN for a single seed, and for what is no mean."""
+    high: float
+    """The upper end."""
+    seeds: int
+    """The number of seeds."""
+
+
+def seed_interval(values: ArrayLike, least: float | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The mean of `values` (seeds, ...) over seeds, and the ends of its interval, each (...).
+
+    The interval is Student's of level 95 %, the only kind in all outputs: mean +- t(n - 1) s / sqrt(n). It is exact for
+    normal values, and wide where seeds are few, as it should be: a bootstrap of three numbers cannot leave their range.
+    One seed has no interval: the ends are NaN. Seeds that agree have one of width 0. No end is below `least`.
+    """
+    from scipy.special import stdtrit
+
+    numbers = numeric_array("the values", values)
+    if numbers.ndim == 0 or len(numbers) == 0:
+        raise InvalidInput(f"an interval over seeds needs values (seeds, ...), not an array of shape {numbers.shape}")
+    count, mean = len(numbers), np.mean(numbers, axis=0)
+    if count == 1:
+        return mean, np.full_like(mean, nan), np.full_like(mean, nan)
+    with np.errstate(invalid="ignore"):  # what is not finite has no interval
+        # In units of the largest: the squares of large numbers overflow.
+        size = np.max(np.abs(numbers), axis=0)
+        size = np.where(size > 0.0, size, 1.0)
+        half = stdtrit(count - 1, 0.5 * (1.0 + LEVEL)) * np.std(numbers / size, axis=0, ddof=1) / np.sqrt(count) * size
+        low, high = mean - half, mean + half
+    return mean, low if least is None else np.maximum(low, least), high
+
+
+def mean_over_seeds(values: ArrayLike, *, least: float | None = None, small: float = 0.0) -> Estimate:
+    """The mean of one number per seed (seeds,), with its interval; what is no larger than `small` is rounding."""
+    numbers = numeric_array("the values", values)
+    if numbers.ndim != 1 or len(numbers) == 0:
+        raise InvalidInput(f"a mean over seeds needs values (seeds,), one number per seed; they are {numbers.shape}")
+    numbers = np.where(np.abs(numbers) <= small, 0.0, numbers)
+    if len(numbers) > 1 and np.ptp(numbers) <= small:  # equal numbers need not be equal to their mean
+        return Estimate(float(numbers[0]), float(numbers[0]), float(numbers[0]), len(numbers))
+    mean, low, high = (float(end) for end in seed_interval(numbers, least))
+    return Estimate(mean, low, high, len(numbers))
+
+
+def over_seeds(column: Column, values: Sequence[float | bool | None], episodes: int) -> Estimate | None:
+    """The numbers of runs of so many episodes, one per seed, as one number; None if there is none.
+
+    A mean, a sum and a rate are those of all seeds or of none.
+    """
+    known = np.array([float(value) for value in values if value is not None and isfinite(value)])
+    if not len(known) or (len(known) < len(values) and column.reduce in ("mean", "sum", "rate")):
+        return None
+    if column.reduce == "mean":
+        return mean_over_seeds(known, least=column.least, small=TOL_SAFE * episodes if column.show == "sum" else 0.0)
+    return Estimate(float(_REDUCED[column.reduce](known, column, episodes)), nan, nan, len(values))
+
+
+_REDUCED: Mapping[str, Callable[[FloatArray, Column, int], Any]] = {
+    "sum": lambda known, column, episodes: known.sum(),
+    "rate": lambda known, column, episodes: known.sum() / (episodes * len(known)),
+    "largest": lambda known, column, episodes: known.max(),
+    "least": lambda known, column, episodes: known.min(),
+    "median": lambda known, column, episodes: np.median(known),
+    "seeds": lambda known, column, episodes: np.sum(known > 0.0 if column.type == "bool" else known == 0.0),
 }
-"""The columns of a summary, behind the names of the cell, with their Arrow types."""
+
+
+def number_cell(column: Column | None, found: Estimate | None) -> TableCell:
+    """A number over seeds in a table, as its column declares it, with its interval where it has one."""
+    if column is None or found is None or not isfinite(found.value):
+        return NOTHING
+    if column.reduce == "seeds":
+        tone = ("good" if found.value == found.seeds else "bad") if column.type == "bool" else ""
+        return TableCell(count_of(int(found.value), found.seeds), tone=tone)
+    show, value, low, high = column.show, found.value, found.low, found.high
+    return TableCell(
+        lambda numbers: numbers.show(show, value),
+        (lambda numbers: numbers.interval(low, high, lambda end: numbers.show(show, end))) if low < high else "",
+    )
+
+
+# Growth ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -106,113 +332,6 @@ class Growth:
         return f"{self.exponent:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
-def cell_metrics(cell: Cell, table: Any) -> dict[str, Any]:
-    """The row of one cell in a summary; the columns of `SUMMARY_TYPES`."""
-    episodes = column(table, "episode")
-    last = {name: table.column(name)[-1].as_py() for name in table.column_names}
-    violation, facts = violation_curve(table), cell.facts
-    worst = [last[f"worst_{i}"] for i in range(num_constraints(table))]
-    known = all(excess is not None for excess in worst)
-    unclean, residuals = last.get("unclean"), column(table, "residual") if "residual" in last else np.zeros(0)
-    return {
-        # What this learner does not note, and what nobody watched, is null.
-        **{name: last.get(name, facts.get(name)) for name in SUMMARY_TYPES},
-        "hash": cell.hash,
-        "violation": float(violation[-1]),
-        "net_violation": float(net_violation_curve(table, facts["thresholds"])[-1]),
-        "safe": all(excess <= 0.0 for excess in worst) if known and facts.get("scored") != "sampled" else None,
-        "worst_excess": max(worst, default=None) if known else None,
-        "last_mixing_weight": last.get("mixing_weight"),
-        "regret_exponent": growth_exponent(episodes, column(table, REGRET)[np.newaxis]).exponent,
-        "violation_exponent": growth_exponent(episodes, violation[np.newaxis]).exponent,
-        "clean": None if unclean is None else unclean == 0,
-        "worst_residual": float(np.max(residuals, initial=0.0)) if len(residuals) else None,
-    }
-
-
-def num_constraints(table: Any) -> int:
-    """How many constraints the world of a cell's table has."""
-    return sum(name.startswith("excess_") for name in table.column_names)
-
-
-def column(table: Any, name: str) -> FloatArray:
-    """A column (C,) as numbers."""
-    return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
-
-
-def violation_curve(table: Any) -> FloatArray:
-    """V after each checkpoint (C,): the largest of the constraints' sums of positive parts; 0 without constraints."""
-    sums = [column(table, f"violation_{i}") for i in range(num_constraints(table))]
-    result: FloatArray = np.max(sums, axis=0) if sums else np.zeros(table.num_rows)
-    return result
-
-
-def net_violation_curve(table: Any, thresholds: Sequence[float]) -> FloatArray:
-    """V with cancellation after each checkpoint (C,), for the thresholds (m,); 0 without constraints."""
-    episodes = column(table, "episode")
-    sums = [column(table, f"cost_{i}") - episodes * alpha for i, alpha in enumerate(thresholds)]
-    result: FloatArray = np.maximum(np.max(sums, axis=0), 0.0) if sums else np.zeros(table.num_rows)
-    return result
-
-
-def interquartile_mean(values: ArrayLike) -> FloatArray:
-    """Over the first axis (seeds, ...): the mean without the lowest and the highest quarter."""
-    from scipy.stats import trim_mean
-
-    array = numeric_array("the values", values)
-    if array.ndim == 0 or len(array) == 0:
-        raise InvalidInput("an interquartile mean needs at least one seed")
-    return np.asarray(trim_mean(array, 0.25, axis=0), dtype=np.float64)
-
-
-def interquartile_interval(
-    values: ArrayLike, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
-) -> tuple[float, float]:
-    """Estimate how far the interquartile mean of `values` (seeds,) may be from that of infinitely many seeds.
-
-    The interval is the BCa bootstrap of scipy, with a fixed seed: equal values give equal ends. Where leaving out any
-    one seed changes nothing, BCa is not defined, and the percentiles of the same bootstrap are taken.
-
-    Args:
-        values: One number per seed (seeds,).
-        level: How sure the interval is, between 0 and 1.
-        resamples: How many times the seeds are drawn anew.
-        seed: Of the draws.
-
-    Returns:
-        The ends (low, high); NaN for a single seed, and where a value is not a number.
-
-    Raises:
-        InvalidInput: If there is no value, or they are not one number per seed.
-
-    Examples:
-        >>> low, high = interquartile_interval([1.0, 2.0, 3.0, 4.0, 5.0])
-        >>> 1.0 < low < 3.0 < high < 5.0
-        True
-    """
-    from scipy.stats import bootstrap, trim_mean
-
-    numbers = numeric_array("the values", values)
-    if numbers.ndim != 1 or len(numbers) == 0:
-        raise InvalidInput(f"an interval needs values (seeds,), one number per seed; they are {numbers.shape}")
-    if len(numbers) == 1 or not np.all(np.isfinite(numbers)):
-        return float("nan"), float("nan")
-    if np.all(numbers == numbers[0]):
-        return float(numbers[0]), float(numbers[0])
-
-    def mean(sample: FloatArray, axis: int) -> FloatArray:
-        return np.asarray(trim_mean(sample, 0.25, axis=axis))
-
-    for method in ("BCa", "percentile"):
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # of data for which BCa is not defined: those come again
-            settings = {"n_resamples": resamples, "confidence_level": level, "method": method}
-            ends = bootstrap((numbers,), mean, **settings, rng=np.random.default_rng(seed)).confidence_interval
-        if np.isfinite(ends.low) and np.isfinite(ends.high):
-            break
-    return float(ends.low), float(ends.high)
-
-
 def growth_exponent(
     episodes: ArrayLike,
     values: ArrayLike,
@@ -222,10 +341,10 @@ def growth_exponent(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Growth:
-    """Fit c t^b to the interquartile mean of `values` (seeds, C) at `episodes` (C,); seeds are resampled for the ends.
+    """Fit c t^b to the mean of `values` (seeds, C) at `episodes` (C,); seeds are resampled for the ends.
 
-    The interval is the percentile bootstrap; a resample whose mean is somewhere not positive has no slope and is left
-    out.
+    The interval is the percentile bootstrap, because an exponent is no mean of numbers of the seeds; a resample whose
+    mean is somewhere not positive has no slope and is left out.
     """
     t, y = numeric_array("the episodes", episodes), np.atleast_2d(numeric_array("the values", values))
     if t.ndim != 1 or y.ndim != 2 or y.shape[1] != len(t) or len(t) == 0:
@@ -233,7 +352,7 @@ def growth_exponent(
     late = t >= fit_from * t[-1]
     first = int(t[late][0])
     log_t, tail = np.log(t[late]), y[:, late]
-    intercept, slope = (float(number) for number in _fit(log_t, interquartile_mean(tail)))
+    intercept, slope = (float(number) for number in _fit(log_t, tail.mean(axis=0)))
     low, high = float("nan"), float("nan")
     if len(tail) > 1 and np.isfinite(slope):
         low, high = _interval(log_t, tail, level, resamples, seed)
@@ -282,7 +401,7 @@ def _interval(log_t: FloatArray, tail: FloatArray, level: float, resamples: int,
     slopes = []
     for first in range(0, resamples, batch):
         chosen = stream.integers(0, len(tail), size=(min(batch, resamples - first), len(tail)))
-        slopes.append(_fit(log_t, interquartile_mean(tail[chosen.T]))[1])  # of (seeds, batch, C)
+        slopes.append(_fit(log_t, tail[chosen.T].mean(axis=0))[1])  # of (seeds, batch, C)
     return _ends(np.concatenate(slopes), level)
 
 

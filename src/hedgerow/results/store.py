@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.results.groups import Cell, Results
-from hedgerow.results.manifest import KIND, MANIFEST, SCHEMA, cell_id, fingerprint, surroundings, write_manifest
+from hedgerow.results.manifest import KIND, MANIFEST, SCHEMA, cell_id, fingerprint, machine_info, write_manifest
 from hedgerow.results.manifest import read_manifest as read_manifest
 from hedgerow.results.manifest import update_manifest as update_manifest
-from hedgerow.results.old_tables import UNSEALED
 from hedgerow.results.table import header_in, run_table, table_bytes, table_in
 from hedgerow.storage import atomic
 
@@ -58,7 +57,7 @@ def create(directory: PathLike, manifest: Mapping[str, Any]) -> None:
     if "experiment" not in manifest:
         raise InvalidInput("a manifest needs the entry 'experiment': the experiment as data")
     ours = {"kind": KIND, "schema": SCHEMA, "experiment_hash": fingerprint(manifest["experiment"])}
-    fresh = {**ours, **surroundings(), "cells": {}, "resumed": [], **manifest, **ours}
+    fresh = {**ours, **machine_info(), "cells": {}, "resumed": [], **manifest, **ours}
     if target.exists() and not target.is_dir():
         raise InvalidInput(f"{target} is a file; results need a directory")
     # Whoever was killed while the manifest was written left a temporary file, and nothing else.
@@ -164,7 +163,7 @@ def inspect(directory: PathLike, hashes: Mapping[str, str] | None = None, *, tra
             continue
         try:
             for path in files:
-                _check_sealed(path, _header(path, hashes))
+                _header(path, hashes)
         except FileFormatError as error:
             found.damaged[name] = str(error)
         else:
@@ -201,8 +200,7 @@ def finished(directory: PathLike, hashes: Mapping[str, str] | None = None) -> se
 def open(directory: PathLike) -> Results:  # noqa: A001 - read as hr.results.open
     """Read the results of a sweep.
 
-    Cells that failed or are missing are listed as such. Files of earlier releases, without a checksum, are read;
-    `hedgerow resume` runs their cells again.
+    Cells that failed or are missing are listed as such.
 
     Args:
         directory: The directory of the sweep.
@@ -263,8 +261,3 @@ def _header(path: Path, hashes: Mapping[str, str] | None) -> dict[str, Any]:
     if hashes is not None and hashes.get(path.stem) != header["hash"]:
         raise FileFormatError(f"{path} holds a run of another experiment (hash {header['hash'][:12]})")
     return header
-
-
-def _check_sealed(path: Path, header: Mapping[str, Any]) -> None:
-    if header["schema"] == UNSEALED:
-        raise FileFormatError(f"{path} was written by an earlier release, without a checksum")

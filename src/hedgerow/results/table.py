@@ -1,62 +1,45 @@
 """From a run to a table: one row per checkpoint, and the facts of the whole run beside it.
 
-Columns of every run: the quantities of `COLUMNS`; of every constraint i = 0, 1, ...: those of `PER_CONSTRAINT` with the
-suffix _i. Behind them stand the learner's own columns, whatever it notes (`Run.notes`), with null where it has nothing
-to say. Facts that are one number (optimum, t_bar, ...) and the ledger of guarantees go into the metadata of the table.
-Nothing here depends on time, place or machine, so that equal runs give equal bytes. A file is sealed: its own checksum
-is in it, and whatever does not fit is refused before it is read.
+Every run has the columns `COMMON`, those of each constraint i = 0, 1, ... with the suffix _i. Behind them stand the
+columns of the learner and of its watcher (`Run.notes`), with null where there is no value. Their declarations, the
+facts (optimum, t_bar, ...) and the ledger of guarantees go into the metadata of the table. Nothing here depends on
+time, place or machine, so that equal runs give equal bytes. A file is sealed: its own checksum is in it, and whatever
+does not fit is refused before it is read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace as replace_field
 
 from hedgerow.checks import FloatArray, short_repr
+from hedgerow.environments.columns import Column, Type, spread
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 from hedgerow.learners.api import cheats, describe_inputs
-from hedgerow.results import old_tables
 from hedgerow.results.manifest import cell_hash, cell_id, fingerprint
+from hedgerow.simulation.result import COMMON
 from hedgerow.storage.checksum import BLANK, KEY, has_seal, is_intact, seal
 
 if TYPE_CHECKING:
     from hedgerow.model.policy import Policy
     from hedgerow.simulation.result import Run
 
-SCHEMA = 3
+SCHEMA = 4
 METADATA_KEY = b"hedgerow"
 COMPRESSION = "zstd"
-
-COLUMNS: tuple[tuple[str, str, str], ...] = (
-    ("episode", "episodes", "int64"),
-    ("loss", "loss", "float64"),
-    ("regret", "regret", "float64"),
-    ("regret_so_far", "regret_so_far", "float64"),
-    ("unsafe", "unsafe", "int64"),
-)
-"""(column, attribute of `Run` (C,), type)"""
 
 MOST_COMPARATORS = 400
 """Of a run: each value of `regret_so_far` is a linear program, so that a trace has it in about so many rows only."""
 
-PER_CONSTRAINT: tuple[tuple[str, str], ...] = (
-    ("cost", "costs"),
-    ("violation", "violations"),
-    ("worst", "worst"),
-    ("excess", "excess"),
-)
-"""(column, attribute of `Run` (C, m)); all float64"""
-
 MOST_STATES = 60
 """Of a policy that is kept, state by state, for the page"""
-
-OWN_TYPES = ("bool", "int32", "int64", "float64")
-"""Of the columns that a learner adds."""
 
 
 def parquet() -> Any:
@@ -79,15 +62,15 @@ def arrow() -> Any:
 def run_table(spec: Mapping[str, Any], run: Run, facts: Mapping[str, Any] | None = None) -> Any:
     """The table of a run, described by `spec`; `facts` are added to those that `run_facts` finds."""
     pa = arrow()
-    own = {name: _own_type(name, run.notes[name]) for name in sorted(run.notes)}
-    schema = _columns(run.costs.shape[1], own)
-    arrays: dict[str, Any] = {}
-    for column, attribute, _ in COLUMNS:
-        arrays[column] = _regret_so_far(run) if column == "regret_so_far" else getattr(run, attribute)
-    for column, attribute in PER_CONSTRAINT:
-        values = np.asarray(getattr(run, attribute), dtype=np.float64)
-        arrays |= {f"{column}_{i}": np.ascontiguousarray(values[:, i]) for i in range(values.shape[1])}
-    arrays |= run.notes
+    own = own_columns(run)
+    arrays = dict(run.notes)
+    for column, attribute in COMMON.items():
+        values = _regret_so_far(run) if attribute == "regret_so_far" else getattr(run, attribute)
+        if column.each:
+            arrays |= {f"{column.name}_{i}": np.ascontiguousarray(each) for i, each in enumerate(np.transpose(values))}
+        else:
+            arrays[column.name] = values
+    schema = _schema(run.costs.shape[1], own)
     # NaN becomes null: what does not exist is no number.
     columns = [pa.array(np.asarray(arrays[field.name]), type=field.type, from_pandas=True) for field in schema]
     all_facts = {**run_facts(run), **_plain(facts or {})}
@@ -96,7 +79,7 @@ def run_table(spec: Mapping[str, Any], run: Run, facts: Mapping[str, Any] | None
         "id": cell_id(spec),
         "hash": cell_hash(spec),
         "spec": spec,
-        "own": own,
+        "columns": msgspec.to_builtins(own),
         "facts": all_facts,
         "facts_hash": fingerprint(all_facts),
     }
@@ -104,11 +87,19 @@ def run_table(spec: Mapping[str, Any], run: Run, facts: Mapping[str, Any] | None
     return pa.table(columns, schema=schema).replace_schema_metadata({METADATA_KEY: text.encode()})
 
 
-def _own_type(name: str, values: Any) -> str:
-    kind = str(np.asarray(values).dtype)
-    if kind not in OWN_TYPES:
-        raise InvalidInput(f"the note {name!r} is an array of {kind}; a column is one of {', '.join(OWN_TYPES)}")
-    return kind
+def own_columns(run: Run) -> tuple[Column, ...]:
+    """The declarations of the notes and facts of a run: those that are declared in their order, then other notes."""
+    types = {name: str(np.asarray(values).dtype) for name, values in run.notes.items()}
+    known = get_args(Type)
+    for name, kind in types.items():
+        if kind not in known:
+            raise InvalidInput(f"the note {name!r} is an array of {kind}; a column is one of {', '.join(known)}")
+    declared = {column.name: column for column in run.columns if column.name in (run.facts if column.fact else types)}
+    notes = {name: Column(name) for name in sorted(types) if name not in declared}
+    return tuple(
+        column if column.fact else replace_field(column, type=types[column.name])
+        for column in (*declared.values(), *notes.values())
+    )
 
 
 def _regret_so_far(run: Run) -> FloatArray:
@@ -172,15 +163,14 @@ def table_header(metadata: Mapping[bytes, bytes] | None, source: str) -> dict[st
     """The header of a table, after it was checked that it is one of ours and describes itself."""
     try:
         header: dict[str, Any] = json.loads((metadata or {})[METADATA_KEY])
-        known = header["schema"] in (SCHEMA, *old_tables.SCHEMAS)
+        known = header["schema"] == SCHEMA
         fits = header["hash"] == cell_hash(header["spec"]) and header["facts_hash"] == fingerprint(header["facts"])
         fits = fits and isinstance(header["id"], str) and isinstance(header["facts"]["constraints"], list)
-        own = header["own"] if header["schema"] == SCHEMA else {}
-        fits = fits and all(kind in OWN_TYPES for kind in own.values())
+        header["columns"] = msgspec.convert(header["columns"], tuple[Column, ...])
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise FileFormatError(f"{source} is a Parquet file, but not the table of a hedgerow run") from error
     if not known:
-        raise FileFormatError(f"{source} has schema {short_repr(header['schema'])}; this release reads up to {SCHEMA}")
+        raise FileFormatError(f"{source} has schema {short_repr(header['schema'])}; this release reads {SCHEMA}")
     if not fits:
         raise FileFormatError(f"{source} is corrupt: its hashes do not fit what it says")
     return header
@@ -204,38 +194,30 @@ def header_in(blob: bytes, source: str) -> dict[str, Any]:
         raise FileFormatError(f"{source} is corrupt: its checksum does not fit its content")
     schema = _parsed(lambda: parquet().read_schema(arrow().BufferReader(blob)), source)
     header = table_header(schema.metadata, source)
-    if header["schema"] != old_tables.UNSEALED and not has_seal(blob):
+    if not has_seal(blob):
         raise FileFormatError(f"{source} is corrupt, or was written again by another program: it has no checksum")
-    count, old = len(header["facts"]["constraints"]), header["schema"] != SCHEMA
-    expected = _arrow_schema(old_tables.columns(count)) if old else _columns(count, header["own"])
-    if not schema.equals(expected):
+    if not schema.equals(_schema(len(header["facts"]["constraints"]), header["columns"])):
         raise FileFormatError(f"{source} is corrupt: its columns are not those of a run")
-    return old_tables.upgraded_header(header) if old else header
+    return header
 
 
 def table_in(blob: bytes, source: str) -> Any:
-    """The table in a file, checked like `header_in`; one of an earlier release gets the names of today."""
-    header = header_in(blob, source)
+    """The table in a file, checked like `header_in`."""
+    header_in(blob, source)
     # Without threads: tables are small, and pyarrow's may still be running when the interpreter ends.
     options = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
-    table = _parsed(lambda: parquet().read_table(arrow().BufferReader(blob), **options), source)
-    return table if header["schema"] == SCHEMA else table.rename_columns(old_tables.new_names(table.column_names))
+    return _parsed(lambda: parquet().read_table(arrow().BufferReader(blob), **options), source)
 
 
-def _columns(num_constraints: int, own: Mapping[str, str]) -> Any:
+def _schema(num_constraints: int, own: Sequence[Column]) -> Any:
     """The Arrow schema of a run."""
-    names = {column: kind for column, _, kind in COLUMNS}
-    for column, _ in PER_CONSTRAINT:
-        names |= {f"{column}_{i}": "float64" for i in range(num_constraints)}
-    taken = sorted(set(names) & set(own))
+    pa = arrow()
+    names = {column.name: column.type for column in spread(COMMON, num_constraints)}
+    notes = {column.name: column.type for column in own if not column.fact}
+    taken = sorted(set(names) & set(notes))
     if taken:
         raise InvalidInput(f"the note {taken[0]!r} is called like a column of every run")
-    return _arrow_schema({**names, **own})
-
-
-def _arrow_schema(names: Mapping[str, str]) -> Any:
-    pa = arrow()
-    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in names.items()])
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in {**names, **notes}.items()])
 
 
 def _parsed(read: Callable[[], Any], source: str) -> Any:

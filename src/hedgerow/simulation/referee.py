@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any
 
@@ -25,17 +25,19 @@ from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray, frozen, numeric_array, real_number, short_repr, type_name
+from hedgerow.environments.columns import Column
 from hedgerow.environments.play import OTHER, Player, make_streams, make_world
 from hedgerow.environments.protocol import Environment
 from hedgerow.environments.scores import Occupancies, add_scores, keep_mark, make_curves, make_scores
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import Plan, RunContext, check_note_names
+from hedgerow.learners.api import Plan, RunContext
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
 from hedgerow.model.kernel_layout import private_index
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_policy
 from hedgerow.model.policy import TOL_WEIGHTS, Mixture, Policy, UniformMixture
+from hedgerow.simulation.result import COMMON
 
 PACKAGE = __name__.partition(".")[0]
 NOT_CODE = ("builtins", "abc", "typing")
@@ -46,6 +48,16 @@ MOST_NOTES = 1000
 """Names of notes in one run."""
 NUMBERS_KEPT = 2**22
 """How many numbers the kept copies have together: 32 MB."""
+OBSERVED = (Column("observed_loss", show="sum"), Column("observed_cost", show="sum", each=True))
+"""The columns of a run whose truth is not known."""
+RESERVED = frozenset(column.name for column in (*COMMON, *OBSERVED))
+
+
+def check_note_names(notes: Iterable[str]) -> None:
+    """Refuse notes that are called like a column that every run has."""
+    for name in notes:
+        if name in RESERVED or name.rpartition("_")[0] in RESERVED:
+            raise InvalidInput(f"a note cannot be called {name!r}: that is a column of every run; choose another name")
 
 
 def is_ours(learner: Any) -> bool:
@@ -267,6 +279,7 @@ class Exact:
     """Plays in a CMDP and scores by its true transitions and mean costs."""
 
     scored = "exact"
+    declared: tuple[Column, ...] = ()
 
     def __init__(self, cmdp: CMDP, seed: int, marks: IntArray, *, full: bool, private: bool = False) -> None:
         """With `private` arrays: for learners that are not ours, which share the arrays of the layout."""
@@ -300,16 +313,16 @@ class Exact:
 class Sampled:
     """Plays in an environment whose true transitions and costs are unknown."""
 
-    scored, compiled = "sampled", False
+    scored, compiled, declared = "sampled", False, OBSERVED
 
     def __init__(self, environment: Environment, seed: int, marks: IntArray) -> None:
         view = environment.view()
         layout, m = view.layout, view.num_constraints
         self._environment, self._rng = environment, Generator(PCG64(SeedSequence(seed)))
         self.scores, self.curves = make_scores(layout, m), make_curves(layout, m, marks)
-        curves = self.curves
-        for array in (curves.loss, curves.costs, curves.violation, curves.worst, curves.excess):
-            array[:] = np.nan  # nothing exact is known
+        for name, array in self.curves.as_dict().items():
+            if array.dtype == np.float64 and name != "losses":
+                array[:] = np.nan  # nothing exact is known
         self._observed = np.zeros(1 + m)
         self._kept = np.zeros((len(marks), 1 + m))
 

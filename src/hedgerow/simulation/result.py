@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, IntArray, did_you_mean, frozen
 from hedgerow.display import text
+from hedgerow.environments.columns import Column, spread
 from hedgerow.environments.protocol import Environment
 from hedgerow.errors import InfeasibleError, InvalidInput
 from hedgerow.learners.api import Learner, Promising
@@ -29,8 +30,24 @@ from hedgerow.planning import offline
 if TYPE_CHECKING:
     from hedgerow.simulation.run import Simulation
 
-CURVES = ("episodes", "loss", "regret", "costs", "violations", "worst", "unsafe", "excess", "losses")
-"""What a `Run` has of every checkpoint."""
+_REGRET = (
+    "loss of all episodes minus that of the best policy that respects the constraints (a linear program); expected, "
+    "from the true transitions; may be negative"
+)
+COMMON: Mapping[Column, str] = {
+    Column("episode", "int64", words="episodes played so far", reduce="", tables=()): "episodes",
+    Column("loss", words="sum of expected losses", show="sum", tables=()): "loss",
+    Column("regret", "float64", "regret R_T", _REGRET, "mean", "sum", ("answer", "short", "latex", "board")): "regret",
+    Column("regret_so_far", words="R_t of every t", reduce="", tables=()): "regret_so_far",
+    Column("unsafe", "int64", words="episodes that violated a constraint", show="whole", tables=()): "unsafe",
+    Column("cost", words="sum of expected costs", reduce="", tables=(), each=True): "costs",
+    Column("violation", words="sum of [cost - threshold]^+", reduce="", tables=(), each=True): "violations",
+    Column("worst", words="largest cost - threshold so far", reduce="", tables=(), each=True): "worst",
+    Column("excess", words="cost - threshold of the episode", reduce="", tables=(), each=True): "excess",
+}
+"""The columns that every run has, with the attributes of `Run` that hold them, (C,) or (C, m)."""
+CURVES = (*(name for name in COMMON.values() if name != "regret_so_far"), "losses")
+"""What a `Run` has of every checkpoint, and does not compute when it is asked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +88,7 @@ class Run:
     notes: Mapping[str, NDArray[Any]]
     """What the learner, or its watcher, noted at the checkpoints: arrays (C,) by name, such as "mixing_weight"."""
     facts: Mapping[str, float | int | None]
-    """What is one number for the whole run, by name, as its watcher tells."""
+    """What is one number for the whole run, by name, as its watcher found it."""
     policy: Policy | None
     """The learner's own policy at the end, or the policy that it played last."""
     optimum: float
@@ -94,6 +111,8 @@ class Run:
     """Who chose the losses, by name; empty in an environment, which tells its losses itself."""
     stochastic: bool | None = None
     """Whether the losses are independent draws of one law; None in an environment, where it is not known."""
+    columns: tuple[Column, ...] = ()
+    """How notes and facts are declared; a note without a declaration is averaged over seeds and drawn."""
 
     def __getitem__(self, name: str) -> Any:
         """A note (C,) or a fact, by name."""
@@ -123,8 +142,8 @@ class Run:
         """
         if np.isnan(self.optimum) or not isinstance(self.world, CMDP):
             return frozen(np.full(len(self.episodes), np.nan))
-        optima, means = offline.Optima(self.world), self.losses / self.episodes[:, None]
-        values = np.array([optima.optimum(mean).value for mean in np.clip(means, 0.0, 1.0)])
+        world, means = self.world, np.clip(self.losses / self.episodes[:, None], 0.0, 1.0)
+        values = offline.remembered(world, "values", means, lambda: offline.Optima(world).values(means))
         return frozen(self.loss - values * self.episodes)
 
     def at(self, episodes: ArrayLike) -> Run:
@@ -216,7 +235,7 @@ class Run:
             >>> run.plot("regret").layout.title.text
             'Regret'
         """
-        return import_module("hedgerow.report.show").run_plot(self, what)
+        return import_module("hedgerow.report.figures").run_plot(self, what)
 
     def __repr__(self) -> str:
         known = f"regret={self.regret[-1]:.6g}, violation={self.violation[-1]:.6g}, safe={bool(self.safe[-1])}"
@@ -224,7 +243,7 @@ class Run:
         return text.line("Run", type(self.learner).__name__, f"episodes={self.episodes[-1]}", scores, self.way)
 
     def _repr_html_(self) -> str:
-        from hedgerow.simulation.notebook import run_html
+        from hedgerow.display.views import run_html
 
         return run_html(self)
 
@@ -258,14 +277,24 @@ def make_run(simulation: Simulation) -> Run:
         learner=simulation.learner,
         adversary="" if simulation.losses is None else known_as(simulation.losses),
         stochastic=None if simulation.losses is None else is_stochastic(simulation.losses),
+        columns=simulation.declared,
     )
+
+
+def declared_columns(learner: Any, *others: Sequence[Column], num_constraints: int) -> tuple[Column, ...]:
+    """What the learner and the others declare; of a name that several declare, the last one counts."""
+    own = getattr(learner, "columns", ())
+    if not isinstance(own, tuple | list) or not all(isinstance(column, Column) for column in own):
+        raise InvalidInput(f"{type(learner).__name__}.columns must be a tuple of hedgerow.results.Column")
+    return tuple(spread((*own, *(column for each in others for column in each)), num_constraints))
 
 
 def _comparator(world: CMDP | Environment, mean_loss: FloatArray) -> tuple[float, FloatArray]:
     """OPT and q* (num_rows,) of a mean loss; NaN where no policy is feasible, or the world is not known."""
     try:
         if isinstance(world, CMDP):
-            best = offline.optimum(world, np.clip(mean_loss, 0.0, 1.0))
+            loss = np.clip(mean_loss, 0.0, 1.0)
+            best = offline.remembered(world, "optimum", loss, lambda: offline.optimum(world, loss))
             return best.value, row_occupancy(world.layout, best.occupancy)
     except InfeasibleError:
         pass

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, num_episodes, seed_number, type_name, whole_number
-from hedgerow.display.output import progress_bar
+from hedgerow.display.screen import progress_bar
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.learners.api import Compiled, Learner, NullWatcher, Plan, Watched, Watcher, feedback_of
 from hedgerow.learners.plans import tell_failure
@@ -41,7 +41,7 @@ from hedgerow.simulation.arguments import (
     own_turn,
 )
 from hedgerow.simulation.referee import Copies, Exact, Sampled, Seal, is_ours, may_watch
-from hedgerow.simulation.result import Run, make_run
+from hedgerow.simulation.result import Run, declared_columns, make_run
 
 BLOCK_NUMBERS = 2**20
 """The largest number of losses that a block holds: 8 MB."""
@@ -137,6 +137,8 @@ class Simulation:
         self.watcher: Watcher = NullWatcher()
         if isinstance(self.referee, Exact) and isinstance(learner, Watched) and may_watch(learner):
             self.watcher = type(learner).watch(learner, self.referee.stage, audit=audit, **(watch or {}))
+        seen = self.referee.declared, getattr(self.watcher, "declared", ())
+        self.declared = declared_columns(learner, *seen, num_constraints=view.num_constraints)
         oblivious = not isinstance(self.losses, AdaptiveLosses) or isinstance(self.losses, Pursuit)
         willing = isinstance(self.watcher, Compiled) and self.watcher.compiled
         self.way = "compiled" if willing and self.referee.compiled and oblivious and not step_wise else "step-wise"

@@ -12,11 +12,12 @@ import numpy as np
 
 from hedgerow.checks import num_episodes, positive_share, seed_number, type_name
 from hedgerow.display import text as brief
-from hedgerow.display.output import Table
+from hedgerow.display.table import Table
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import Limited, Plan, Resumable, check_note_names, feedback_of
+from hedgerow.learners.api import Limited, Plan, Resumable, feedback_of
 from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
+from hedgerow.simulation.referee import check_note_names
 from hedgerow.storage import datafile
 from hedgerow.testing.trial import (
     ORDERLY,

@@ -21,7 +21,7 @@ from hedgerow.checks import FloatArray, did_you_mean
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import components
 from hedgerow.experiments.components import ComponentSpec
-from hedgerow.experiments.expand import PlannedCell
+from hedgerow.experiments.spec import CellSpec
 from hedgerow.registry.registry import home_of
 from hedgerow.results.manifest import canonical
 from hedgerow.verify.controls import (
@@ -128,13 +128,13 @@ class Level:
     """Runs by group, and the runs of the controls by name."""
 
     name: str
-    groups: dict[str, list[PlannedCell]]
-    controls: dict[str, list[PlannedCell]] = field(default_factory=dict)
+    groups: dict[str, list[CellSpec]]
+    controls: dict[str, list[CellSpec]] = field(default_factory=dict)
 
     @property
-    def cells(self) -> dict[str, PlannedCell]:
+    def cells(self) -> dict[str, CellSpec]:
         """All cells by id; groups that need the same runs share them."""
-        found: dict[str, PlannedCell] = {}
+        found: dict[str, CellSpec] = {}
         for cells in (*self.groups.values(), *self.controls.values()):
             for cell in cells:
                 if found.setdefault(cell.id, cell).hash != cell.hash:
@@ -151,7 +151,7 @@ def make_level(name: str) -> Level:
     return Level(name, _groups(sizes) | {"coverage": coverage(name, *sizes["coverage"])}, controls())
 
 
-def _groups(size: dict[str, Any]) -> dict[str, list[PlannedCell]]:
+def _groups(size: dict[str, Any]) -> dict[str, list[CellSpec]]:
     """The groups, by the names that promises use; runs of one set differ in length and seed only."""
     return {
         "deterministic": deterministic(*size["deterministic"]),
@@ -187,7 +187,7 @@ def _groups(size: dict[str, Any]) -> dict[str, list[PlannedCell]]:
     }
 
 
-def recomputed(episodes: int, seeds: int) -> list[PlannedCell]:
+def recomputed(episodes: int, seeds: int) -> list[CellSpec]:
     """Every preset and learner, watched by the twin, which plays step by step in Python. S-OPS also in the worlds of
     which more is known, with balls, with two constraints, and where the certificate gives U.
     """
@@ -205,7 +205,7 @@ def recomputed(episodes: int, seeds: int) -> list[PlannedCell]:
     ]
 
 
-def deterministic(episodes: int, seeds: int) -> list[PlannedCell]:
+def deterministic(episodes: int, seeds: int) -> list[CellSpec]:
     """Five worlds x three adversaries x seeds x presets x SV-OPS and S-OPS, audited. Under the preset sharpest also,
     with a quarter of the seeds, the worlds of which more is known, and S-OPS with a log.
     """
@@ -218,9 +218,7 @@ def deterministic(episodes: int, seeds: int) -> list[PlannedCell]:
     ]
 
 
-def _audited(
-    pairs: Sequence[tuple[Named, Named]], episodes: int, seeds: int, presets: Sequence[str]
-) -> list[PlannedCell]:
+def _audited(pairs: Sequence[tuple[Named, Named]], episodes: int, seeds: int, presets: Sequence[str]) -> list[CellSpec]:
     return [
         cell
         for world, learner in pairs
@@ -230,7 +228,7 @@ def _audited(
     ]
 
 
-def coverage(level: str, episodes: int, seeds: int) -> list[PlannedCell]:
+def coverage(level: str, episodes: int, seeds: int) -> list[CellSpec]:
     """Count how often the sets of the preset sharpest lose the truth; they spend much of their budget.
 
     S-OPS with costs of an episode that are independent, and all equal; a quarter of the seeds for sets with other
@@ -253,7 +251,7 @@ def coverage(level: str, episodes: int, seeds: int) -> list[PlannedCell]:
     ]
 
 
-def _both_learners(episodes: int, seeds: int, *, estimator: bool = False) -> list[PlannedCell]:
+def _both_learners(episodes: int, seeds: int, *, estimator: bool = False) -> list[CellSpec]:
     """Half of the seeds for SV-OPS, half for S-OPS, with the tight radii, which leave the least room."""
     first, second = range(seeds // 2), range(seeds // 2, seeds)
     return [
@@ -263,7 +261,7 @@ def _both_learners(episodes: int, seeds: int, *, estimator: bool = False) -> lis
     ]
 
 
-def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list[PlannedCell]:
+def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list[CellSpec]:
     return [
         cell
         for T in horizons
@@ -273,7 +271,7 @@ def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list
     ]
 
 
-def controls() -> dict[str, list[PlannedCell]]:
+def controls() -> dict[str, list[CellSpec]]:
     """The runs of the controls, by the names of `controls/__init__.py`; the same at every level: they fail soon."""
     scale, noisy, drifting = {"confidence_scale": 0.1}, ("noisy",), ("drifting",)
     return {
@@ -302,7 +300,7 @@ def controls() -> dict[str, list[PlannedCell]]:
     }
 
 
-def _imprecise() -> dict[str, list[PlannedCell]]:
+def _imprecise() -> dict[str, list[CellSpec]]:
     """The controls that are wrong by little, where one run is enough."""
     logs = dict.fromkeys(("cost_log", "transition_log", "certificate_log", "ball_log"), 0.95)
     return {
@@ -354,7 +352,7 @@ def runs(
     audit: bool = False,
     estimator: bool = False,
     twin: bool = False,
-) -> list[PlannedCell]:
+) -> list[CellSpec]:
     """The runs of all combinations, by length, adversary, preset, seed; `seeds` is how many, or which. `audit`,
     `estimator` and `twin` say how closely they are watched; the last needs a learner of `twin/learners.py`.
     """
@@ -382,22 +380,20 @@ def _cell(
     seed: int,
     delta: float,
     closely: Mapping[str, bool],
-) -> PlannedCell:
+) -> CellSpec:
     told = {**learner, "delta": delta, **{name: True for name, chosen in closely.items() if chosen}}
     labels = {"world": components.default_label(world), "learner": components.default_label(told, quiet=("preset",))}
-    return PlannedCell.of(
-        {
-            "world": _world(canonical(world))[0],
-            "adversary": _adversary(adversary, canonical(world), T),
-            "learner": _learner(canonical(learner)),
-            "episodes": T,
-            "delta": delta,
-            "seed": seed,
-            "root_seed": None,
-            "marks": MARKS,
-            "watch": {**closely, "notes": True},
-            "label": {**labels, "adversary": adversary},
-        }
+    return CellSpec(
+        world=_world(canonical(world))[0],
+        adversary=_adversary(adversary, canonical(world), T),
+        learner=_learner(canonical(learner)),
+        episodes=T,
+        delta=delta,
+        seed=seed,
+        root_seed=None,
+        label={**labels, "adversary": adversary},
+        marks=MARKS,
+        watch={**closely, "notes": True},
     )
 
 
@@ -405,7 +401,7 @@ def _cell(
 def _world(given: str) -> tuple[ComponentSpec, FloatArray]:
     """A complete part, and the world's own loss (num_rows,)."""
     part = components.complete_world(json.loads(given), 0, Path())
-    _, loss = components.build_world(part, Path())
+    loss = components.build_world(part, Path()).loss
     assert loss is not None
     return part, loss
 

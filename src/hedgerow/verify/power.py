@@ -10,15 +10,16 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hedgerow.display.output import Screen, Table, say
+from hedgerow.display.screen import Screen, say
+from hedgerow.display.table import Table
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import components
 from hedgerow.experiments.components import PLUG_IN
-from hedgerow.experiments.expand import PlannedCell
+from hedgerow.experiments.spec import CellSpec
 from hedgerow.registry.registry import home_of
 from hedgerow.storage import atomic
 from hedgerow.verify.levels import Level
@@ -142,16 +143,16 @@ class PowerTrial:
         report = verify(Level(self.level.name, mutated), place, only=promises, processes=self.processes)
         return tuple(one.promise.key for one in report.promises if one.caught)
 
-    def _mutated(self, cells: Sequence[PlannedCell], factor: float) -> list[PlannedCell]:
+    def _mutated(self, cells: Sequence[CellSpec], factor: float) -> list[CellSpec]:
         name, found = self.constant.name, []
         for cell in cells:
-            own = {key: value for key, value in cell.spec["learner"].items() if key != PLUG_IN}
+            own = {key: value for key, value in cell.learner.items() if key != PLUG_IN}
             mutant = MUTANTS.get(own["name"])
             if mutant is MutantSOPS and name in STEPPED:
                 mutant = SteppedSOPS
             if mutant is not None and name in inspect.signature(mutant).parameters:
                 told = {**own, "name": home_of(mutant), name: factor}
-                found.append(PlannedCell.of({**cell.spec, "learner": components.complete_learner(told)}))
+                found.append(replace(cell, learner=components.complete_learner(told)))
         return found
 
 

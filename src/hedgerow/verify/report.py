@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from hedgerow import paper
-from hedgerow.display.output import Screen, Table
+from hedgerow.display.screen import Screen
+from hedgerow.display.table import Table, TableCell
 from hedgerow.verify.controls import Control
 from hedgerow.verify.judging import Claim, Status, Verdict
 
-COLOURS = {Status.HOLDS: "green", Status.REFUTED: "bold red", Status.UNTESTED: "yellow"}
+TONES = {Status.HOLDS: "good", Status.REFUTED: "bad", Status.UNTESTED: "open"}
 
 
 @dataclass(frozen=True)
@@ -70,36 +70,27 @@ class Report:
 
 def show(report: Report) -> None:
     """Print promises and controls as tables, and the overall verdict."""
-    out, columns = Screen(), ["", "promise", "runs", "verdict", "measured"]
-    promises = Table(f"promises of arXiv {paper.ARXIV}, level {report.level}", columns, num_text=5)
-    for one in report.promises:
-        promise, status = one.promise, one.verdict.status
-        statement = f"{promise.statement} ({promise.reference})"
-        promises.add_row(promise.key, statement, f"{one.runs:,}", (status.value, COLOURS[status]), one.verdict.sentence)
-    out.table(promises)
-    controls = Table("controls: broken on purpose", ["control", "broken", "by", "refuted", "measured"], num_text=5)
-    for one in report.controls:
-        data, caught = one.as_data(), ("yes", "green") if one.caught else ("NO", "bold red")
-        controls.add_row(data["name"], data["broken"], data["promise"], caught, data["sentence"])
-    if report.controls:
-        out.table(controls)
+    out = Screen()
+    for table in _tables(report):
+        out.table(table)
     out.line(report.summary())
 
 
 def markdown(report: Report) -> str:
     """The same tables for a page."""
-    lines = ["| | promise | reference | probability | runs | verdict | measured |", "|---|---|---|---|---|---|---|"]
+    return "\n\n".join([*(table.to_markdown() for table in _tables(report)), report.summary(), ""]).rstrip() + "\n"
+
+
+def _tables(report: Report) -> list[Table]:
+    columns = ["", "promise", "probability", "runs", "verdict", "measured"]
+    promises = Table(f"promises of arXiv {paper.ARXIV}, level {report.level}", columns, num_text=6)
     for one in report.promises:
-        p, status = one.promise, f"**{one.verdict.status.value}**"
-        cells = (p.key, p.statement, p.reference, p.probability, f"{one.runs:,}", status, one.verdict.sentence)
-        lines.append(_row(cells))
-    lines += ["", "| control | broken | judged by | refuted | measured |", "|---|---|---|---|---|"]
+        promise, verdict = one.promise, one.verdict
+        status = TableCell(verdict.status.value, tone=TONES[verdict.status])
+        statement = f"{promise.statement} ({promise.reference})"
+        promises.add_row(promise.key, statement, promise.probability, f"{one.runs:,}", status, verdict.sentence)
+    controls = Table("controls: broken on purpose", ["control", "broken", "by", "refuted", "measured"], num_text=5)
     for one in report.controls:
-        told, caught = one.as_data(), "yes" if one.caught else "**NO**"
-        lines.append(_row((told["name"], told["broken"], told["promise"], caught, told["sentence"])))
-    return "\n".join([*lines, "", report.summary(), ""])
-
-
-def _row(cells: Iterable[str]) -> str:
-    escaped = (cell.replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+        data, caught = one.as_data(), TableCell("yes", tone="good") if one.caught else TableCell("NO", tone="bad")
+        controls.add_row(data["name"], data["broken"], data["promise"], caught, data["sentence"])
+    return [promises, controls] if report.controls else [promises]

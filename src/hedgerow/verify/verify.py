@@ -19,8 +19,10 @@ from pathlib import Path
 
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments.components import PLUG_IN
-from hedgerow.experiments.expand import PlannedCell
-from hedgerow.experiments.sweep import Listener, Tally, Workers, run_cells
+from hedgerow.experiments.options import RunOptions
+from hedgerow.experiments.progress import Listener
+from hedgerow.experiments.spec import CellSpec
+from hedgerow.experiments.sweep import Tally, run_cells
 from hedgerow.results import store
 from hedgerow.results.groups import heading
 from hedgerow.results.manifest import MANIFEST, fingerprint
@@ -59,15 +61,14 @@ class Evidence:
         self._experiment = {"verification": level.name, "cells": hashes, "sources": sources()}
         self.directory = folder / f"runs-{fingerprint(self._experiment)[:12]}"
 
-    def gather(self, wanted: Sequence[PlannedCell], processes: int, fresh: bool, watch: Listener | None) -> Tally:
+    def gather(self, wanted: Sequence[CellSpec], processes: int, fresh: bool, watch: Listener | None) -> Tally:
         """Run the cells in `wanted` that are not finished yet, or all of them if `fresh`; long runs first."""
         ordered = sorted({cell.id: cell for cell in wanted}.values(), key=_duration, reverse=True)
         for cell in ordered if fresh else ():
             (self.directory / store.CELLS / f"{cell.id}.parquet").unlink(missing_ok=True)
-        tally = run_cells(
-            list(self.cells.values()), self.directory, {"experiment": self._experiment, **heading(self._title)},
-            workers=Workers("loky", processes), resume=True, only=[cell.id for cell in ordered], watch=watch,
-        )  # fmt: skip
+        options = RunOptions(processes, only=tuple(cell.id for cell in ordered), resume=True)
+        about = {"experiment": self._experiment, **heading(self._title)}
+        tally = run_cells(list(self.cells.values()), self.directory, about, options, watch)
         if tally.interrupted:
             raise KeyboardInterrupt
         for name, error in tally.failed.items():
@@ -76,9 +77,9 @@ class Evidence:
             raise HedgerowError(f"{tally.total - tally.skipped - tally.done} of {tally.total} runs are missing")
         return tally
 
-    def seen(self, group: str, cells: Sequence[PlannedCell]) -> list[Observation]:
+    def seen(self, group: str, cells: Sequence[CellSpec]) -> list[Observation]:
         """The finished ones of these cells, for the judges of a group."""
-        return [Observation(group, cell.spec, self._values[cell.id]) for cell in cells if cell.id in self._values]
+        return [Observation(group, cell.data, self._values[cell.id]) for cell in cells if cell.id in self._values]
 
     @cached_property
     def _values(self) -> Mapping[str, Mapping[str, float]]:
@@ -89,9 +90,9 @@ class Evidence:
         return {cell.id: values_of(cell, found.load(cell.id)) for cell in found.done}
 
 
-def _duration(cell: PlannedCell) -> float:
+def _duration(cell: CellSpec) -> float:
     """Roughly how long a run takes."""
-    return float(cell.spec["episodes"]) * (STEP_WISE if PLUG_IN in cell.spec["learner"] else 1.0)
+    return float(cell.episodes) * (STEP_WISE if PLUG_IN in cell.learner else 1.0)
 
 
 # --------------------------------------------------------------------------------------------------------------------

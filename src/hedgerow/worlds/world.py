@@ -181,7 +181,7 @@ class World:
         return text.line("World", text.quoted(self.name), repr(layout), constraints, *known)
 
     def _repr_html_(self) -> str:
-        from hedgerow.model.notebook import cmdp_html
+        from hedgerow.display.views import cmdp_html
 
         facts = f"{self.name}: {self.description}"
         return cmdp_html(self.cmdp, title=facts)

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import LARGEST_COUNT, FloatArray, IntArray, float_array
 from hedgerow.confidence.budget import make_unknowns
 from hedgerow.confidence.premises import NOTHING, PremiseRule, Premises, count_episode, make_premise_rule, make_premises
+from hedgerow.environments.columns import Column
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import checked_baseline_costs, safe_policy
 from hedgerow.learners.base import ARGUMENTS, BaseLearner
@@ -34,7 +35,7 @@ from hedgerow.learners.guarantees import CLEAN_EVENT, INDEPENDENT_LOSSES, Budget
 from hedgerow.learners.kernels import Mixing, Progress, baseline_arrays, draw_branch, flat_arrays, no_baseline
 from hedgerow.learners.plans import NumberedPlan
 from hedgerow.learners.statistics import Statistics
-from hedgerow.learners.watch import LearnerWatcher, check_rows, keep_event, watch_event
+from hedgerow.learners.watch import WATCHED, LearnerWatcher, check_rows, keep_event, watch_event
 from hedgerow.model.counting import decide
 from hedgerow.model.episode import Episode
 from hedgerow.model.kernel_layout import index_of
@@ -330,10 +331,15 @@ class FieldLearner(BaseLearner):
         return "radii", self.radii
 
 
+_REFUTED = "unsafe episodes with a baseline although the event was clean; anything but 0 is a defect"
+DECLARED = (*WATCHED, Column("refuted_safety", "int64", "refuted", _REFUTED, "sum", "whole", ("checks",), fact=True))
+
+
 class FieldWatcher(LearnerWatcher):
     """Watches one run of a learner: whether its sets hold the truth, and what it leaves to its baseline."""
 
     learner: FieldLearner
+    declared: tuple[Column, ...] = DECLARED
 
     def __init__(self, learner: FieldLearner, stage: RunContext) -> None:
         super().__init__(learner, stage)

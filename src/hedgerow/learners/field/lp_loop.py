@@ -19,6 +19,7 @@ from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.confidence.boxes import refresh_rows
 from hedgerow.confidence.counts import record, record_costs
 from hedgerow.confidence.premises import NOTHING, count_episode, is_fresh, is_impossible
+from hedgerow.environments.columns import Column
 from hedgerow.environments.play import KernelWorld, Path, play
 from hedgerow.environments.scores import Curves, Scores, add_scores, keep_mark
 from hedgerow.learners.api import RunContext
@@ -161,7 +162,10 @@ def close_lp(mark: int, watch: LPWatch) -> None:
 # The watcher of the LP learners: that of the field, what became of their programs, and compiled blocks of episodes.
 
 
-NUMBERS = ("infeasible", "unsolved")
+NUMBERS = (
+    Column("infeasible", "int64", "infeasible", "linear programs without a solution", "sum", "whole", ("checks",)),
+    Column("unsolved", "int64", "slow solver", "linear programs left to the slow one", "sum", "whole", ("checks",)),
+)  # fmt: skip
 """The counters that become columns"""
 
 
@@ -169,6 +173,11 @@ class LPWatcher(FieldWatcher):
     """Watches one run of an LP learner; able to run blocks of episodes compiled."""
 
     learner: LPLearner
+    declared: tuple[Column, ...] = (
+        *FieldWatcher.declared,
+        *NUMBERS,
+        Column("plan_value", words="value of the program of the plan"),
+    )
 
     def __init__(self, learner: LPLearner, stage: RunContext) -> None:
         super().__init__(learner, stage)
@@ -207,7 +216,7 @@ class LPWatcher(FieldWatcher):
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:
         """Those of the field, how often a program had no solution or needed the slow solver, and the plan's value."""
         kept = super().columns(reached)
-        for name in NUMBERS:
-            kept[name] = self.lp.mark_numbers[:reached, LPNumbers.place(name)]
+        for column in NUMBERS:
+            kept[column.name] = self.lp.mark_numbers[:reached, LPNumbers.place(column.name)]
         kept["plan_value"] = self.lp.mark_figures[:reached, LPFigures.place("value")]
         return kept

@@ -7,11 +7,13 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.premises import NOTHING
+from hedgerow.environments.columns import Column
 from hedgerow.environments.play import KernelWorld
 from hedgerow.environments.scores import Curves, Scores
 from hedgerow.learners.api import RunContext
@@ -40,12 +42,41 @@ from hedgerow.learners.ops.watch import (
     watch_learning,
     watch_plan,
 )
-from hedgerow.learners.watch import LearnerWatcher
+from hedgerow.learners.watch import WATCHED, LearnerWatcher
 from hedgerow.losses.adaptive import Pursuit
 from hedgerow.losses.blocks import LossBlock
 
 if TYPE_CHECKING:
     from hedgerow.learners.ops.base import MirrorLearner
+
+_REFUTED = (
+    "what a clean event rules out: infeasible projections, unsafe episodes with a baseline; anything but 0 is a defect"
+)
+DECLARED = (
+    *WATCHED,
+    Column("residual", label="largest residual", words="of the costs of the projections, at the checkpoints",
+           reduce="largest", tables=("checks",)),
+    Column("status", "int32", words="of the projection: 0 solved, 1 relaxed, 2 unsolved", reduce="", tables=()),
+    Column("infeasible", "int64", "infeasible", "projections without a solution", "sum", "whole", ("checks",)),
+    Column("suspect", "int64", "slow solver", "projections left to the slow one", "sum", "whole", ("checks",)),
+    Column("iterations", "int64", "steps / episode", "iterations of the projections", "rate", tables=("checks",)),
+    Column("bound", words="upper bound of the cost of the episode", reduce="", tables=(), each=True),
+    Column("least_excess", reduce="least", tables=(), fact=True),
+    Column("refuted_feasibility", "int64", "refuted", _REFUTED, "sum", "whole", ("checks",), fact=True),
+    Column("refuted_safety", "int64", "refuted", _REFUTED, "sum", "whole", ("checks",), fact=True),
+    Column("refuted_premises", "int64", reduce="sum", show="whole", tables=(), fact=True),
+    Column("mixing_over", reduce="largest", tables=(), fact=True),
+    Column("mixing_slack", reduce="least", tables=(), fact=True),
+    Column("mirror_left", tables=(), fact=True),
+    Column("mirror_right", tables=(), fact=True),
+    Column("t_bar", "int64", "t̄", "end of the exploration phase; median", "median", tables=("answer",), fact=True),
+    Column("rho_hat", "float64", "ρ̂", "margin that it found; median", "median", tables=("answer",), fact=True),  # noqa: RUF001
+)  # fmt: skip
+"""What the watcher keeps: `MirrorWatcher.columns` and `MirrorWatcher.facts` say more."""
+_WITHOUT_BASELINE = tuple(
+    replace(column, tables=()) if column.name == "mixing_total" else column for column in DECLARED
+)
+"""Learners without a baseline keep its weight, which is 0, and show none."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +109,7 @@ class MirrorWatcher(LearnerWatcher):
         estimator: bool = False,
     ) -> None:
         super().__init__(learner, stage)
+        self.declared = DECLARED if learner.mixes else _WITHOUT_BASELINE
         layout, core = learner.layout, learner.core
         self.watch = make_watch(layout, self.event, core, stage.world, audit=audit)
         num_marks, binding = len(stage.curves.marks), len(learner.view.binding)

@@ -2,7 +2,7 @@
 (async () => {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const coarse = window.matchMedia("(pointer: coarse)");
-  const darkColours = /* dark colours */ {};
+  const darkColours = {{ dark_colours|tojson }};
   const plots = [...document.querySelectorAll(".plot")];
   const say = (words) => plots.forEach((plot) => {
     plot.className = "empty";
