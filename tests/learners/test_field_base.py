@@ -21,7 +21,7 @@ class Half(FieldLearner):
     """Leaves half of the episodes to its baseline, and remembers the last loss of each row."""
 
     kind, title, source = "half", "Half", "the tests"
-    told = Inputs(baseline=True)
+    inputs = Inputs(baseline=True)
     changing = ("own_policy", "last")
 
     def __init__(self, view: hr.View, episodes: int, delta: float, seed: int = 0, *, baseline: Any, scale: float = 1.0):
@@ -161,7 +161,7 @@ def test_what_learners_are_told_is_said_in_words() -> None:
 @pytest.mark.parametrize("name", learners.builtin)
 def test_every_learner_says_what_it_is_told_and_who_described_it(name: str) -> None:
     cls = hr.learners.find(name)
-    assert isinstance(cls.told, Inputs)  # type: ignore[attr-defined]
+    assert isinstance(cls.inputs, Inputs)  # type: ignore[attr-defined]
     assert cls.source  # type: ignore[attr-defined]
     assert cls.kind == name  # type: ignore[attr-defined]
 

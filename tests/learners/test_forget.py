@@ -157,12 +157,12 @@ def test_what_is_promised() -> None:
     for ledger, holding in ((soft, {"confidence", "feasibility"}), (safe, {"confidence", "feasibility", "safety"})):
         assert {promise.name for promise in ledger if promise.holds} - {"mixing"} == holding
         assert "Hoeffding" in ledger["confidence"].source
-        assert any("means that do not change" in line for line in ledger.rests_on)
+        assert any("means that do not change" in line for line in ledger.assumptions)
     for promise in (soft["violation"], soft["regret"], safe["regret"]):
         assert "WC-OPS-style, ours; no published guarantee for this form" in promise.void_because
     plain = make_learner("sv-ops", world).guarantees()
     assert all(promise.holds for promise in plain)
-    assert not any("forget" in line for line in plain.rests_on)
+    assert not any("forget" in line for line in plain.assumptions)
 
 
 @pytest.mark.filterwarnings("ignore::hedgerow.errors.InfeasibleWarning")

@@ -87,7 +87,7 @@ class BaseLearner(ABC):
     """Its name in its source, such as "S-OPS"."""
     source: ClassVar[str]
     """Who described it, and when."""
-    told: ClassVar[Inputs] = Inputs()
+    inputs: ClassVar[Inputs] = Inputs()
     """What it is told before its first episode."""
     feedback: Feedback = "bandit"
     """Whether an episode shows the pairs on its way, or all of them; some learners can do with either."""
@@ -366,7 +366,7 @@ class BaseLearner(ABC):
     def state(self) -> dict[str, NDArray[Any]]:
         """Return arrays by name: all that is needed to continue; `restored` takes them back."""
         arrays = {"arguments": _text(self._arguments()), "coin": _text(self.coin.state), **self._arrays()}
-        if self.told.baseline:
+        if self.inputs.baseline:
             arrays |= {"baseline": self.baselines.policies[0], "baseline_costs": self.baselines.costs}
         return {name: array.copy() for name, array in arrays.items()}
 
@@ -404,7 +404,7 @@ class BaseLearner(ABC):
     @classmethod
     def _rebuilt(cls, view: View, arguments: dict[str, Any], state: dict[str, NDArray[Any]]) -> Self:
         """A fresh learner with these arguments; takes those of them that are arrays out of `state`."""
-        if cls.told.baseline:
+        if cls.inputs.baseline:
             policy, costs = state.pop("baseline"), state.pop("baseline_costs")
             if policy.dtype != np.float64 or costs.dtype != np.float64:
                 raise InvalidInput("baseline and baseline_costs must be float64")

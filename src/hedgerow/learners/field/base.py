@@ -188,7 +188,7 @@ class FieldLearner(BaseLearner):
         self.baseline: Policy | None = None
         self.baseline_costs: FloatArray = np.zeros(0)
         self.baselines = no_baseline(self.view)
-        if self.told.baseline:
+        if self.inputs.baseline:
             policy, costs = safe_policy(baseline, baseline_costs)
             self.baseline = Policy.trusted(self.layout, checked_policy(self.layout, policy))
             self.baseline_costs = checked_baseline_costs(self.view, costs)
@@ -197,7 +197,7 @@ class FieldLearner(BaseLearner):
         self.progress, self.reals = Progress(), Mixing()
         self.own_policy = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
-        if self.told.delta and self._sure() <= 0.0:
+        if self.inputs.delta and self._sure() <= 0.0:
             raise InvalidInput(
                 f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises "
                 "anything; choose a smaller delta"
@@ -213,7 +213,7 @@ class FieldLearner(BaseLearner):
         unknowns = make_unknowns(self.layout, self.view.num_constraints, self.view.knowledge)
         beta = self.baseline_costs if self.baseline is not None else None
         stays = self.on_refuted != "warn"
-        delta = self.delta if self.told.delta else DELTA_OF_TESTS
+        delta = self.delta if self.inputs.delta else DELTA_OF_TESTS
         rule = make_premise_rule(self.view, unknowns, delta, beta=beta, absorbs=False, stays=stays)
         return rule, make_premises(rule, self.layout.num_triples, absorbs=False)
 

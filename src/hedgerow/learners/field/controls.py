@@ -45,7 +45,7 @@ class AlwaysBaseline(FieldLearner):
     kind: ClassVar[str] = "always-baseline"
     title: ClassVar[str] = "always the baseline"
     source: ClassVar[str] = "a control"
-    told: ClassVar[Inputs] = Inputs(episodes=False, delta=False, baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(episodes=False, delta=False, baseline=True)
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Uniform(FieldLearner):
     kind: ClassVar[str] = "uniform"
     title: ClassVar[str] = "uniform"
     source: ClassVar[str] = "a control"
-    told: ClassVar[Inputs] = Inputs(episodes=False, delta=False)
+    inputs: ClassVar[Inputs] = Inputs(episodes=False, delta=False)
 
     def __init__(self, view: View, episodes: int) -> None:
         super().__init__(view, episodes)
@@ -142,7 +142,7 @@ class Oracle(FieldLearner):
     kind: ClassVar[str] = "oracle"
     title: ClassVar[str] = "oracle"
     source: ClassVar[str] = "a control"
-    told: ClassVar[Inputs] = Inputs(episodes=True, delta=False, cheats="the world and all losses")
+    inputs: ClassVar[Inputs] = Inputs(episodes=True, delta=False, cheats="the world and all losses")
 
     def __init__(self, view: View, episodes: int, *, world: CMDP | Any, losses: Any) -> None:
         super().__init__(view, episodes)

@@ -52,7 +52,7 @@ class DOPE(LPLearner):
     title: ClassVar[str] = "DOPE"
     source: ClassVar[str] = SOURCE
     recalled: ClassVar[str] = "the form of the rate; the power of L in the warm-up was read in the authors' code"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
 
     def __init__(
         self,

@@ -222,7 +222,7 @@ class OPSEDP(FieldLearner):
     title: ClassVar[str] = "OPSE-DP"
     source: ClassVar[str] = "Kitamura et al. 2025, in tabular form"
     recalled: ClassVar[str] = "the rate of regret; constants='theory' are derived here, not published"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "theta")
 
     def __init__(

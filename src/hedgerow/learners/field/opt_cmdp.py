@@ -43,7 +43,7 @@ class OptCMDP(LPLearner):
     title: ClassVar[str] = "OptCMDP"
     source: ClassVar[str] = SOURCE
     recalled: ClassVar[str] = "the logarithm in the radius of costs, and the forms of the rates"
-    told: ClassVar[Inputs] = Inputs()
+    inputs: ClassVar[Inputs] = Inputs()
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ class OptPessLP(LPLearner):
     title: ClassVar[str] = "OptPess-LP"
     source: ClassVar[str] = SOURCE
     recalled: ClassVar[str] = "Z = ln(16 S^2 |A| L T / delta), and the form of the rate"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
 
     @property
     def log_term(self) -> float:

@@ -202,7 +202,7 @@ class OptPrimalDual(FieldLearner):
     title: ClassVar[str] = "OptPrimalDual"
     source: ClassVar[str] = "Efroni, Mannor and Pirotta 2020; regularised: Kitamura et al. 2024"
     recalled: ClassVar[str] = "the rate of regret and violation; steps and bonus are those of public code"
-    told: ClassVar[Inputs] = Inputs(slater=True)
+    inputs: ClassVar[Inputs] = Inputs(slater=True)
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "log_policy", "multipliers")
 
     def __init__(
@@ -234,7 +234,7 @@ class OptPrimalDual(FieldLearner):
         steps, A = self._pd.steps, self.layout.num_actions
         steps.bonus_scale = scale
         if self.regularised:
-            vars(self)["told"] = Inputs()  # not rho, unlike the class
+            vars(self)["inputs"] = Inputs()  # not rho, unlike the class
             if radii == "source":
                 steps.phi_log = log(48.0 * max(self.layout.layer_sizes) ** 2 * A * L) - log(self.delta)
         else:

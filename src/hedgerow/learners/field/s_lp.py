@@ -36,7 +36,7 @@ class SLP(LPLearner):
     kind: ClassVar[str] = "s-lp"
     title: ClassVar[str] = "S-LP"
     source: ClassVar[str] = "this package: the plan of OptCMDP in S-OPS"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
 
     def _lp_rule(self) -> LPRule:
         tables = optimistic_tables(self.statistics.box_rule.radii, self.layout)

@@ -44,7 +44,7 @@ class SafeETC(LPLearner):
     kind: ClassVar[str] = "safe-etc"
     title: ClassVar[str] = "Safe-ETC"
     source: ClassVar[str] = "folklore, in the form of this package"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
 
     def __init__(
         self,

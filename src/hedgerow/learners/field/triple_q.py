@@ -203,7 +203,7 @@ class TripleQ(FieldLearner):
     title: ClassVar[str] = "Triple-Q"
     source: ClassVar[str] = "Wei, Liu and Ying 2022"
     recalled: ClassVar[str] = "all constants of constants='source', and the rates"
-    told: ClassVar[Inputs] = Inputs(delta=False)
+    inputs: ClassVar[Inputs] = Inputs(delta=False)
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "q", "c", "visits", "queues", "c_sums")
 
     def __init__(self, view: View, episodes: int, *, constants: str = "source") -> None:

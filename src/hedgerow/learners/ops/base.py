@@ -157,7 +157,7 @@ class MirrorLearner(BaseLearner):
             kind = "mixture" if num_baselines <= MOST_CACHED else "realised"
         absorbs = settings.radii in WITHOUT_HORIZON
         premise_rule = make_premise_rule(
-            self.view, unknowns, self.delta, beta=baseline.costs if self.told.baseline else None, absorbs=absorbs,
+            self.view, unknowns, self.delta, beta=baseline.costs if self.inputs.baseline else None, absorbs=absorbs,
             stays=settings.on_refuted != "warn",
         )  # fmt: skip
         state = make_state(
@@ -351,8 +351,8 @@ class MirrorLearner(BaseLearner):
         """Counters of what came from logs and of incomplete episodes.
 
         They count episodes and steps from logs, and those of them whose costs were left out altogether (`costless`);
-        and the episodes, own ones included, that were cut short (`prefixes`), of which something is `unknown`, or left
-        out for a declared reason (`independent`), and own ones that did not follow the plan (`interfered`).
+        and the episodes, own ones included, that were cut short (`truncated`), of which something is `unknown`, or left
+        out for a declared reason (`independent`), and own ones that did not follow the plan (`off_policy`).
         """
         records = self.core.state.logged, self.core.state.incomplete
         return {name: getattr(record, name) for record in records for name in record.fields}

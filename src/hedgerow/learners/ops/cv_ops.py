@@ -31,13 +31,13 @@ from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.absorb import no_logs
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.guarantees import (
+    assumptions,
     clean_event,
     feasible_projection,
     limits,
     primal_constant,
     regret_reasons,
     regret_statement,
-    rests_on,
 )
 from hedgerow.learners.ops.s_ops import REGRET_EVENTS, largest_mixing
 from hedgerow.learners.ops.search import (
@@ -166,7 +166,7 @@ class CVOPS(MirrorLearner):
         for name in CARRIED:
             setattr(core.state.numbers, name, getattr(old.numbers, name))
         core.state.incomplete.values[:] = old.incomplete.values  # the ledger speaks of both phases
-        core.state.logged.interfered = old.logged.interfered
+        core.state.logged.off_policy = old.logged.off_policy
         if self.settings.phase2_stats == "keep":
             # Copied, because the scores of the last episode still look at the first phase.
             core.state.counts.take(old.counts)
@@ -358,4 +358,4 @@ class CVOPS(MirrorLearner):
             first_reason(confidence, literal, mixing_void(settings), accuracy, searching),
         )
         shared = (clean_event(self), feasible_projection(self))
-        return self.as_seen(Ledger(self.title, (*shared, margin, half, safety, violation, regret), rests_on(self)))
+        return self.as_seen(Ledger(self.title, (*shared, margin, half, safety, violation, regret), assumptions(self)))

@@ -21,12 +21,12 @@ from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.guarantees import (
+    assumptions,
     clean_event,
     feasible_projection,
     limits,
     regret_reasons,
     regret_statement,
-    rests_on,
 )
 from hedgerow.learners.ops.settings import MixingSwitches, Preset, confidence_void, mixing_void, names_of
 from hedgerow.learners.ops.state import Core
@@ -74,7 +74,7 @@ class SOPS(MirrorLearner):
 
     kind: ClassVar[str] = "s-ops"
     title: ClassVar[str] = "S-OPS"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
     switches: ClassVar[frozenset[str]] = names_of(MixingSwitches)
     mixes: ClassVar[bool] = True
 
@@ -136,7 +136,9 @@ class SOPS(MirrorLearner):
             first_reason(confidence, sigma, no_margin, accuracy),
         )
         return self.as_seen(
-            Ledger(self.title, (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))
+            Ledger(
+                self.title, (clean_event(self), feasible_projection(self), safety, mixing, regret), assumptions(self)
+            )
         )
 
 

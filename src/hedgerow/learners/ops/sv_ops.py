@@ -23,12 +23,12 @@ from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.guarantees import (
+    assumptions,
     clean_event,
     feasible_projection,
     limits,
     regret_reasons,
     regret_statement,
-    rests_on,
 )
 from hedgerow.paper import cite
 
@@ -83,5 +83,5 @@ class SVOPS(MirrorLearner):
             first_reason(confidence, accuracy),
         )
         return self.as_seen(
-            Ledger(self.title, (clean_event(self), feasible_projection(self), violation, regret), rests_on(self))
+            Ledger(self.title, (clean_event(self), feasible_projection(self), violation, regret), assumptions(self))
         )

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.base import MirrorLearner
-from hedgerow.learners.ops.guarantees import clean_event, regret_reasons, regret_statement, rests_on
+from hedgerow.learners.ops.guarantees import assumptions, clean_event, regret_reasons, regret_statement
 from hedgerow.learners.ops.settings import CommonSwitches, names_of
 
 
@@ -62,4 +62,4 @@ class UOBREPS(MirrorLearner):
             "Jin et al. 2020, Theorem 3",
             first_reason(*regret_reasons(self)),
         )
-        return self.as_seen(Ledger(self.title, (clean_event(self), regret), rests_on(self)))
+        return self.as_seen(Ledger(self.title, (clean_event(self), regret), assumptions(self)))
