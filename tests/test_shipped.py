@@ -28,7 +28,7 @@ def call(tmp_path: Path, code: str, **environment: str) -> str:
     """What `code` prints in a fresh interpreter, where compiled code came with the package in the folder `shipped`."""
     (tmp_path / "tiny.py").write_text(TINY)
     folder = str(tmp_path / "shipped" / "hedgerow")
-    before = f"from pathlib import Path; from hedgerow.compiling import shipped; shipped.FOLDER = Path({folder!r})"
+    before = f"from hedgerow.compiling import cache as shipped; shipped.FOLDER = shipped.Path({folder!r})"
     sources = Path(compiling.__file__).parents[2]
     settings = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "HEDGEROW_"))}
     settings |= {"PYTHONPATH": f"{tmp_path}{os.pathsep}{sources}", "NUMBA_CACHE_DIR": str(tmp_path / "own")}

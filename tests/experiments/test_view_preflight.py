@@ -19,7 +19,7 @@ import hedgerow as hr
 from hedgerow import forecast as fc
 from hedgerow.forecast.bounds import Forecaster, LambdaForecast, Mixing
 from hedgerow.forecast.preflight import assumed_baseline, baseline_choices, world_baseline
-from hedgerow.forecast.summary import BaselineForecast, log_value, read_log, slack_of, time_ties, verdict, wishes
+from hedgerow.forecast.summary import BaselineForecast, log_value, slack_of, time_ties, verdict, wishes
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import uniform_policy
 
@@ -311,13 +311,13 @@ def test_a_threshold_that_cannot_be_reached_is_told() -> None:
     view = tiny()
     dear = view.knowing(costs=np.where(np.arange(10) % 2, [[1.0], [np.nan]], np.nan))
     words = fc.assumed_model(dear).assumptions["costs"]
-    assert "'delay': 0 on average, so that the own policy costs 1.5;" in words
+    assert "'delay': 0 on average, so that the learner's policy costs 1.5;" in words
     assert "'noise'" in words
     all_known = view.knowing(costs=np.zeros((2, 10)))
-    assert "all known, the own policy costs 0" in fc.assumed_model(all_known).assumptions["costs"]
+    assert "all known, the learner's policy costs 0" in fc.assumed_model(all_known).assumptions["costs"]
     loose = hr.View(view.layout, [3.0, 2.5], ("a", "b"))
     assert (
-        "'a': 1 on average, so that the own policy costs 3, its threshold"
+        "'a': 1 on average, so that the learner's policy costs 3, its threshold"
         in fc.assumed_model(loose).assumptions["costs"]
     )
 
@@ -327,11 +327,11 @@ def test_the_model_of_a_world() -> None:
     own, bare = fc.true_model(world.cmdp, world.loss), fc.true_model(world.cmdp)
     assert own.true_costs == pytest.approx(world.cmdp.thresholds, abs=1e-9)
     assert hr.occupancy.evaluate(world, own.policy, world.loss).loss == pytest.approx(world.golden.optimum, abs=1e-9)
-    assert "optimum" in own.assumptions["own policy"]
+    assert "optimum" in own.assumptions["policy"]
     assert np.all(bare.true_costs <= world.cmdp.thresholds + 1e-9)
     strict = fc.true_model(world.cmdp.with_thresholds([1.1]))
     assert strict.true_costs == pytest.approx([1.1], abs=1e-9)
-    assert "as far as the thresholds allow" in strict.assumptions["own policy"]
+    assert "as far as the thresholds allow" in strict.assumptions["policy"]
     loose = fc.true_model(world.cmdp.with_thresholds([2.9]))
     assert np.array_equal(loose.policy, uniform_policy(world.cmdp.layout))
 
@@ -494,17 +494,7 @@ def test_what_a_log_buys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["lambda_with"] <= found["lambda_without"]
 
 
-def test_a_release_without_logs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "hedgerow.importers.logs", None)
-    with pytest.raises(hr.errors.InvalidInput, match="cannot read logs"):
-        read_log(tiny(), "days.csv")
-
-
-def test_the_real_log(tmp_path: Path) -> None:
-    """The API that this is written for: `Log.read(view, path)`, `learner.absorb(log)`."""
-    logs = pytest.importorskip("hedgerow.importers.logs", reason="logs are not part of this branch yet")
-    assert callable(logs.Log.read)
-    assert callable(hr.SOPS.absorb)
+def test_a_log_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(hr.errors.HedgerowError):
         log_value(tiny(), str(tmp_path / "none.csv"), np.array([0.1, 0.1]), 100, DELTA)
 

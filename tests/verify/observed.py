@@ -7,7 +7,7 @@ from typing import Any
 
 from hedgerow.learners.ops.notes import ODDS
 from hedgerow.verify.judging import Observation
-from hedgerow.verify.twin.watcher import GAPS
+from hedgerow.verify.twin_watcher import GAPS
 
 KEPT: dict[str, float] = {
     "steps": 1.0,

@@ -14,10 +14,10 @@ from hedgerow import cli
 from hedgerow.errors import InvalidInput
 from hedgerow.verify import levels
 from hedgerow.verify.claims import BY_KEY
+from hedgerow.verify.controls import RIGHT
 from hedgerow.verify.levels import SMALL, Level, runs
-from hedgerow.verify.mutants import RIGHT
-from hedgerow.verify.power import CONSTANTS, FAR, NEAR, PowerTrial, power
-from hedgerow.verify.twin.watcher import RecomputedSOPS
+from hedgerow.verify.twin_watcher import RecomputedSOPS
+from hedgerow.verify.verify import CONSTANTS, FAR, NEAR, PowerTrial, power
 
 
 class Threshold(PowerTrial):

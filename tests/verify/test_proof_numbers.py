@@ -19,8 +19,8 @@ from hedgerow.planning import offline
 from hedgerow.planning.induction import backward_induction
 from hedgerow.simulation.run import Simulation, simulate
 from hedgerow.verify.levels import PURSUIT_RATE, Level, controls, runs
-from hedgerow.verify.twin.sets import TwinBoxes, occupancies, upper_occupancies
-from hedgerow.verify.twin.watcher import given_of
+from hedgerow.verify.twin import TwinBoxes, occupancies, upper_occupancies
+from hedgerow.verify.twin_watcher import given_of
 from hedgerow.verify.verify import Evidence
 from hedgerow.verify.worlds import gate, needle, two_actions, wide
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.commands import FAILED, AsJson, one_thread, print_json
-from hedgerow.display.screen import say
+from hedgerow.display.screen import Screen, say
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def verify(
     one_thread()
     from hedgerow.experiments.progress import watcher
     from hedgerow.verify.levels import make_level
-    from hedgerow.verify.report import show
+    from hedgerow.verify.verify import show_report
     from hedgerow.verify.verify import verify as run
 
     chosen = [key.strip() for part in only or [] for key in part.split(",") if key.strip()]
@@ -77,7 +77,7 @@ def verify(
     if as_json:
         print_json(report.as_data())
     else:
-        show(report)
+        show_report(report)
     written = [folder / "verdicts.json", *([] if keys else [folder / "verdicts.md"])]
     if figures:
         from hedgerow.verify.figures import draw
@@ -89,7 +89,7 @@ def verify(
 
 
 def _measure_power(level: Level, folder: Path, chosen: list[str], processes: int) -> None:
-    from hedgerow.verify.power import power, show
+    from hedgerow.verify.verify import power, power_table
 
-    show(power(level, folder, only=chosen, processes=processes), level.name)
+    Screen().table(power_table(power(level, folder, only=chosen, processes=processes), level.name))
     say(f"written: {folder / 'power.json'}, {folder / 'power.md'}", error=True)

@@ -1,15 +1,15 @@
-"""Who else could put code where it is read from: the owners and modes of files, of folders and of all that leads there.
+"""The cache of compiled kernels: a folder of the user's own, or a temporary one, that holds complete files only.
 
-What is read from a cache is executed. Whoever can write to a file, or to its folder, or can exchange one of the folders
-on the way there, can have their code executed by us. So
+Code that is read from a cache is executed. A folder (`hedgerow` in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache) is
+therefore refused if it belongs to another user, if others may write to it, or if they could exchange it
+(`objection_to`). In that case, and without a home or without permission to write, kernels go to a private temporary
+folder that is removed when the process ends; child processes find it through HEDGEROW_PRIVATE_CACHE. Each process
+decides this once, when it first calls a kernel. Folders in it are looked at in the same way, and removed if they are
+not ours alone.
 
-    a file or a folder of ours    belongs to us, and nobody else may write to it
-    each folder on the way        belongs to us or to the system; if others may write to it, it is sticky, as /tmp is:
-                                  there they can exchange nothing but their own
-    each link on the way          belongs to us or to the system
-
-The group that a system gives to one user alone counts as that user, but not for what we have made ourselves. The
-system is root and whoever owns the root folder. Other systems than POSIX protect their users' folders otherwise.
+Files are numba's, each followed by a checksum: one that is truncated, damaged, or that somebody else owns or may
+write to, is compiled and written again. Code that is missing here may have come with the package (`FOLDER`).
+When something new is compiled, folders that nothing has used for KEPT_DAYS are removed.
 """
 
 from __future__ import annotations
@@ -32,6 +32,20 @@ from pathlib import Path
 from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+
+# Who else could put code where it is read from ------------------------------------------------------------------------
+#
+# What is read from a cache is executed. Anyone who can write to a file, or to its folder, or can exchange one of the
+# folders on the way there, can have their code executed by us. So
+#
+#     a file or a folder of ours    belongs to us, and nobody else may write to it
+#     each folder on the way        belongs to us or to the system; if others may write to it, it is sticky, as /tmp is:
+#                                   there they can exchange nothing but their own
+#     each link on the way          belongs to us or to the system
+#
+# The group that a system gives to one user alone counts as that user, but not for what we have made ourselves. The
+# system is root and whoever owns the root folder. Other systems than POSIX protect their users' folders otherwise.
+
 
 POSIX = os.name == "posix"
 GROUP, OTHERS = 0o020, 0o002
@@ -111,8 +125,7 @@ def _is_own_group(number: int) -> bool:
     return group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Compiled code in the package: a platform wheel ships every kernel, and then nothing is compiled at all.
+# Compiled code in the package: a platform wheel ships every kernel, and then nothing is compiled at all ---------------
 #
 # It is made for TARGET, which most x86-64 processors since 2015 or so can run, and gives the same bits as code for the
 # processor at hand. If the processor lacks one of NEEDED, if numba or Python has another version, or if a source was
@@ -152,20 +165,6 @@ def key_of(native: tuple[Any, ...]) -> tuple[Any, ...]:
     """The key of the same function in shipped code."""
     signature, (triple, _, _), hashes = native
     return signature, (triple, TARGET, ""), hashes
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The cache of compiled kernels: a folder of the user's own, or a temporary one, that holds complete files only.
-#
-# Code that is read from a cache is executed. A folder (`hedgerow` in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache) is
-# therefore refused if it belongs to another user, if others may write to it, or if they could exchange it (`trust.py`).
-# In that case, and without a home or without permission to write, kernels go to a private temporary folder that is
-# removed when the process ends; child processes find it through HEDGEROW_PRIVATE_CACHE. Each process decides this once,
-# when it first calls a kernel. Folders in it are looked at in the same way, and removed if they are not ours alone.
-#
-# Files are numba's, each followed by a checksum: one that is truncated, damaged, or that somebody else owns or may
-# write to, is compiled and written again. Code that is missing here may have come with the package (`shipped.py`).
-# When something new is compiled, folders that nothing has used for KEPT_DAYS are removed.
 
 
 KEPT_DAYS = 30

@@ -1,7 +1,7 @@
 """`kernel` and `shared_kernel`: the two decorators that compile a function.
 
 A kernel takes bundles, records, arrays and numbers, ten arguments at most. Python calls it as a program, and other
-kernels link it as a part (`parts.py`). A large one that several programs need is a `shared_kernel`: compiled once,
+kernels link it as a part (`linking.py`). A large one that several programs need is a `shared_kernel`: compiled once,
 and called by all of them.
 
 Numba's cache notices a change in the file of a kernel, not in the files of the kernels that it calls. Compiled code is
@@ -101,7 +101,7 @@ def _compiled(function: F, example: Any) -> F:
 
 
 def _plainly(function: F) -> Any:
-    """Compile with plain numba, each function by itself, if its version does not fit `parts.py`."""
+    """Compile with plain numba, each function by itself, if its version does not fit `linking.py`."""
     return numba.jit(**{name: value for name, value in linking.OPTIONS.items() if name != "no_cfunc_wrapper"})(function)
 
 

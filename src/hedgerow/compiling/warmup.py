@@ -1,4 +1,4 @@
-"""Announce compilations: what is compiled, about how long it takes, and how far it is.
+"""Announce compilations (what is compiled, about how long it takes, how far it is), and share them with a companion.
 
 Anything that takes more than two seconds gets one line on stderr, and a progress bar in a terminal or a notebook. The
 parts of a compilation are known beforehand: the kernels that a kernel names, and those that these name.
@@ -116,11 +116,11 @@ def is_shared(kernel: Any) -> bool:
 announcer = Announcer()
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Compile in two processes: a companion compiles what many programs share, this process compiles the rest.
+# Two processes --------------------------------------------------------------------------------------------------------
 #
-# A program calls a shared kernel by its address, which it needs at the very end of its own compilation. By then the
-# companion has usually written that kernel to disk; `wait` waits for it otherwise.
+# A companion compiles what many programs share, this process compiles the rest. A program calls a shared kernel by its
+# address, which it needs at the very end of its own compilation. By then the companion has usually written that kernel
+# to disk; `wait` waits for it otherwise.
 
 
 _companions: dict[str, subprocess.Popen[bytes]] = {}

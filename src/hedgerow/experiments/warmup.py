@@ -171,13 +171,16 @@ def _embed(world: CMDP) -> None:
     import numpy as np
 
     from hedgerow.confidence.kl import kt_interval
+    from hedgerow.environments.play import play_many
     from hedgerow.learners.ops.sv_ops import SVOPS
     from hedgerow.learners.statistics import Statistics
 
     kt_interval(1, 0.5, 1.0)
     _simulate(world, step_wise=True)
     learner, statistics = SVOPS(world.view(), EPISODES, 0.1), Statistics(world.view(), EPISODES, 0.1)
-    episode = world.play(learner.plan().policy, np.random.default_rng(0))
+    policy = learner.plan().policy
+    episode = world.play(policy, np.random.default_rng(0))
+    play_many(world, policy, EPISODES, seed=0)
     learner.observe(episode.rows, episode.losses, episode.costs)
     statistics.add(episode)
     SVOPS(world.view(), EPISODES, 0.1, "sharpest").absorb([episode])

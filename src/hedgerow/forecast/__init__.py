@@ -1,11 +1,11 @@
 """Forecast how much of a run S-OPS would leave to its baseline, before the run and without a simulator.
 
-lambda, the probability of the baseline, depends on the upper bound U of the own policy's costs, and U on what was seen.
-Nobody knows beforehand what will be seen; under a *stated* model it can be computed. `model` says what is assumed,
-`exploring` what would have been seen after t episodes, `bounds` what the package's own intervals make of it, `course`
-how lambda and exploration depend on each other, `slack` which rows keep lambda large, `wishes` what knowledge would
-help, `log_value` what recorded episodes are worth. `summary` puts it together as plain data. The aggregate certificate
-is left out: it needs real episodes, and makes lambda no larger.
+lambda, the probability of the baseline, depends on the upper bound U of the costs of the learner's policy, and U on
+what was seen. What will be seen is unknown beforehand; under a *stated* model it can be computed. `model` says what is
+assumed and what would have been seen after t episodes, `bounds` what the package's own intervals make of it and how
+lambda and exploration depend on each other, `summary` which rows keep lambda large, what knowledge would help and what
+recorded episodes are worth, as plain data. `preflight` looks at a problem before a run. The aggregate certificate is
+left out: it needs real episodes, and makes lambda no larger.
 """
 
 from __future__ import annotations

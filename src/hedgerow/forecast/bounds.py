@@ -1,8 +1,8 @@
 """lambda in the course of a run, between two models of the run.
 
-least    every episode so far explored, whatever the coin said, and the own policy is that of the model
-most     only the episodes of the own policy explored, 1 - lambda of them, while the baseline showed nothing new; and
-         the own policy is as optimistic as its bounds let it be
+least    every episode so far explored, whatever the coin said, and the learner's policy is that of the model
+most     only the episodes of the learner's policy explored, 1 - lambda of them, while the baseline showed nothing new;
+         and that policy is as optimistic as its bounds let it be
 
 With w(e) the lambda that e explored episodes lead to, `most` follows from e' = 1 - w(e): e episodes have explored after
 the time t(e), the integral of 1 / (1 - w), and the baseline plays T - e(T) of T episodes. This matters wherever w is
@@ -57,7 +57,7 @@ class LambdaForecast:
         return Mixing(least, max(least, most))
 
     def explored(self, t: float) -> float:
-        """How many of t episodes the own policy has explored at least."""
+        """How many of t episodes the learner's policy has explored at least."""
         return float(np.interp(t, self._time, self._explored))
 
     def mean(self, episodes: int) -> Mixing:
@@ -73,15 +73,14 @@ def _integral(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.concatenate(([0.0], np.cumsum(areas)))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Compute U and lambda from counts as S-OPS with a preset would, with the package's own intervals and kernels.
+# U and lambda from counts, as S-OPS with a preset would compute them --------------------------------------------------
 #
 # The rule is the one that the learner makes for itself, shares of delta included; a test compares the two. The
 # aggregate certificate is missing, because it has no counts to work on.
 
 
 class Bounds(NamedTuple):
-    """What the intervals say of the own policy."""
+    """What the intervals say of the learner's policy."""
 
     boxes: Boxes
     balls: Balls
@@ -96,7 +95,7 @@ class Bounds(NamedTuple):
 
 
 class Mixing(NamedTuple):
-    """lambda, if the own policy is that of the model, and if it is as optimistic as the bounds let it be.
+    """lambda, if the learner's policy is that of the model, and if it is as optimistic as the bounds let it be.
 
     The projection of S-OPS takes the lower bounds for the costs: its policy may cost more than the thresholds, by the
     error of these bounds.
@@ -157,7 +156,7 @@ class Forecaster:
         return Bounds(boxes, balls, np.array(upper), np.array(lower))
 
     def worst(self, boxes: Boxes, balls: Balls, costs: FloatArray, i: int) -> Worst:
-        """The largest that constraint i can cost the own policy, for costs (num_rows, m); its columns are loaded."""
+        """The largest that constraint i can cost the policy, for costs (num_rows, m); its columns are loaded."""
         cost = joint_cost_of_columns(self.index, self.columns, costs, i, 1.0)
         found = Worst(cost, self._values(), False)
         if self.wide.any():

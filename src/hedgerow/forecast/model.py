@@ -1,9 +1,21 @@
-"""The expected counts after t episodes of uniform actions, rounded.
+"""The model of a forecast: transitions, mean costs, how the episodes so far explored, and which policy is bounded.
 
-Counts are kept as a learner keeps them (`counts.py`): rows that share a law are counted at the first row of their
-class. All visits count for the transitions; for the costs only the first one of an episode does, unless costs are
-independent. Each count is within 1 of its expectation, moves of a row add up to its visits, and sums of costs are
-visits times means.
+A view knows only part of this. The rest is assumed, in the plainest way that is neither optimistic nor pessimistic:
+
+    transitions   uniform over the successors of each row, where P is not known
+    costs         where they are not known, rising evenly from 0 to twice their mean over the states of a layer (were
+                  they all alike, it would not matter where one goes), and so large that the learner's policy costs
+                  exactly its threshold: a learner goes as far as it may
+    exploration   actions drawn uniformly in every episode
+    policy        the uniform one
+
+For a world, transitions and costs are the true ones, and the learner's policy is its optimum; without a loss, the
+uniform policy, or as much of it as the thresholds allow.
+
+The expected counts after t episodes of uniform actions, rounded, are kept as a learner keeps them: rows that share a
+law are counted at the first row of their class. All visits count for the transitions; for the costs only the first
+one of an episode does, unless costs are independent. Each count is within 1 of its expectation, moves of a row add up
+to its visits, and sums of costs are visits times means.
 """
 
 from __future__ import annotations
@@ -90,22 +102,6 @@ def first_visits_of_classes(layout: Layout, transitions: FloatArray, classes: In
     return found
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The model of a forecast: transitions, mean costs, how the episodes so far explored, and which policy is bounded.
-#
-# A view knows only part of this. The rest is assumed, in the plainest way that is neither optimistic nor pessimistic:
-#
-#     transitions   uniform over the successors of each row, where P is not known
-#     costs         where they are not known, rising evenly from 0 to twice their mean over the states of a layer (were
-#                   they all alike, it would not matter where one goes), and so large that the own policy costs exactly
-#                   its threshold: a learner goes as far as it may
-#     exploration   actions drawn uniformly in every episode
-#     own policy    the uniform one
-#
-# For a world, transitions and costs are the true ones, and the own policy is its optimum; without a loss, the uniform
-# policy, or as much of it as the thresholds allow.
-
-
 HALVINGS = 60
 CLOSE = 1e-9
 
@@ -120,7 +116,7 @@ class Model:
     costs: FloatArray
     """(m, num_rows)"""
     policy: FloatArray
-    """(num_rows,): the own policy"""
+    """(num_rows,): the learner's policy"""
     assumptions: dict[str, str]
     """The assumptions in words, by topic"""
 
@@ -131,12 +127,12 @@ class Model:
 
     @property
     def played(self) -> FloatArray:
-        """(num_rows,): how often an episode of the own policy visits each row."""
+        """(num_rows,): how often an episode of the learner's policy visits each row."""
         return masses(self.layout, self.transitions, self.policy)
 
     @property
     def true_costs(self) -> FloatArray:
-        """(m,): the true costs of the own policy."""
+        """(m,): the true costs of the learner's policy."""
         return self.costs @ self.played
 
 
@@ -163,7 +159,7 @@ def assumed_model(view: View) -> Model:
         "transitions": "as known, else uniform over the successors of each pair",
         "costs": f"as known, else rising evenly over the states of a layer; {'; '.join(words)}",
         "exploration": "actions drawn uniformly in every episode so far",
-        "own policy": "the uniform one",
+        "policy": "the uniform one",
     }
     return Model(layout, P, costs, policy, assumptions)
 
@@ -198,7 +194,7 @@ def _raised(q: FloatArray, shape: FloatArray, given: FloatArray, threshold: floa
 
 def _of_level(name: str, q: FloatArray, costs: FloatArray, unknown: BoolArray, threshold: float) -> str:
     cost = float(costs @ q)
-    told = f"the own policy costs {cost:.4g}"
+    told = f"the learner's policy costs {cost:.4g}"
     if abs(cost - threshold) <= CLOSE:
         told += ", its threshold"
     if not np.any(unknown & (q > 0.0)):
@@ -217,7 +213,7 @@ def true_model(cmdp: CMDP, loss: ArrayLike | None = None) -> Model:
         "transitions": "the true ones",
         "costs": "the true means",
         "exploration": "actions drawn uniformly in every episode so far",
-        "own policy": words,
+        "policy": words,
     }
     return Model(cmdp.layout, cmdp.transitions, cmdp.mean_costs, np.array(policy), assumptions)
 

@@ -1,7 +1,8 @@
-"""What keeps lambda large: U of the own policy less its true cost, by cause and by row.
+"""The forecast as plain data: lambda against episodes, what keeps it large, what would help, and a verdict in words.
 
-By cause: `costs` is what the bounds of costs add under the true transitions, `transitions` what the boxes add under the
-true costs, `cross` what is left. By row, with q the true occupancy and V the values of the worst case,
+What keeps lambda large is U of the learner's policy less its true cost. By cause: `costs` is what the bounds of costs
+add under the true transitions, `transitions` what the boxes add under the true costs, `cross` what is left. By row,
+with q the true occupancy and V the values of the worst case,
 
     U - true = sum_r q(r) { (UCB - g)(r) + max p . V - P . V }
 
@@ -11,14 +12,12 @@ exactly, because P . V on both sides cancels row by row (the value difference le
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hedgerow.checks import BoolArray, FloatArray, IntArray
 from hedgerow.confidence.balls import ACCURACY, ball_value
-from hedgerow.errors import InvalidInput
 from hedgerow.forecast.bounds import Bounds, Forecaster, LambdaForecast, Mixing
 from hedgerow.forecast.model import Model
 from hedgerow.learners.ops.s_ops import SOPS, largest_mixing
@@ -95,8 +94,7 @@ def _largest_in_box(values: FloatArray, lower: FloatArray, upper: FloatArray) ->
     return float(lower @ values + more @ values[order])
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Find the knowledge that would help most: lambda after T episodes, if the learner knew more.
+# What if: lambda after T episodes, if the learner knew more -----------------------------------------------------------
 #
 # Each wish is the same view with one more piece of knowledge, under the same model: nothing but the bounds changes. A
 # wish need not be true; only someone who knows the world can say (docs: Ties, Known parts). For a known world, a wish
@@ -216,8 +214,7 @@ def _numbered(keys: list[tuple[float, ...]]) -> IntArray:
     return np.array([numbers[key] for key in keys], dtype=np.int64)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The value of recorded episodes: lambda of S-OPS in its first episode, with and without them.
+# The value of recorded episodes: lambda of S-OPS in its first episode, with and without them --------------------------
 #
 # This is no forecast: the learner is built, absorbs the log and reports its lambda.
 
@@ -227,7 +224,9 @@ MOST_NAMED = 10
 
 def log_value(view: View, path: str, beta: FloatArray, episodes: int, delta: float) -> dict[str, Any]:
     """What the log in the file `path` says about the world, and lambda with and without it."""
-    log = read_log(view, path)
+    from hedgerow.importers.logs import Log
+
+    log = Log.read(view, path)
     bare, taught = _learner(view, beta, episodes, delta), _learner(view, beta, episodes, delta)
     taught.absorb(log)
     counts, laws = taught.core.state.counts, taught.core.rule.box.laws
@@ -246,15 +245,6 @@ def log_value(view: View, path: str, beta: FloatArray, episodes: int, delta: flo
     }
 
 
-def read_log(view: View, path: str) -> Any:
-    """A log that fits the view."""
-    try:
-        logs = import_module("hedgerow.importers.logs")
-    except ModuleNotFoundError as error:
-        raise InvalidInput("this release of hedgerow cannot read logs: leave out --log") from error
-    return logs.Log.read(view, path)
-
-
 def _learner(view: View, beta: FloatArray, episodes: int, delta: float) -> Any:
     """The learner. Its baseline may be any policy, because lambda depends on the costs `beta` alone."""
     return SOPS(
@@ -267,8 +257,7 @@ def _spread(numbers: Any) -> dict[str, int]:
     return {"least": int(numbers.min()), "median": int(np.median(numbers)), "most": int(numbers.max())}
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The forecast as plain data: lambda against episodes, what keeps it large, what would help, and a verdict in words.
+# The whole ------------------------------------------------------------------------------------------------------------
 
 
 MARKS = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)

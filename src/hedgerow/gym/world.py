@@ -1,4 +1,22 @@
-"""Time layers of an environment: which states may follow which, and where a state stands in the layout."""
+"""An environment without a model as a world: time layers, an ended state, rewards as losses.
+
+An environment with S states and A actions is played for H steps. A state (k, s) of the loop-free world means: s
+before step k. What ends early, terminated or truncated, spends the remaining steps in the state `ended`, at reward
+0 and cost 0. If episodes can start in several states, a root comes first: one more layer, in which nothing is
+decided.
+
+Rewards r become losses (best - r) / (best - worst), where the range (worst, best) is stated, and widened to include
+the 0 of ended steps. What lies outside is clipped and counted, as are costs outside [0, 1]: a learner that sees
+clipped numbers learns another problem than the one that was meant. The first one is said (`ClippedWarning`), and
+the guarantees of a run are void from then on.
+
+Costs are computed from what a step shows, its next state included, so they may not be taken as drawn apart from the
+moves. `costs_drawn="step"` declares that cost and next state are one fresh draw given state and action: right for an
+environment whose steps depend on nothing but its state, and a cost function without a memory.
+
+The *support* says which transitions are possible. With P(s'|s,a) > 0 only there, a learner has far less to find out;
+with 17 states in a layer and nothing known, thousands of episodes teach it next to nothing.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +53,9 @@ SparseMatrix: TypeAlias = Any
 """A scipy.sparse array (scipy ships no types)."""
 MOST_TRIPLES = 50_000_000
 """Of one step, where nothing is known of the support."""
+
+
+# Time layers: which states may follow which, and where a state stands in the layout -----------------------------------
 
 
 def support_of(env: Any, support: str | ArrayLike, S: int, A: int, first_state: int) -> SparseMatrix:
@@ -106,27 +127,6 @@ def state_numbers(unrolled: Unrolled, ended: int) -> IntArray:
     inner = np.flatnonzero(unrolled.state_of >= 0)
     numbers[unrolled.step_of[inner], unrolled.state_of[inner]] = inner
     return numbers
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# An environment without a model as a world: time layers, an ended state, rewards as losses.
-#
-# An environment with S states and A actions is played for H steps. A state (k, s) of the loop-free world means: s
-# before step k. What ends early, terminated or truncated, spends the remaining steps in the state `ended`, at reward
-# 0 and cost 0. If episodes can start in several states, a root comes first: one more layer, in which nothing is
-# decided.
-#
-# Rewards r become losses (best - r) / (best - worst), where the range (worst, best) is stated, and widened to include
-# the 0 of ended steps. What lies outside is clipped and counted, as are costs outside [0, 1]: a learner that sees
-# clipped numbers learns another problem than the one that was meant. The first one is said (`ClippedWarning`), and
-# the ledger of a run is void from then on.
-#
-# Costs are computed from what a step shows, its next state included, so nobody may take them as drawn apart from the
-# moves. `costs_drawn="step"` declares that cost and next state are one fresh draw given state and action: right for an
-# environment whose steps depend on nothing but its state, and a cost function without a memory.
-#
-# The *support* says which transitions are possible. With P(s'|s,a) > 0 only there, a learner has far less to find out;
-# with 17 states in a layer and nothing known, thousands of episodes teach it next to nothing.
 
 
 CostFunction = Callable[[int, int, int, float, dict[str, Any]], ArrayLike]

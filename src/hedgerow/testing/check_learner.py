@@ -1,4 +1,8 @@
-"""Checks of plans: what they are made of, what is played, what a second one does, whether they stay as they are."""
+"""`check_learner`: every check on every small world, and a table of what was found.
+
+A check is a function that raises a `Fault` or returns a remark, and gets a fresh trial (`trial.py`). The first two,
+construction and plan, are the ground of all others: where they fail, the others are not tried.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +24,20 @@ from hedgerow.model.view import View
 from hedgerow.simulation.referee import check_note_names
 from hedgerow.storage import datafile
 from hedgerow.testing.trial import (
-    ORDERLY,
+    REFUSAL,
     Factory,
     Fault,
     NotApplicable,
     SmallWorld,
     Trial,
     demand_same,
+    may_refuse,
     policies_of,
     small_worlds,
     snapshot,
 )
+
+# Plans: what they are made of, what is played, what a second one does, whether they stay as they are ------------------
 
 
 def construction(trial: Trial) -> str:
@@ -38,9 +45,8 @@ def construction(trial: Trial) -> str:
     learner = trial.learner
     for name in ("view", "plan", "observe"):
         if not hasattr(learner, name):
-            raise Fault(
-                "looking at the learner", f"it has no {name!r}", "view, plan() and observe(episode)", f"add {name}"
-            )
+            expected = "view, plan() and observe(episode)"
+            raise Fault("looking at the learner", f"it has no {name!r}", expected, f"add {name}")
     if not isinstance(learner.view, View) or learner.view.layout != trial.view.layout:
         raise Fault("learner.view", f"it is {learner.view!r}", "the view that it was built on", "self.view = view")
     try:
@@ -75,26 +81,13 @@ def double_plan(trial: Trial) -> str:
     for t in range(trial.episodes):
         made, expected = trial.plan(), twin.plan()
         demand_same(trial, twin, "after plan() had been called twice in the episodes before")
-        try:
-            second = trial.learner.plan()
-        except ORDERLY as error:
-            remark = f"refused: {type(error).__name__}"
-        except (Exception, SystemExit) as error:
-            raise Fault(
-                f"plan() twice in episode {t}",
-                f"the second raised {type(error).__name__}: {error}",
-                "the same plan, or an error such as hr.errors.InvalidInput",
-                "keep the plan until observe is called",
-            ) from error
-        else:
+        asked = f"plan() twice in episode {t}", f"the same plan, or {REFUSAL}"
+        second, remark = may_refuse(*asked, "keep the plan until observe is called", trial.learner.plan)
+        if not remark:
             remark = "the same plan"
             if not isinstance(second, Plan) or snapshot(made) != snapshot(second):
-                raise Fault(
-                    f"plan() twice in episode {t}",
-                    "two different plans",
-                    "the same plan, or an error such as hr.errors.InvalidInput",
-                    "keep the plan, with its coin, until observe is called",
-                )
+                advice = "keep the plan, with its coin, until observe is called"
+                raise Fault(asked[0], "two different plans", asked[1], advice)
         trial.observe(trial.episode(made))
         twin.observe(twin.episode(expected))
     return remark
@@ -105,44 +98,29 @@ def plans_stay(trial: Trial) -> str:
     trial.run(trial.episodes)
     for t, (made, then) in enumerate(trial.plans):
         if snapshot(made) != then:
-            raise Fault(
-                f"the plan of episode {t} at the end of the run",
-                "it has changed since it was made",
-                "the same numbers",
-                "make a new hr.Policy for every plan; it copies the array that it is given",
-            )
+            done, advice = f"the plan of episode {t} at the end of the run", "make a new hr.Policy for every plan"
+            raise Fault(done, "it has changed since it was made", "the same numbers", f"{advice}; it copies the array")
         if any(policy.probabilities.flags.writeable for policy in [made.policy, *policies_of(made)]):
-            raise Fault(
-                f"the policy of episode {t}",
-                "its array can be written to",
-                "a read-only array",
-                "use hr.Policy(view, array)",
-            )
+            done, advice = f"the policy of episode {t}", "use hr.Policy(view, array)"
+            raise Fault(done, "its array can be written to", "a read-only array", advice)
     return ""
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Checks of runs: seeds, others at work, global chance, states in the middle, what is observed, the end.
+# Runs: seeds, others at work, global chance, states in the middle, what is observed, the end --------------------------
 
 
 def observe_first(trial: Trial) -> str:
     """An episode that nobody planned is refused or learnt from; either way the learner goes on."""
     twin = trial.again()
     episode = twin.episode(Plan(Policy.uniform(trial.view)))
-    try:
-        trial.learner.observe(episode)
-    except ORDERLY as error:
-        trial.run(2)
-        return f"refused: {type(error).__name__}"
-    except (Exception, SystemExit) as error:
-        raise Fault(
-            "observe(episode) before any plan()",
-            f"it raised {type(error).__name__}: {error}",
-            "an error such as hr.errors.InvalidInput, or that it learns from the episode",
-            "refuse what was not planned, or do not rely on a plan in observe",
-        ) from error
+    _, remark = may_refuse(
+        "observe(episode) before any plan()",
+        f"{REFUSAL}, or that it learns from the episode",
+        "refuse what was not planned, or do not rely on a plan in observe",
+        lambda: trial.learner.observe(episode),
+    )
     trial.run(2)
-    return "learnt from"
+    return remark or "learnt from"
 
 
 def same_seed(trial: Trial) -> str:
@@ -198,14 +176,10 @@ def restored(trial: Trial) -> str:
     trial.run(half)
     state = trial.call("state()", learner.state)
     try:
-        packed = datafile.pack("learner-state", 1, {}, {name: np.asarray(value) for name, value in dict(state).items()})
+        packed = _packed(state)
     except (TypeError, ValueError, AttributeError) as error:
-        raise Fault(
-            "state()",
-            f"it cannot be written to a file: {error}",
-            "arrays and numbers by name",
-            "no objects, no lists of different lengths",
-        ) from error
+        wrong, advice = f"it cannot be written to a file: {error}", "no objects, no lists of different lengths"
+        raise Fault("state()", wrong, "arrays and numbers by name", advice) from error
     arrays = datafile.unpack(packed).arrays
     again = trial.call("restored(view, state)", type(learner).restored, trial.view, arrays)
     twin = Trial(trial.factory, trial.world, trial.episodes, trial.delta, trial.seed, trial.options, learner=again)
@@ -213,16 +187,9 @@ def restored(trial: Trial) -> str:
     twin.plans = list(trial.plans)
     trial.run(trial.episodes - half)
     twin.run(trial.episodes - half)
-    demand_same(
-        trial,
-        twin,
-        f"restored after {half} episodes",
-        "state() must hold all that plan and observe change, the coin included",
-    )
-    if (
-        datafile.pack("learner-state", 1, {}, {name: np.asarray(value) for name, value in dict(state).items()})
-        != packed
-    ):
+    advice = "state() must hold all that plan and observe change, the coin included"
+    demand_same(trial, twin, f"restored after {half} episodes", advice)
+    if _packed(state) != packed:
         raise Fault("state()", "what it returned has changed during later episodes", "copies", "return array.copy()")
     return ""
 
@@ -236,30 +203,22 @@ def episodes_stay(trial: Trial) -> str:
         trial.observe(episode)
         for name, array in arrays.items():
             if array.tobytes() != before[name] or array.flags.writeable or getattr(episode, name) is not array:
-                raise Fault(
-                    f"observe(episode) in episode {t}",
-                    f"episode.{name} has changed, or can be changed now",
-                    "the episode as it was",
-                    f"work on episode.{name}.copy()",
-                )
+                done, wrong = f"observe(episode) in episode {t}", f"episode.{name} has changed, or can be changed now"
+                raise Fault(done, wrong, "the episode as it was", f"work on episode.{name}.copy()")
     return ""
 
 
 def exhausted(trial: Trial) -> str:
     """After its number of episodes it goes on or refuses in an orderly way."""
     trial.run(trial.episodes)
-    try:
-        made = trial.learner.plan()
-        trial.learner.observe(trial.episode(made))
-    except ORDERLY as error:
-        return f"refused: {type(error).__name__}"
-    except (Exception, SystemExit) as error:
-        raise Fault(
-            f"one episode more than the {trial.episodes} that it was built for",
-            f"it raised {type(error).__name__}: {error}",
-            "an error such as hr.errors.InvalidInput, or that it goes on",
-            "check the number of episodes in plan, and say for how many it was built",
-        ) from error
+    _, remark = may_refuse(
+        f"one episode more than the {trial.episodes} that it was built for",
+        f"{REFUSAL}, or that it goes on",
+        "check the number of episodes in plan, and say for how many it was built",
+        lambda: trial.learner.observe(trial.episode(trial.learner.plan())),
+    )
+    if remark:
+        return remark
     if isinstance(trial.learner, Limited) and trial.learner.episodes == trial.episodes:
         return "goes on, although `episodes` says that it may not be asked"
     return "goes on"
@@ -270,17 +229,14 @@ def _global_state() -> tuple[Any, ...]:
     return name, np.asarray(keys).tobytes(), tuple(rest), random.getstate()
 
 
+def _packed(state: Mapping[str, Any]) -> bytes:
+    return datafile.pack("learner-state", 1, {}, {name: np.asarray(value) for name, value in dict(state).items()})
+
+
 def _copied(rng: np.random.Generator) -> np.random.Generator:
     fresh = np.random.default_rng()
     fresh.bit_generator.state = rng.bit_generator.state
     return fresh
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# What is asked of a learner, by name: functions that raise a `Fault` or return a remark.
-#
-# Every check gets a fresh trial. The first two, construction and plan, are the ground of all others: where they fail,
-# the others are not tried.
 
 
 Check = Callable[[Trial], str]
@@ -300,20 +256,7 @@ THEN: dict[str, Check] = {
 }
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# `check_learner`: every check on every small world, and a table of what was found.
-#
-# >>> from hedgerow.learners.api import Plan
-# >>> from hedgerow.model.policy import Policy
-# >>> class Still:
-# ...     def __init__(self, view, episodes, delta):
-# ...         self.view = view
-# ...     def plan(self):
-# ...         return Plan(Policy.uniform(self.view))
-# ...     def observe(self, episode):
-# ...         pass
-# >>> check_learner(Still).ok
-# True
+# The findings ---------------------------------------------------------------------------------------------------------
 
 
 PASSED, FAILED, UNTRIED, DECLINED = "passed", "failed", "not tried", "declined"
@@ -400,13 +343,7 @@ class Findings:
             "ok": self.ok,
             "milliseconds": self.milliseconds,
             "findings": [
-                {
-                    "check": finding.check,
-                    "world": finding.world,
-                    "outcome": finding.outcome,
-                    "remark": finding.remark,
-                    "fault": None if finding.fault is None else finding.fault.data(),
-                }
+                {**vars(finding), "fault": None if finding.fault is None else finding.fault.data()}
                 for finding in self.findings
             ],
         }

@@ -1,4 +1,8 @@
-"""The small worlds that learners are checked on: one step, no constraint, three constraints, a sparse support."""
+"""A learner in a small world, watched: what it plans, what it is told, how long it takes.
+
+The worlds: one step, no constraint, three constraints, a sparse support. The chance of a trial depends on its seed
+alone, so that two trials of equal learners meet the same episodes.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +69,6 @@ def _sparse_layout() -> Layout:
     return Layout.from_support([first, second, np.ones((2, 2, 1), dtype=bool)])
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# One learner in one small world, watched: what it plans, what it is told, how long it takes.
-#
-# The chance of a trial depends on its seed alone, so that two trials of equal learners meet the same episodes.
-
-
 Factory = Callable[..., Any]
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -104,6 +102,7 @@ class Snapshot(NamedTuple):
 
 ORDERLY = (HedgerowError, ValueError, RuntimeError, StopIteration)
 """The errors by which a learner may refuse a call."""
+REFUSAL = "an error such as hr.errors.InvalidInput"
 
 
 class Trial:
@@ -187,6 +186,16 @@ class Trial:
             _blame(what, error, f"episode {len(self.plans)} of {self.episodes}")
         finally:
             self.seconds += perf_counter() - began
+
+
+def may_refuse(done: str, expected: str, advice: str, call: Callable[[], Any]) -> tuple[Any, str]:
+    """What the call returns, and how it was refused; any error that is not orderly is a fault."""
+    try:
+        return call(), ""
+    except ORDERLY as error:
+        return None, f"refused: {type(error).__name__}"
+    except (Exception, SystemExit) as error:
+        raise Fault(done, f"it raised {type(error).__name__}: {error}", expected, advice) from error
 
 
 def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, options: Mapping[str, Any]) -> Any:

@@ -1,14 +1,13 @@
-"""S-OPS with a log: episodes that somebody else played in the same world come before its own.
-
-A log uses up no delta, because the sets hold at all times: it gives the first factors of their martingales. The choice
-of its episodes must not depend on what happened in them (`controls/overconfident.py` has one that does).
-"""
+"""Learners that the verification runs beside the shipped ones: with a log, as printed, and broken on purpose."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from inspect import Parameter, Signature
 from math import log
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +16,9 @@ from hedgerow.confidence.boxes import make_boxes, refresh_all, refresh_costs
 from hedgerow.confidence.budget import make_unknowns
 from hedgerow.confidence.columns import load_columns
 from hedgerow.learners.api import RunContext
+from hedgerow.learners.kernels import BaselineArrays
 from hedgerow.learners.ops.audit import MirrorWatcher
+from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.cv_ops import CVOPS
 from hedgerow.learners.ops.fallback import fallback_solve, project_now
 from hedgerow.learners.ops.s_ops import SOPS
@@ -32,7 +33,13 @@ from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Policy
 from hedgerow.model.random_streams import lent
 from hedgerow.planning.induction import backward_induction
-from hedgerow.verify.twin.watcher import RecomputedSOPS
+from hedgerow.verify.twin_watcher import Recomputed, RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
+
+# S-OPS with a log: episodes that somebody else played in the same world come before its own.
+#
+# A log uses up no delta, because the sets hold at all times: it gives the first factors of their martingales. The
+# choice of its episodes must not depend on what happened in them (`KeepsCheap` has one that does).
+
 
 EPISODES = 300
 STREAM = 1403
@@ -130,16 +137,19 @@ class DullEstimator(SVOPS):
 TOLD = 0.25
 
 
-class ToldTooLittle(SOPS):
+class Silent(MirrorLearner):
+    """Does not say what it finds refuted: the verification sees it."""
+
+    def announce(self) -> None:
+        self.core.state.premises.numbers.said = 1
+
+
+class ToldTooLittle(Silent, SOPS):
     """Believes that its baseline costs a quarter of what it costs."""
 
     def _first_core(self) -> Core:
         self.baseline_costs = TOLD * self.baseline_costs
         return super()._first_core()
-
-    def announce(self) -> None:
-        """Say nothing: the verification sees it."""
-        self.core.state.premises.numbers.said = 1
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -320,17 +330,13 @@ class HundredDelta(SOPS):
         return core.replace(rule=wrong)
 
 
-class FalseTies(SVOPS):
+class FalseTies(Silent, SVOPS):
     """Believes that all rows share their laws, as far as their sizes allow."""
 
     def _first_core(self) -> Core:
         rows = np.zeros(self.layout.num_rows, dtype=np.int64)
         self.view = self.view.knowing(same_transitions=np.diff(self.layout.row_start), same_costs=rows)
         return super()._first_core()
-
-    def announce(self) -> None:
-        """Say nothing: the verification sees it."""
-        self.core.state.premises.numbers.said = 1
 
 
 class CountsAll(SVOPS):
@@ -341,16 +347,160 @@ class CountsAll(SVOPS):
         return super()._first_core()
 
 
-class KeepsCheap(LoggedRun):
+class KeepsCheap(Silent, LoggedRun):
     """Its log has lost the dearer half of its episodes."""
-
-    def announce(self) -> None:
-        """Say nothing: the verification sees it."""
-        self.core.state.premises.numbers.said = 1
 
     def kept(self, log: list[Episode]) -> list[Episode]:
         sums = [float(episode.costs.sum()) for episode in log]
         return [episode for episode, cost in zip(log, sums, strict=True) if cost <= np.median(sums)]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# S-OPS with a person who stops episodes because of their costs.
+#
+# As soon as a step has cost something, the episode is aborted. Where costs of one episode depend on each other, what
+# was seen of later steps is then the cheap part. `Interrupted` tells the truth: the episode was aborted, and all that
+# the plan could have visited from there on is unknown (docs/counting.md). `FalselyDeclared`, the control, says that
+# the reason had nothing to do with costs.
+
+
+class Interrupted(SOPS):
+    """Hears only of the steps up to the first that costs something, and where the episode was aborted."""
+
+    reason: str | None = None
+
+    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
+        """Learn from the part of an episode that happened."""
+        super().observe(self._cut(episode) if isinstance(episode, Episode) else episode, *more, **named)
+
+    def _cut(self, episode: Episode) -> Episode:
+        dear = np.flatnonzero(episode.costs.any(axis=1))
+        if not dear.size or dear[0] == self.layout.steps - 1:
+            return episode
+        count = int(dear[0]) + 1
+        return Episode(
+            self.view,
+            episode.rows[:count],
+            episode.losses[:count],
+            episode.costs[:count],
+            ended_in=int(self.layout.successor[episode.triples[count - 1]]),
+            independent=self.reason,
+        )
+
+
+class FalselyDeclared(Interrupted):
+    """Says that the episodes were aborted for a reason that has nothing to do with costs."""
+
+    reason = "the end of a shift"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Mutants: sound learners with one constant that is wrong by a factor; 1 is the right one. `verify.power` finds out how
+# near to 1 a factor may come before no check notices it any more.
+
+
+RIGHT = dict.fromkeys(
+    (
+        "cost_log", "transition_log",  # the logarithms behind the bounds of mean costs and of transitions
+        "certificate_log", "ball_log",  # ln(1/delta) of the aggregate certificate and of the balls
+        "ceiling",  # what an episode costs at most, in the mixing weight and in the certificate
+        "eta", "gamma",  # the rates
+        "search_radius",  # the radius of CV-OPS's search
+        "squares",  # VV of the certificate
+        "mixing",  # lambda, as it is announced and played
+        "coin",  # the probability of the baseline, as it is played; lambda is announced
+    ),
+    1.0,
+)  # fmt: skip
+STEPPED = ("squares", "mixing", "coin")
+M = TypeVar("M", bound="Mutant")
+
+
+def mutable(*constants: str) -> Callable[[type[M]], type[M]]:
+    """Let the constructor of a mutant take a factor for each of these constants, as keywords that are 1 by default."""
+
+    def decorate(cls: type[M]) -> type[M]:
+        construct = cls.__init__
+
+        def construct_mutant(self: M, *arguments: Any, **options: Any) -> None:
+            self.factors = {**RIGHT, **{name: options.pop(name, 1.0) for name in constants}}
+            construct(self, *arguments, **options)
+
+        *own, switches = inspect.signature(construct).parameters.values()
+        more = [Parameter(name, Parameter.KEYWORD_ONLY, default=1.0, annotation="float") for name in constants]
+        construct_mutant.__signature__ = Signature([*own, *more, switches])  # type: ignore[attr-defined]
+        cls.__init__ = construct_mutant  # type: ignore[method-assign,assignment]
+        return cls
+
+    return decorate
+
+
+class Mutant(Recomputed):
+    """Its constants are those of the learner times `factors`."""
+
+    factors: Mapping[str, float]
+
+    def _make_core(self, *arguments: Any, **options: Any) -> Core:
+        core, times = super()._make_core(*arguments, **options), self.factors
+        rule, search = core.rule, core.search
+        radii = rule.box.radii.replace(
+            cost_log=rule.box.radii.cost_log * times["cost_log"],
+            transition_log=rule.box.radii.transition_log * times["transition_log"],
+        )
+        aggregate = rule.aggregate.replace(
+            log_inverse_delta=rule.aggregate.log_inverse_delta * times["certificate_log"],
+            ceilings=rule.aggregate.ceilings * times["ceiling"],
+        )
+        ball = rule.ball.replace(log_inverse_delta=rule.ball.log_inverse_delta * times["ball_log"])
+        rule = rule.replace(box=rule.box.replace(radii=radii), aggregate=aggregate, ball=ball)
+        search = search.replace(radius_scale=search.radius_scale * times["search_radius"])
+        return core.replace(rule=rule, search=search)
+
+    def _make_baseline(self, policies: FloatArray, costs: FloatArray, constrained: bool = True) -> BaselineArrays:
+        made = super()._make_baseline(policies, costs, constrained)
+        return made.replace(ceilings=made.ceilings * self.factors["ceiling"])
+
+    def _start(self, core: Core) -> None:
+        super()._start(core)
+        core.state.reals.eta *= self.factors["eta"]
+        core.state.reals.gamma *= self.factors["gamma"]
+
+
+@mutable("cost_log", "transition_log", "eta", "gamma")
+class MutantSVOPS(Mutant, RecomputedSVOPS):
+    """SV-OPS."""
+
+
+@mutable(*(name for name in RIGHT if name != "search_radius"))
+class MutantSOPS(Mutant, RecomputedSOPS):
+    """S-OPS."""
+
+
+@mutable("search_radius")
+class MutantCVOPS(Mutant, RecomputedCVOPS):
+    """CV-OPS."""
+
+
+class SteppedSOPS(MutantSOPS):
+    """S-OPS whose mistakes are made between the compiled steps: `squares`, `mixing`, `coin`."""
+
+    def plan(self) -> NumberedPlan:
+        reals = self.core.state.reals
+        announced = reals.mixing
+        reals.mixing = announced * self.factors["coin"]
+        super().plan()
+        reals.mixing = announced
+        return self._open_plan()
+
+    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
+        squares = self.core.state.aggregate.squares.copy()
+        counted = self.core.state.aggregate.episodes.copy()
+        super().observe(episode, *more, **named)
+        aggregate, reals = self.core.state.aggregate, self.core.state.reals
+        added = aggregate.squares - squares
+        now = (aggregate.episodes == counted + 1)[:, np.newaxis]
+        aggregate.squares[:] = np.where(now, squares + self.factors["squares"] * added, aggregate.squares)
+        reals.mixing = min(1.0, reals.mixing * self.factors["mixing"])
 
 
 # --------------------------------------------------------------------------------------------------------------------

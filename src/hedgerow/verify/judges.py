@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import exp, log, sqrt
-from typing import Any
 
 import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.confidence.premises import FALSE_ALARM
 from hedgerow.learners.ops.notes import ODDS
-from hedgerow.learners.ops.s_ops import SOPS
-from hedgerow.model.episode import Episode
 from hedgerow.results.metrics import Growth, power_law
 from hedgerow.verify.judging import (
     LEVEL,
@@ -417,42 +414,7 @@ def judge_premises(observations: Sequence[Observation]) -> Verdict:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# T21: S-OPS with a person who stops episodes because of their costs.
-#
-# As soon as a step has cost something, the episode is aborted. Where costs of one episode depend on each other, what
-# was seen of later steps is then the cheap part. `Interrupted` tells the truth: the episode was aborted, and all that
-# the plan could have visited from there on is unknown (docs/counting.md). `FalselyDeclared`, the control, says that
-# the reason had nothing to do with costs.
-
-
-class Interrupted(SOPS):
-    """Hears only of the steps up to the first that costs something, and where the episode was aborted."""
-
-    reason: str | None = None
-
-    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
-        """Learn from the part of an episode that happened."""
-        super().observe(self._cut(episode) if isinstance(episode, Episode) else episode, *more, **named)
-
-    def _cut(self, episode: Episode) -> Episode:
-        dear = np.flatnonzero(episode.costs.any(axis=1))
-        if not dear.size or dear[0] == self.layout.steps - 1:
-            return episode
-        count = int(dear[0]) + 1
-        return Episode(
-            self.view,
-            episode.rows[:count],
-            episode.losses[:count],
-            episode.costs[:count],
-            ended_in=int(self.layout.successor[episode.triples[count - 1]]),
-            independent=self.reason,
-        )
-
-
-class FalselyDeclared(Interrupted):
-    """Says that the episodes were aborted for a reason that has nothing to do with costs."""
-
-    reason = "the end of a shift"
+# T21: S-OPS with a person who stops episodes because of their costs (`controls.Interrupted`).
 
 
 def judge_interrupted(observations: Sequence[Observation]) -> Verdict:
@@ -464,7 +426,7 @@ def judge_interrupted(observations: Sequence[Observation]) -> Verdict:
 # T22-T27: what a learner states follows from what it has seen, number by number; and it plays what it announces.
 #
 # A confidence set that is 5 % too narrow loses the truth hardly more often than it may: no count of breaches shows
-# it. So the twin (`twin/`) computes sets, bounds, lambda, rates and the radius of the search a second time, and one
+# it. So the twin (`twin.py`) computes sets, bounds, lambda, rates and the radius of the search a second time, and one
 # number that differs by more than rounding refutes.
 #
 # Branches and actions are random. With h = ln of a factor on the odds of the baseline, the likelihood ratio of a coin

@@ -24,46 +24,9 @@ from hedgerow.experiments.components import ComponentSpec
 from hedgerow.experiments.spec import CellSpec
 from hedgerow.registry.registry import home_of
 from hedgerow.results.manifest import canonical
-from hedgerow.verify.controls import (
-    Commits,
-    CountsAll,
-    CountsCheap,
-    DullEstimator,
-    FalseTies,
-    HundredDelta,
-    IndexOnce,
-    KeepsCheap,
-    LateMixing,
-    LoggedRun,
-    MovesWrongly,
-    PerStep,
-    PlaysOwn,
-    SkipsFirstLayer,
-    SquaresPerStep,
-    TimidEstimator,
-    ToldTooLittle,
-    WrongBox,
-    WrongCounts,
-)
-from hedgerow.verify.judges import FalselyDeclared, Interrupted
-from hedgerow.verify.mutants import MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
-from hedgerow.verify.twin.watcher import RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
-from hedgerow.verify.worlds import (
-    buffer,
-    chorus,
-    cycle,
-    fan,
-    front_loaded,
-    gate,
-    layered,
-    needle,
-    opposed,
-    partly_known,
-    rooms,
-    turncoat,
-    two_actions,
-    wide,
-)
+from hedgerow.verify import controls as broken
+from hedgerow.verify import worlds as made
+from hedgerow.verify.twin_watcher import RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 
 SMALL: ComponentSpec = {"name": "random-layered", "actions": 3, "constraints": 1, "layers": [1, 3, 3, 1]}
 CATALOGUE: tuple[Named, ...] = (
@@ -73,9 +36,9 @@ CATALOGUE: tuple[Named, ...] = (
     "random-layered",
     {"name": "dope-factored", "support": "known"},
 )
-EQUAL: ComponentSpec = {"name": layered, "kind": "equal"}
-OPPOSITE: ComponentSpec = {"name": layered, "kind": "opposite", "constraints": 2}
-INFORMED: tuple[Named, ...] = (EQUAL, OPPOSITE, partly_known, cycle, buffer, chorus)
+EQUAL: ComponentSpec = {"name": made.layered, "kind": "equal"}
+OPPOSITE: ComponentSpec = {"name": made.layered, "kind": "opposite", "constraints": 2}
+INFORMED: tuple[Named, ...] = (EQUAL, OPPOSITE, made.partly_known, made.cycle, made.buffer, made.chorus)
 """Ties, known parts, ceilings, costs that depend on each other"""
 ADVERSARIES = ("switching", "drifting", "pursuit")
 PRESETS = ("paper", "sharp", "sharpest")
@@ -157,23 +120,23 @@ def _groups(size: dict[str, Any]) -> dict[str, list[CellSpec]]:
         "deterministic": deterministic(*size["deterministic"]),
         "confidence": _both_learners(*size["confidence"]),
         "soft-violation": [
-            *runs(two_actions, "sv-ops", *size["soft"]),
-            *runs(two_actions, "sv-ops", *size["soft paper"], presets=("paper",)),
+            *runs(made.two_actions, "sv-ops", *size["soft"]),
+            *runs(made.two_actions, "sv-ops", *size["soft paper"], presets=("paper",)),
             *runs(SMALL, "sv-ops", *size["soft layered"]),
         ],
         # On a world whose constraint does not bind: elsewhere early violations make the regret of SV-OPS negative.
         # Where it binds, against the adversary that leaves the least to gain from violating it.
         "soft-regret": [
             *runs("lower-bound-2", "sv-ops", *size["regret"], adversaries=("noisy", "turning", *ADVERSARIES)),
-            *runs(two_actions, "sv-ops", *size["regret binding"], adversaries=("pursuit",)),
+            *runs(made.two_actions, "sv-ops", *size["regret binding"], adversaries=("pursuit",)),
         ],
         "safe-growth": [
-            *runs(two_actions, "s-ops", *size["safe"]),
-            *runs(two_actions, "s-ops", *size["safe paper"], presets=("paper",)),
+            *runs(made.two_actions, "s-ops", *size["safe"]),
+            *runs(made.two_actions, "s-ops", *size["safe paper"], presets=("paper",)),
         ],
-        "safe-width": runs(gate, "s-ops", *size["width"], estimator=True),
-        "search": runs(wide, "cv-ops", *size["search"]),
-        "constant": runs({"name": two_actions, "costly": 1.0, "threshold": 0.4}, "cv-ops", *size["constant"]),
+        "safe-width": runs(made.gate, "s-ops", *size["width"], estimator=True),
+        "search": runs(made.wide, "cv-ops", *size["search"]),
+        "constant": runs({"name": made.two_actions, "costly": 1.0, "threshold": 0.4}, "cv-ops", *size["constant"]),
         "oracle": runs(
             {"name": "lower-bound-2", "rho": 0.5},
             {"name": "cv-ops", "primal_constant": ORACLE_CONSTANT, "stop": "theory"},
@@ -181,9 +144,11 @@ def _groups(size: dict[str, Any]) -> dict[str, list[CellSpec]]:
         ),
         "lower-bound": _pair(*size["pair"]),
         "estimator": _both_learners(*size["estimator"], estimator=True),
-        "soft-width": runs(gate, "sv-ops", *size["soft width"], estimator=True),
+        "soft-width": runs(made.gate, "sv-ops", *size["soft width"], estimator=True),
         "recomputed": recomputed(*size["recomputed"]),
-        "interrupted": runs(EQUAL, Interrupted, *size["interrupted"], adversaries=("drifting",), presets=SHARPEST),
+        "interrupted": runs(
+            EQUAL, broken.Interrupted, *size["interrupted"], adversaries=("drifting",), presets=SHARPEST
+        ),
     }
 
 
@@ -194,9 +159,12 @@ def recomputed(episodes: int, seeds: int) -> list[CellSpec]:
     wanted: list[tuple[Named, Named, int, Sequence[str]]] = [
         (SMALL, RecomputedSOPS, episodes, PRESETS),
         (SMALL, RecomputedSVOPS, episodes, PRESETS),
-        (wide, RecomputedCVOPS, max(episodes, SETTLED), PRESETS),
-        *((world, RecomputedSOPS, episodes, SHARPEST) for world in (EQUAL, partly_known, buffer, chorus, rooms)),
-        (wide, RecomputedSOPS, max(episodes, SETTLED), SHARPEST),
+        (made.wide, RecomputedCVOPS, max(episodes, SETTLED), PRESETS),
+        *(
+            (world, RecomputedSOPS, episodes, SHARPEST)
+            for world in (EQUAL, made.partly_known, made.buffer, made.chorus, made.rooms)
+        ),
+        (made.wide, RecomputedSOPS, max(episodes, SETTLED), SHARPEST),
     ]
     return [
         cell
@@ -214,7 +182,7 @@ def deterministic(episodes: int, seeds: int) -> list[CellSpec]:
     )
     return [
         *_audited(plain, episodes, seeds, PRESETS),
-        *_audited([*known, (EQUAL, LoggedRun)], episodes, max(1, seeds // 4), SHARPEST),
+        *_audited([*known, (EQUAL, broken.LoggedRun)], episodes, max(1, seeds // 4), SHARPEST),
     ]
 
 
@@ -240,8 +208,8 @@ def coverage(level: str, episodes: int, seeds: int) -> list[CellSpec]:
         (SMALL, "s-ops", episodes, seeds),
         (EQUAL, "s-ops", episodes, seeds if level == "full" else few),
         (SMALL, "sv-ops", episodes, few),
-        (two_actions, "s-ops", episodes, few),
-        (fan, "s-ops", episodes // 3, few),
+        (made.two_actions, "s-ops", episodes, few),
+        (made.fan, "s-ops", episodes // 3, few),
     ]
     return [
         cell
@@ -272,30 +240,32 @@ def _pair(horizons: Sequence[int], margins: Sequence[float], seeds: int) -> list
 
 
 def controls() -> dict[str, list[CellSpec]]:
-    """The runs of the controls, by the names of `controls/__init__.py`; the same at every level: they fail soon."""
+    """The runs of the controls, by the names of `controls.CONTROLS`; the same at every level: they fail soon."""
     scale, noisy, drifting = {"confidence_scale": 0.1}, ("noisy",), ("drifting",)
     return {
-        "literal-sigma": runs(opposed, {"name": "s-ops", "sigma": "literal"}, 1500, 2),
-        "layer-0-skipped": runs(front_loaded, SkipsFirstLayer, 1100, 2),
-        "index-drawn-once": runs(needle, IndexOnce, 900, 40),
-        "per-step-mixing": runs(turncoat, PerStep, 1000, 1),
+        "literal-sigma": runs(made.opposed, {"name": "s-ops", "sigma": "literal"}, 1500, 2),
+        "layer-0-skipped": runs(made.front_loaded, broken.SkipsFirstLayer, 1100, 2),
+        "index-drawn-once": runs(made.needle, broken.IndexOnce, 900, 40),
+        "per-step-mixing": runs(made.turncoat, broken.PerStep, 1000, 1),
         "narrow-radii": runs(SMALL, {"name": "sv-ops", **scale}, 500, 16, adversaries=drifting),
-        "narrow-radii-mixing": runs(two_actions, {"name": "s-ops", **scale}, 1000, 16, delta=0.01),
-        "wrong-counts": runs(SMALL, WrongCounts, 400, 2),
-        "unconstrained": runs(two_actions, "uob-reps", (2**10, 2**12, 2**14), 2),
-        "explore-then-commit": runs(two_actions, Commits, (2**7, 2**8, 2**9), 2, adversaries=("turning",)),
-        "wrong-box": runs(gate, WrongBox, 200, 1),
-        "backward-steps": runs(two_actions, MovesWrongly, 1000, 1, adversaries=noisy),
-        "hundred-delta": runs(SMALL, HundredDelta, 300, 24, adversaries=drifting, presets=SHARPEST, delta=0.004),
-        "false-ties": runs(SMALL, FalseTies, 300, 4, presets=SHARPEST),
-        "false-baseline": runs(SMALL, ToldTooLittle, 300, 4, presets=PRESETS),
-        "selected-log": runs(EQUAL, KeepsCheap, 100, 3, presets=SHARPEST),
-        "counts-all": runs(chorus, CountsAll, 300, 12, presets=SHARPEST),
-        "timid-estimator": runs(two_actions, TimidEstimator, 400, 4, adversaries=noisy, estimator=True),
-        "dull-estimator": runs(two_actions, DullEstimator, 400, 4, adversaries=noisy, estimator=True),
-        "frozen-boxes": runs(gate, {"name": MutantSVOPS, "transition_log": 1e6}, (2**8, 2**10), 3, estimator=True),
-        "false-reason": runs(EQUAL, FalselyDeclared, 400, 4, presets=SHARPEST),
-        "cheap-certificate": runs(chorus, CountsCheap, 400, 4, presets=SHARPEST),
+        "narrow-radii-mixing": runs(made.two_actions, {"name": "s-ops", **scale}, 1000, 16, delta=0.01),
+        "wrong-counts": runs(SMALL, broken.WrongCounts, 400, 2),
+        "unconstrained": runs(made.two_actions, "uob-reps", (2**10, 2**12, 2**14), 2),
+        "explore-then-commit": runs(made.two_actions, broken.Commits, (2**7, 2**8, 2**9), 2, adversaries=("turning",)),
+        "wrong-box": runs(made.gate, broken.WrongBox, 200, 1),
+        "backward-steps": runs(made.two_actions, broken.MovesWrongly, 1000, 1, adversaries=noisy),
+        "hundred-delta": runs(SMALL, broken.HundredDelta, 300, 24, adversaries=drifting, presets=SHARPEST, delta=0.004),
+        "false-ties": runs(SMALL, broken.FalseTies, 300, 4, presets=SHARPEST),
+        "false-baseline": runs(SMALL, broken.ToldTooLittle, 300, 4, presets=PRESETS),
+        "selected-log": runs(EQUAL, broken.KeepsCheap, 100, 3, presets=SHARPEST),
+        "counts-all": runs(made.chorus, broken.CountsAll, 300, 12, presets=SHARPEST),
+        "timid-estimator": runs(made.two_actions, broken.TimidEstimator, 400, 4, adversaries=noisy, estimator=True),
+        "dull-estimator": runs(made.two_actions, broken.DullEstimator, 400, 4, adversaries=noisy, estimator=True),
+        "frozen-boxes": runs(
+            made.gate, {"name": broken.MutantSVOPS, "transition_log": 1e6}, (2**8, 2**10), 3, estimator=True
+        ),
+        "false-reason": runs(EQUAL, broken.FalselyDeclared, 400, 4, presets=SHARPEST),
+        "cheap-certificate": runs(made.chorus, broken.CountsCheap, 400, 4, presets=SHARPEST),
         **_imprecise(),
     }
 
@@ -304,14 +274,14 @@ def _imprecise() -> dict[str, list[CellSpec]]:
     """The controls that are wrong by little, where one run is enough."""
     logs = dict.fromkeys(("cost_log", "transition_log", "certificate_log", "ball_log"), 0.95)
     return {
-        "short-logs": runs(SMALL, {"name": MutantSOPS, **logs}, 150, 1, presets=PRESETS, twin=True),
-        "squares-per-step": runs(EQUAL, SquaresPerStep, 200, 1, presets=SHARPEST, twin=True),
-        "late-lambda": runs(two_actions, LateMixing, 100, 1, presets=SHARPEST, twin=True),
-        "low-ceiling": runs(SMALL, {"name": MutantSOPS, "ceiling": 0.95}, 50, 1, twin=True),
-        "biased-coin": runs(SMALL, {"name": SteppedSOPS, "coin": 0.8}, 300, 4),
-        "idle-coin": runs(SMALL, PlaysOwn, 100, 1, twin=True),
-        "small-gamma": runs(SMALL, {"name": MutantSVOPS, "gamma": 0.95}, 50, 1, twin=True),
-        "short-search": runs(wide, {"name": MutantCVOPS, "search_radius": 0.95}, SETTLED, 1, twin=True),
+        "short-logs": runs(SMALL, {"name": broken.MutantSOPS, **logs}, 150, 1, presets=PRESETS, twin=True),
+        "squares-per-step": runs(EQUAL, broken.SquaresPerStep, 200, 1, presets=SHARPEST, twin=True),
+        "late-lambda": runs(made.two_actions, broken.LateMixing, 100, 1, presets=SHARPEST, twin=True),
+        "low-ceiling": runs(SMALL, {"name": broken.MutantSOPS, "ceiling": 0.95}, 50, 1, twin=True),
+        "biased-coin": runs(SMALL, {"name": broken.SteppedSOPS, "coin": 0.8}, 300, 4),
+        "idle-coin": runs(SMALL, broken.PlaysOwn, 100, 1, twin=True),
+        "small-gamma": runs(SMALL, {"name": broken.MutantSVOPS, "gamma": 0.95}, 50, 1, twin=True),
+        "short-search": runs(made.wide, {"name": broken.MutantCVOPS, "search_radius": 0.95}, SETTLED, 1, twin=True),
     }
 
 
@@ -354,7 +324,7 @@ def runs(
     twin: bool = False,
 ) -> list[CellSpec]:
     """The runs of all combinations, by length, adversary, preset, seed; `seeds` is how many, or which. `audit`,
-    `estimator` and `twin` say how closely they are watched; the last needs a learner of `twin/learners.py`.
+    `estimator` and `twin` say how closely they are watched; the last needs a `Recomputed` learner.
     """
     place, own = _given(world), _given(learner)
     closely = {"audit": audit, "estimator": estimator, **({"twin": True} if twin else {})}

@@ -1,4 +1,12 @@
-"""lambda from U, and the rates."""
+"""The watcher that lets the twin see every episode, and compares its numbers with the learner's at a sample of them.
+
+Before an episode: the confidence sets; the sums of the certificate; U, which must be one of the bounds that the sets
+and the certificate give; lambda; the mixture that was announced; eta and gamma. After it: the loss estimates. CV-OPS:
+also its radius, the end of its search, and the costs of its baseline. Every episode is played step by step.
+
+The actions are judged as well, without a look at the coin: how much likelier are they if the odds of the baseline are
+e^h times those of lambda?
+"""
 
 from __future__ import annotations
 
@@ -17,17 +25,22 @@ from hedgerow.learners.ops.notes import ODDS
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.state import PROJECTED, Core
 from hedgerow.learners.ops.sv_ops import SVOPS
-from hedgerow.verify.twin.formulas import Given, J, Switches, certificate_radius
-from hedgerow.verify.twin.sets import (
+from hedgerow.verify.twin import (
     Generation,
+    Given,
+    J,
     Present,
+    Switches,
     TwinBoxes,
     TwinCentres,
     TwinSets,
+    certificate_radius,
     occupancies,
     upper_occupancies,
     worst_values,
 )
+
+# lambda from U, and the rates -----------------------------------------------------------------------------------------
 
 
 def mixing_weight(given: Given, bounds: FloatArray, beta: FloatArray) -> float:
@@ -59,8 +72,7 @@ def path_logs(given: Given, policies: FloatArray, rows: Sequence[int]) -> FloatA
     return logs
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The search of CV-OPS by its practical rule: margin, radius, and the episode at which it ends.
+# The search of CV-OPS by its practical rule: margin, radius, and the episode at which it ends -------------------------
 
 
 class TwinSearch:
@@ -110,8 +122,7 @@ class TwinSearch:
         return np.maximum(found, 0.0)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The learners themselves, watched by the twin where a cell asks for it with `twin`.
+# Watching -------------------------------------------------------------------------------------------------------------
 
 
 class Recomputed(MirrorLearner):
@@ -134,17 +145,6 @@ class RecomputedSOPS(Recomputed, SOPS):
 
 class RecomputedCVOPS(Recomputed, CVOPS):
     """CV-OPS."""
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The watcher that lets the twin see every episode, and compares its numbers with the learner's at a sample of them.
-#
-# Before an episode: the confidence sets; the sums of the certificate; U, which must be one of the bounds that the sets
-# and the certificate give; lambda; the mixture that was announced; eta and gamma. After it: the loss estimates. CV-OPS:
-# also its radius, the end of its search, and the costs of its baseline. Every episode is played step by step.
-#
-# The actions are judged as well, without a look at the coin: how much likelier are they if the odds of the baseline are
-# e^h times those of lambda?
 
 
 EARLY, EVEN = 10, 8
