@@ -191,8 +191,8 @@ def test_a_ledger_shows_promises_and_what_they_rest_on(hostile: dict[str, Any]) 
     assert shown.column("by") == [promise.source for promise in ledger]
     assert "void: confidence_scale = 0.5 < 1" in check(hostile["void ledger"]).text
     told = hr.SVOPS(hostile["knowing view"], 60, 0.05).guarantees()
-    assert told.rests_on
-    assert all(f"rests on: {visible(words)}" in check(told).text for words in told.rests_on)
+    assert told.assumptions
+    assert all(f"rests on: {visible(words)}" in check(told).text for words in told.assumptions)
 
 
 def test_a_certificate_says_what_is_fine(hostile: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ VARIANTS: dict[str, tuple[type[LPLearner], dict[str, Any]]] = {
     "safe-etc": (hr.field.SafeETC, {}),
     "safe-etc sharp": (hr.field.SafeETC, {"radii": "hedgerow"}),
 }
-SAFE = [name for name, (cls, _) in VARIANTS.items() if cls.told.baseline]
+SAFE = [name for name, (cls, _) in VARIANTS.items() if cls.inputs.baseline]
 
 
 def roomy_world(seed: int, m: int = 1) -> hr.CMDP:
@@ -40,7 +40,7 @@ def roomy_world(seed: int, m: int = 1) -> hr.CMDP:
 def make_lp(name: str, world: hr.CMDP, episodes: int = 200, delta: float = 0.05, **more: Any) -> LPLearner:
     """A learner by the name of its variant; safe ones get the Slater point of the world."""
     cls, options = VARIANTS[name]
-    if cls.told.baseline and "baseline" not in more:
+    if cls.inputs.baseline and "baseline" not in more:
         more = {"baseline": hr.offline.slater(world), **more}
     return cls(world.view(), episodes, delta, **{**options, **more})
 

@@ -133,9 +133,9 @@ def test_counts_are_those_of_a_recount(ties: bool, independent: bool, costs: boo
     assert learner.logged == {
         "episodes": 60,
         "steps": log.num_steps,
-        "prefixes": log.num_prefixes,
+        "truncated": log.num_prefixes,
         "costless": 0 if costs else 60,
-        "interfered": 0,
+        "off_policy": 0,
         "unknown": log.num_unknown,
         "independent": log.num_independent,
     }

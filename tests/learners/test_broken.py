@@ -337,7 +337,7 @@ def test_many_reasons_are_told_together() -> None:
         learner.observe(hr.Episode.missing(VIEW, independent=f"reason {t}"))
     assert learner.declared[OTHERS] == 3
     assert sum(learner.declared.values()) == learner.logged["independent"] == MOST_REASONS + 3
-    assert any("'reason 7'" in line for line in learner.guarantees().rests_on)
+    assert any("'reason 7'" in line for line in learner.guarantees().assumptions)
     assert not np.any(learner.core.state.counts.num_costs)
 
 

@@ -21,11 +21,12 @@ class Half(FieldLearner):
     """Leaves half of the episodes to its baseline, and remembers the last loss of each row."""
 
     kind, title, source = "half", "Half", "the tests"
-    told = Inputs(baseline=True)
+    inputs = Inputs(baseline=True)
     changing = ("own_policy", "last")
 
     def __init__(self, view: hr.View, episodes: int, delta: float, seed: int = 0, *, baseline: Any, scale: float = 1.0):
-        super().__init__(view, episodes, delta, seed, radii="hedgerow", baseline=baseline, scale=scale)
+        super().__init__(view, episodes, delta, seed, radii="hedgerow", baseline=baseline)
+        self.scale = scale
         self.last = np.zeros(self.layout.num_rows)
         self.reals.mixing = 0.5
 
@@ -71,7 +72,7 @@ def test_a_learner_goes_on_from_files_copies_and_pickles(world: Any, tmp_path: P
     assert len(set(expected)) > 2  # both the baseline and the own policy were played
     for other in others:
         assert other.episode == 10
-        assert other._own == {"scale": 0.5}
+        assert other.scale == 0.5
         assert played(other, world, 20, seed=1) == expected
 
 
@@ -160,7 +161,7 @@ def test_what_learners_are_told_is_said_in_words() -> None:
 @pytest.mark.parametrize("name", learners.builtin)
 def test_every_learner_says_what_it_is_told_and_who_described_it(name: str) -> None:
     cls = hr.learners.find(name)
-    assert isinstance(cls.told, Inputs)  # type: ignore[attr-defined]
+    assert isinstance(cls.inputs, Inputs)  # type: ignore[attr-defined]
     assert cls.source  # type: ignore[attr-defined]
     assert cls.kind == name  # type: ignore[attr-defined]
 

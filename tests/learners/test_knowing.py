@@ -116,10 +116,10 @@ def test_files_of_learners_whose_episodes_were_not_all_as_planned(kind: str, wha
             assert_same(snapshot(learner), snapshot(twin))
         assert_same(snapshot(learner), snapshot(from_bytes(to_bytes(learner))))
     logged = learner.core.state.logged
-    assert logged.prefixes > 0
+    assert logged.truncated > 0
     assert learner.logged["unknown"] > 0
     assert learner.logged["independent"] == sum(learner.declared.values()) > 0
-    assert logged.interfered > logged.prefixes
+    assert logged.off_policy > logged.truncated
 
 
 @pytest.mark.parametrize("order", [[1.0] * 30 + [0.01], [0.0] * 30 + [0.99], [0.5, 1.0, 0.25, 0.0] * 8], ids=str)
@@ -386,10 +386,10 @@ def test_costs_of_steps_count_and_others_are_unknown(how: str, reason: str | Non
     np.testing.assert_array_equal(seen.cost_sums, counts.cost_sums)
     np.testing.assert_array_equal(seen.counts.unknown_costs[:, :2], counts.unknown_costs)
     np.testing.assert_array_equal(seen.visits, moves)
-    logged, told = learner.logged, " ".join(learner.guarantees().rests_on)
+    logged, told = learner.logged, " ".join(learner.guarantees().assumptions)
     declared = reason is not None and how != "planned"
     expected = (unknown, how == "aborted", how != "planned")
-    assert (logged["unknown"], logged["prefixes"], logged["interfered"]) == expected
+    assert (logged["unknown"], logged["truncated"], logged["off_policy"]) == expected
     assert ("1 episodes with unknown values" in told) == unknown == (seen.num_unknown == 1)
     assert ("'power cut'" in told) == declared == (logged["independent"] == 1)
     assert learner.guarantees()["regret"].holds != unknown

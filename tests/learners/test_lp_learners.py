@@ -268,7 +268,7 @@ def test_the_contract_holds(cls: type[LPLearner]) -> None:
     report = hr.check_learner(cls)
     assert report.ok, str(report)
     assert cls.kind in hr.learners.names()
-    assert cls.told == hr.learners.find(cls.kind).told
+    assert cls.inputs == hr.learners.find(cls.kind).inputs
 
 
 @pytest.mark.parametrize("name", VARIANTS)

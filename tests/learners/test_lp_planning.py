@@ -43,7 +43,7 @@ def entries(table: dict[str, dict[float, float | None]]) -> list[tuple[str, int,
 
 def published(world: Any, cls: type[LPLearner], visits: int, loss_radius: float = 0.0, **options: Any) -> LPCore:
     """The core after so many visits, with costs and losses that count as known: no radius, but for a given factor."""
-    if cls.told.baseline:
+    if cls.inputs.baseline:
         limit = world.baseline_thresholds
         best = hr.offline.optimum(world.cmdp.with_thresholds(limit), world.loss)
         options |= {"baseline": best.policy, "baseline_costs": limit}

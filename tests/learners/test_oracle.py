@@ -68,7 +68,7 @@ def test_a_file_keeps_its_policy(tmp_path: Path) -> None:
 
 
 def test_what_it_is_told_is_said() -> None:
-    assert str(hr.field.Oracle.told) == "T, cheats: the world and all losses"
+    assert str(hr.field.Oracle.inputs) == "T, cheats: the world and all losses"
     world = random_world(2)
     ledger = hr.field.Oracle(world.view(), 10, world=world, losses=np.zeros(12)).guarantees()
     assert all(promise.holds for promise in ledger)

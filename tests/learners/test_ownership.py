@@ -76,7 +76,9 @@ def test_a_second_thread_is_refused_and_changes_nothing(kind: str, tmp_path: Pat
         assert inside.wait(30)
         before = snapshot(learner)
         for name, call in calls(learner, tmp_path).items():
-            with pytest.raises(BusyError, match=r"refused: simulate is at work on this learner in thread 'worker") as e:
+            with pytest.raises(
+                BusyError, match=r"refused: simulate is already using this learner in thread 'worker"
+            ) as e:
                 call()
             assert "\n" not in str(e.value), name
             assert_same(before, snapshot(learner))
@@ -144,7 +146,7 @@ def test_nobody_comes_into_an_operation_not_even_its_own_thread(monkeypatch: pyt
     learner.plan()
     monkeypatch.setattr(SVOPS, "_complete", lambda self: self.save("never.hedge"))
     path = draw_path(WORLD, learner.played, np.random.default_rng(0))
-    with pytest.raises(BusyError, match="save is refused: observe is at work on this learner in this thread"):
+    with pytest.raises(BusyError, match="save is refused: observe is already using this learner in this thread"):
         learner.observe(path, *ZEROS)
     assert learner.turn == {}
     monkeypatch.undo()

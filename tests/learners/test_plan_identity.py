@@ -151,7 +151,7 @@ def test_what_an_abandoned_plan_could_have_done_is_unknown_unless_the_reason_is_
         return learner
 
     unknown, declared = after(independent=False), after(independent=True)
-    assert "closed for a holiday" in " ".join(declared.guarantees().rests_on)
+    assert "closed for a holiday" in " ".join(declared.guarantees().assumptions)
     assert declared.core.state.counts.unknown_costs.max() == 0
     # Every plan could have visited the first state: one unknown visit each, of the pairs that were possible.
     assert unknown.core.state.counts.unknown_costs.max() == 10

@@ -287,20 +287,20 @@ def test_aborted_and_overridden_episodes_refute_nothing_by_selection() -> None:
 def test_the_ledger_says_what_it_rests_on() -> None:
     view = TEMPTING.view()
     told = {"baseline": SECOND, "baseline_costs": [0.15]}
-    lines = hr.SOPS(view, 1000, 0.01, "sharpest", **told).guarantees().rests_on
+    lines = hr.SOPS(view, 1000, 0.01, "sharpest", **told).guarantees().assumptions
     assert lines[0] == "the baseline costs at most: cost 1 0.15"
     assert lines[1].startswith("costs are drawn from the same law in every episode")
     assert "A2 of docs/aggregate.md" in lines[2]
     assert lines[3].endswith("refuted with probability 0.1 delta = 0.001 at most")
-    assert not any("A2" in line for line in hr.SOPS(view, 1000, 0.01, "sharp", **told).guarantees().rests_on)
+    assert not any("A2" in line for line in hr.SOPS(view, 1000, 0.01, "sharp", **told).guarantees().assumptions)
     stepped = hr.SOPS(view.knowing(costs_drawn="step"), 1000, 0.01, "sharpest", **told)
-    assert any("one fresh draw" in line for line in stepped.guarantees().rests_on)
+    assert any("one fresh draw" in line for line in stepped.guarantees().assumptions)
     assert stepped.view.knowledge.independent_costs
     assert stepped.core.rule.aggregate.per_step
     assert len(stepped.core.state.aggregate.generation) > 0
     unknown = hr.SOPS(view.knowing(costs_drawn="unknown"), 1000, 0.01, "sharpest", **told)
     assert len(unknown.core.state.aggregate.generation) == 0, "the certificate is off"
-    assert any("certificate is off until costs_drawn says more" in line for line in unknown.guarantees().rests_on)
+    assert any("certificate is off until costs_drawn says more" in line for line in unknown.guarantees().assumptions)
     assert from_bytes(to_bytes(unknown)).view.knowledge.costs_drawn == "unknown"
     with pytest.raises(hr.errors.InvalidInput, match="costs_drawn is 'later'; choose one of apart, step, unknown"):
         view.knowing(costs_drawn="later")

@@ -311,4 +311,4 @@ def test_the_ledger_says_which_violation_is_meant_and_what_is_ours() -> None:
             assert reason in promise.void_because
     assert hr.field.UCPD.recalled
     assert "variant of ours" in hr.field.BoBPD.source
-    assert str(hr.field.UCPD.told) == "T, delta"
+    assert str(hr.field.UCPD.inputs) == "T, delta"

@@ -108,7 +108,7 @@ def test_overridden_episodes_teach_the_confidence_sets_alone(kind: str) -> None:
     assert counts.unknown_costs[rows[0]].tolist() == [0, 0]
     possible = plan.policy.probabilities[2:4] > 0.0  # in the state in which somebody took over
     assert counts.unknown_costs[2:4].tolist() == [[int(p)] * 2 for p in possible]
-    assert (learner.logged["interfered"], learner.logged["unknown"]) == (1, 1)
-    assert any("1 own episodes did not follow their plans" in line for line in learner.guarantees().rests_on)
+    assert (learner.logged["off_policy"], learner.logged["unknown"]) == (1, 1)
+    assert any("1 own episodes did not follow their plans" in line for line in learner.guarantees().assumptions)
     np.testing.assert_array_equal(learner.core.buffers.trace.estimate, np.zeros(3))
     assert learner.plan().episode == 1

@@ -30,7 +30,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in range(3):
         store.write_cell(path, made_spec("twin", seed), made_run(2 - seed))
         oracle = made_learner(kind="oracle")
-        oracle.told = Inputs(cheats="the losses to come")
+        oracle.inputs = Inputs(cheats="the losses to come")
         made = made_run(seed, learner=oracle)
         silent = made_run(seed, learner=oracle, regret=0 * made.regret, loss=made.loss - made.regret)
         store.write_cell(path, made_spec("oracle", seed), silent)

@@ -141,7 +141,7 @@ def test_the_commands_take_all_learners_at_once(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     lines = ["episodes = 4", "seeds = 2", '[[world]]\nname = "slater-chain"', '[[adversary]]\nname = "own"']
     for name in hr.learners.names():
-        needs = hr.learners.find(name).told.baseline
+        needs = hr.learners.find(name).inputs.baseline
         lines.append(f'[[learner]]\nname = "{name}"\nlabel = "{name}"' + ('\nbaseline = "offered"' if needs else ""))
     Path("all.toml").write_text("\n".join(lines), encoding="utf-8")
     for command in (["compare", "all.toml", "--backend", "serial", "--out", "out/all"], ["report", "out/all"]):

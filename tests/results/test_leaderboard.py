@@ -35,7 +35,7 @@ def write(
     for seed, regret in enumerate(regrets):
         made = made_learner(kind=kind)
         if told is not None:
-            made.told = told
+            made.inputs = told
         curve = regret * EPISODES / T
         run = made_run(
             seed, episodes=EPISODES, worst=worst, regret=curve, loss=3.0 * EPISODES + curve, learner=made,

@@ -93,7 +93,7 @@ def test_promises_in_a_run(losses: object, name: str, stochastic: bool) -> None:
     assert ledger["costs"] == OWN
     assert ledger["regret"].holds == stochastic
     assert ledger["regret"].void_because == ("" if stochastic else ADVERSARIAL.format(name))
-    assert ledger.rests_on == ("nothing else",)
+    assert ledger.assumptions == ("nothing else",)
     assert run.learner.guarantees()["regret"].holds  # type: ignore[attr-defined]  # the learner's own is as it was
     assert run.at(run.episodes[-1:]).guarantees() == ledger
 

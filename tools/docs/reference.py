@@ -290,8 +290,8 @@ def _parameter(parameter: Any) -> str:
 def _doc(source: Any, value: Any = None) -> str:
     """The docstring, its lists as tables; what `__init__` says follows what the class says."""
     text = source.docstring.value if source.docstring else (inspect.getdoc(value) if value is not None else "")
-    if inspect.isclass(value) and not source.docstring:
-        text = ""
+    if inspect.isclass(value):  # the classes of learners complete the `Args:` of their docstrings
+        text = inspect.cleandoc(value.__doc__ or "") if source.docstring else ""
     parts = [_parts(docstrings.parse(text), source)]
     init = source.members.get("__init__") if source.is_class else None
     if init is not None and init.docstring:

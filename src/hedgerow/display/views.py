@@ -342,7 +342,7 @@ def ledger_html(ledger: Any) -> str:
 
     head = ["promise", "what", "status", "by", "probability"]
     holding = f"{count_of(sum(promise.holds for promise in ledger), len(ledger))} promises hold"
-    assumed = Html().join(line(f"rests on: {statement}") for statement in ledger.rests_on)
+    assumed = Html().join(line(f"rests on: {statement}") for statement in ledger.assumptions)
     return card("Ledger", [ledger.learner, holding], table(head, map(row, ledger), 4, len(ledger)), assumed)
 
 
@@ -379,7 +379,7 @@ def learner_html(learner: Any, how: str) -> str:
     """What it is, `how` it learns, how far it is, and on what view; nothing that has to wait for its turn."""
     limit = "no limit" if learner.episodes is None else f"{learner.episodes:,}"
     facts = [how, f"episode {learner.episode:,} of {limit}"]
-    facts += [f"δ = {learner.delta:g}", f"seed {learner.seed}"] if learner.told.delta else []
+    facts += [f"δ = {learner.delta:g}", f"seed {learner.seed}"] if learner.inputs.delta else []
     view = learner.view
     limits = limits_table(view, []) if view.num_constraints else line("no constraints")
     return card(type(learner).__name__, facts, drawing(view.layout), limits)

@@ -36,7 +36,7 @@ class Inputs:
 
     Examples:
         >>> import hedgerow as hr
-        >>> hr.SOPS.told.baseline, str(hr.SOPS.told)
+        >>> hr.SOPS.inputs.baseline, str(hr.SOPS.inputs)
         (True, 'T, delta, a baseline')
     """
 
@@ -59,21 +59,21 @@ class Inputs:
 
 def describe_inputs(learner: Any) -> str:
     """What a learner, or its class, is told, its feedback included; learners of others may not say."""
-    told = getattr(learner, "told", None)
-    if not isinstance(told, Inputs):
+    inputs = getattr(learner, "inputs", None)
+    if not isinstance(inputs, Inputs):
         return "not said"
     feedback = getattr(learner, "feedback", "bandit")
-    return f"{told}; {feedback} feedback" if feedback != "bandit" else str(told)
+    return f"{inputs}; {feedback} feedback" if feedback != "bandit" else str(inputs)
 
 
 def cheats(learner: Any) -> str:
     """What a learner, or its class, is told that no learner can know; the empty text for nothing."""
-    told = getattr(learner, "told", None)
-    return told.cheats if isinstance(told, Inputs) else ""
+    inputs = getattr(learner, "inputs", None)
+    return inputs.cheats if isinstance(inputs, Inputs) else ""
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What a learner is: whoever can say, before its coin, which mixture of Markov policies it plays.
+# A learner is an object that announces, before any random draw, the mixture of Markov policies it will play.
 #
 #     plan = learner.plan()            # the mixture that is scored, and the policy that the coin chose
 #     learner.observe(episode)         # what happened when that policy was played to the end

@@ -12,10 +12,12 @@ solver has to finish, and by `_open_plan` which plan waits for its outcome.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -42,6 +44,25 @@ if TYPE_CHECKING:
     from hedgerow.learners.api import RunContext, Watcher
 
 Feedback = Literal["bandit", "full"]
+ARGUMENTS = {
+    "view": "What the learner may know of the world: `world.view()`.",
+    "episodes": "The number T of episodes that it will play.",
+    "delta": "How unsure the promises may be, in (0, 1).",
+    "seed": "Seed of the learner's random choices, a whole number of at least 0.",
+    "baseline": (
+        "A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object that "
+        "has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`."
+    ),
+    "baseline_costs": (
+        "(m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound}; None takes "
+        "`baseline.costs`."
+    ),
+    "on_refuted": (
+        'What to do when its observations refute what it was told: "stay" warns and leaves every further episode to '
+        'the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.'
+    ),
+}
+"""What the arguments mean that most learners have: a class documents the others, and those that mean more to it."""
 
 
 class ProgressNumbers(Protocol):
@@ -65,7 +86,7 @@ class BaseLearner(ABC):
     """Its name in its source, such as "S-OPS"."""
     source: ClassVar[str]
     """Who described it, and when."""
-    told: ClassVar[Inputs] = Inputs()
+    inputs: ClassVar[Inputs] = Inputs()
     """What it is told before its first episode."""
     feedback: Feedback = "bandit"
     """Whether an episode shows the pairs on its way, or all of them; some learners can do with either."""
@@ -81,6 +102,15 @@ class BaseLearner(ABC):
     premise_rule: PremiseRule
     premises: Premises
     """What tests the things that the learner was told."""
+
+    argument_texts: ClassVar[Mapping[str, str]] = ARGUMENTS
+    """What the arguments mean that a class does not document."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        doc = cls.__dict__.get("__doc__") or ""
+        if "Args:\n" in doc:
+            cls.__doc__ = _completed(doc, inspect.signature(cls.__init__).parameters, cls.argument_texts)
 
     def __init__(self, view: View, episodes: int | None, delta: float, seed: int, on_refuted: str) -> None:
         self.turn: Turn = {}
@@ -335,7 +365,7 @@ class BaseLearner(ABC):
     def state(self) -> dict[str, NDArray[Any]]:
         """Return arrays by name: all that is needed to continue; `restored` takes them back."""
         arrays = {"arguments": _text(self._arguments()), "coin": _text(self.coin.state), **self._arrays()}
-        if self.told.baseline:
+        if self.inputs.baseline:
             arrays |= {"baseline": self.baselines.policies[0], "baseline_costs": self.baselines.costs}
         return {name: array.copy() for name, array in arrays.items()}
 
@@ -373,7 +403,7 @@ class BaseLearner(ABC):
     @classmethod
     def _rebuilt(cls, view: View, arguments: dict[str, Any], state: dict[str, NDArray[Any]]) -> Self:
         """A fresh learner with these arguments; takes those of them that are arrays out of `state`."""
-        if cls.told.baseline:
+        if cls.inputs.baseline:
             policy, costs = state.pop("baseline"), state.pop("baseline_costs")
             if policy.dtype != np.float64 or costs.dtype != np.float64:
                 raise InvalidInput("baseline and baseline_costs must be float64")
@@ -425,6 +455,28 @@ class BaseLearner(ABC):
     @abstractmethod
     def _choice(self) -> tuple[str, str]:
         """The choice that says most about how it learns: name and value."""
+
+
+def _completed(doc: str, parameters: Iterable[str], texts: Mapping[str, str]) -> str:
+    """A docstring whose section `Args:` also has the parameters that only `texts` explain, in their order."""
+    lines = inspect.cleandoc(doc).splitlines()
+    first = lines.index("Args:") + 1
+    last = next((k for k in range(first, len(lines)) if not lines[k]), len(lines))
+    entries: dict[str, list[str]] = {}
+    for line in lines[first:last]:
+        if line[4] != " ":
+            name = line.strip().partition(":")[0]
+        entries.setdefault(name, []).append(line)
+    for name in parameters:
+        if name in entries:
+            entries[name] = entries.pop(name)  # to its place
+        elif name in texts:
+            entries[name] = textwrap.wrap(
+                f"{name}: {texts[name]}", 112, initial_indent=" " * 4, subsequent_indent=" " * 8
+            )
+    stars = [name for name in entries if name.startswith("*")]
+    ordered = [line for name in (*(name for name in entries if name not in stars), *stars) for line in entries[name]]
+    return "\n".join((*lines[:first], *ordered, *lines[last:]))
 
 
 def _text(content: Any) -> NDArray[np.str_]:

@@ -94,7 +94,7 @@ class Ledger:
     """The name of the learner."""
     promises: tuple[Promise, ...]
     """The promises."""
-    rests_on: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
     """What the learner was told and takes as true. Where it is false nothing is promised. What can be tested is tested;
     what was refuted voids the promises above."""
 
@@ -160,7 +160,7 @@ class Ledger:
 
         void = [text.quoted(promise.name) for promise in self.promises if not promise.holds]
         holding = f"{len(self) - len(void)} of {text.counted(len(self), 'promise')} hold"
-        rests = f"rests on {text.counted(len(self.rests_on), 'statement')}" if self.rests_on else ""
+        rests = f"rests on {text.counted(len(self.assumptions), 'statement')}" if self.assumptions else ""
         return text.line("Ledger", text.quoted(self.learner), holding, f"void: {', '.join(void)}" * bool(void), rests)
 
     def _repr_html_(self) -> str:
@@ -169,7 +169,7 @@ class Ledger:
         return ledger_html(self)
 
     def __str__(self) -> str:
-        told = [f"  rests on: {statement}" for statement in self.rests_on]
+        told = [f"  rests on: {statement}" for statement in self.assumptions]
         return "\n".join([self.learner, *(f"  {promise}" for promise in self.promises), *told])
 
 

@@ -77,6 +77,6 @@ def _in_words(owner: Work, refused: Work) -> str:
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     where = "this thread" if owner.thread == refused.thread else f"thread {names.get(owner.thread, '?')!r}"
     return (
-        f"{refused.what} is refused: {owner.what} is at work on this learner in {where}; "
+        f"{refused.what} is refused: {owner.what} is already using this learner in {where}; "
         "call again when it has ended, or give each thread a learner of its own, such as copy.copy(learner)"
     )

@@ -38,7 +38,7 @@ ACTIONS = 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NumberedPlan(Plan):
-    """A plan of one of hedgerow's learners: which episode of which learner it is for, and the numbers it rests on.
+    """A plan of one of hedgerow's learners: for which of its episodes, and the numbers it rests on.
 
     Examples:
         >>> import hedgerow as hr

@@ -234,7 +234,7 @@ class _Folded(NamedTuple):
     summary: str
     table: Html
     void: Sequence[str] = ()
-    rests_on: Sequence[str] = ()
+    assumptions: Sequence[str] = ()
 
 
 def _policies(groups: Sequence[Group], styles: Styles) -> Iterator[_Folded]:
@@ -269,8 +269,8 @@ def _ledger(learner: str, members: Sequence[Group], styles: Styles) -> _Folded:
         statement = TableCell(promise["statement"] + assumed, note=f"({'; '.join(places)})" if places else "")
         probability = f"≥ {PAGE.number(promise['probability'])}"
         table.add_row(promise["name"], statement, probability, promise["source"], _status(promise["void_because"]))
-    rests_on = dict.fromkeys(line for cell in cells for line in cell.facts.get("rests_on", []))
-    return _Folded(chip(learner, styles), summary, table.to_html("ledger"), void, list(rests_on))
+    assumptions = dict.fromkeys(line for cell in cells for line in cell.facts.get("assumptions", []))
+    return _Folded(chip(learner, styles), summary, table.to_html("ledger"), void, list(assumptions))
 
 
 def _promises(members: Sequence[Group]) -> Iterator[tuple[Mapping[str, Any], list[str]]]:

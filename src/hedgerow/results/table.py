@@ -132,7 +132,7 @@ def run_facts(run: Run) -> dict[str, Any]:
             "told": describe_inputs(learner),
             "cheats": cheats(learner),
             "policy": _policy_facts(run.policy),
-            "rests_on": [] if ledger is None else list(ledger.rests_on),
+            "assumptions": [] if ledger is None else list(ledger.assumptions),
             "ledger": [
                 {
                     "name": promise.name,

@@ -99,7 +99,7 @@ def test_what_it_promises() -> None:
     assert ledger["safety"].probability == pytest.approx(0.95)
     assert ledger["safety"].assumes == ""
     assert ledger["regret"].assumes == "independent losses"
-    assert str(learner.told) == "T, delta, a baseline"
+    assert str(learner.inputs) == "T, delta, a baseline"
 
 
 def test_it_is_continued_from_a_file(tmp_path: Path) -> None:

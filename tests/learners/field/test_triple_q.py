@@ -104,7 +104,7 @@ def test_wrong_arguments_are_refused() -> None:
 
 def test_what_it_is_told_and_what_it_promises() -> None:
     learner = hr.field.TripleQ(WORLDS["m = 1"].view(), 10)
-    assert str(learner.told) == "T"
+    assert str(learner.inputs) == "T"
     assert all(promise.holds and promise.assumes == "independent losses" for promise in learner.guarantees())
     assert "make up for unsafe" in learner.guarantees()["violation"].statement
     several, tuned = WORLDS["m = 3"].view(), hr.field.TripleQ(learner.view, 10, constants="experiment")

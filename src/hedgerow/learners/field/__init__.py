@@ -1,7 +1,7 @@
 """The other learners of the field, which SV-OPS, S-OPS and CV-OPS are compared with.
 
     >>> import hedgerow as hr
-    >>> hr.field.Uniform.told
+    >>> hr.field.Uniform.inputs
     Inputs(episodes=False, delta=False, baseline=False, slater=False, cheats='')
 
 Each is registered under its own name, for experiments and the command line: `hr.learners.names()`.

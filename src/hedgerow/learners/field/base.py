@@ -30,7 +30,7 @@ from hedgerow.confidence.premises import NOTHING, PremiseRule, Premises, count_e
 from hedgerow.environments.columns import Column
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import checked_baseline_costs, safe_policy
-from hedgerow.learners.base import BaseLearner
+from hedgerow.learners.base import ARGUMENTS, BaseLearner
 from hedgerow.learners.guarantees import CLEAN_EVENT, INDEPENDENT_LOSSES, Budget, Ledger, Promise
 from hedgerow.learners.kernels import Mixing, Progress, baseline_arrays, draw_branch, flat_arrays, no_baseline
 from hedgerow.learners.plans import NumberedPlan
@@ -108,6 +108,8 @@ def stochastic_regret(learner: LPLearner, rate: str, source: str, void_because: 
 
 RADII = {"source": "efroni", "hedgerow": "tight"}
 """The two choices of every learner here: what its source takes, or what S-OPS takes with preset="sharp"."""
+NO_TEXT = {"view", "baseline", "baseline_costs", "world", "losses"}
+"""The arguments that a file holds as arrays, or does not need"""
 DELTA_OF_TESTS = 0.01
 """How unsure the tests of what it was told may be, where the learner is told no delta"""
 
@@ -152,6 +154,15 @@ class FieldLearner(BaseLearner):
     progress: Progress
     """How far it is."""
 
+    argument_texts: ClassVar[Mapping[str, str]] = {
+        **ARGUMENTS,
+        "replan": '"episode", or "epoch" to plan only when the visits of some pair have doubled.',
+        "radii": (
+            '"source" takes the radii of Efroni, Mannor and Pirotta (2020), as most learners of the field do; '
+            '"hedgerow" those of S-OPS with preset="sharp".'
+        ),
+    }
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "guarantees" in cls.__dict__:  # whatever a source promises, it knows of no unknown values
@@ -168,16 +179,15 @@ class FieldLearner(BaseLearner):
         baseline: Any = None,
         baseline_costs: ArrayLike | Mapping[str, float] | None = None,
         on_refuted: str = "stay",
-        **own: float | str | None,
     ) -> None:
         super().__init__(view, episodes, delta, seed, on_refuted)
         if radii not in RADII:
             raise InvalidInput(f"the radii are {radii!r}; choose 'source' or 'hedgerow'")
-        self.radii, self._own = radii, own
+        self.radii = radii
         self.baseline: Policy | None = None
         self.baseline_costs: FloatArray = np.zeros(0)
         self.baselines = no_baseline(self.view)
-        if self.told.baseline:
+        if self.inputs.baseline:
             policy, costs = safe_policy(baseline, baseline_costs)
             self.baseline = Policy.trusted(self.layout, checked_policy(self.layout, policy))
             self.baseline_costs = checked_baseline_costs(self.view, costs)
@@ -186,7 +196,7 @@ class FieldLearner(BaseLearner):
         self.progress, self.reals = Progress(), Mixing()
         self.own_policy = np.full(self.layout.num_rows, 1.0 / self.layout.num_actions)
         self.seen = self._statistics()
-        if self.told.delta and self._sure() <= 0.0:
+        if self.inputs.delta and self._sure() <= 0.0:
             raise InvalidInput(
                 f"delta is {self.delta!r}: nothing is left of the probability with which {self.title} promises "
                 "anything; choose a smaller delta"
@@ -202,7 +212,7 @@ class FieldLearner(BaseLearner):
         unknowns = make_unknowns(self.layout, self.view.num_constraints, self.view.knowledge)
         beta = self.baseline_costs if self.baseline is not None else None
         stays = self.on_refuted != "warn"
-        delta = self.delta if self.told.delta else DELTA_OF_TESTS
+        delta = self.delta if self.inputs.delta else DELTA_OF_TESTS
         rule = make_premise_rule(self.view, unknowns, delta, beta=beta, absorbs=False, stays=stays)
         return rule, make_premises(rule, self.layout.num_triples, absorbs=False)
 
@@ -271,10 +281,8 @@ class FieldLearner(BaseLearner):
     # Files -----------------------------------------------------------------------------------------------------------
 
     def _arguments(self) -> dict[str, Any]:
-        common = {"episodes": self.episodes, "delta": self.delta, "seed": self.seed, "radii": self.radii}
-        common |= {"on_refuted": self.on_refuted}
-        known = inspect.signature(type(self)).parameters
-        return {name: value for name, value in {**common, **self._own}.items() if name in known}
+        """The attributes that are called like arguments."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters if name not in NO_TEXT}
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         seen = {} if self.seen is None else self.seen.state()

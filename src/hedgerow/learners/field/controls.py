@@ -32,14 +32,7 @@ class AlwaysBaseline(FieldLearner):
     It learns nothing. A safe learner is worth its effort where it loses less than this one.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
         episodes: The number T of episodes that it will play.
-        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
-            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
-        baseline_costs: (m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound};
-            None takes `baseline.costs`.
-        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
-            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Examples:
         >>> import hedgerow as hr
@@ -52,7 +45,7 @@ class AlwaysBaseline(FieldLearner):
     kind: ClassVar[str] = "always-baseline"
     title: ClassVar[str] = "always the baseline"
     source: ClassVar[str] = "a control"
-    told: ClassVar[Inputs] = Inputs(episodes=False, delta=False, baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(episodes=False, delta=False, baseline=True)
 
     def __init__(
         self,
@@ -86,7 +79,6 @@ class Uniform(FieldLearner):
     """Uniform: every action with the same probability, a control that learns nothing and promises nothing.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
         episodes: The number T of episodes that it will play.
 
     Examples:
@@ -99,7 +91,7 @@ class Uniform(FieldLearner):
     kind: ClassVar[str] = "uniform"
     title: ClassVar[str] = "uniform"
     source: ClassVar[str] = "a control"
-    told: ClassVar[Inputs] = Inputs(episodes=False, delta=False)
+    inputs: ClassVar[Inputs] = Inputs(episodes=False, delta=False)
 
     def __init__(self, view: View, episodes: int) -> None:
         super().__init__(view, episodes)
@@ -150,7 +142,7 @@ class Oracle(FieldLearner):
     kind: ClassVar[str] = "oracle"
     title: ClassVar[str] = "oracle"
     source: ClassVar[str] = "a control"
-    told: ClassVar[Inputs] = Inputs(episodes=True, delta=False, cheats="the world and all losses")
+    inputs: ClassVar[Inputs] = Inputs(episodes=True, delta=False, cheats="the world and all losses")
 
     def __init__(self, view: View, episodes: int, *, world: CMDP | Any, losses: Any) -> None:
         super().__init__(view, episodes)

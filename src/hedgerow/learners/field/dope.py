@@ -32,21 +32,10 @@ class DOPE(LPLearner):
     Several constraints are not in the source: each has its rows in the program, and Delta is the least margin.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
-        delta: How unsure the promises may be, in (0, 1).
         seed: Seed of the learner's coin, which decides nothing here: the weight of the baseline is 0 or 1.
-        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
-            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
-        baseline_costs: (m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound};
-            None takes `baseline.costs`.
         warmup: So many episodes are left to the baseline: a number, 0 allowed, or "source" for S^2 |A| L^3 / Delta^2
             with S the size of the largest layer. Safety does not need it.
         sharp: Whether to use the sharper pessimism.
-        replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
-        radii: "source" takes the radii of the source, "hedgerow" those of S-OPS with preset="sharp".
-        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
-            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the baseline is not safe.
@@ -63,7 +52,7 @@ class DOPE(LPLearner):
     title: ClassVar[str] = "DOPE"
     source: ClassVar[str] = SOURCE
     recalled: ClassVar[str] = "the form of the rate; the power of L in the warm-up was read in the authors' code"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
 
     def __init__(
         self,
@@ -87,7 +76,6 @@ class DOPE(LPLearner):
         super().__init__(
             view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline,
             baseline_costs=baseline_costs, on_refuted=on_refuted,
-            warmup=self.warmup, sharp=self.sharp,
         )  # fmt: skip
 
     @property
@@ -102,10 +90,7 @@ class DOPE(LPLearner):
     def _lp_rule(self) -> LPRule:
         steps, gap = self.layout.steps, self.margin
         tables = self._pessimistic_tables(sharp=self.sharp, loss_radius=3 * steps / gap, loss_width=steps**2 / gap)
-        return LPRule(
-            tables, tables, at_mean=False, tests_baseline=False, mixing=SWITCH, epochs=self.replan == "epoch",
-            warmup=self.num_warmup, explore=0,
-        )  # fmt: skip
+        return self._rule(tables, SWITCH, warmup=self.num_warmup)
 
     def guarantees(self) -> Ledger:
         """Return what is promised: safety whatever the losses, and a regret if these are draws."""

@@ -51,16 +51,7 @@ TOL_MASS = 1e-6
 
 
 class FlowLearner(FieldLearner):
-    """A learner whose iterate is an occupancy, with a multiplier for each constraint.
-
-    Args:
-        view: What the learner may know of the world.
-        episodes: The number T of episodes that it will play.
-        delta: How unsure the confidence sets may be, in (0, 1).
-        seed: Seed of the learner's own random choices; it has none.
-        radii: "source" or "hedgerow".
-        feedback: "full", or "bandit" for the losses and costs of the visited pairs alone.
-    """
+    """A learner whose iterate is an occupancy, with a multiplier for each constraint."""
 
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "flow", "dual")
     seen: Statistics
@@ -68,7 +59,7 @@ class FlowLearner(FieldLearner):
     def __init__(self, view: View, episodes: int, delta: float, seed: int, *, radii: str, feedback: Feedback) -> None:
         if feedback not in ("full", "bandit"):
             raise InvalidInput(f"the feedback is {feedback!r}; choose 'full' or 'bandit'")
-        super().__init__(view, episodes, delta, seed, radii=radii, feedback=feedback)
+        super().__init__(view, episodes, delta, seed, radii=radii)
         layout, self.feedback = self.layout, feedback
         self.flow: FloatArray = np.zeros(layout.num_triples)
         """(num_triples,): the occupancy q of the next episode"""
@@ -169,12 +160,7 @@ class UCPD(FlowLearner):
     proof allows.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
-        delta: How unsure the promises may be, in (0, 1).
-        seed: Seed of the learner's own random choices; it has none.
-        radii: The radii of the boxes: "source" for those of Efroni, Mannor and Pirotta (2020), which most learners of
-            the field take; "hedgerow" for those of S-OPS with preset="sharp".
+        seed: Not used: the learner makes no random choices.
 
     Examples:
         >>> import hedgerow as hr
@@ -238,11 +224,8 @@ class UCPDIX(UCPD):
     bounds of the mean costs in place of the costs of the episode.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
         delta: How unsure the confidence sets may be, in (0, 1).
-        seed: Seed of the learner's own random choices; it has none.
-        radii: "source" or "hedgerow", as for `UCPD`.
+        seed: Not used: the learner makes no random choices.
 
     Examples:
         >>> import hedgerow as hr
@@ -290,12 +273,8 @@ class BoBPD(FlowLearner):
     about this variant.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
         delta: How unsure the confidence sets may be, in (0, 1).
-        seed: Seed of the learner's own random choices; it has none.
-        radii: The radii of the boxes: "source" for those of Efroni, Mannor and Pirotta (2020), which most learners of
-            the field take; "hedgerow" for those of S-OPS with preset="sharp".
+        seed: Not used: the learner makes no random choices.
         feedback: "full" for the losses and costs of all pairs, or "bandit" for those of the visited pairs.
 
     Examples:

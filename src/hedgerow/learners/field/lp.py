@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import IntArray
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.api import SafePolicy
 from hedgerow.learners.field.base import FieldLearner
 from hedgerow.learners.field.lp_kernels import (
     COMMITTED,
@@ -50,20 +51,7 @@ SLOW_ROOM = 1e-6
 
 
 class LPLearner(FieldLearner):
-    """The base of the LP learners; `FieldLearner` documents most arguments.
-
-    Args:
-        view: What the learner may know of the world.
-        episodes: The number T of episodes that it will play.
-        delta: How unsure the promises may be, in (0, 1).
-        seed: Seed of the learner's own random choices.
-        replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
-        radii: "source" or "hedgerow".
-        baseline: A policy that is known to be safe, for learners that need one.
-        baseline_costs: (m,) upper bounds of its expected costs; None takes `baseline.costs`.
-        on_refuted: "stay", "warn" or "raise".
-        **own: Further arguments of the constructor.
-    """
+    """The base of the learners that solve a linear program for each plan."""
 
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "planned_visits", "tallies", "planned_values")
 
@@ -72,18 +60,17 @@ class LPLearner(FieldLearner):
         view: View,
         episodes: int,
         delta: float,
-        seed: int,
+        seed: int = 0,
         *,
-        replan: str,
-        radii: str,
-        baseline: Any = None,
+        baseline: ArrayLike | SafePolicy | Any,
         baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        replan: str = "episode",
+        radii: str = "source",
         on_refuted: str = "stay",
-        **own: float | str | None,
     ) -> None:
         super().__init__(
-            view, episodes, delta, seed, radii=radii, baseline=baseline, baseline_costs=baseline_costs, replan=replan,
-            on_refuted=on_refuted, **own,
+            view, episodes, delta, seed, radii=radii, baseline=baseline, baseline_costs=baseline_costs,
+            on_refuted=on_refuted,
         )  # fmt: skip
         if replan not in REPLAN:
             raise InvalidInput(f"replan is {replan!r}; choose 'episode' or 'epoch'")
@@ -97,6 +84,11 @@ class LPLearner(FieldLearner):
     @abstractmethod
     def _lp_rule(self) -> LPRule:
         """What makes this learner what it is."""
+
+    def _rule(self, tables: LPTables, mixing: int, **other: Any) -> LPRule:
+        """A rule with these tables; unless `other` says so, plans are made in the boxes, from the first episode on."""
+        usual = {"late": tables, "at_mean": False, "tests_baseline": False, "warmup": 0, "explore": 0}
+        return LPRule(**{**usual, "tables": tables, "mixing": mixing, "epochs": self.replan == "epoch", **other})
 
     @property
     def statistics(self) -> Statistics:

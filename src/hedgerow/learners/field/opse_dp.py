@@ -200,17 +200,11 @@ class OPSEDP(FieldLearner):
 
     Args:
         view: What the learner may know of the world, with one constraint: `world.view()`.
-        episodes: The number T of episodes that it will play.
         delta: How unsure the bounds may be, in (0, 1).
         seed: Seed of the learner's coin, which decides nothing: the baseline plays surely, or not at all.
-        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
-            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
         baseline_costs: (1,) an upper bound of the expected cost of the baseline, or a mapping {constraint name: bound};
             None takes `baseline.costs`.
-        radii: "source" or "hedgerow".
         constants: "theory" or "experiment".
-        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
-            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Raises:
         InvalidInput: If an argument is wrong, or if there is not exactly one constraint.
@@ -228,7 +222,7 @@ class OPSEDP(FieldLearner):
     title: ClassVar[str] = "OPSE-DP"
     source: ClassVar[str] = "Kitamura et al. 2025, in tabular form"
     recalled: ClassVar[str] = "the rate of regret; constants='theory' are derived here, not published"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "theta")
 
     def __init__(
@@ -253,7 +247,7 @@ class OPSEDP(FieldLearner):
             raise InvalidInput(f"the constants are {short_repr(constants)}; choose 'theory' or 'experiment'")
         super().__init__(
             view, episodes, delta, seed,
-            radii=radii, baseline=baseline, baseline_costs=baseline_costs, on_refuted=on_refuted, constants=constants,
+            radii=radii, baseline=baseline, baseline_costs=baseline_costs, on_refuted=on_refuted,
         )  # fmt: skip
         self.constants = constants
         self.theta: FloatArray = np.zeros(1)

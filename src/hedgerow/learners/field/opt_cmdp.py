@@ -26,13 +26,8 @@ class OptCMDP(LPLearner):
     which would break optimism.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
-        delta: How unsure the promises may be, in (0, 1).
         seed: Not used: the learner makes no random choices.
         optimism: "boxes" or "bonus".
-        replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
-        radii: "source" takes the radii of the source, "hedgerow" those of S-OPS with preset="sharp".
 
     Raises:
         InvalidInput: If an argument is wrong.
@@ -48,7 +43,7 @@ class OptCMDP(LPLearner):
     title: ClassVar[str] = "OptCMDP"
     source: ClassVar[str] = SOURCE
     recalled: ClassVar[str] = "the logarithm in the radius of costs, and the forms of the rates"
-    told: ClassVar[Inputs] = Inputs()
+    inputs: ClassVar[Inputs] = Inputs()
 
     def __init__(
         self,
@@ -64,7 +59,7 @@ class OptCMDP(LPLearner):
         if optimism not in OPTIMISM:
             raise InvalidInput(f"optimism is {optimism!r}; choose 'boxes' or 'bonus'")
         self.optimism = optimism
-        super().__init__(view, episodes, delta, seed, replan=replan, radii=radii, optimism=optimism)
+        super().__init__(view, episodes, delta, seed, baseline=None, replan=replan, radii=radii)
 
     def _lp_rule(self) -> LPRule:
         bonus, ahead = self.optimism == "bonus", layers_to_go(self.layout)
@@ -72,10 +67,7 @@ class OptCMDP(LPLearner):
             RADII, loss_radius=1.0, cost_radius=-1.0, loss_width=ahead if bonus else 0.0,
             cost_width=-ahead if bonus else 0.0, clip_costs=not bonus,
         )  # fmt: skip
-        return LPRule(
-            tables, tables, at_mean=bonus, tests_baseline=False, mixing=ALONE, epochs=self.replan == "epoch", warmup=0,
-            explore=0,
-        )  # fmt: skip
+        return self._rule(tables, ALONE, at_mean=bonus)
 
     def guarantees(self) -> Ledger:
         """Return what is promised: bounds of the regret and of the violation, both without a Slater condition."""

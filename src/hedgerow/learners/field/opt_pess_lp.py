@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import exp, log
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from numpy.typing import ArrayLike
-
-from hedgerow.learners.api import Inputs, SafePolicy
+from hedgerow.learners.api import Inputs
 from hedgerow.learners.field.base import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety, stochastic_regret
 from hedgerow.learners.field.lp import LPLearner
 from hedgerow.learners.field.lp_kernels import HALF_SPREAD, RADIUS, SWITCH, LPRule, layers_to_go
 from hedgerow.learners.guarantees import Ledger
-from hedgerow.model.view import View
 
 SOURCE = "Liu, Zhou, Kalathil, Kumar and Tian 2021"
 
@@ -28,18 +24,8 @@ class OptPessLP(LPLearner):
     (P - P_hat) V is at most half the distance of P from P_hat, times the largest V.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
-        delta: How unsure the promises may be, in (0, 1).
         seed: Seed of the learner's coin, which decides nothing here: the weight of the baseline is 0 or 1.
-        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
-            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
-        baseline_costs: (m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound};
-            None takes `baseline.costs`.
-        replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
         radii: "source" takes b of the source, "hedgerow" the boxes of S-OPS with preset="sharp", layer by layer.
-        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
-            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the baseline is not safe.
@@ -56,25 +42,7 @@ class OptPessLP(LPLearner):
     title: ClassVar[str] = "OptPess-LP"
     source: ClassVar[str] = SOURCE
     recalled: ClassVar[str] = "Z = ln(16 S^2 |A| L T / delta), and the form of the rate"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
-
-    def __init__(
-        self,
-        view: View,
-        episodes: int,
-        delta: float,
-        seed: int = 0,
-        *,
-        baseline: ArrayLike | SafePolicy | Any,
-        baseline_costs: ArrayLike | Mapping[str, float] | None = None,
-        replan: str = "episode",
-        radii: str = "source",
-        on_refuted: str = "stay",
-    ) -> None:
-        super().__init__(
-            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline,
-            baseline_costs=baseline_costs, on_refuted=on_refuted
-        )  # fmt: skip
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
 
     @property
     def log_term(self) -> float:
@@ -92,10 +60,7 @@ class OptPessLP(LPLearner):
             RADIUS if source else HALF_SPREAD, log_term=self.log_term if source else None, loss_radius=optimism,
             cost_radius=1.0, loss_width=optimism * ahead, cost_width=ahead,
         )  # fmt: skip
-        return LPRule(
-            tables, tables, at_mean=True, tests_baseline=True, mixing=SWITCH, epochs=self.replan == "epoch", warmup=0,
-            explore=0,
-        )  # fmt: skip
+        return self._rule(tables, SWITCH, at_mean=True, tests_baseline=True)
 
     def guarantees(self) -> Ledger:
         """Return what is promised: safety whatever the losses, and a regret if these are draws."""

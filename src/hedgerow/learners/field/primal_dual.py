@@ -179,13 +179,10 @@ class OptPrimalDual(FieldLearner):
     the published experiment, phi sum_y sqrt(P_hat(y)) + 5 phi^2, and phi for means, which that experiment knows.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
         delta: How unsure the bounds may be, in (0, 1).
-        seed: Not used: the learner makes no random choice of its own.
+        seed: Not used: the learner makes no random choices.
         slater: The largest margin rho that all constraints can have at once, more than 0: `hr.offline.slater(world)`
             computes it. Not needed without constraints, nor with `regularised=True`.
-        radii: "source" or "hedgerow".
         regularised: Whether to play UOpt-RPGPD.
         bonus_scale: Factor on the bonuses, in [0, 1]. Published experiments take 0.001. Below 1 nothing is promised.
 
@@ -205,7 +202,7 @@ class OptPrimalDual(FieldLearner):
     title: ClassVar[str] = "OptPrimalDual"
     source: ClassVar[str] = "Efroni, Mannor and Pirotta 2020; regularised: Kitamura et al. 2024"
     recalled: ClassVar[str] = "the rate of regret and violation; steps and bonus are those of public code"
-    told: ClassVar[Inputs] = Inputs(slater=True)
+    inputs: ClassVar[Inputs] = Inputs(slater=True)
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "log_policy", "multipliers")
 
     def __init__(
@@ -225,9 +222,8 @@ class OptPrimalDual(FieldLearner):
         scale = real_number("bonus_scale", bonus_scale, 0.0, 1.0)
         bounded = isinstance(view, View) and view.num_constraints > 0 and not regularised
         rho = _margin(slater, view.layout.steps) if bounded else None
-        super().__init__(
-            view, episodes, delta, seed, radii=radii, slater=rho, regularised=bool(regularised), bonus_scale=scale
-        )
+        super().__init__(view, episodes, delta, seed, radii=radii)
+        self.slater, self.bonus_scale = rho, scale
         self.regularised, L, m = bool(regularised), self.layout.steps, self.view.num_constraints
         dual_bound = 0.0 if rho is None else L / rho
         assert self.seen is not None
@@ -238,7 +234,7 @@ class OptPrimalDual(FieldLearner):
         steps, A = self._pd.steps, self.layout.num_actions
         steps.bonus_scale = scale
         if self.regularised:
-            vars(self)["told"] = Inputs()  # not rho, unlike the class
+            vars(self)["inputs"] = Inputs()  # not rho, unlike the class
             if radii == "source":
                 steps.phi_log = log(48.0 * max(self.layout.layer_sizes) ** 2 * A * L) - log(self.delta)
         else:

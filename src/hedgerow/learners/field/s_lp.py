@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from numpy.typing import ArrayLike
-
-from hedgerow.learners.api import Inputs, SafePolicy
+from hedgerow.learners.api import Inputs
 from hedgerow.learners.field.base import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety
 from hedgerow.learners.field.lp import LPLearner
 from hedgerow.learners.field.lp_kernels import ROBUST, LPRule, optimistic_tables
 from hedgerow.learners.guarantees import Ledger
-from hedgerow.model.view import View
 from hedgerow.paper import cite
 
 
@@ -24,18 +20,7 @@ class SLP(LPLearner):
     same, but the plan is greedy, and no regret is promised.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
-        delta: How unsure the promises may be, in (0, 1).
         seed: Seed of the learner's coin.
-        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
-            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
-        baseline_costs: (m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound};
-            None takes `baseline.costs`.
-        replan: "episode", or "epoch" to plan only when the visits of some pair have doubled.
-        radii: "source" takes the radii of Efroni et al. (2020), "hedgerow" those of S-OPS with preset="sharp".
-        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
-            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the baseline is not safe.
@@ -51,32 +36,11 @@ class SLP(LPLearner):
     kind: ClassVar[str] = "s-lp"
     title: ClassVar[str] = "S-LP"
     source: ClassVar[str] = "this package: the plan of OptCMDP in S-OPS"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
-
-    def __init__(
-        self,
-        view: View,
-        episodes: int,
-        delta: float,
-        seed: int = 0,
-        *,
-        baseline: ArrayLike | SafePolicy | Any,
-        baseline_costs: ArrayLike | Mapping[str, float] | None = None,
-        replan: str = "episode",
-        radii: str = "source",
-        on_refuted: str = "stay",
-    ) -> None:
-        super().__init__(
-            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline,
-            baseline_costs=baseline_costs, on_refuted=on_refuted
-        )  # fmt: skip
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
 
     def _lp_rule(self) -> LPRule:
         tables = optimistic_tables(self.statistics.box_rule.radii, self.layout)
-        return LPRule(
-            tables, tables, at_mean=False, tests_baseline=False, mixing=ROBUST, epochs=self.replan == "epoch", warmup=0,
-            explore=0,
-        )  # fmt: skip
+        return self._rule(tables, ROBUST)
 
     def guarantees(self) -> Ledger:
         """Return what is promised: safety whatever the losses; of the regret nothing is claimed."""

@@ -26,18 +26,9 @@ class SafeETC(LPLearner):
     there still is none, it commits to the mixture that S-LP would play.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
-        delta: How unsure the promises may be, in (0, 1).
         seed: Seed of the learner's coin.
-        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
-            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
-        baseline_costs: (m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound};
-            None takes `baseline.costs`.
         radii: "source" takes the radii of Efroni et al. (2020) and the pessimism of DOPE as printed, "hedgerow" the
             radii of S-OPS with preset="sharp" and the sharper pessimism.
-        on_refuted: What to do when its own observations refute what it was told: "stay" warns and leaves every further
-            episode to the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the baseline is not safe.
@@ -53,7 +44,7 @@ class SafeETC(LPLearner):
     kind: ClassVar[str] = "safe-etc"
     title: ClassVar[str] = "Safe-ETC"
     source: ClassVar[str] = "folklore, in the form of this package"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
 
     def __init__(
         self,
@@ -68,7 +59,7 @@ class SafeETC(LPLearner):
         on_refuted: str = "stay",
     ) -> None:
         super().__init__(
-            view, episodes, delta, seed, replan="episode", radii=radii, baseline=baseline,
+            view, episodes, delta, seed, radii=radii, baseline=baseline,
             baseline_costs=baseline_costs, on_refuted=on_refuted
         )  # fmt: skip
 
@@ -80,10 +71,7 @@ class SafeETC(LPLearner):
     def _lp_rule(self) -> LPRule:
         tables = self._pessimistic_tables(sharp=self.radii == "hedgerow", loss_radius=0.0, loss_width=0.0)
         optimistic = optimistic_tables(self.statistics.box_rule.radii, self.layout)
-        return LPRule(
-            tables, optimistic, at_mean=False, tests_baseline=False, mixing=SWITCH, epochs=False, warmup=0,
-            explore=self.num_exploring,
-        )  # fmt: skip
+        return self._rule(tables, SWITCH, late=optimistic, explore=self.num_exploring)
 
     def guarantees(self) -> Ledger:
         """Return what is promised: safety whatever the losses, and a regret if these are draws."""

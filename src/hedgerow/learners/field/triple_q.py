@@ -185,8 +185,6 @@ class TripleQ(FieldLearner):
     after each frame, 3 % random actions, and more at first. Nothing is proved for these.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play.
         constants: "source" or "experiment".
 
     Raises:
@@ -204,13 +202,13 @@ class TripleQ(FieldLearner):
     title: ClassVar[str] = "Triple-Q"
     source: ClassVar[str] = "Wei, Liu and Ying 2022"
     recalled: ClassVar[str] = "all constants of constants='source', and the rates"
-    told: ClassVar[Inputs] = Inputs(delta=False)
+    inputs: ClassVar[Inputs] = Inputs(delta=False)
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "q", "c", "visits", "queues", "c_sums")
 
     def __init__(self, view: View, episodes: int, *, constants: str = "source") -> None:
         if constants not in CONSTANTS:
             raise InvalidInput(f"the constants are {short_repr(constants)}; choose 'source' or 'experiment'")
-        super().__init__(view, episodes, constants=constants)
+        super().__init__(view, episodes)
         self.constants, self.frame = constants, max(1, int(self.episodes**0.6))
         self._rule, layout, m = self._make_rule(), self.layout, self.view.num_constraints
         self.q: FloatArray = np.full(layout.num_rows, self._rule.reward_scale * layout.steps)

@@ -185,7 +185,7 @@ def count(core: Core, log: LogArrays) -> None:
     logged.steps += len(log.rows)
     logged.episodes += num
     for e in range(len(log.broken)):
-        logged.prefixes += log.extents[e, 0] < len(core.buffers.trace.u)
+        logged.truncated += log.extents[e, 0] < len(core.buffers.trace.u)
     if not log.with_costs:
         logged.costless += num
     refresh_all(core.index, state.counts, core.rule.box, state.boxes)
@@ -262,8 +262,8 @@ def _note(learner: MirrorLearner, episode: Episode, counting: Counting, steps: i
     logged, incomplete = learner.core.state.logged, learner.core.state.incomplete
     incomplete.unknown += counting.word == UNKNOWN
     incomplete.independent += counting.word == INDEPENDENT
-    logged.prefixes += counting.moves < steps
-    logged.interfered += not counting.planned
+    logged.truncated += counting.moves < steps
+    logged.off_policy += not counting.planned
     if episode.irregular is not None and episode.irregular.independent is not None:
         declare(learner.declared, episode.irregular.independent, 1)
 

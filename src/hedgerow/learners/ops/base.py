@@ -9,6 +9,7 @@ of a simulation (`loop.py`) calls as well: both ways of running give the same bi
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from math import log
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
@@ -25,7 +26,7 @@ from hedgerow.confidence.radii import WITHOUT_HORIZON
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import checked_view
-from hedgerow.learners.base import BaseLearner
+from hedgerow.learners.base import ARGUMENTS, BaseLearner
 from hedgerow.learners.guarantees import CLEAN_EVENT, Budget
 from hedgerow.learners.kernels import BaselineArrays, baseline_arrays, draw_branch
 from hedgerow.learners.locking import exclusive
@@ -81,6 +82,19 @@ class MirrorLearner(BaseLearner):
     """Whether the projection respects the constraints."""
     mixes: ClassVar[bool] = False
     """Whether the learner plays a baseline at times."""
+    argument_texts: ClassVar[Mapping[str, str]] = {
+        **ARGUMENTS,
+        "episodes": f'{ARGUMENTS["episodes"][:-1]}; None if that is not known, with horizon="doubling".',
+        "delta": (
+            f"{ARGUMENTS['delta']} Each holds with probability 1 minus a small multiple of delta; `guarantees()` says "
+            "how large it is."
+        ),
+        "preset": (
+            '"paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the '
+            "fewest episodes. All three make the same promises."
+        ),
+        "transitions": "(num_triples,) probabilities of next states, if they are known; None estimates them.",
+    }
     _without_horizon: ClassVar[str] = ", or with horizon='doubling'"
 
     def __init__(
@@ -140,7 +154,7 @@ class MirrorLearner(BaseLearner):
         num_baselines = len(baseline.policies)
         absorbs = settings.radii in WITHOUT_HORIZON
         premise_rule = make_premise_rule(
-            self.view, unknowns, self.delta, beta=baseline.costs if self.told.baseline else None, absorbs=absorbs,
+            self.view, unknowns, self.delta, beta=baseline.costs if self.inputs.baseline else None, absorbs=absorbs,
             stays=settings.on_refuted != "warn",
         )  # fmt: skip
         state = make_state(
@@ -271,7 +285,7 @@ class MirrorLearner(BaseLearner):
         raise NotImplementedError
 
     def check_possible(self, rows: IntArray) -> None:
-        """Refuse steps, the first ones by their rows (n,), that the plan cannot have produced."""
+        """Refuse first steps, by their `rows` (n,), that the plan cannot have produced."""
         unplayed = np.flatnonzero(~(self.played_array()[rows] > 0.0))
         if unplayed.size:
             k = int(unplayed[0])
@@ -333,8 +347,8 @@ class MirrorLearner(BaseLearner):
         """Counters of what came from logs and of incomplete episodes.
 
         They count episodes and steps from logs, and those of them whose costs were left out altogether (`costless`);
-        and the episodes, own ones included, that were cut short (`prefixes`), of which something is `unknown`, or left
-        out for a declared reason (`independent`), and own ones that did not follow the plan (`interfered`).
+        and the episodes, own ones included, that were cut short (`truncated`), of which something is `unknown`, or left
+        out for a declared reason (`independent`), and own ones that did not follow the plan (`off_policy`).
         """
         records = self.core.state.logged, self.core.state.incomplete
         return {name: getattr(record, name) for record in records for name in record.fields}

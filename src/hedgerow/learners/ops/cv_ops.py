@@ -30,12 +30,12 @@ from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.absorb import no_logs
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.guarantees import (
+    assumptions,
     clean_event,
     feasible_projection,
     limits,
     regret_reasons,
     regret_statement,
-    rests_on,
 )
 from hedgerow.learners.ops.s_ops import REGRET_EVENTS, largest_mixing
 from hedgerow.learners.ops.search import (
@@ -77,16 +77,8 @@ class CVOPS(MirrorLearner):
     `guarantees()` says that nothing is protected yet.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
-        delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
-            `guarantees()` says how large it is.
-        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
-            fewest episodes. All three make the same promises.
-        seed: Seed of the learner's own random choices, a whole number of at least 0.
         memory_budget: Room in bytes for the policies of phase 1; beyond it a random sample of them is kept, which makes
             phase 1 longer.
-        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
         **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
             `SOPS`, and `phase2_stats`, `search_radius` and `baseline_bound`. `Settings` explains each of them.
 
@@ -152,7 +144,7 @@ class CVOPS(MirrorLearner):
         for name in CARRIED:
             setattr(core.state.numbers, name, getattr(old.numbers, name))
         core.state.incomplete.values[:] = old.incomplete.values  # the ledger speaks of both phases
-        core.state.logged.interfered = old.logged.interfered
+        core.state.logged.off_policy = old.logged.off_policy
         if self.settings.phase2_stats == "keep":
             # Copied, because the scores of the last episode still look at the first phase.
             core.state.counts.take(old.counts)
@@ -320,4 +312,4 @@ class CVOPS(MirrorLearner):
             first_reason(confidence, accuracy, searching),
         )
         shared = (clean_event(self), feasible_projection(self))
-        return self.as_seen(Ledger(self.title, (*shared, margin, safety, violation, regret), rests_on(self)))
+        return self.as_seen(Ledger(self.title, (*shared, margin, safety, violation, regret), assumptions(self)))

@@ -107,7 +107,7 @@ def limits(learner: MirrorLearner) -> str:
     return ", ".join(f"{name} <= {value:g}" for name, value in named) or "there are none"
 
 
-def rests_on(learner: MirrorLearner) -> tuple[str, ...]:
+def assumptions(learner: MirrorLearner) -> tuple[str, ...]:
     """What the learner was told, and what it learnt from episodes that it did not plan."""
     view, logged, used = learner.view, learner.core.state.logged, learner.view.knowledge
     if not learner.settings.ties:
@@ -133,7 +133,7 @@ def _about_costs(learner: MirrorLearner) -> list[str]:
     """What is assumed of costs, and what the baseline is told to cost."""
     view, beta = learner.view, getattr(learner, "baseline_costs", None)
     told = [COSTS_ARE_DRAWS]
-    if learner.told.baseline and beta is not None:
+    if learner.inputs.baseline and beta is not None:
         named = zip(view.constraint_names, beta.tolist(), strict=True)
         told.insert(0, f"the baseline costs at most: {', '.join(f'{name} {value:g}' for name, value in named)}")
     if view.knowledge.costs_drawn == "unknown":
@@ -158,9 +158,9 @@ def incomplete(learner: MirrorLearner) -> list[str]:
             f"something of {count} episodes was left out, which is declared to have nothing to do with their costs or "
             f"moves: {short_repr(reason)}"
         )
-    if logged.interfered:
+    if logged.off_policy:
         told.append(
-            f"{logged.interfered} own episodes did not follow their plans to the end: the promises are about the plans"
+            f"{logged.off_policy} own episodes did not follow their plans to the end: the promises are about the plans"
         )
     return told
 

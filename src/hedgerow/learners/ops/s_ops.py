@@ -21,12 +21,12 @@ from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.guarantees import (
+    assumptions,
     clean_event,
     feasible_projection,
     limits,
     regret_reasons,
     regret_statement,
-    rests_on,
 )
 from hedgerow.learners.ops.settings import MixingSwitches, Preset, confidence_void, names_of
 from hedgerow.learners.ops.state import Core
@@ -52,19 +52,9 @@ class SOPS(MirrorLearner):
     the baseline's costs will do: lambda grows with them, so safety needs no exact knowledge.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
-        delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
-            `guarantees()` says how large it is.
-        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
-            fewest episodes. All three make the same promises.
-        seed: Seed of the learner's own random choices, a whole number of at least 0.
-        baseline: A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object
-            that has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`.
         baseline_costs: (m,) upper bounds of the expected costs of the baseline, strictly below the thresholds, or a
             mapping {constraint name: bound}; None takes `baseline.costs`.
         allow_no_margin: Whether a cost may equal its threshold; then only the baseline is ever played.
-        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
         **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
             `SVOPS`, and `joint_cost`, `aggregate` and `ball_from`. `Settings` explains each of them.
 
@@ -83,7 +73,7 @@ class SOPS(MirrorLearner):
 
     kind: ClassVar[str] = "s-ops"
     title: ClassVar[str] = "S-OPS"
-    told: ClassVar[Inputs] = Inputs(baseline=True)
+    inputs: ClassVar[Inputs] = Inputs(baseline=True)
     switches: ClassVar[frozenset[str]] = names_of(MixingSwitches)
     mixes: ClassVar[bool] = True
 
@@ -143,7 +133,9 @@ class SOPS(MirrorLearner):
             first_reason(confidence, no_margin, accuracy),
         )
         return self.as_seen(
-            Ledger(self.title, (clean_event(self), feasible_projection(self), safety, mixing, regret), rests_on(self))
+            Ledger(
+                self.title, (clean_event(self), feasible_projection(self), safety, mixing, regret), assumptions(self)
+            )
         )
 
 

@@ -405,7 +405,7 @@ def end_of_search(search: Search, episode: int) -> int:
 
 def check_counts(layout: Layout, state: State, laws: Laws, tied: bool, counted: int) -> None:
     """Check N, M, K and S of `counted` episodes, logged ones included."""
-    counts, cut = state.counts, state.logged.prefixes
+    counts, cut = state.counts, state.logged.truncated
     visits, moves = counts.num_visits.astype(np.float64), counts.num_moves.astype(np.float64)
     _refuse_rows(layout, np.add.reduceat(moves, layout.row_start[:-1]) != visits, "counts.num_moves", "do not add up")
     elsewhere = laws.moves_at != np.arange(layout.num_rows)
@@ -445,7 +445,7 @@ def _check_cost_sums(layout: Layout, state: State, laws: Laws, tied: bool, count
         if not counts.unknown_costs.shape[1]:
             unseen = counts.num_visits
         beyond = np.maximum(num - unseen, 0)
-        most = num if beyond.sum() <= state.logged.prefixes else unseen
+        most = num if beyond.sum() <= state.logged.truncated else unseen
     _refuse_rows(layout, num > most, "counts.num_costs", "exceed visits")
     if not tied and not left_out(state):
         _refuse_rows(layout, num < counts.num_visits, "counts.num_costs", "are not those of the visits")

@@ -253,11 +253,11 @@ class LoggedCounts(Record):
     """Logged episodes, complete or not"""
     steps: int
     """Their steps"""
-    prefixes: int
+    truncated: int
     """Episodes, own ones included, of which fewer than L moves are known"""
     costless: int
     """Logged episodes of logs whose costs were left out altogether"""
-    interfered: int
+    off_policy: int
     """Own episodes that were cut short, or in which somebody else chose an action"""
 
 

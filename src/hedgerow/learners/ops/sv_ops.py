@@ -23,12 +23,12 @@ from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.guarantees import (
+    assumptions,
     clean_event,
     feasible_projection,
     limits,
     regret_reasons,
     regret_statement,
-    rests_on,
 )
 from hedgerow.paper import cite
 
@@ -42,14 +42,6 @@ class SVOPS(MirrorLearner):
     optimistically. It needs no safe policy. Choose it if early violations are acceptable.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
-        delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
-            `guarantees()` says how large it is.
-        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
-            fewest episodes. All three make the same promises.
-        seed: Seed of the learner's own random choices, a whole number of at least 0.
-        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
         **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes `radii`,
             `ties`, `confidence_scale`, `clip_costs`, `tol` and `horizon`. `Settings` explains each of them.
 
@@ -90,5 +82,5 @@ class SVOPS(MirrorLearner):
             first_reason(confidence, accuracy),
         )
         return self.as_seen(
-            Ledger(self.title, (clean_event(self), feasible_projection(self), violation, regret), rests_on(self))
+            Ledger(self.title, (clean_event(self), feasible_projection(self), violation, regret), assumptions(self))
         )

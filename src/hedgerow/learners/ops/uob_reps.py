@@ -12,7 +12,7 @@ from typing import ClassVar
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.base import MirrorLearner
-from hedgerow.learners.ops.guarantees import clean_event, regret_reasons, regret_statement, rests_on
+from hedgerow.learners.ops.guarantees import assumptions, clean_event, regret_reasons, regret_statement
 
 
 class UOBREPS(MirrorLearner):
@@ -23,14 +23,6 @@ class UOBREPS(MirrorLearner):
     visits of some pair have doubled, as in its paper. Costs are counted, but never respected.
 
     Args:
-        view: What the learner may know of the world: `world.view()`.
-        episodes: The number T of episodes that it will play; None if that is not known, with horizon="doubling".
-        delta: How unsure the promises may be, in (0, 1). Each holds with probability 1 minus a small multiple of delta;
-            `guarantees()` says how large it is.
-        preset: "paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the
-            fewest episodes. All three make the same promises.
-        seed: Seed of the learner's own random choices, a whole number of at least 0.
-        transitions: (num_triples,) probabilities of next states, if they are known; None estimates them.
         **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes `radii`,
             `ties`, `confidence_scale`, `clip_costs`, `tol` and `horizon`. `Settings` explains each of them.
 
@@ -65,4 +57,4 @@ class UOBREPS(MirrorLearner):
             "Jin et al. 2020, Theorem 3",
             first_reason(*regret_reasons(self)),
         )
-        return self.as_seen(Ledger(self.title, (clean_event(self), regret), rests_on(self)))
+        return self.as_seen(Ledger(self.title, (clean_event(self), regret), assumptions(self)))
