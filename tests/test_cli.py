@@ -454,7 +454,7 @@ def test_learners_lists_all_of_them() -> None:
     assert tuple(listed) == hr.learners.names()
     assert listed["s-ops"]["needs_baseline"]
     assert not listed["sv-ops"]["needs_baseline"]
-    assert "sigma" in listed["s-ops"]["switches"]
+    assert "radii" in listed["s-ops"]["switches"]
     assert all(name in run("learners") for name in listed)
 
 

@@ -12,7 +12,9 @@ from tools.docs import command_line, docstrings, reference
 from tools.docs.api_pages import PAGES
 from tools.docs.commands import hedgerow_command
 
-MODULES = ("catalogue", "errors", "estimates", "field", "learners", "losses", "occupancy", "offline", "results", "gym")
+MODULES = (
+    "confidence", "costs", "errors", "field", "learners", "losses", "occupancy", "offline", "projection", "results", "worlds", "gym",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +50,13 @@ def test_signature_members_and_links(pages: dict[str, str]) -> None:
     assert "class hedgerow.SOPS(\n    view: View,\n    episodes: int | None," in section
     assert "    *,\n    baseline: " in section
     assert "### guarantees { #hedgerow.SOPS.guarantees }" in section
-    assert "](#shared-MirrorLearner.observe)" in section
-    assert "### observe { #shared-MirrorLearner.observe }" in text
+    assert "](#shared-BaseLearner.observe)" in section
+    assert "### observe { #shared-BaseLearner.observe }" in text
     assert "<code>first_mixing</code>" in section
 
 
 def test_dataclasses_show_their_fields(pages: dict[str, str]) -> None:
-    text = pages["estimates.md"]
+    text = pages["confidence.md"]
     section = text[text.index("{ #hedgerow.offline.OfflineSolution }") :]
     assert "class hedgerow.offline.OfflineSolution(\n    value: float,\n    policy: FloatArray," in section
     assert re.search(r"\| <code>gap</code> \| <code>float</code> \| \S+", section)

@@ -402,7 +402,7 @@ def test_one_call_at_a_time() -> None:
 
     learner.absorb(Slow())
     assert learner.logged["episodes"] == 10
-    assert "absorb is at work" in refused[0]
+    assert "absorb is already using" in refused[0]
 
 
 def test_an_interrupted_projection_is_found_later(monkeypatch: pytest.MonkeyPatch) -> None:

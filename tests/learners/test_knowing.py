@@ -426,17 +426,6 @@ def test_statistics_know_what_their_view_knows(what: str, radii: str) -> None:
     assert (seen.cost_upper >= world.mean_costs.T).all()
 
 
-def test_a_state_of_another_release_counts_costs_with_visits() -> None:
-    world, rng = random_world(0), np.random.default_rng(0)
-    seen = hr.Statistics(world.view(), 100, 0.05)
-    for _ in range(10):
-        seen.add(hr.Episode(world.view(), *episode_of(world, hr.Policy.uniform(world), rng)))
-    state = seen.state()
-    del state["num_costs"]
-    again = hr.Statistics.restored(world.view(), state)
-    np.testing.assert_array_equal(again.cost_upper, seen.cost_upper)
-
-
 def test_longer_processes_have_no_more_laws() -> None:
     logs = [learner_for("sv-ops", process(horizon=h), preset="sharpest").core.rule.box.radii.cost_log for h in (2, 6)]
     assert logs[0] == pytest.approx(logs[1])

@@ -9,7 +9,7 @@ from numpy.random import Generator
 from strategies import generators, layouts, random_policy, random_rows
 
 import hedgerow as hr
-from hedgerow.projection.certificate import proves_infeasible
+from bench.projection_reference import proves_infeasible
 
 TOLERANCE = 1e-9
 widths = st.sampled_from([0.0, 0.01, 0.2, 1.0])

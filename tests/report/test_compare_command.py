@@ -148,7 +148,7 @@ def test_an_interrupted_comparison_has_no_page_yet(file: str, monkeypatch: pytes
     def interrupted(task: Any) -> Any:
         if len(done) == 2:
             raise KeyboardInterrupt
-        done.append(task.id)
+        done.append(task.cell.id)
         return perform(task)
 
     with monkeypatch.context() as patch:

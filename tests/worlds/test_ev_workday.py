@@ -209,11 +209,12 @@ def test_ev_days_refuse_what_does_not_exist(params, message):
 
 def test_ev_days_in_an_experiment(world, tmp_path):
     part = components.complete_adversary({"name": "ev-days"}, 19_440)
-    components.check_adversary(part, world.cmdp, world.loss, 19_440, tmp_path)
+    built = components.BuiltWorld(world.cmdp, world.loss)
+    components.check_adversary(part, built, 19_440, tmp_path)
     with pytest.raises(InvalidInput, match="real charger-days"):
-        components.check_adversary(part, world.cmdp, world.loss, 19_441, tmp_path)
+        components.check_adversary(part, built, 19_441, tmp_path)
     with pytest.raises(InvalidInput, match="given for 10 rows"):
-        components.check_adversary(part, worlds.make("ev-workday-hard").cmdp, None, 10, tmp_path)
+        components.check_adversary(part, components.BuiltWorld(worlds.make("ev-workday-hard").cmdp), 10, tmp_path)
 
 
 @pytest.mark.parametrize(

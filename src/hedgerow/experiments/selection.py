@@ -7,10 +7,9 @@ the directory of results holds the experiment that was run, and `hedgerow resume
     >>> text = "seeds = 8\\n[[world]]\\nname = 'dope-media'\\n[[world]]\\nname = 'lower-bound-1'\\n"
     >>> print(selected(Source("x.toml", text, Path()), worlds=["lower-bound-1"], seeds=2).text)
     seeds = 2
-    <BLANKLINE>
-    [[world]]
-    name = "lower-bound-1"
-    label = "lower-bound-1"
+    world = [
+        { name = "lower-bound-1", label = "lower-bound-1" },
+    ]
     <BLANKLINE>
 """
 

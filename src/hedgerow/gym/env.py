@@ -3,8 +3,8 @@
 An episode starts in x_0 and ends (terminated) after L steps in x_L. The costs of an episode are one draw of the
 matrix G_t, as in simulations.
 
-    >>> from hedgerow import catalogue
-    >>> env = CMDPEnv(catalogue.make("lower-bound-1"))
+    >>> from hedgerow import worlds
+    >>> env = CMDPEnv(worlds.make("lower-bound-1"))
     >>> env.reset(seed=0)
     (0, {})
     >>> state, reward, terminated, truncated, info = env.step(1)

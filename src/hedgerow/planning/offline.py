@@ -286,7 +286,7 @@ def _certified_values(
 
 
 def remembered(cmdp: CMDP, question: str, losses: FloatArray, answer: Callable[[], _Answer]) -> _Answer:
-    """Return the answer to a question about a world and losses; the last few are kept for as long as the world lives.
+    """Return the answer to a question about a world and losses; the world keeps the last few.
 
     Args:
         cmdp: The world.
@@ -296,6 +296,12 @@ def remembered(cmdp: CMDP, question: str, losses: FloatArray, answer: Callable[[
 
     Returns:
         The answer.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world, loss = hr.worlds.make("lower-bound-2"), np.zeros(2)
+        >>> [remembered(world.cmdp, "one", loss, lambda: kept) for kept in ("found", "not asked again")]
+        ['found', 'found']
     """
     answers, key = _ANSWERS.setdefault(cmdp, {}), (question, hashlib.blake2b(losses.tobytes()).digest())
     if key not in answers:

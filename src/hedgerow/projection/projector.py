@@ -135,7 +135,7 @@ class Projector:
         thresholds: ArrayLike = (),
         warm_start: WarmStart | None = None,
     ) -> ProjectionResult:
-        """Project one point; arguments and answer are those of `ProjectionProblem` and `hr.projection.project`.
+        """Project one point, as `hr.projection.project` does for a `ProjectionProblem`.
 
         Args:
             log_base: (num_triples,) logarithm of the point to project.

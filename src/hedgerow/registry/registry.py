@@ -90,8 +90,8 @@ class Found:
     """What a name stands for.
 
     Examples:
-        >>> import hedgerow as hr
-        >>> found = hr.worlds.look_up("dope-media")
+        >>> from hedgerow import registry
+        >>> found = registry.worlds.look_up("dope-media")
         >>> found.way, found.is_built_in, found.description
         ('built-in', True, 'a media buffer: an empty one is a loss, fast delivery is the cost')
     """
@@ -334,7 +334,7 @@ class Registry:
         return Description(record["name"], BUILT_IN, record["home"], record["description"], tuple(parameters))
 
     def facts(self, name: str) -> Mapping[str, Any]:
-        """Return what else the index says about something that ships with hedgerow, by key."""
+        """Return what else the index says about `name`, something that ships with hedgerow, by key."""
         facts: Mapping[str, Any] = self.shipped[name]["facts"]
         return facts
 

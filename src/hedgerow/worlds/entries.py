@@ -142,7 +142,7 @@ def entry(
     Examples:
         >>> import hedgerow as hr
         >>> try:
-        ...     hr.worlds.entry("my-world", "a world of mine")(lambda: None)
+        ...     hr.worlds.entry("my-world", "a world of mine")(dict)
         ... except hr.errors.InvalidInput as error:
         ...     print(error)
         'my-world' does not ship with hedgerow: write @hr.worlds.register

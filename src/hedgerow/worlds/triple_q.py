@@ -10,7 +10,7 @@ and the world with `alpha=5` is a *control*. The default here is 2, which binds.
 
 Rewards r become losses 1 - r / 100. The source has no baseline; ours is the best policy at a fifth of the threshold.
 
-    >>> len(cells_of(MAP)), sum(mark == "X" for mark in cells_of(MAP).values())
+    >>> len(grids.cells_of(MAP)), sum(mark == "X" for mark in grids.cells_of(MAP).values())
     (324, 105)
 """
 

@@ -101,7 +101,6 @@ class MirrorLearner(BaseLearner):
         self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
         transitions: ArrayLike | None = None, **switches: Unpack[CommonSwitches],
     ) -> None:  # fmt: skip
-        self._given_transitions = transitions is not None
         if transitions is not None:
             view = checked_view(view).knowing(transitions=checked_transitions(view.layout, transitions))
         self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
@@ -393,9 +392,8 @@ class MirrorLearner(BaseLearner):
     def _arrays(self) -> dict[str, NDArray[Any]]:
         left_out = derived(self.core)
         arrays = {name: array for name, array in self.state_arrays().items() if name not in left_out}
-        known = self.view.knowledge.transitions
-        if self._given_transitions and known is not None:
-            arrays["transitions"] = known
+        if self.transitions is not None:  # as an argument or as knowledge: the state is the same, and complete
+            arrays["transitions"] = self.transitions
         return arrays | {"declared": np.array(json.dumps(self.declared, sort_keys=True)), "absorbed": self.absorbed}
 
     @classmethod

@@ -9,7 +9,7 @@ Real days are not Markov: how long a car stays depends on when it came. A state 
 which a car of that need stands at the charger in that block, as if nobody had charged it yet. The empty state is
 measured on all days on which no new car arrives in that block, as if all earlier cars had been charged. So every row
 uses as many days as possible, but the world differs from the real days: after waiting, an empty charger is likelier to
-see a car than the world says. `ev_replay` plays the days themselves, and its docstring has the difference in numbers.
+see a car than the world says. `replay.py` plays the days themselves, and its docstring has the difference in numbers.
 
 Two chargers have a day with one car in block 0 that leaves in block 1, and one has a day with a car in block 1 alone:
 

@@ -77,7 +77,7 @@ def _sequence(world: str, prices: str) -> tuple[FloatArray, IntArray]:
 # shuffled by `seed`. After the last day the environment refuses to go on.
 #
 #     >>> cars = RealCars()
-#     >>> policy = Policy(cars.view(), ev_workday.charge_at_once())
+#     >>> policy = Policy(cars.view(), workday.charge_at_once())
 #     >>> cars.play(policy, np.random.default_rng(0)).costs.ravel().tolist()
 #     [0.0, 0.0, 0.0]
 #     >>> cars.remaining
@@ -92,7 +92,7 @@ def _sequence(world: str, prices: str) -> tuple[FloatArray, IntArray]:
 #     >>> found = replayed(wait_then_charge)
 #     >>> round(float(found.losses.mean()), 4), round(float(found.costs.mean()), 3)
 #     (0.3497, 0.029)
-#     >>> round(float(replayed(ev_workday.charge_at_once()).losses.mean()), 4)  # .3935 in the world
+#     >>> round(float(replayed(workday.charge_at_once()).losses.mean()), 4)  # .3935 in the world
 #     0.3943
 
 
@@ -196,8 +196,8 @@ class Replayed(NamedTuple):
     """Expected loss and cost of a policy on every real charger-day, in the order of the table.
 
     Examples:
-        >>> from hedgerow.worlds import ev_replay, ev_workday
-        >>> ev_replay.replayed(ev_workday.charge_at_once()).losses.shape
+        >>> from hedgerow.worlds.ev import replay, workday
+        >>> replay.replayed(workday.charge_at_once()).losses.shape
         (19440,)
     """
 
@@ -219,8 +219,8 @@ def replayed(policy: ArrayLike, world: str = "ev-workday", prices: str = "carbon
         The losses and costs of all days.
 
     Examples:
-        >>> from hedgerow.worlds import ev_replay, ev_workday
-        >>> found = ev_replay.replayed(ev_workday.charge_at_once())
+        >>> from hedgerow.worlds.ev import replay, workday
+        >>> found = replay.replayed(workday.charge_at_once())
         >>> round(float(found.losses.mean()), 4), float(found.costs.mean())
         (0.3943, 0.0)
     """
