@@ -22,7 +22,6 @@ LOADERS = {"import_module", "importorskip", "find_spec"}
 ONLY_WHERE_THEY_ARE = {
     "IPython": "notebook views and bars, in a notebook, which has it",
     "pandas": "`to_pandas`, for those who use it",
-    "cvxpy": "`projection.reference`, the oracle of tests and benchmarks",
 }
 """What the package itself imports beyond its dependencies and extras, in functions alone, and when."""
 NOT_OURS_TO_INSTALL = {

@@ -13,7 +13,8 @@ from tools.docs.api_pages import PAGES
 from tools.docs.commands import hedgerow_command
 
 MODULES = (
-    "confidence", "costs", "errors", "field", "learners", "losses", "occupancy", "offline", "projection", "results", "worlds", "gym",
+    "confidence", "costs", "errors", "field", "learners", "losses", "occupancy", "offline", "projection", "results",
+    "worlds", "gym",
 )  # fmt: skip
 
 

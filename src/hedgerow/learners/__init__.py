@@ -15,4 +15,4 @@ from hedgerow.registry import learners as _registry
 register, names, find, describe = _registry.register, _registry.names, _registry.find, _registry.describe
 
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=["field"])
-__all__ = ["describe", "field", "find", "names", "register"]
+__all__ = ["describe", "find", "names", "register"]
