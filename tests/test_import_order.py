@@ -291,3 +291,12 @@ def test_a_wrong_import_is_found(source: str, parts: tuple[str, ...], complaint:
 )
 def test_a_right_import_is_let_through(source: str, parts: tuple[str, ...]) -> None:
     assert offences(source, parts, parts[:-1]) == []
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = {}
+    for file in source_files():
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(file.relative_to(SOURCES).as_posix())
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

@@ -19,7 +19,7 @@ from math import floor, isfinite, log10
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberFormat:
     """How numbers are written: the signs for minus and for what is no number, and the digits of very small ones."""
 
     minus: str
@@ -83,7 +83,7 @@ class Numbers:
         return f"{self.minus if negative else ''}{digits}"
 
 
-class _LatexNumbers(Numbers):
+class _LatexNumbers(NumberFormat):
     """In mathematical mode: thousands in braces, powers of ten as such."""
 
     def percent(self, share: float | None, places: int = 0) -> str:
@@ -104,8 +104,8 @@ def _trimmed(digits: str) -> str:
 
 
 MINUS, DASH = "−", "–"
-PLAIN = Numbers("-", "-")
-PAGE = Numbers(MINUS, DASH)
+PLAIN = NumberFormat("-", "-")
+PAGE = NumberFormat(MINUS, DASH)
 LATEX = _LatexNumbers("-", "--", small_digits=4)
 
 number, fixed, whole, percent, interval = PLAIN.number, PLAIN.fixed, PLAIN.whole, PLAIN.percent, PLAIN.interval

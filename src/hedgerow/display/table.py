@@ -16,8 +16,8 @@
     \\bottomrule
     \\end{tabular}
 
-Text is escaped by the output. A number that has to look right everywhere is a function of the typography, a `Numbers`.
-A table that is wider than its terminal has its texts wrapped; if that is not enough, its columns follow in several
+Text is escaped by the output. A number that has to look right everywhere is a function of its format, a
+`NumberFormat`. A table that is wider than its terminal has its texts wrapped; if that is not enough, its columns follow in several
 tables, each with the names of the rows in front. Numbers and names are never cut.
 """
 
@@ -29,7 +29,7 @@ from typing import Any
 
 from hedgerow.display import escaping
 from hedgerow.display.escaping import Html, formulas
-from hedgerow.display.numbers import LATEX, PAGE, PLAIN, Numbers
+from hedgerow.display.numbers import LATEX, PAGE, PLAIN, NumberFormat
 from hedgerow.display.text import visible
 
 NARROWEST_TEXT = 16
@@ -37,8 +37,8 @@ NARROWEST_TEXT = 16
 LONGEST_TEXT = 600
 """Characters of a cell in a notebook."""
 
-Piece = str | Callable[[Numbers], str]
-"""Text, or a number that is written by a `Numbers`; such a function writes numbers alone, for it is not escaped."""
+Piece = str | Callable[[NumberFormat], str]
+"""Text, or a number that is written by a `NumberFormat`; such a function writes numbers alone: it is not escaped."""
 Words = Piece | tuple[Piece, ...]
 TERMINAL = {"good": "green", "bad": "bold red", "open": "yellow", "strong": "bold"}
 """The styles of a terminal for a tone."""
@@ -238,7 +238,7 @@ def _pieces(words: Words) -> tuple[Piece, ...]:
     return words if isinstance(words, tuple) else (words,)
 
 
-def _text(cell: TableCell, numbers: Numbers) -> str:
+def _text(cell: TableCell, numbers: NumberFormat) -> str:
     """One line of printable characters; of HTML what its reader sees."""
     said = [_plain(cell.words, numbers), _plain(cell.note, numbers)]
     return " ".join(part for part in said if part)
@@ -248,7 +248,7 @@ def _unmarked(words: str) -> str:
     return words.striptags() if isinstance(words, Html) else words
 
 
-def _plain(words: Words, numbers: Numbers) -> str:
+def _plain(words: Words, numbers: NumberFormat) -> str:
     pieces = (piece(numbers) if callable(piece) else piece for piece in _pieces(words))
     return visible("".join(map(_unmarked, pieces)))
 

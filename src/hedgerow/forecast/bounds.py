@@ -49,21 +49,21 @@ class LambdaForecast:
         self._least, self._most = (np.interp(np.log1p(self._explored), np.log1p(explored), w) for w in weights.T)
         self._time = _integral(self._explored, 1.0 / (1.0 - np.minimum(self._most, STUCK)))
 
-    def at(self, t: int) -> Mixing:
+    def at(self, t: int) -> LambdaRange:
         """lambda after t episodes."""
         least = self.caster.mixing(t + self.logged).least
         most = float(np.interp(self.explored(t), self._explored, self._most))
-        return Mixing(least, max(least, most))
+        return LambdaRange(least, max(least, most))
 
     def explored(self, t: float) -> float:
         """How many of t episodes the learner's policy has explored at least."""
         return float(np.interp(t, self._time, self._explored))
 
-    def mean(self, episodes: int) -> Mixing:
+    def mean(self, episodes: int) -> LambdaRange:
         """The share of the episodes that is left to the baseline."""
         inside = np.minimum(self._explored, episodes)
         least = float(_integral(inside, self._least)[-1]) / episodes
-        return Mixing(least, max(least, 1.0 - self.explored(episodes) / episodes))
+        return LambdaRange(least, max(least, 1.0 - self.explored(episodes) / episodes))
 
 
 def _integral(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -93,7 +93,7 @@ class Bounds(NamedTuple):
         return self.upper + np.maximum(0.0, thresholds - self.lower)
 
 
-class Mixing(NamedTuple):
+class LambdaRange(NamedTuple):
     """lambda, if the learner's policy is that of the model, and if it is as optimistic as the bounds let it be.
 
     The projection of S-OPS takes the lower bounds for the costs: its policy may cost more than the thresholds, by the
@@ -187,7 +187,7 @@ class Forecaster:
             BaselineArrays(none, self.beta.copy(), view.thresholds.copy(), view.ceilings.copy(), binding), upper
         )
 
-    def mixing(self, explored: int) -> Mixing:
+    def mixing(self, explored: int) -> LambdaRange:
         """lambda after so many episodes of exploration."""
         bounds = self.after(explored)
-        return Mixing(self.weight(bounds.upper), self.weight(bounds.daring(self.view.thresholds)))
+        return LambdaRange(self.weight(bounds.upper), self.weight(bounds.daring(self.view.thresholds)))

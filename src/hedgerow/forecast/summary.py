@@ -18,7 +18,7 @@ import numpy as np
 
 from hedgerow.checks import BoolArray, FloatArray, IntArray
 from hedgerow.confidence.balls import ACCURACY, ball_value
-from hedgerow.forecast.bounds import Bounds, Forecaster, LambdaForecast, Mixing
+from hedgerow.forecast.bounds import Bounds, Forecaster, LambdaForecast, LambdaRange
 from hedgerow.forecast.model import Model
 from hedgerow.learners.ops.s_ops import SOPS, largest_mixing
 from hedgerow.model.layout import Layout
@@ -371,7 +371,7 @@ def _granted(
     return sorted(found, key=lambda item: (item["most"], item["least"]))
 
 
-def verdict(episodes: int, mean: Mixing, last: Mixing, *, has_binding: bool = True) -> str:
+def verdict(episodes: int, mean: LambdaRange, last: LambdaRange, *, has_binding: bool = True) -> str:
     """The verdict in words."""
     if not has_binding:
         return "no constraint can be violated, whatever is played: no baseline is needed; take UOB-REPS"
@@ -389,7 +389,7 @@ def verdict(episodes: int, mean: Mixing, last: Mixing, *, has_binding: bool = Tr
     return f"{left}. It would soon play what it has learnt"
 
 
-def _percents(share: Mixing) -> str:
+def _percents(share: LambdaRange) -> str:
     least, most = _percent(share.least), _percent(share.most)
     return f"{least} %" if least == most else f"{least} to {most} %"
 
