@@ -17,8 +17,8 @@
     \\end{tabular}
 
 Text is escaped by the output. A number that has to look right everywhere is a function of its format, a
-`NumberFormat`. A table that is wider than its terminal has its texts wrapped; if that is not enough, its columns follow in several
-tables, each with the names of the rows in front. Numbers and names are never cut.
+`NumberFormat`. A table that is wider than its terminal has its texts wrapped; if that is not enough, its columns follow
+in several tables, each with the names of the rows in front. Numbers and names are never cut.
 """
 
 from __future__ import annotations
