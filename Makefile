@@ -32,7 +32,7 @@ quick: $(VENV)/.dev  ## the tests that take less than a minute together, while y
 
 contract: $(VENV)/.package  ## only the contract of the catalogue, for a second interpreter (see .ci/run)
 	@$(PIP) pytest
-	@$(RUN) -m pytest tests/catalogue/test_contract.py
+	@$(RUN) -m pytest tests/worlds/test_contract.py
 
 lint: $(VENV)/.dev  ## ruff (rules and format) and mypy (strict on src and bench)
 	@$(RUN) -m ruff check

@@ -3,7 +3,7 @@
 `make test` runs everything compiled. This runs the fast tests of kernels, and short runs of every learner, once more in
 an interpreter with NUMBA_DISABLE_JIT=1; by hand:
 
-    NUMBA_DISABLE_JIT=1 python -m pytest tests/estimates tests/planning tests/projection
+    NUMBA_DISABLE_JIT=1 python -m pytest tests/confidence tests/planning tests/projection
 
 A run takes sampling, boxes, columns, bounds, mirror step, mixing and scoring together. Both modes have the same bits
 until the first projection. There numpy does what eight lanes do in compiled code (`projection/vectors.py`), which may
