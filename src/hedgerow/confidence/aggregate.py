@@ -53,8 +53,8 @@ def log_term_of(log_inverse_delta: float, num_constraints: int, generation: int)
 # The aggregate certificate: one sum over all episodes of the learner's own policy instead of one interval per pair.
 #
 # The box bound of a policy's cost adds up the worst cases of all rows, although the errors of rows do not add up. A
-# *generation* freezes a function V on the states, per constraint, and then counts the episodes that the own policy
-# plays:
+# *generation* freezes a function V on the states, per constraint, and then counts the episodes that the learner's
+# policy plays:
 #
 #     n, N(r)      episodes, and visits of row r in them
 #     SX           = sum of c + V(x')             over their steps: cost c, next state x'
@@ -89,7 +89,7 @@ class AggregateNumbers(Record):
     """Counters."""
 
     own: int
-    """Episodes of the own policy counted so far"""
+    """Episodes of the learner's policy counted so far"""
     started: int
     """Generations so far"""
     next_start: int
@@ -247,7 +247,7 @@ def set_cost_centre(
 def count_own_episode(
     index: Index, rows: IntArray, triples: IntArray, costs: FloatArray, rule: AggregateRule, aggregate: Aggregate
 ) -> None:
-    """Add an episode that the own policy played: its rows and triples (L,), costs (L, m).
+    """Add an episode that the learner's policy played: its rows and triples (L,), costs (L, m).
 
     The centres must not know it yet: they are set afterwards.
     """

@@ -345,7 +345,7 @@ class Cycle(ObliviousLosses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Betrayal(ObliviousLosses):
-    """An action that is free for half of the run, then costs all: the mean of the past betrays.
+    """Loss 0 in the first half of the run, 1 in the second: averages of past losses mislead.
 
     Action 0 has the loss `safe_loss` throughout. Action 1 has 0 before the turn and 1 after it. Further actions have 1.
     It breaks primal-dual learners that add up means, and learners that explore first and then commit.
@@ -376,7 +376,7 @@ class Betrayal(ObliviousLosses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hidden(ObliviousLosses):
-    """An action that costs all for a quarter of the run, then nothing: who gave it up misses it.
+    """Loss 1 in the first quarter of the run, then 0: learners that abandoned the action lose.
 
     Action 0 has the loss 1/2 throughout. Action 1 has 1 before the turn and 0 after it. Further actions have 1. It
     breaks primal-dual learners that add up means.

@@ -609,7 +609,7 @@ CONTROLS = (
     Control("late-lambda", "lambda from the U of the episode before", ("T24",)),
     Control("low-ceiling", "an episode costs at most 0.95 of what it can", ("T24",)),
     Control("biased-coin", "the baseline is played with probability 0.8 lambda", ("T25",)),
-    Control("idle-coin", "the own policy is played whatever the coin says", ("T25",)),
+    Control("idle-coin", "the learner's policy is played whatever the coin says", ("T25",)),
     Control("small-gamma", "gamma times 0.95", ("T26",)),
     Control("false-reason", "episodes aborted because of costs are declared to be independent of these", ("T21",)),
     Control("short-search", "the radius of the search times 0.95", ("T27",)),
