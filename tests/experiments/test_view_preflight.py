@@ -17,7 +17,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import forecast as fc
-from hedgerow.forecast.bounds import Forecaster, LambdaForecast, Mixing
+from hedgerow.forecast.bounds import Forecaster, LambdaForecast, LambdaRange
 from hedgerow.forecast.preflight import assumed_baseline, baseline_choices, world_baseline
 from hedgerow.forecast.summary import BaselineForecast, log_value, slack_of, time_ties, verdict, wishes
 from hedgerow.model.layout import Layout
@@ -399,7 +399,7 @@ def test_no_constraint_that_can_be_violated() -> None:
     ],
 )
 def test_verdicts(mean: tuple[float, float], words: str) -> None:
-    assert words in verdict(1_000, Mixing(*mean), Mixing(0.9, 0.9))
+    assert words in verdict(1_000, LambdaRange(*mean), LambdaRange(0.9, 0.9))
 
 
 @pytest.mark.parametrize("logged", [0, 150])
