@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -300,3 +301,21 @@ def test_a_class_name_has_one_meaning() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(file.relative_to(SOURCES).as_posix())
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
+OTHERS = {"file.py", "greedy.py"}
+"""Files of users, in examples"""
+
+
+def test_files_that_sources_name_exist() -> None:
+    """A comment that names a file which was moved sends its reader nowhere."""
+    known = {file.relative_to(SOURCES).as_posix() for file in source_files()}
+    names = {Path(file).name for file in known}
+    wrong = []
+    for file in source_files():
+        for named in re.findall(r"`((?:[a-z_]+/)*[a-z_0-9]+\.py)(?:::\w+)?`", file.read_text()):
+            inside = named.removeprefix("src/").removeprefix("hedgerow/")
+            beside = (SOURCES.parents[1] / named).is_file()
+            if not beside and inside not in (known if "/" in inside else names | OTHERS):
+                wrong.append(f"{file.relative_to(SOURCES)} names {named}")
+    assert wrong == []

@@ -1,10 +1,11 @@
 """Estimates and confidence sets (paper, section 3), and the worst case that they allow.
 
 `counts` -> `radii` -> `boxes`: what was seen, how far it may be off, and the intervals that follow. On the boxes,
-`upper_occupancy` (COMP-UOB) and `joint_cost` bound what a policy may do, by the backward step of `columns`; `robust`
-finds the least cost of any policy.
+`bounds` limits what a policy may do (COMP-UOB, and the joint cost), by a backward step. `aggregate` bounds the costs of
+the learner's policy by one sum over its episodes. `budget` says what is unknown and how the failure probability is
+shared, `premises` tests prior information, `snapshot` shows it all to a user.
 
-`kt` has intervals that hold at all times at once, for any means:
+`kl` has intervals that hold at all times at once, for any means:
 
     hr.confidence.kt_interval(100, 25, math.log(1000))
 """

@@ -1,5 +1,5 @@
 """Environments: they play policies, and score them.
 
-`play` draws an episode of a CMDP in compiled code, `player` does it with the streams of a run, `scores` adds up the
-exact scores of mixtures, `protocol` says what an environment of your own needs.
+`play` draws episodes of a CMDP in compiled code and says what an environment of your own needs, `scores` adds up the
+exact scores of mixtures, `columns` declares what a run leaves behind.
 """

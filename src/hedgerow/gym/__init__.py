@@ -1,6 +1,6 @@
 """Gymnasium, both ways: worlds as Gymnasium environments, and learning on any environment with Discrete spaces.
 
-Importing this module registers every world of the catalogue:
+Importing this module registers every world that ships with hedgerow:
 
     import gymnasium, hedgerow.gym
     env = gymnasium.make("hedgerow/dope-media-v0")          # or make("hedgerow.gym:hedgerow/dope-media-v0")

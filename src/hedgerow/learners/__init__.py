@@ -1,11 +1,12 @@
-"""Learners: what one is (`protocol`), the families that ship with hedgerow, and how others join in.
+"""Learners: what one is (`api`), the families that ship with hedgerow, and how others join in.
 
     @hr.learners.register("greedy")
     class Greedy: ...                      # __init__(self, view, ...), plan(), observe(episode)
 
     hr.learners.names(), hr.learners.find("greedy"), hr.learners.describe("greedy")
 
-`mirror` is the family of the paper (sections 4-6): one mirror-descent core, and the learners that are made of it.
+`ops` is the family of the paper (sections 4-6): one mirror-descent core, and the learners that are made of it. `field`
+has all others. Both derive from `base` and share `kernels`, `watch` and `files`.
 """
 
 import lazy_loader

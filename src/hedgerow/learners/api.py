@@ -84,7 +84,7 @@ def cheats(learner: Any) -> str:
 #     Promising    guarantees() -> Ledger                what is promised, how surely, by which theorem
 #     Resumable    state(), restored(view, state)        files, and learners in the middle of a run
 #     Limited      episodes                              after how many episodes it may be asked no more
-#     Watched      watch(...)                            proofs that can be watched from outside, see `watching.py`
+#     Watched      watch(...)                            proofs that can be watched from outside, see `watch.py`
 #     Compiled     run_block(...)                        many episodes in one call
 #
 # A learner that declares `feedback = "full"` finds the losses and costs of *all* pairs in `episode.all_losses` and

@@ -69,7 +69,7 @@ class Observed:
         self.radii = Radii(radii, confidence_scale)
         if transitions is not None:
             self.view = view.knowing(transitions=checked_transitions(self.layout, transitions))
-        if self.radii.kind != "efroni":  # which have another budget (`field/lp_promises.py`)
+        if self.radii.kind != "efroni":  # which have another budget (`learners/field/base.py`)
             known = self.view.knowledge.transitions
             certain = known is not None and not np.isnan(known).any() and self.radii.kind != "kt"
             refuse_empty_promise(self.delta, Budget(self.delta, certain).spent(CLEAN_EVENT))

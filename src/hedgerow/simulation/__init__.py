@@ -1,1 +1,1 @@
-"""Learners meet worlds (paper, Algorithm 1): `run` drives, `referee` plays and scores, `outcome` is the result."""
+"""Learners meet worlds (paper, Algorithm 1): `run` drives, `referee` plays and scores, `result` is what comes out."""

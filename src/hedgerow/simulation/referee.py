@@ -271,7 +271,7 @@ def _sum(array: Any) -> tuple[Any, int]:
 # `Exact` knows the true world: scores are those of the mixtures (`environments/scores.py`), never of samples.
 # `Sampled` sees no more than the learner does. It reports neither regret nor violation, only what was observed, under
 # names of its own: `observed_loss` and `observed_cost_i`. Neither believes a learner that is not ours: it gets copies
-# of their plans, checked (`accepting.py`).
+# of their plans, checked (`Copies`).
 
 
 class Exact:

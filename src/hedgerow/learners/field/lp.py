@@ -1,7 +1,7 @@
 """The base of the learners that solve a linear program for each plan: OptCMDP, OptPess-LP, DOPE, S-LP, Safe-ETC.
 
 A subclass says by `_lp_rule` how the tables of the program follow from counts and bounds and what to do with its
-answer. Counting, planning and mixing are compiled (`lp_step.py`) and the same in `observe` and in a compiled run.
+answer. Counting, planning and mixing are compiled (`lp_kernels.py`) and the same in `observe` and in a compiled run.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def mean_with_radius(
 # What the kernels of an LP learner work on, in one bundle: rules, counts, bounds, the linear program and the policy.
 #
 # All LP learners solve min loss^T q with costs^T q <= thresholds, over the boxes of the transitions or at P_hat. They
-# differ in the tables of the program (`lp_tables.py`) and in what they do with its answer:
+# differ in the tables of the program (above) and in what they do with its answer:
 #
 #     ALONE    play the policy of the plan; without a solution the least violating one
 #     SWITCH   play it if there is a solution, else the baseline

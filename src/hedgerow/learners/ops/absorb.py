@@ -82,7 +82,7 @@ def checked_digests(given: NDArray[np.generic], episodes: int) -> Digests:
 # step is one more factor of the same supermartingales, provided that its action was chosen without knowledge of that
 # episode's costs and of what comes next, that nothing was selected by its outcome, and that no episode is counted
 # twice. To that end the learner keeps digests of the logs that it absorbed, and refuses the same one again
-# (`absorbed.py`). So N, M, K and S grow by the log, all sets are rebuilt, and the present weights are projected onto
+# (`refuse_known`). So N, M, K and S grow by the log, all sets are rebuilt, and the present weights are projected onto
 # them. The smaller sets still hold the best policy, and a projection brings q_hat no farther from it: no regret is
 # added.
 #

@@ -1,7 +1,7 @@
 """CV-OPS (paper, section 6): constant violation, with nothing given but the thresholds.
 
 Phase 1 looks for a strictly safe policy: UOB-REPS against weighted costs, an online gradient method against it
-(`safe_search.py`). It ends after t_bar episodes, as soon as the uniform mixture of all policies so far surely leaves
+(`search.py`). It ends after t_bar episodes, as soon as the uniform mixture of all policies so far surely leaves
 a margin rho_hat to every threshold. Phase 2 is S-OPS with that mixture as its baseline: from then on no episode
 violates a constraint. Which policy of the mixture plays is drawn anew in every episode that is left to the baseline:
 a single draw, kept, could be one that violates (departure D5).

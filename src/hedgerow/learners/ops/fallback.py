@@ -1,7 +1,7 @@
 """Finish projections that Newton's method did not: prove them infeasible and relax them, or use the slow solver.
 
 Cutting planes decide which of the two it is, with proof. If no occupancy meets the thresholds, they are raised by the
-least violation and some room (`relaxing.py`). If one does, the slow solver finds the projection, in a limited number of
+least violation and some room (`step.py`). If one does, the slow solver finds the projection, in a limited number of
 steps: an episode never takes long. If the projection is not found within these steps, or within the room, it is tried
 with four times the room, and so on. The thresholds are then raised by more than needed; `failed` counts the cases in
 which they could have been met.

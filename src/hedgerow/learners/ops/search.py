@@ -75,8 +75,9 @@ def project_on_simplex(point: FloatArray) -> None:
 # --------------------------------------------------------------------------------------------------------------------
 # The first phase of CV-OPS, compiled: search for a strictly safe policy, and decide when it is found.
 #
-# In episode t a primal player (UOB-REPS, `step.py`) chooses the policy and a dual player (`simplex_ogd.py`) the weights
-# phi of the constraints. With c_{t,i} the summed costs of constraint i along the path, *all* L layers counted (D2):
+# In episode t a primal player (UOB-REPS, `step.py`) chooses the policy and a dual player (online gradient descent,
+# above) the weights phi of the constraints. With c_{t,i} the summed costs of constraint i along the path, *all* L
+# layers counted (D2):
 #
 #     loss of the primal player on a visited pair   sum_i phi_i g_{t,i}(x,a)            in [0, 1]            (D4)
 #     loss of the dual player                       alpha_i - c_{t,i}                   alpha once per episode (D3)

@@ -1,7 +1,8 @@
 """What a learner estimates, and how its confidence sets share the failure probability.
 
-Intervals of the kind `kt` split 5 delta among costs, boxes, balls and the aggregate certificate (`shares.py`). All
-other radii have the paper's budgets, delta for costs and 4 delta for transitions, and neither balls nor a certificate.
+Intervals of the kind `kt` split 5 delta among costs, boxes, balls and the aggregate certificate
+(`confidence/budget.py`). All other radii have the paper's budgets, delta for costs and 4 delta for transitions, and
+neither balls nor a certificate.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ present one, lower <= s* <= upper, to room / 8 in a few backward passes. The sla
 
 As soon as the constraints can be met, the thresholds are those of the world again. The room keeps Newton's method well
 conditioned: its multipliers grow like 1 / room. The room begins at LEAST_ROOM, or 2 % of the violation. It grows when a
-projection fails all the same (`rescue.py`) and shrinks back afterwards.
+projection fails all the same (`fallback.py`) and shrinks back afterwards.
 """
 
 from __future__ import annotations
@@ -117,13 +117,13 @@ def set_thresholds(core: Core, slack: float) -> None:
 #     ln q~      = ln q_hat_t - eta l_hat
 #     q_hat_{t+1} = argmin { D(q || q~) : q in Delta(P_t), LCB^T q <= alpha },   pi_{t+1} = its policy
 #
-# While no occupancy meets alpha, `relaxing.py` raises it.
+# While no occupancy meets alpha, `set_thresholds` raises it.
 #
 # `learn` does all of it, or stops before the last line with a code other than SOLVED when Newton's method met
-# something unusual: the weights then still hold q~, `rescue.py` finds q_hat_{t+1}, and `settle` completes the
-# episode. While CV-OPS searches for a safe policy, weighted costs replace the losses (`safe_search.py`).
+# something unusual: the weights then still hold q~, `fallback.py` finds q_hat_{t+1}, and `settle` completes the
+# episode. While CV-OPS searches for a safe policy, weighted costs replace the losses (`search.py`).
 #
-# An episode that is not whole (`broken.py`) is learnt by the same lines. Its unknown values widen the sets, perhaps of
+# An episode that is not whole (`absorb.py`) is learnt by the same lines. Its unknown values widen the sets, perhaps of
 # all rows; sums over whole episodes take it with 1 in the place of each cost that nobody observed, or end, or skip it.
 
 
