@@ -22,8 +22,7 @@ from hedgerow.confidence.aggregate import (
 )
 from hedgerow.confidence.bounds import Columns, load_columns, make_columns
 from hedgerow.confidence.boxes import Boxes, make_boxes
-from hedgerow.confidence.budget import make_unknowns
-from hedgerow.confidence.counts import Counts, make_counts, record, record_costs
+from hedgerow.confidence.counts import Counts, make_counts, make_unknowns, record, record_costs
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 

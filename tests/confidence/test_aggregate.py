@@ -22,7 +22,7 @@ from hedgerow.confidence.aggregate import (
     start_generation,
 )
 from hedgerow.confidence.boxes import make_boxes
-from hedgerow.confidence.budget import make_unknowns
+from hedgerow.confidence.counts import make_unknowns
 from hedgerow.learners.kernels import flat_arrays
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout

@@ -18,6 +18,7 @@ from scipy.stats import binom
 
 from hedgerow.confidence.aggregate import aggregate_radius, close_generations, log_term_of
 from hedgerow.model.layout import Layout
+from nightly import daily
 
 TOL = 1e-9
 
@@ -75,6 +76,7 @@ def some_case(seed: int) -> Case:
     return Case(world, pi, float(twin.occupancy(layout, p, pi) @ g))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(10))
 def test_premises_imply_the_bound(part: int) -> None:
     """10 x 400 cases; and the bound is not far away in many of them."""
@@ -163,9 +165,9 @@ def failures(runs: int, episodes: int, delta: float, skip: str = "") -> int:
 
 
 @pytest.mark.slow
-def test_sums_fail_within_their_budget() -> None:
+@pytest.mark.parametrize("runs", daily(30, nightly=150))
+def test_sums_fail_within_their_budget(runs: int) -> None:
     """A test at level 10^-6: more failures than that speak against delta_A = 0.3."""
-    runs = 150
     assert failures(runs, 200, 0.3) <= binom.ppf(1 - 1e-6, runs, 0.3)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from hedgerow.confidence.balls import ball_radius, ball_value, dirichlet_overhead
+from hedgerow.confidence.balls import BallRow, ball_radius, ball_value, dirichlet_overhead
 from hedgerow.confidence.kl import kt_interval, kt_overhead
+from nightly import daily
 
 
 def largest_mean(counts: np.ndarray, radius: float, V: np.ndarray) -> float:
@@ -19,7 +20,9 @@ def largest_mean(counts: np.ndarray, radius: float, V: np.ndarray) -> float:
     num_moves = np.concatenate([[99, 99, 99], counts, [99]])
     successor = np.concatenate([[0], np.arange(size, 0, -1), [0]]).astype(np.int32)
     values = np.concatenate([[1e9], V[::-1], [1e9]])
-    return ball_value(num_moves, 3, size, int(counts.sum()), radius, successor, 1, values, 1e-13)
+    first, start, width = np.uint64(3), np.uint64(1), np.uint64(size)
+    row = BallRow(num_moves, first, int(counts.sum()), successor, start, width, values)
+    return ball_value(row, radius, 1e-13)
 
 
 def rows(count: int, seed: int, most_visits: float = 7.0) -> list[tuple[np.ndarray, np.ndarray, float]]:
@@ -70,9 +73,10 @@ def test_the_radius_uses_the_sparse_prior() -> None:
     assert ball_radius(counts, np.uint64(0), 5, 8, 2.0) == ball_radius(counts, 0, 5, 8, 2.0)
 
 
+@pytest.mark.parametrize("count", daily(36, nightly=72))
 @pytest.mark.parametrize("fixed_radius", [None, 1e-12, 1e-4, 0.1, 3.0, 30.0])
-def test_the_largest_mean_is_never_too_small_and_within_a_trillionth(fixed_radius: float | None) -> None:
-    for counts, V, log_inverse_delta in rows(72, seed=5):
+def test_the_largest_mean_is_never_too_small_and_within_a_trillionth(fixed_radius: float | None, count: int) -> None:
+    for counts, V, log_inverse_delta in rows(count, seed=5):
         own = ball_radius(counts, 0, len(counts), int(counts.sum()), log_inverse_delta)
         radius = own if fixed_radius is None else fixed_radius
         slack = float(largest_mean(counts, radius, V) - naive.largest_mean(counts, radius, V))

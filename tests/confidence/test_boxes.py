@@ -10,8 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from hedgerow.confidence.boxes import Boxes, BoxRule, make_box_rule, make_boxes, refresh_all, refresh_rows
-from hedgerow.confidence.budget import make_unknowns
-from hedgerow.confidence.counts import Counts, make_counts, record, record_costs
+from hedgerow.confidence.counts import Counts, make_counts, make_unknowns, record, record_costs
 from hedgerow.confidence.kl import kt_interval
 from hedgerow.confidence.radii import KT, Radii, RadiusRule, cost_radius, transition_radius
 from hedgerow.model.kernel_layout import index_of

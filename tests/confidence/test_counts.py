@@ -4,8 +4,7 @@ import naive_estimates as naive
 import numpy as np
 import pytest
 
-from hedgerow.confidence.budget import make_unknowns
-from hedgerow.confidence.counts import find_triple, make_counts, record, record_costs
+from hedgerow.confidence.counts import find_triple, make_counts, make_unknowns, record, record_costs
 from hedgerow.errors import InvalidInput
 from hedgerow.model.kernel_layout import index_of
 

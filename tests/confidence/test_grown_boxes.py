@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from hedgerow.confidence.boxes import Boxes, BoxRule, make_box_rule, make_boxes, refresh_all, refresh_grown
-from hedgerow.confidence.budget import Unknowns, make_unknowns
-from hedgerow.confidence.counts import Counts, make_counts, record, record_costs
+from hedgerow.confidence.counts import Counts, Unknowns, make_counts, make_unknowns, record, record_costs
 from hedgerow.confidence.radii import Radii
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.knowledge import NOTHING, Knowledge
@@ -91,6 +90,7 @@ class Case:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("scale", [1.0, 0.05])
 @pytest.mark.parametrize("what", ["nothing", "ties", "all", "independent"])
 @pytest.mark.parametrize("full", [True, False])

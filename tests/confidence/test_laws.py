@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.confidence.budget import make_shares, make_unknowns
-from hedgerow.confidence.counts import make_counts, record, record_costs
-from hedgerow.confidence.radii import Radii
+from hedgerow.confidence.counts import make_counts, make_unknowns, record, record_costs
+from hedgerow.confidence.radii import Radii, make_shares
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.knowledge import Knowledge
 from hedgerow.model.layout import Layout

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.confidence.budget import make_unknowns
+from hedgerow.confidence.counts import make_unknowns
 from hedgerow.confidence.premises import (
     BASELINE,
     COSTS,

@@ -6,7 +6,7 @@ import naive_estimates as naive
 import numpy as np
 import pytest
 
-from hedgerow.confidence.budget import make_unknowns
+from hedgerow.confidence.counts import make_unknowns
 from hedgerow.confidence.radii import Radii, cost_radius, epsilon, transition_radius, transition_terms
 from hedgerow.errors import InvalidInput
 from hedgerow.model.knowledge import Knowledge

@@ -11,8 +11,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.confidence.boxes import Boxes, BoxRule, make_box_rule, make_boxes, refresh_all
-from hedgerow.confidence.budget import make_unknowns
-from hedgerow.confidence.counts import Counts, make_counts
+from hedgerow.confidence.counts import Counts, make_counts, make_unknowns
 from hedgerow.confidence.kl import kt_interval
 from hedgerow.confidence.radii import Radii
 from hedgerow.model.kernel_layout import index_of
@@ -109,7 +108,7 @@ def failures(rule: str) -> int:
     """
     failed = 0
     for run in range(RUNS):
-        rng, seen = np.random.default_rng([7, run]), hr.Statistics(VIEW, None, DELTA, "kt")
+        rng, seen = np.random.default_rng([7, run]), hr.learners.Statistics(VIEW, None, DELTA, "sharpest")
         lost = False
         for _ in range(EPISODES):
             cost, action = float(rng.random() < MEAN), int(rng.random() < 0.5)

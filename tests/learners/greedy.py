@@ -7,7 +7,7 @@ class Greedy:
     """Optimism by linear programs: a new plan whenever the visits of some pair have doubled."""
 
     def __init__(self, view, episodes, delta, seed=0):
-        self.view, self.seen = view, hr.Statistics(view, episodes, delta, radii="tight")
+        self.view, self.seen = view, hr.learners.Statistics(view, episodes, delta, sets="sharp")
         self.policy = hr.Policy.uniform(view)
 
     def plan(self):

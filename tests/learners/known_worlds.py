@@ -43,9 +43,9 @@ def _pieces(world: CMDP) -> dict[str, dict[str, Any]]:
         "all rows": {"transitions": p},
         "zero costs": {"costs": zeros},
         "all costs": {"costs": means},
-        "a ceiling": {"most_costs": [4.0]},
+        "a ceiling": {"max_episode_cost": [4.0]},
         "independent costs": {"independent_costs": True},
-        "much": {"transitions": some_rows, "costs": zeros, "most_costs": [4.0], "independent_costs": True},
+        "much": {"transitions": some_rows, "costs": zeros, "max_episode_cost": [4.0], "independent_costs": True},
     }
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.random import Generator
 
 from hedgerow.learners.files import FILE_KIND, from_file, pack
+from hedgerow.learners.ops.b_ops import BOPS
 from hedgerow.learners.ops.base import MirrorLearner as Learner
+from hedgerow.learners.ops.c_ops import COPS
 from hedgerow.learners.ops.cv_ops import CVOPS
 from hedgerow.learners.ops.s_ops import SOPS
-from hedgerow.learners.ops.state import arrays_of_state
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.learners.ops.uob_reps import UOBREPS
 from hedgerow.model.cmdp import CMDP
@@ -61,16 +62,17 @@ def with_costs(world: CMDP, kind: str) -> CMDP:
 
 
 def make_learner(kind: str, world: CMDP, episodes: int | None = 200, delta: float = 0.05, **options: Any) -> Learner:
-    """A learner by its kind; S-OPS gets the Slater point of the world as its baseline."""
-    if kind == "s-ops":
+    """A learner by its kind, as printed; those with a baseline get the Slater point of the world."""
+    options = {"preset": "paper", **options}
+    if kind in WITH_BASELINE:
         slater = offline.slater(world)
         options = {"baseline": slater.policy, "baseline_costs": slater.costs, **options}
-        return SOPS(world.view(), episodes, delta, **options)
-    cls = {"sv-ops": SVOPS, "cv-ops": CVOPS, "uob-reps": UOBREPS}[kind]
+    cls = {"sv-ops": SVOPS, "s-ops": SOPS, "b-ops": BOPS, "c-ops": COPS, "cv-ops": CVOPS, "uob-reps": UOBREPS}[kind]
     return cls(world.view(), episodes, delta, **options)
 
 
-KINDS = ("sv-ops", "s-ops", "cv-ops", "uob-reps")
+KINDS = ("sv-ops", "s-ops", "cv-ops", "uob-reps", "b-ops", "c-ops")
+WITH_BASELINE = ("s-ops", "b-ops", "c-ops")
 
 
 def draw_path(world: CMDP, policy: np.ndarray, rng: Generator) -> np.ndarray:
@@ -87,7 +89,7 @@ def draw_path(world: CMDP, policy: np.ndarray, rng: Generator) -> np.ndarray:
 
 def snapshot(learner: Learner) -> dict[str, np.ndarray]:
     """A copy of all that the learner's state holds, and the place of its coin."""
-    arrays = {name: array.copy() for name, array in arrays_of_state(learner.core.state).items()}
+    arrays = {name: array.copy() for name, array in learner.state_arrays().items()}
     coin = learner.coin.state["state"]
     return {**arrays, "coin": np.array([str(coin)])}
 

@@ -14,16 +14,16 @@ from hedgerow.learners.field.lp_kernels import LPCore, write_tables
 VARIANTS: dict[str, tuple[type[LPLearner], dict[str, Any]]] = {
     "opt-cmdp": (hr.field.OptCMDP, {}),
     "opt-cmdp bonus": (hr.field.OptCMDP, {"optimism": "bonus"}),
-    "opt-cmdp epoch": (hr.field.OptCMDP, {"replan": "epoch", "radii": "hedgerow"}),
+    "opt-cmdp epoch": (hr.field.OptCMDP, {"replan": "epoch", "sets": "sharp"}),
     "dope": (hr.field.DOPE, {"warmup": 20}),
-    "dope sharp": (hr.field.DOPE, {"warmup": 0, "sharp": True, "radii": "hedgerow"}),
-    "dope epoch": (hr.field.DOPE, {"warmup": 7, "sharp": True, "radii": "hedgerow", "replan": "epoch"}),
+    "dope sharp": (hr.field.DOPE, {"warmup": 0, "sharp": True, "sets": "sharp"}),
+    "dope epoch": (hr.field.DOPE, {"warmup": 7, "sharp": True, "sets": "sharp", "replan": "epoch"}),
     "opt-pess-lp": (hr.field.OptPessLP, {}),
-    "opt-pess-lp layered": (hr.field.OptPessLP, {"radii": "hedgerow"}),
+    "opt-pess-lp layered": (hr.field.OptPessLP, {"sets": "sharp"}),
     "s-lp": (hr.field.SLP, {}),
-    "s-lp epoch": (hr.field.SLP, {"radii": "hedgerow", "replan": "epoch"}),
+    "s-lp epoch": (hr.field.SLP, {"sets": "sharp", "replan": "epoch"}),
     "safe-etc": (hr.field.SafeETC, {}),
-    "safe-etc sharp": (hr.field.SafeETC, {"radii": "hedgerow"}),
+    "safe-etc sharp": (hr.field.SafeETC, {"sets": "sharp"}),
 }
 SAFE = [name for name, (cls, _) in VARIANTS.items() if cls.inputs.baseline]
 
@@ -47,10 +47,10 @@ def make_lp(name: str, world: hr.CMDP, episodes: int = 200, delta: float = 0.05,
 
 def set_counts(core: LPCore, world: hr.CMDP, loss: np.ndarray, visits: int) -> None:
     """As if each row had been visited so often, and everything that was seen were exactly as expected."""
-    counts = core.counts
+    counts = core.sets.counts
     counts.num_visits[:] = counts.num_costs[:] = visits
     counts.num_moves[:] = np.rint(visits * world.transitions)
     counts.cost_sums[:, :-1] = visits * world.mean_costs.T
     counts.cost_sums[:, -1] = visits * loss
-    refresh_all(core.index, core.counts, core.box, core.boxes)
+    refresh_all(core.index, core.sets.counts, core.sets.rule.box, core.sets.boxes)
     write_tables(core)

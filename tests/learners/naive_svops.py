@@ -81,7 +81,12 @@ class NaiveSVOPS:
             self.M[layout.row_start[r] + target - layout.successor[layout.row_start[r]]] += 1
             self.S[:, r] += costs[k]
         lo, hi = self.boxes()
-        log_base = np.log(self.q) - self.eta * estimate[layout.row_of_triple]
+        log_base = self.base(estimate)
         result = project(ProjectionProblem(layout, log_base, lo, hi, self.optimistic_costs(), self.view.thresholds))
         assert result.solved
         self.q, self.policy = np.exp(result.log_occupancy), result.policy
+
+    def base(self, estimate: np.ndarray) -> np.ndarray:
+        """ln q~ (num_triples,)."""
+        base: np.ndarray = np.log(self.q) - self.eta * estimate[self.layout.row_of_triple]
+        return base

@@ -167,7 +167,7 @@ def test_boxes_are_those_of_the_counts(radii: str) -> None:
             np.testing.assert_array_equal(getattr(one.boxes, name), getattr(other.boxes, name), err_msg=name)
         return
     # kt: those that were observed are cut with all before, and may be older; those of the log are of these counts.
-    num, rule = one.counts.num_costs, absorbed.core.rule.box
+    num, rule = one.counts.num_costs, absorbed.core.sets.rule.box
     lower, upper = kt_interval(np.repeat(num, 2), one.counts.cost_sums.ravel(), rule.radii.cost_log)
     np.testing.assert_allclose(one.boxes.cost_lower.ravel(), lower, atol=1e-12)
     np.testing.assert_allclose(one.boxes.cost_upper.ravel(), upper, atol=1e-12)
@@ -238,7 +238,7 @@ def test_between_episodes(kind: str, options: dict[str, Any], tmp_path: Path) ->
     learner = make_learner(kind, WORLD, 400, **options)
     learner.absorb(ragged_log(WORLD, WORLD.view(), 50, seed=1))
     assert_projected(learner)
-    hr.simulate(WORLD, hr.losses.IID(seed=1), learner, seed=2, episodes=40, progress=False)
+    hr.simulate(WORLD, learner, hr.losses.IID(seed=1), seed=2, episodes=40, progress=False)
     before = snapshot(learner)
     learner.absorb(ragged_log(WORLD, WORLD.view(), 500, seed=2))
     assert_projected(learner)
@@ -251,7 +251,7 @@ def test_between_episodes(kind: str, options: dict[str, Any], tmp_path: Path) ->
     learner.save(tmp_path / "learner")
     twins = [learner, copy.copy(learner), hr.load(tmp_path / "learner")]
     runs = [
-        hr.simulate(WORLD, hr.losses.IID(seed=3), twin, seed=4, episodes=60, progress=False, step_wise=i == 1)
+        hr.simulate(WORLD, twin, hr.losses.IID(seed=3), seed=4, episodes=60, progress=False, step_wise=i == 1)
         for i, twin in enumerate(twins)
     ]
     for twin, run in zip(twins[1:], runs[1:], strict=True):
@@ -265,11 +265,11 @@ def test_centres_and_balls_follow() -> None:
     learner = make_learner("s-ops", world, 1000, preset="sharpest")
     assert learner.core.state.balls.radius.size
     learner.absorb(uniform_log(world, 2000))
-    state, laws, layout = learner.core.state, learner.core.rule.box.laws, learner.layout
+    state, laws, layout = learner.core.state, learner.core.sets.rule.box.laws, learner.layout
     visits = state.counts.num_visits[laws.moves_at]
-    row, wide = layout.row_of_triple, learner.core.rule.ball.wide == 1
+    row, wide = layout.row_of_triple, learner.core.sets.rule.ball.wide == 1
     twin = layout.row_start[laws.moves_at[row]] + np.arange(layout.num_triples) - layout.row_start[row]
-    seen = (visits > 0)[row] & (learner.core.rule.box.uncertain == 1)[row]
+    seen = (visits > 0)[row] & (learner.core.sets.rule.box.uncertain == 1)[row]
     np.testing.assert_allclose(state.aggregate.p_hat[seen], (state.counts.num_moves[twin] / visits[row])[seen])
     np.testing.assert_array_equal(state.balls.visits[wide], visits[wide])
     copy.copy(learner)
@@ -278,7 +278,7 @@ def test_centres_and_balls_follow() -> None:
 def test_the_projection_is_that_of_the_weights_before() -> None:
     """q_hat after the log is the projection of q_hat before it, by the independent certificate."""
     learner = make_learner("sv-ops", WORLD, 400, preset="sharpest")
-    hr.simulate(WORLD, hr.losses.IID(seed=1), learner, seed=2, episodes=30, progress=False)
+    hr.simulate(WORLD, learner, hr.losses.IID(seed=1), seed=2, episodes=30, progress=False)
     state, layout = learner.core.state, learner.layout
     log_base = state.log_weight[layout.row_of_triple] + np.log(state.conditional)
     learner.absorb(uniform_log(WORLD, 300))
@@ -298,14 +298,14 @@ def test_both_phases_of_cvops(phase2_stats: str) -> None:
     world = world.with_thresholds(world.thresholds + 0.9)
     learner = make_learner("cv-ops", world, 6000, 0.1, preset="sharpest", phase2_stats=phase2_stats)
     assert isinstance(learner, hr.CVOPS)
-    hr.simulate(world, hr.losses.IID(seed=1), learner, seed=2, episodes=100, progress=False)
+    hr.simulate(world, learner, hr.losses.IID(seed=1), seed=2, episodes=100, progress=False)
     before = snapshot(learner)
     learner.absorb(uniform_log(world, 2000))
     for name in before:
         if name.startswith("search."):
             np.testing.assert_array_equal(snapshot(learner)[name], before[name])
     copy.copy(learner)
-    run = hr.simulate(world, hr.losses.IID(seed=3), learner, seed=4, episodes=4900, progress=False)
+    run = hr.simulate(world, learner, hr.losses.IID(seed=3), seed=4, episodes=4900, progress=False)
     assert learner.phase == 2, (learner.margin, learner.radius)
     assert learner.logged["episodes"] == (2000 if phase2_stats == "keep" else 0)
     assert len(learner.absorbed) == (phase2_stats == "keep")
@@ -317,7 +317,7 @@ def test_both_phases_of_cvops(phase2_stats: str) -> None:
     assert learner.core.state.numbers.stale == 1
     twin = copy.copy(learner)
     for other in (learner, twin):
-        hr.simulate(world, hr.losses.IID(seed=5), other, seed=6, episodes=50, progress=False, step_wise=other is twin)
+        hr.simulate(world, other, hr.losses.IID(seed=5), seed=6, episodes=50, progress=False, step_wise=other is twin)
     assert_same(snapshot(learner), snapshot(twin))
 
 
@@ -332,7 +332,7 @@ def test_thresholds_that_a_log_refutes() -> None:
     learner.absorb(uniform_log(tight, 100, seed=1))
     assert learner.diagnostics["infeasible"] == 2
     copy.copy(learner)
-    hr.simulate(tight, hr.losses.IID(seed=1), learner, seed=2, episodes=30, progress=False)
+    hr.simulate(tight, learner, hr.losses.IID(seed=1), seed=2, episodes=30, progress=False)
     learner.absorb(uniform_log(tight, 100, seed=2))
     assert learner.core.state.reals.slack > 0.0
     copy.copy(learner)
@@ -429,7 +429,7 @@ def test_an_interrupted_projection_is_found_later(monkeypatch: pytest.MonkeyPatc
 def test_a_log_within_a_simulation(step_wise: bool) -> None:
     """The watcher sees that all sets have changed, here for the worse: the log is of another world."""
     learner = make_learner("sv-ops", WORLD, 200, preset="sharpest")
-    run = Simulation(WORLD, hr.losses.IID(seed=1), learner, 7, episodes=100, step_wise=step_wise, marks=[100])
+    run = Simulation(WORLD, learner, hr.losses.IID(seed=1), 7, episodes=100, step_wise=step_wise, marks=[100])
     run.advance(20)
     false = CMDP(WORLD.layout, WORLD.transitions, hr.costs.BernoulliCosts(1.0 - WORLD.mean_costs), WORLD.thresholds)
     with warnings.catch_warnings(category=hr.errors.InfeasibleWarning, action="ignore"):
@@ -470,7 +470,7 @@ def test_fewer_own_episodes() -> None:
         learner = hr.SOPS(world.cmdp.view(), 3000, 0.01, "sharpest", baseline=hr.offline.slater(world.cmdp))
         if logged:
             learner.absorb(uniform_log(world.cmdp, logged, seed=5))
-        run = hr.simulate(world.cmdp, world.loss, learner, seed=1, progress=False)
+        run = hr.simulate(world.cmdp, learner, world.loss, seed=1, progress=False)
         assert bool(run.safe[-1])
         regret.append(float(run.regret[-1]))
     assert regret[1] < 0.8 * regret[0], regret

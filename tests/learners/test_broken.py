@@ -9,7 +9,8 @@ import pytest
 from learner_cases import to_bytes
 
 import hedgerow as hr
-from hedgerow.learners.ops.absorb import MOST_REASONS, OTHERS, cut
+from hedgerow.confidence.sets import cut
+from hedgerow.learners.ops.absorb import MOST_REASONS, OTHERS
 from hedgerow.model.episode import COUNTED, INDEPENDENT, UNKNOWN, decide, filled_costs
 
 LAYOUT = hr.Layout((1, 2, 1), 2)
@@ -285,7 +286,7 @@ def test_actions_are_drawn_from_the_policy_and_kept_with_the_learner() -> None:
     np.testing.assert_array_equal(plan.actions.numbers, hr.load(_saved(learner)).open_plans[0].actions.numbers)
     policy, drawn = np.array([0.25, 0.75, 0.0, 1.0, 0.5, 0.5]), []
     for episode in range(2000):
-        from hedgerow.learners.plans import drawn_actions
+        from hedgerow.learners.api import drawn_actions
 
         drawn.append(drawn_actions(LAYOUT, policy, 3, episode).numbers)
     shares = np.mean(drawn, axis=0)

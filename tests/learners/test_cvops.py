@@ -10,7 +10,6 @@ import pytest
 from learner_cases import assert_same, draw_path, make_learner, random_world, scores, snapshot, to_bytes
 
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.files import load
 from hedgerow.learners.ops import base
 from hedgerow.learners.ops.base import MirrorLearner as Learner
 from hedgerow.learners.ops.cv_ops import CVOPS
@@ -20,6 +19,7 @@ from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate, occupancy
 from hedgerow.planning import offline
+from hedgerow.simulation.files import load
 from hedgerow.simulation.run import Simulation, simulate
 
 
@@ -55,7 +55,7 @@ def test_a_whole_run(preset: str) -> None:
     assert learner.phase == 1
     assert learner.t_bar is None
     assert learner.rho_hat is None
-    run = simulate(world, oblivious.Switching(period=100, seed=1), learner, seed=3, audit=True, marks="all")
+    run = simulate(world, learner, oblivious.Switching(period=100, seed=1), seed=3, audit=True, marks="all")
     assert learner.phase == 2
     assert 100 < learner.t_bar < 2_500
     assert run["t_bar"] == learner.t_bar
@@ -79,7 +79,7 @@ def test_a_whole_run(preset: str) -> None:
 def test_the_mixture_is_scored_as_the_average_of_its_policies() -> None:
     world = wide_world(1)
     learner = cvops(world)
-    simulation = Simulation(world, oblivious.IID(seed=1), learner, seed=0)
+    simulation = Simulation(world, learner, oblivious.IID(seed=1), seed=0)
     while learner.phase == 1:
         simulation.advance(100)
     costs = np.mean([evaluate(world, policy, np.zeros(12)).costs for policy in learner.baseline_policies], axis=0)
@@ -105,7 +105,7 @@ def test_step_wise_and_compiled_runs_agree_across_the_phases(
     for step_wise in (False, True):
         switches = {name: value for name, value in options.items() if name != "most_cached"}
         learner = cvops(world, **{"episodes": 600, "confidence_scale": 0.4, "seed": 2, **switches})
-        run = simulate(world, oblivious.Switching(period=7, seed=1), learner, seed=4, step_wise=step_wise, episodes=600)
+        run = simulate(world, learner, oblivious.Switching(period=7, seed=1), seed=4, step_wise=step_wise, episodes=600)
         assert learner.phase == 2
         assert learner.t_bar < 500
         assert learner.core.rule.realised == (len(learner.baseline_policies) > most_cached)
@@ -119,7 +119,7 @@ def test_step_wise_and_compiled_runs_agree_across_the_phases(
 def test_files_at_any_point_of_either_phase(stop_at: int, options: dict[str, Any], tmp_path: Path) -> None:
     world = wide_world(2)
     original = cvops(world, 600, confidence_scale=0.3, seed=5, **options)
-    simulate(world, oblivious.IID(seed=1), original, episodes=stop_at)
+    simulate(world, original, oblivious.IID(seed=1), episodes=stop_at)
     assert original.phase == (2 if stop_at == 400 else 1)
     original.plan()
     original.save(tmp_path / "learner.hedge")
@@ -133,7 +133,7 @@ def test_files_at_any_point_of_either_phase(stop_at: int, options: dict[str, Any
         rng = np.random.default_rng(1)
         plan = learner.open_plans[0]
         learner.observe(draw_path(world, plan.policy, rng), rng.random(3), rng.random((3, 2)))
-        simulate(world, oblivious.IID(seed=3), learner, seed=7, episodes=150)
+        simulate(world, learner, oblivious.IID(seed=3), seed=7, episodes=150)
     assert_same(snapshot(original), snapshot(copy))
     assert to_bytes(original) == to_bytes(copy)
 
@@ -144,7 +144,7 @@ def test_rho_hat_is_below_the_true_margin_in_all_of_many_runs() -> None:
         world = wide_world(seed, m=1 + seed % 3)
         budget = {"memory_budget": 12 * 8 * 400} if seed % 2 else {}
         learner = cvops(world, 20_000, delta=0.1, seed=seed, **budget)
-        simulation = Simulation(world, oblivious.IID(seed=seed), learner, seed=seed)
+        simulation = Simulation(world, learner, oblivious.IID(seed=seed), seed=seed)
         while learner.phase == 1 and learner.episode < 20_000:
             simulation.advance(500)
         assert learner.phase == 2
@@ -156,7 +156,7 @@ def test_one_draw_for_ever_may_violate_where_the_mixture_does_not() -> None:
     """D5: some policy of phase 1 violates a constraint on its own, although the mixture of all is safe."""
     world = wide_world(3, margin=0.9)
     learner = cvops(world)
-    run = simulate(world, oblivious.IID(seed=1), learner, seed=3)
+    run = simulate(world, learner, oblivious.IID(seed=1), seed=3)
     assert learner.phase == 2
     alone = [evaluate(world, policy, np.zeros(12)).costs for policy in learner.baseline_policies]
     assert np.max(np.array(alone) - world.thresholds) > 0.0
@@ -182,7 +182,7 @@ def test_costs_one_by_one_are_never_above_those_by_the_margin() -> None:
     found = {}
     for bound in ("margin", "each"):
         learner = cvops(world, baseline_bound=bound)
-        simulate(world, oblivious.IID(seed=1), learner, seed=1)
+        simulate(world, learner, oblivious.IID(seed=1), seed=1)
         found[bound] = learner
     assert found["margin"].t_bar == found["each"].t_bar
     np.testing.assert_allclose(found["margin"].baseline_costs, world.thresholds - found["margin"].rho_hat)
@@ -196,7 +196,7 @@ def test_kept_statistics_make_the_second_phase_better_informed() -> None:
     weights = {}
     for stats in ("keep", "discard"):
         learner = cvops(world, preset="sharp", phase2_stats=stats)
-        simulation = Simulation(world, oblivious.IID(seed=1), learner, seed=1)
+        simulation = Simulation(world, learner, oblivious.IID(seed=1), seed=1)
         while learner.phase == 1:
             simulation.advance(50)
         weights[stats] = learner.core.state.counts.num_visits.sum()
@@ -207,7 +207,7 @@ def test_cached_bounds_of_the_mixture_are_bounds() -> None:
     """The average over all policies, refreshed only when visits have doubled, never falls below the true occupancy."""
     world = wide_world(6)
     learner = cvops(world, confidence_scale=0.4)
-    run = simulate(world, oblivious.IID(seed=1), learner, seed=1)
+    run = simulate(world, learner, oblivious.IID(seed=1), seed=1)
     assert learner.phase == 2
     assert learner.core.state.baseline_visits.max() > 0
     truth = np.zeros(12)
@@ -221,7 +221,7 @@ def test_cached_bounds_of_the_mixture_are_bounds() -> None:
 def test_a_search_that_never_ends_says_so() -> None:
     world = random_world(0)  # margin .25 needs thousands of episodes
     learner = cvops(world, 300)
-    run = simulate(world, oblivious.IID(seed=1), learner)
+    run = simulate(world, learner, oblivious.IID(seed=1))
     assert run["t_bar"] is None
     assert run["rho_hat"] is None
     assert learner.phase == 1
@@ -232,7 +232,7 @@ def test_a_search_that_never_ends_says_so() -> None:
 def test_the_ledger_of_a_protected_learner() -> None:
     world = wide_world()
     learner = cvops(world)
-    simulate(world, oblivious.IID(seed=1), learner)
+    simulate(world, learner, oblivious.IID(seed=1))
     ledger = learner.guarantees()
     assert all(promise.holds for promise in ledger.promises)
     assert f"t_bar = {learner.t_bar}" in ledger["margin"].statement
@@ -244,7 +244,7 @@ def test_the_search_alternates_between_constraints() -> None:
     costs = np.array([[0.0, 1.0, 0.3], [1.0, 0.0, 0.3]])
     world = CMDP(layout, np.ones(3), BernoulliCosts(costs), [0.5, 0.5])
     learner = cvops(world, 40_000)
-    run = simulate(world, oblivious.IID(seed=1), learner, seed=2)
+    run = simulate(world, learner, oblivious.IID(seed=1), seed=2)
     assert learner.phase == 2
     assert learner.rho_hat <= true_margin(world, learner) <= offline.slater(world).margin == pytest.approx(0.2)
     assert run["refuted_safety"] == 0

@@ -80,7 +80,7 @@ def test_a_snapshot_stays_as_it_was() -> None:
 def test_labels_take_the_place_of_numbers() -> None:
     layout = WORLD.layout.labelled(LABELS, ["wait", "go"])
     view = hr.View(layout, WORLD.thresholds, ("time", "money"))
-    learner = hr.SVOPS(view, 10, 0.05)
+    learner = hr.SVOPS(view, 10, 0.05, "paper")
     learner.plan()
     learner.observe([("start", "go"), ("s2", "wait"), ("s5", "go")], [0.0] * 3, np.ones((3, 2)))
     seen = learner.estimates
@@ -127,7 +127,7 @@ def test_known_parts_are_shown_as_known() -> None:
     view, layout, told = world.view(), world.layout, world.knowledge
     assert told.transitions is not None
     assert told.costs is not None
-    learner = hr.SVOPS(view, 60, 0.05)
+    learner = hr.SVOPS(view, 60, 0.05, "paper")
     Record(learner, world, 10)
     seen = learner.estimates
     known = ~np.isnan(told.transitions)
@@ -146,9 +146,9 @@ def test_known_parts_are_shown_as_known() -> None:
 
 
 def test_statistics_have_the_same_tables_with_the_loss() -> None:
-    learner = hr.SVOPS(WORLD.view(), 50, 0.05, radii="tight")
+    learner = hr.SVOPS(WORLD.view(), 50, 0.05, "paper", radii="tight")
     record = Record(learner, WORLD, 30)
-    own = hr.Statistics(WORLD.view(), 50, 0.05, "tight")
+    own = hr.learners.Statistics(WORLD.view(), 50, 0.05, "sharp")
     for rows, losses, costs in record.episodes:
         own.add(hr.Episode(WORLD.view(), rows, losses, costs))
     theirs, mine = learner.estimates, own.estimates
@@ -163,7 +163,7 @@ def test_statistics_have_the_same_tables_with_the_loss() -> None:
     np.testing.assert_array_equal(mine.mean_costs[seen, 2], own.mean_loss[seen])
     assert mine.names == (*WORLD.constraint_names, "loss")
     called = hr.View(WORLD.layout, WORLD.thresholds, ("loss", "loss_"))
-    assert hr.Statistics(called, 50, 0.05).estimates.names == ("loss", "loss_", "loss__")
+    assert hr.learners.Statistics(called, 50, 0.05).estimates.names == ("loss", "loss_", "loss__")
 
 
 def test_absorbed_episodes_count() -> None:
@@ -178,7 +178,7 @@ def test_absorbed_episodes_count() -> None:
 def test_arrow_is_only_loaded_for_tables() -> None:
     script = (
         "import sys, hedgerow as hr\n"
-        "seen = hr.Statistics(hr.View.of([['a']], ['b', 'c'], thresholds={'d': 0.5}), 10, 0.05).estimates\n"
+        "seen = hr.learners.Statistics(hr.View.of([['a']], ['b', 'c'], thresholds={'d': 0.5}), 10, 0.05).estimates\n"
         "repr(seen), seen._repr_html_()\n"
         "print('pyarrow' in sys.modules)\n"
         "seen.rows\n"

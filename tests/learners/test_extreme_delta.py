@@ -13,6 +13,7 @@ from learner_cases import make_learner
 
 import hedgerow as hr
 from hedgerow.confidence.radii import KINDS, Radii
+from hedgerow.confidence.sets import SETS
 from hedgerow.learners.guarantees import NOTHING_LEFT, Promise
 from hedgerow.learners.ops.guarantees import primal_constant
 from hedgerow.registry import learners
@@ -23,7 +24,7 @@ SMALL = (1e-16, 1e-100, SMALLEST)
 WORLD = next(world.cmdp for world in small_worlds() if world.name == "m = 1")
 OURS = [
     (kind, options)
-    for kind in ("sv-ops", "s-ops", "cv-ops", "uob-reps")
+    for kind in ("sv-ops", "s-ops", "cv-ops", "uob-reps", "b-ops")
     for options in (
         {"preset": "paper"}, {"preset": "sharp"}, {"preset": "sharpest"}, {"radii": "anytime"}, {"radii": "kt"},
     )
@@ -31,18 +32,18 @@ OURS = [
 FIELD = [kind for kind, place in learners.builtin.items() if ".field." in place]
 
 
-def field_learner(kind: str, delta: float, radii: str) -> Any:
+def field_learner(kind: str, delta: float, sets: str) -> Any:
     """A learner of the field on the small world, or None if it is not told delta."""
     module, _, name = learners.builtin[kind].partition(":")
     cls = getattr(import_module(module), name)
     taken, slater = inspect.signature(cls).parameters, hr.offline.slater(WORLD)
     if "delta" not in taken:
         return None
-    offered = {"radii": radii, "baseline": slater, "slater": slater.margin}
+    offered = {"sets": sets, "baseline": slater, "slater": slater.margin}
     return cls(WORLD.view(), 30, delta, **{name: value for name, value in offered.items() if name in taken})
 
 
-def is_finite(run: hr.Run) -> bool:
+def is_finite(run: hr.results.Run) -> bool:
     facts = [value for name, value in run.facts.items() if value is not None and not name.startswith("mixing_")]
     return bool(np.all(np.isfinite(facts)) and all(np.all(np.isfinite(note)) for note in run.notes.values()))
 
@@ -51,25 +52,25 @@ def is_finite(run: hr.Run) -> bool:
 @pytest.mark.parametrize(("kind", "options"), OURS)
 def test_our_learners_take_every_normal_delta(kind: str, options: dict[str, Any], delta: float) -> None:
     learner = make_learner(kind, WORLD, 30, delta, **options)
-    run = hr.simulate(WORLD, hr.losses.Switching(period=5), learner, progress=False)
+    run = hr.simulate(WORLD, learner, hr.losses.Switching(period=5), progress=False)
     assert is_finite(run)
     assert learner.guarantees()["confidence"].probability == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("radii", ["source", "hedgerow"])
+@pytest.mark.parametrize("sets", ["source", "sharp"])
 @pytest.mark.parametrize("kind", FIELD)
-def test_learners_of_the_field_take_every_normal_delta(kind: str, radii: str) -> None:
+def test_learners_of_the_field_take_every_normal_delta(kind: str, sets: str) -> None:
     for delta in SMALL:
-        learner = field_learner(kind, delta, radii)
+        learner = field_learner(kind, delta, sets)
         if learner is not None:
-            run = hr.simulate(WORLD, hr.losses.Switching(period=5), learner, progress=False)
+            run = hr.simulate(WORLD, learner, hr.losses.Switching(period=5), progress=False)
             assert is_finite(run)
 
 
 def test_below_the_smallest_normal_number_is_a_sentence() -> None:
     for delta in (5e-324, 1e-310, SMALLEST / 2, 0.0, -1e-300):
         with pytest.raises(hr.errors.InvalidInput, match=r"delta is .*; it must lie in \(0, 1\)"):
-            hr.SVOPS(WORLD.view(), 30, delta)
+            hr.SVOPS(WORLD.view(), 30, delta, "paper")
         with pytest.raises(hr.errors.InvalidInput, match="delta is"):
             field_learner("dope", delta, "source")
 
@@ -101,29 +102,29 @@ def test_with_known_transitions_one_delta_is_spent_or_five() -> None:
     assert make_learner("sv-ops", WORLD, 30, 0.5, **known).guarantees()["confidence"].probability == 0.5
     with pytest.raises(hr.errors.InvalidInput, match="1 - 5 delta"):
         make_learner("sv-ops", WORLD, 30, 0.5, preset="sharpest", **known)
-    hr.Statistics(WORLD.view(), 30, 0.5, transitions=WORLD.transitions)
+    hr.learners.Statistics(WORLD.view(), 30, 0.5, transitions=WORLD.transitions)
 
 
-@pytest.mark.parametrize("radii", [kind for kind in KINDS if kind != "efroni"])
-def test_statistics_refuse_it_too(radii: str) -> None:
-    hr.Statistics(WORLD.view(), 30, 0.199, radii)
+@pytest.mark.parametrize("sets", SETS)
+def test_statistics_refuse_it_too(sets: str) -> None:
+    hr.learners.Statistics(WORLD.view(), 30, 0.199, sets)
     with pytest.raises(hr.errors.InvalidInput, match="1 - 5 delta, of which nothing is left"):
-        hr.Statistics(WORLD.view(), 30, 0.2, radii)
+        hr.learners.Statistics(WORLD.view(), 30, 0.2, sets)
 
 
 @pytest.mark.parametrize("kind", FIELD)
 def test_learners_of_the_field_refuse_it_or_promise_something(kind: str) -> None:
-    for radii in ("source", "hedgerow"):
+    for sets in ("source", "sharp"):
         for delta in (0.19, 0.2, 0.25, 0.999):
             learner, words = None, "nothing is left"
             try:
-                learner = field_learner(kind, delta, radii)
+                learner = field_learner(kind, delta, sets)
             except hr.errors.InvalidInput as error:
                 words = str(error) if delta >= 0.2 else "refused too early"
             assert "nothing is left" in words
             if learner is not None:
                 assert all(line.probability > 0.0 for line in learner.guarantees() if line.holds)
-                assert radii == "source" or delta < 0.2
+                assert sets == "source" or delta < 0.2
 
 
 def test_a_promise_without_probability_is_void() -> None:

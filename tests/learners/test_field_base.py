@@ -15,6 +15,7 @@ from hedgerow.learners.api import Inputs, describe_inputs
 from hedgerow.learners.field.base import FieldLearner
 from hedgerow.learners.guarantees import Ledger
 from hedgerow.registry import learners
+from nightly import daily
 
 
 class Half(FieldLearner):
@@ -25,7 +26,7 @@ class Half(FieldLearner):
     changing = ("own_policy", "last")
 
     def __init__(self, view: hr.View, episodes: int, delta: float, seed: int = 0, *, baseline: Any, scale: float = 1.0):
-        super().__init__(view, episodes, delta, seed, radii="hedgerow", baseline=baseline)
+        super().__init__(view, episodes, delta, seed, sets="sharp", baseline=baseline)
         self.scale = scale
         self.last = np.zeros(self.layout.num_rows)
         self.reals.mixing = 0.5
@@ -154,7 +155,7 @@ def test_arguments_are_checked(world: Any) -> None:
 def test_what_learners_are_told_is_said_in_words() -> None:
     assert describe_inputs(hr.SOPS) == "T, delta, a baseline"
     assert describe_inputs(hr.field.Uniform) == "nothing"
-    assert str(Inputs(cheats="the losses")) == "T, delta, cheats: the losses"
+    assert str(Inputs(cheats="the losses")) == "T, delta; knows the losses"
     assert describe_inputs(object()) == "not said"
 
 
@@ -167,6 +168,8 @@ def test_every_learner_says_what_it_is_told_and_who_described_it(name: str) -> N
 
 
 @pytest.mark.parametrize("name", [name for name, home in learners.builtin.items() if ".field." in home])
-def test_learners_of_the_field_keep_to_the_contract(name: str) -> None:
-    assert hr.check_learner(hr.learners.find(name)).ok
+@pytest.mark.parametrize("episodes", daily(8, nightly=20))
+def test_learners_of_the_field_keep_to_the_contract(name: str, episodes: int) -> None:
+    report = hr.check_learner(hr.learners.find(name), episodes=episodes)
+    assert report.ok, str(report)
     assert getattr(hr.field, hr.learners.find(name).__name__) is hr.learners.find(name)

@@ -32,13 +32,14 @@ WAYS += [(kind, what, {"ball_from": 3}) for kind in MIXING for what in ("ties", 
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(("kind", "what", "extras"), WAYS)
 def test_compiled_blocks_and_single_steps_give_the_same_bits(kind: str, what: str, extras: dict[str, Any]) -> None:
     world, runs, learners = knowing(what), [], []
     for step_wise in (False, True):
         learner = learner_for(kind, world, 150, preset="sharpest", **extras)
         losses = hr.losses.Switching(period=20, seed=1)
-        runs.append(hr.simulate(world, losses, learner, seed=3, progress=False, step_wise=step_wise))
+        runs.append(hr.simulate(world, learner, losses, seed=3, progress=False, step_wise=step_wise))
         learners.append(learner)
     assert_same(snapshot(learners[0]), snapshot(learners[1]))
     assert_same(scores(runs[0]), scores(runs[1]))
@@ -62,6 +63,7 @@ SAVED += [(kind, what, variant) for kind in KINDS for what in ("ties", "much") f
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("kind", "what", "variant"), SAVED)
 def test_a_file_goes_on_with_the_same_bits_at_any_point(kind: str, what: str, variant: str) -> None:
     """Between episodes and between plan and observe; CV-OPS comes into its second phase on the way."""
@@ -86,6 +88,7 @@ def test_a_file_goes_on_with_the_same_bits_at_any_point(kind: str, what: str, va
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("what", ["nothing", "ties", "much"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("variant", ["sharpest", "sharpest, balls", "sharp", "sharp, ties"])
@@ -180,16 +183,16 @@ def test_shared_laws_are_counted_once_and_met_in_every_step() -> None:
     num_costs, num_triples = laws_of(world)
     assert num_costs == 7  # three states with two actions, and the root
     L = world.layout.steps
-    tied = learner_for("sv-ops", world, T, preset="sharp", ties=True).core.rule
+    tied = learner_for("sv-ops", world, T, preset="sharp", ties=True).core.sets.rule
     assert tied.tied
     assert tied.box.radii.cost_log == pytest.approx(log(2 * num_costs * T * L / delta))
     assert tied.box.radii.transition_log == pytest.approx(log(num_triples * T * L / delta))
-    alone = learner_for("sv-ops", world, T, preset="sharp").core.rule
+    alone = learner_for("sv-ops", world, T, preset="sharp").core.sets.rule
     assert not alone.tied
     uncertain = int(np.diff(world.layout.row_start)[np.diff(world.layout.row_start) > 1].sum())
     assert alone.box.radii.cost_log == pytest.approx(log(2 * world.layout.num_rows * T / delta))
     assert alone.box.radii.transition_log == pytest.approx(log(uncertain * T / delta))
-    kt = learner_for("sv-ops", world, T, preset="sharpest").core.rule
+    kt = learner_for("sv-ops", world, T, preset="sharpest").core.sets.rule
     assert kt.box.radii.cost_log == pytest.approx(log(num_costs / (3 * delta)))
     assert kt.box.radii.transition_log == pytest.approx(log(num_triples / (2 * delta)))
 
@@ -237,12 +240,12 @@ def test_known_rows_and_costs_are_points_for_ever(kind: str, preset: str) -> Non
 
 @pytest.mark.parametrize("preset", ["paper", "sharp", "sharpest"])
 def test_what_is_known_is_in_no_union_bound(preset: str) -> None:
-    everything = learner_for("sv-ops", random_world(3), preset=preset).core.rule.box.radii
+    everything = learner_for("sv-ops", random_world(3), preset=preset).core.sets.rule.box.radii
     world = random_world(3)
     known = np.where(world.layout.row_of_triple < 2, world.transitions, np.nan)
     costs = np.where(np.arange(world.layout.num_rows) < 4, world.mean_costs, np.nan)
     told = world.with_knowledge({"transitions": known, "costs": costs})
-    radii = learner_for("sv-ops", told, preset=preset).core.rule.box.radii
+    radii = learner_for("sv-ops", told, preset=preset).core.sets.rule.box.radii
     size = np.diff(world.layout.row_start)
     triples, rows = int(size[size > 1].sum()), world.layout.num_rows
     fewer = (
@@ -285,7 +288,7 @@ def capped_world() -> CMDP:
 def test_the_first_weight_uses_the_ceiling(preset: str) -> None:
     """alpha = 1.25 of constraint a, of which an episode costs 2 at most; b cannot exceed its threshold 1 at all."""
     world = capped_world()
-    told = world.with_knowledge({"most_costs": {"a": 2.0, "b": 1.0}})
+    told = world.with_knowledge({"max_episode_cost": {"a": 2.0, "b": 1.0}})
     slater = hr.offline.slater(world)
     beta = np.array([0.75, 0.5])
     assert (slater.costs <= beta).all()
@@ -307,7 +310,7 @@ def test_the_first_weight_uses_the_ceiling(preset: str) -> None:
 
 def test_the_weight_is_the_smallest_safe_one_under_ceilings() -> None:
     rng = np.random.default_rng(0)
-    learner = hr.SOPS(capped_world().view(), 100, 0.05, baseline=np.full(10, 0.5), baseline_costs=[1.0, 0.9])
+    learner = hr.SOPS(capped_world().view(), 100, 0.05, "paper", baseline=np.full(10, 0.5), baseline_costs=[1.0, 0.9])
     for _ in range(300):
         most = rng.uniform(0.5, 3.0, 2)
         alpha = rng.uniform(0.1, 3.0, 2)
@@ -326,16 +329,16 @@ def test_the_weight_is_the_smallest_safe_one_under_ceilings() -> None:
 
 @pytest.mark.parametrize("kind", ["sv-ops", "uob-reps"])
 def test_bounds_of_a_plan_are_at_most_the_ceilings(kind: str) -> None:
-    told = capped_world().with_knowledge({"most_costs": [2.0, 1.0]})
+    told = capped_world().with_knowledge({"max_episode_cost": [2.0, 1.0]})
     assert learner_for(kind, told).plan().cost_bounds.tolist() == [2.0, 1.0]
     assert learner_for(kind, capped_world()).plan().cost_bounds.tolist() == [3.0, 3.0]
 
 
 def test_a_search_with_nothing_to_be_found_is_refused() -> None:
-    told = capped_world().with_thresholds([2.0, 1.0]).with_knowledge({"most_costs": [2.0, 1.0]})
+    told = capped_world().with_thresholds([2.0, 1.0]).with_knowledge({"max_episode_cost": [2.0, 1.0]})
     with pytest.raises(hr.errors.InvalidInput, match="no constraint of this world can be violated"):
-        hr.CVOPS(told.view(), 100, 0.05)
-    learner = hr.SVOPS(told.view(), 100, 0.05)
+        hr.CVOPS(told.view(), 100, 0.05, "paper")
+    learner = hr.SVOPS(told.view(), 100, 0.05, "paper")
     assert learner.core.state.multipliers.shape == (0,)
     play(learner, told, 20)
 
@@ -347,7 +350,9 @@ def test_a_ceiling_shortens_the_search() -> None:
         costs = np.zeros((1, 8))
         costs[0, 6:] = 0.05
         world = hr.CMDP(hr.Layout((1, 1, 1, 1, 1), 2), np.ones(8), hr.costs.BernoulliCosts(costs), [0.6])
-        learner = hr.CVOPS(world.with_knowledge({"most_costs": [most]}).view(), 20_000, 0.05, confidence_scale=0.5)
+        learner = hr.CVOPS(
+            world.with_knowledge({"max_episode_cost": [most]}).view(), 20_000, 0.05, "paper", confidence_scale=0.5
+        )
         play(learner, world, 1500)
         found.append(learner.t_bar or 10**9)
     assert found[0] > found[1] > found[2]
@@ -371,7 +376,7 @@ def test_costs_of_steps_count_and_others_are_unknown(how: str, reason: str | Non
     end |= {"overridden_from": 1} if how == "overridden" else {}
     end |= {"independent": reason} if reason and how != "planned" else {}
     episode = hr.Episode(view, rows[:n], losses[:n], costs[:n], **end)
-    seen = hr.Statistics(view, 10, 0.05)
+    seen = hr.learners.Statistics(view, 10, 0.05)
     seen.add(episode, policy)
     learner.observe(episode)
     counts = learner.core.state.counts
@@ -398,20 +403,20 @@ def test_costs_of_steps_count_and_others_are_unknown(how: str, reason: str | Non
 # Statistics -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("radii", ["paper", "tight", "anytime", "kt"])
+@pytest.mark.parametrize("sets", ["source", "paper", "sharp", "sharpest"])
 @pytest.mark.parametrize("what", ["nothing", *PIECES])
-def test_statistics_know_what_their_view_knows(what: str, radii: str) -> None:
+def test_statistics_know_what_their_view_knows(what: str, sets: str) -> None:
     world, rng = knowing(what), np.random.default_rng(0)
     view, known = world.view(), world.knowledge
-    seen = hr.Statistics(view, 100, 0.05, radii)
+    seen = hr.learners.Statistics(view, 100, 0.05, sets)
     for t in range(40):
         rows, losses, costs = episode_of(world, hr.Policy.uniform(world), rng)
         seen.add(hr.Episode(view, rows, losses, costs))
         if t in (0, 1, 10, 39):
-            again = hr.Statistics.restored(view, seen.state())
+            again = hr.learners.Statistics.restored(view, seen.state())
             for name in ("lower", "upper", "cost_lower", "cost_upper", "loss_lower", "loss_upper", "cost_radius"):
                 np.testing.assert_array_equal(getattr(seen, name), getattr(again, name), err_msg=name)
-    assert seen.visits.sum() == 40 * world.layout.steps
+    assert seen.counts.num_visits.sum() == 40 * world.layout.steps
     assert (seen.visits[known.same_transitions] > 0).any() if known.same_transitions is not None else True
     if known.transitions is not None:
         sure = ~np.isnan(known.transitions)
@@ -427,5 +432,7 @@ def test_statistics_know_what_their_view_knows(what: str, radii: str) -> None:
 
 
 def test_longer_processes_have_no_more_laws() -> None:
-    logs = [learner_for("sv-ops", process(horizon=h), preset="sharpest").core.rule.box.radii.cost_log for h in (2, 6)]
+    logs = [
+        learner_for("sv-ops", process(horizon=h), preset="sharpest").core.sets.rule.box.radii.cost_log for h in (2, 6)
+    ]
     assert logs[0] == pytest.approx(logs[1])

@@ -13,6 +13,7 @@ from hedgerow.paper import NUMBERS
 EXPECTED = {
     "sv-ops": {"confidence": 5, "feasibility": 5, "violation": 8, "regret": 10},
     "s-ops": {"confidence": 5, "feasibility": 5, "safety": 5, "mixing": 0, "regret": 13.1},
+    "c-ops": {"confidence": 5, "feasibility": 5, "safety": 5, "choice": 2, "regret": 15.1},
     "cv-ops": {
         "confidence": 5,
         "feasibility": 5,
@@ -22,6 +23,7 @@ EXPECTED = {
         "regret": 14,
     },
     "uob-reps": {"confidence": 5, "regret": 9},
+    "b-ops": {"confidence": 5, "feasibility": 5, "budget": 6, "regret": 14.1},
 }
 
 
@@ -36,7 +38,11 @@ def test_both_presets_make_all_promises(kind: str, preset: str) -> None:
         assert ("phase 1 has not ended in 0 episodes: nothing is protected" in promise.status) == waits
         assert promise.probability == pytest.approx(1 - 0.01 * EXPECTED[kind][promise.name])
         cited = re.findall(r"(\w+ \d+) \((\w+)\)", promise.source)
-        assert cited or promise.source == "Jin et al. 2020, Theorem 3"
+        assert cited or promise.source in (
+            "Jin et al. 2020, Theorem 3",
+            "docs/choice.md",
+            *(f"docs/budget.md, Theorem {k}" for k in "PR"),
+        )
         assert all(NUMBERS[label] == place for place, label in cited)
     assert "[holds]" in str(ledger)
 
@@ -45,7 +51,7 @@ def test_both_presets_make_all_promises(kind: str, preset: str) -> None:
 def test_smaller_radii_void_whatever_rests_on_them(kind: str) -> None:
     ledger = make_learner(kind, random_world(0), confidence_scale=0.5).guarantees()
     for promise in ledger.promises:
-        assert promise.holds == (promise.name == "mixing")
+        assert promise.holds == (promise.name in ("mixing", "choice"))
     assert "void: confidence_scale = 0.5 < 1" in str(ledger)
 
 

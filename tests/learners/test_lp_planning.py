@@ -13,8 +13,8 @@ from lp_cases import VARIANTS, make_lp, set_counts
 import hedgerow as hr
 from hedgerow.learners.field.lp import LPLearner
 from hedgerow.learners.field.lp_kernels import LPCore
+from hedgerow.planning.decomposition import INFEASIBLE, SOLVED
 from hedgerow.planning.lp import NoSolution, box_program, least_loss_in_boxes
-from hedgerow.planning.plan_problem import INFEASIBLE, SOLVED
 from hedgerow.planning.planner import plan_in_boxes
 
 EPISODES, DELTA = 100_000, 0.01
@@ -68,7 +68,7 @@ def check(core: LPCore, world: Any, expected: float | None) -> None:
 def test_opt_cmdp_plans_as_published(name: str, visits: int, expected: float | None) -> None:
     world = hr.worlds.make(name)
     core = published(world, hr.field.OptCMDP, visits)
-    assert core.box.radii.transition_log == pytest.approx(IOTA[name], abs=1e-6)
+    assert core.sets.rule.box.radii.transition_log == pytest.approx(IOTA[name], abs=1e-6)
     check(core, world, expected)
 
 
@@ -114,7 +114,7 @@ def numpy_tables(learner: LPLearner, name: str) -> tuple[np.ndarray, np.ndarray]
     layer = np.repeat(layout.layer_of_state[: layout.num_decision_states], A)
     ahead, gap = L - layer - 1, np.min(view.thresholds - learner.baseline_costs) if learner.baseline else 1.0
     xi = np.sqrt(2 * log(6 * S * A * L * T * (m + 1) / learner.delta) / n)
-    if learner.radii == "hedgerow":
+    if learner.sets == "sharp":
         pairs = layout.num_rows * (m + 1)
         xi = np.sqrt(log(2 * pairs * T / learner.delta) / (2 * n))
     B = np.where(several, sums(seen.transition_radius), 0.0)
@@ -208,7 +208,7 @@ def test_opt_cmdp_is_optimistic() -> None:
         loss = np.random.default_rng(seed).random(world.layout.num_rows)
         for name in ("opt-cmdp", "opt-cmdp bonus", "opt-cmdp epoch"):
             learner = make_lp(name, world, 300)
-            run = hr.simulate(world, loss, learner, seed=seed, progress=False, marks="all")
+            run = hr.simulate(world, learner, loss, seed=seed, progress=False, marks="all")
             clean = run["clean_now"]
             assert clean.mean() > 0.9
             assert np.all(run["plan_value"][clean] <= hr.offline.optimum(world, loss).value + 1e-9)
@@ -222,6 +222,6 @@ def test_opt_cmdp_loses_everything_that_moves_on(actions: int, optimism: str) ->
     layout, T = hr.Layout((1, 1), actions), 60 * actions
     world = hr.CMDP(layout, np.ones(actions), hr.costs.DeterministicCosts(np.zeros((1, actions))), [0.5])
     learner = hr.field.OptCMDP(world.view(), T, 0.01, optimism=optimism)
-    run = hr.simulate(world, hr.losses.Switching(1, np.eye(actions)), learner, progress=False)
+    run = hr.simulate(world, learner, hr.losses.Switching(1, np.eye(actions)), progress=False)
     assert run.loss[-1] == T
     assert run.regret[-1] == pytest.approx(T * (1.0 - 1.0 / actions), abs=1e-9)

@@ -22,7 +22,7 @@ def test_no_regret_and_no_violation(name: str, losses: Any) -> None:
     world = hr.worlds.make(name)
     told = world.loss if losses is None else losses
     learner = hr.field.Oracle(world.view(), EPISODES, world=world, losses=told)
-    run = hr.simulate(world, losses, learner, progress=False)
+    run = hr.simulate(world, learner, losses, progress=False)
     assert abs(run.regret[-1]) <= 1e-9 * EPISODES
     assert run.violations[-1].max() <= 1e-8 * EPISODES
 
@@ -34,7 +34,7 @@ def test_losses_of_your_own() -> None:
         return np.stack([np.full(layout.num_rows, (first + i) % 2) * world.mean_costs[0] for i in range(count)])
 
     learner = hr.field.Oracle(world.view(), EPISODES, world=world, losses=alternating)
-    assert abs(hr.simulate(world, alternating, learner, progress=False).regret[-1]) <= 1e-9 * EPISODES
+    assert abs(hr.simulate(world, learner, alternating, progress=False).regret[-1]) <= 1e-9 * EPISODES
     mean = 0.5 * world.mean_costs[0]
     np.testing.assert_array_equal(learner.policy, hr.offline.optimum(world, mean).policy)
 
@@ -68,7 +68,7 @@ def test_a_file_keeps_its_policy(tmp_path: Path) -> None:
 
 
 def test_what_it_is_told_is_said() -> None:
-    assert str(hr.field.Oracle.inputs) == "T, cheats: the world and all losses"
+    assert str(hr.field.Oracle.inputs) == "T; knows the world and all losses"
     world = random_world(2)
     ledger = hr.field.Oracle(world.view(), 10, world=world, losses=np.zeros(12)).guarantees()
     assert all(promise.holds for promise in ledger)

@@ -37,11 +37,11 @@ def drawn_episode(world: hr.CMDP, policy: hr.Policy, loss: np.ndarray, rng: Gene
 
 def filled(
     world: hr.CMDP, episodes: int, seed: int = 0, loss: np.ndarray | None = None, **options: object
-) -> tuple[hr.Statistics, np.ndarray]:
+) -> tuple[hr.learners.Statistics, np.ndarray]:
     """Statistics after so many episodes of the uniform policy, and the mean loss of the world."""
     rng = np.random.default_rng(seed)
     loss = rng.random(world.layout.num_rows) if loss is None else loss
-    seen = hr.Statistics(world.view(), episodes + 1, 0.05, **options)
+    seen = hr.learners.Statistics(world.view(), episodes + 1, 0.05, **options)
     for _ in range(episodes):
         seen.add(drawn_episode(world, hr.Policy.uniform(world), loss, rng))
     return seen, loss
@@ -67,7 +67,11 @@ def dense_program(layout: hr.Layout, lower: np.ndarray, upper: np.ndarray) -> tu
 
 
 def least_by_lp(
-    seen: hr.Statistics, objective: np.ndarray, costs: np.ndarray, alpha: np.ndarray, policy: np.ndarray | None = None
+    seen: hr.learners.Statistics,
+    objective: np.ndarray,
+    costs: np.ndarray,
+    alpha: np.ndarray,
+    policy: np.ndarray | None = None,
 ) -> float:
     """min objective^T w with costs^T w <= alpha over the boxes, for all policies or for one; inf if infeasible."""
     layout = seen.layout
@@ -96,7 +100,7 @@ def least_by_lp(
 
 def test_counts_are_those_of_the_steps_that_were_taken() -> None:
     world, rng = random_world(3, m=2), np.random.default_rng(1)
-    seen, loss = hr.Statistics(world.view(), 60, 0.1), np.full(world.layout.num_rows, 0.5)
+    seen, loss = hr.learners.Statistics(world.view(), 60, 0.1), np.full(world.layout.num_rows, 0.5)
     episodes = [drawn_episode(world, hr.Policy.uniform(world), loss, rng, 1 + t % 3) for t in range(60)]
     assert not all(episode.complete for episode in episodes)
     unseen = drawn_episode(world, hr.Policy.uniform(world), loss, rng)
@@ -121,22 +125,22 @@ def test_counts_are_those_of_the_steps_that_were_taken() -> None:
     assert seen.num_episodes == 60
 
 
-@pytest.mark.parametrize("radii", ["tight", "paper", "anytime", "efroni"])
-def test_the_loss_is_one_more_cost_in_the_radii(radii: str) -> None:
+@pytest.mark.parametrize("sets", ["sharp", "paper", "source"])
+def test_the_loss_is_one_more_cost_in_the_radii(sets: str) -> None:
     world, T, delta = random_world(4, m=2), 500, 0.05
-    seen, _ = filled(world, T - 1, radii=radii)
+    seen, _ = filled(world, T - 1, sets=sets)
     layout, N = world.layout, np.maximum(seen.visits, 1)
     n_uncertain = sum(c for c in np.diff(layout.row_start) if c > 1)
-    if radii == "paper":
+    if sets == "paper":
         pairs = layout.num_states * layout.num_actions
         xi = np.sqrt(4 * log(T * pairs * 3 / delta) / N)
         iota = log(T * pairs / delta)
-    elif radii == "efroni":
+    elif sets == "source":
         pairs = max(layout.layer_sizes) * layout.num_actions * layout.steps
         xi = np.sqrt(2 * log(6 * T * pairs * 3 / delta) / N)
         iota = log(6 * T * pairs / delta)
     else:
-        union = N * (N + 1) if radii == "anytime" else np.full(len(N), T)
+        union = np.full(len(N), T)
         xi = np.sqrt(np.log(2 * layout.num_rows * 3 * union / delta) / (2 * N))
         iota = np.log(4 * n_uncertain * union / (4 * delta))[layout.row_of_triple]
     xi = np.where(seen.visits == 0, 1.0, np.minimum(1.0, xi))
@@ -147,10 +151,10 @@ def test_the_loss_is_one_more_cost_in_the_radii(radii: str) -> None:
     ):
         np.testing.assert_allclose(lower, np.clip(mean - width, 0.0, 1.0))
         np.testing.assert_allclose(upper, np.clip(mean + width, 0.0, 1.0))
-    n = np.maximum(1, N[layout.row_of_triple] - (radii != "efroni"))
+    n = np.maximum(1, N[layout.row_of_triple] - (sets != "source"))
     p, of_row = seen.mean_transitions, N[layout.row_of_triple]
-    spread = p if radii == "paper" else p * (1 - p)
-    factor, offset = (4, 14) if radii in ("paper", "efroni") else (2, 7)
+    spread = p if sets == "paper" else p * (1 - p)
+    factor, offset = (4, 14) if sets in ("paper", "source") else (2, 7)
     epsilon = np.minimum(1.0, np.sqrt(factor * spread * iota / n) + offset * iota / (3 * n))
     single = np.diff(layout.row_start)[layout.row_of_triple] == 1
     many = (of_row > 1) & ~single
@@ -163,8 +167,8 @@ def test_the_loss_is_one_more_cost_in_the_radii(radii: str) -> None:
 def test_plans_and_robust_costs_with_the_radii_of_efroni() -> None:
     """Its bounds hold whatever tight ones hold, so a plan is more optimistic and a robust cost larger."""
     world = random_world(5, m=1)
-    wide, loss = filled(world, 400, seed=3, radii="efroni")
-    narrow, _ = filled(world, 400, seed=3, radii="tight")
+    wide, loss = filled(world, 400, seed=3, sets="source")
+    narrow, _ = filled(world, 400, seed=3, sets="sharp")
     np.testing.assert_array_equal(wide.visits, narrow.visits)
     for lower, upper in (("lower", "upper"), ("cost_lower", "cost_upper"), ("loss_lower", "loss_upper")):
         assert (getattr(wide, lower) <= getattr(narrow, lower) + 1e-12).all()
@@ -174,15 +178,15 @@ def test_plans_and_robust_costs_with_the_radii_of_efroni() -> None:
     assert wide.planned.value <= narrow.planned.value + TOL <= hr.offline.optimum(world, loss).value + 2 * TOL
     policy = hr.Policy.uniform(world)
     assert (wide.robust_cost(policy) >= narrow.robust_cost(policy) - TOL).all()
-    assert repr(wide).endswith("radii='efroni')")
-    assert hr.Statistics.restored(world.view(), wide.state()).radii == wide.radii
+    assert repr(wide).endswith("sets='source')")
+    assert hr.learners.Statistics.restored(world.view(), wide.state()).sets == wide.sets
 
 
 def test_paper_numbers_of_the_radii_module() -> None:
     """T = 1000, 10 states, 3 actions, m + 1 = 2, delta = .05, N = 200: xi = .529109."""
     layout = hr.Layout((1, 8, 1), 3)
     view = hr.View(layout, [1.0], ["cost"])
-    seen = hr.Statistics(view, 1000, 0.05, radii="paper")
+    seen = hr.learners.Statistics(view, 1000, 0.05, sets="paper")
     for _ in range(200):
         seen.add(hr.Episode(view, [0, 3], [0.5, 0.5], [1.0, 0.0]))
     assert seen.cost_radius[0] == pytest.approx(0.529109, abs=1e-6)
@@ -195,7 +199,7 @@ def test_the_truth_lies_within_the_bounds() -> None:
     for seed in range(40):
         world, rng = random_world(seed, layers=(1, 2, 2, 1), m=1), np.random.default_rng(100 + seed)
         loss = rng.random(world.layout.num_rows)
-        seen, clean = hr.Statistics(world.view(), 100, 0.02), True
+        seen, clean = hr.learners.Statistics(world.view(), 100, 0.02), True
         for t in range(100):
             seen.add(drawn_episode(world, hr.Policy.uniform(world), loss, rng))
             if t % 10 == 9:
@@ -214,7 +218,7 @@ def test_the_truth_lies_within_the_bounds() -> None:
 
 def test_doubled() -> None:
     view = hr.View(hr.Layout((1, 1), 2), [], [])
-    seen = hr.Statistics(view, 100, 0.1)
+    seen = hr.learners.Statistics(view, 100, 0.1)
     answers = [seen.doubled(), seen.doubled()]
     for action in [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]:
         seen.add(hr.Episode(view, [action], [0.0]))
@@ -324,7 +328,7 @@ def test_the_pessimistic_plan_is_safe_for_everything_in_the_boxes(seed: int) -> 
 
 def test_no_pessimistic_plan_before_anything_is_known() -> None:
     world = random_world(2, m=2)
-    seen = hr.Statistics(world.view(), 100, 0.1)
+    seen = hr.learners.Statistics(world.view(), 100, 0.1)
     with pytest.raises(hr.errors.InfeasibleError, match="no policy is known to be safe after 0 episodes") as caught:
         seen.pessimistic_plan()
     # Unknown rows cost 1 each, and 1 more for each step that their unknown successors take: 3 + (1 + 1) or so.
@@ -347,6 +351,55 @@ def test_the_robust_cost_is_that_of_the_linear_program(seed: int) -> None:
         )
         assert bounds[i] == pytest.approx(worst, abs=TOL)
     np.testing.assert_array_equal(bounds, seen.robust_cost(np.asarray(policy)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_bound_the_truth_and_agree_with_robust_costs(seed: int) -> None:
+    world = random_world(seed, sparse=seed == 1)
+    seen, loss = filled(world, 3_000, seed)
+    policy = hr.Policy(world, np.random.default_rng(seed).dirichlet(np.ones(2), world.layout.num_decision_states))
+    least, middle, most = (seen.values(policy, which) for which in ("lower", "mean", "upper"))
+    np.testing.assert_allclose(most.costs[0], seen.robust_cost(policy), rtol=0.0, atol=1e-12)
+    true = evaluate(world, policy, loss)
+    for low, mean, high, value in (
+        (least.loss[0], middle.loss[0], most.loss[0], true.loss),
+        (least.costs[0], middle.costs[0], most.costs[0], true.costs),
+    ):
+        assert np.all(low < value)
+        assert np.all(value < high)
+        np.testing.assert_allclose(mean, value, rtol=0.0, atol=0.15)
+    for values in (least, middle, most):
+        table = policy.probabilities.reshape(-1, 2)
+        np.testing.assert_allclose(values.loss, (table * values.q_loss.reshape(-1, 2)).sum(axis=1), rtol=1e-12)
+        assert values.q_costs.shape == (world.layout.num_rows, 2)
+        assert values.costs.shape == (world.layout.num_decision_states, 2)
+
+
+def test_values_by_the_means_are_those_of_the_estimated_world() -> None:
+    """By an occupancy, which is another way than a backward pass."""
+    world = random_world(4)
+    seen, _ = filled(world, 500, 4)
+    policy, layout = hr.Policy.uniform(world), world.layout
+    masses = row_occupancy(layout, occupancy(layout, seen.mean_transitions, policy))
+    found = seen.values(policy)
+    assert found.loss[0] == pytest.approx(float(masses @ seen.mean_loss))
+    np.testing.assert_allclose(found.costs[0], masses @ seen.mean_costs)
+    known = hr.learners.Statistics(world, 10, transitions=world.transitions)
+    known.add(drawn_episode(world, policy, np.ones(layout.num_rows), np.random.default_rng(0)))
+    assert known.values(policy).loss[0] == pytest.approx(
+        float(row_occupancy(layout, occupancy(layout, world.transitions, policy)) @ known.mean_loss)
+    )
+
+
+def test_values_refuse_what_they_cannot_judge() -> None:
+    world = random_world(0)
+    seen, policy = hr.learners.Statistics(world, 10), hr.Policy.uniform(world)
+    with pytest.raises(hr.errors.InvalidInput, match="values takes a policy; for a mixture"):
+        seen.values(hr.Mixture((1.0, policy)))
+    with pytest.raises(hr.errors.InvalidInput, match="which is 'best'; choose one of mean, lower, upper"):
+        seen.values(policy, "best")
+    with pytest.raises(hr.errors.InvalidInput):
+        seen.values([0.5, 0.5])
 
 
 def test_known_transitions() -> None:
@@ -379,12 +432,12 @@ def test_refusals_change_nothing() -> None:
         seen.robust_cost(hr.Mixture((1.0, hr.Policy.uniform(world))))  # type: ignore[arg-type]
     with pytest.raises(hr.errors.InvalidInput, match="another layout"):
         seen.robust_cost(hr.Policy.uniform(other))
-    with pytest.raises(hr.errors.InvalidInput, match="on a view"):
-        hr.Statistics(world, 10, 0.1)  # type: ignore[arg-type]
+    with pytest.raises(hr.errors.InvalidInput, match="a world or its view is needed"):
+        hr.learners.Statistics(world.view, 10, 0.1)
     with pytest.raises(hr.errors.InvalidInput, match="need the number of episodes"):
-        hr.Statistics(world.view(), None, 0.1)
-    assert hr.Statistics(world.view(), None, 0.1, radii="anytime").episodes is None
-    assert hr.Statistics(world.view(), 1e5, 0.1).episodes == 100_000
+        hr.learners.Statistics(world.view(), None, 0.1)
+    assert hr.learners.Statistics(world.view(), None, 0.1, sets="sharpest").episodes is None
+    assert hr.learners.Statistics(world.view(), 1e5, 0.1).episodes == 100_000
 
 
 def test_what_it_hands_out_cannot_be_written_to_and_does_not_change() -> None:
@@ -404,7 +457,7 @@ def test_a_state_goes_on_bit_for_bit(known: bool, tmp_path: Path) -> None:
     seen.episodes_left = 1  # what somebody hangs on it is no part of the state
     seen.doubled()
     (tmp_path / "seen").write_bytes(datafile.pack("seen", 1, {}, seen.state()))
-    again = hr.Statistics.restored(world.view(), datafile.load(tmp_path / "seen", "seen").arrays)
+    again = hr.learners.Statistics.restored(world.view(), datafile.load(tmp_path / "seen", "seen").arrays)
     assert again.num_episodes == 30
     episode = drawn_episode(world, hr.Policy.uniform(world), loss, np.random.default_rng(5))
     for one in (seen, again):
@@ -456,7 +509,7 @@ def test_a_damaged_state_is_refused(name: str, damage: object) -> None:
     else:
         state[name] = damage(state.get(name))  # type: ignore[operator]
     with pytest.raises(hr.errors.InvalidInput):
-        hr.Statistics.restored(world.view(), state)
+        hr.learners.Statistics.restored(world.view(), state)
 
 
 # The learner of twenty lines ---------------------------------------------------------------------------------------
@@ -480,7 +533,7 @@ def test_greedy_on_dope_media() -> None:
 def test_greedy_in_a_simulation() -> None:
     world = hr.worlds.make("dope-media")
     run = hr.simulate(
-        world, hr.losses.Switching(period=1_000), Greedy(world.view(), 20_000, 0.01), episodes=60, progress=False
+        world, Greedy(world.view(), 20_000, 0.01), hr.losses.Switching(period=1_000), episodes=60, progress=False
     )
     assert np.isfinite(run.regret).all()
     assert np.isfinite(run.violation).all()

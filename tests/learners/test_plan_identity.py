@@ -16,9 +16,10 @@ from tests.learners.learner_cases import random_world
 WORLD = random_world(3)
 BASELINE = hr.offline.slater(WORLD)
 LEARNERS: dict[str, Any] = {
-    "sv-ops": lambda seed: hr.SVOPS(WORLD.view(), 50, 0.05, seed=seed),
+    "sv-ops": lambda seed: hr.SVOPS(WORLD.view(), 50, 0.05, "paper", seed=seed),
     "s-ops": lambda seed: hr.SOPS(WORLD.view(), 50, 0.05, preset="sharpest", seed=seed, baseline=BASELINE),
-    "cv-ops": lambda seed: hr.CVOPS(WORLD.view(), 50, 0.05, seed=seed),
+    "c-ops": lambda seed: hr.COPS(WORLD.view(), 50, 0.05, preset="sharpest", seed=seed, baseline=BASELINE),
+    "cv-ops": lambda seed: hr.CVOPS(WORLD.view(), 50, 0.05, "paper", seed=seed),
     "s-lp": lambda seed: hr.field.SLP(WORLD.view(), 50, 0.05, seed=seed, baseline=BASELINE),
     "uniform": lambda seed: hr.field.Uniform(WORLD.view(), 50 + seed),
 }
@@ -85,7 +86,7 @@ def test_plans_of_others_are_refused(kind: str) -> None:
 
 
 def test_a_copy_that_went_another_way_has_other_plans() -> None:
-    learner = hr.SVOPS(WORLD.view(), 50, 0.05)
+    learner = hr.SVOPS(WORLD.view(), 50, 0.05, "paper")
     twin = copy.copy(learner)
     for t in range(5):
         for which, seed in ((learner, t), (twin, t + 100)):
@@ -112,7 +113,7 @@ def test_a_plan_of_before_a_restart_fits_the_learner_that_was_loaded(kind: str, 
 
 
 def test_no_plan_is_open_before_the_first_and_after_the_last() -> None:
-    learner = hr.SVOPS(WORLD.view(), 1, 0.05)
+    learner = hr.SVOPS(WORLD.view(), 1, 0.05, "paper")
     assert learner.open_plans == ()
     plan = learner.plan()
     assert [found.episode for found in learner.open_plans] == [0]

@@ -46,7 +46,7 @@ def least_violation(learner: Learner) -> float:
 def test_thresholds_are_raised_by_the_least_violation_and_a_little_room(m: int) -> None:
     world = impossible_world(m)
     learner = learner_for(world)
-    simulation = Simulation(world, np.full(world.layout.num_rows, 0.5), learner)
+    simulation = Simulation(world, learner, np.full(world.layout.num_rows, 0.5))
     with pytest.warns(InfeasibleWarning, match="no policy meets the thresholds"):
         simulation.advance(500)
     for _ in range(20):
@@ -69,7 +69,7 @@ def test_thresholds_are_raised_by_the_least_violation_and_a_little_room(m: int) 
 def test_one_warning_for_a_learner() -> None:
     world = impossible_world(1)
     learner = learner_for(world)
-    simulation = Simulation(world, np.full(world.layout.num_rows, 0.5), learner)
+    simulation = Simulation(world, learner, np.full(world.layout.num_rows, 0.5))
     with pytest.warns(InfeasibleWarning) as caught:
         simulation.advance(2_000)
     assert len(caught) == 1
@@ -100,7 +100,7 @@ def test_compiled_step_wise_and_continued_from_a_copy_are_the_same(m: int) -> No
         learner: Learner = learner_for(world)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InfeasibleWarning)
-            simulation = Simulation(world, loss, learner, step_wise=way == "step-wise")
+            simulation = Simulation(world, learner, loss, step_wise=way == "step-wise")
             for _ in range(6):
                 simulation.advance(200)
                 if way == "copied":
@@ -117,7 +117,7 @@ def test_a_projection_that_is_too_hard_is_given_up_after_so_many_steps(monkeypat
     world = make("random-layered", layers=(1, 3, 3, 3, 1), actions=2, constraints=1)
     tight = world.cmdp.with_thresholds([0.0])
     learner = SVOPS(tight.view(), 100_000, 0.05, "sharp")
-    simulation = Simulation(tight, world.loss, learner)
+    simulation = Simulation(tight, learner, world.loss)
     monkeypatch.setattr(fallback, "MOST_ITERATIONS", 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InfeasibleWarning)
@@ -134,7 +134,7 @@ def test_a_projection_that_fails_at_every_room_ends_all_the_same(m: int, monkeyp
     """Newton's method finds nothing, whatever the thresholds: those that do not bind are left to the slow solver."""
     world = impossible_world(2) if m else random_world(3, (1, 3, 3, 1), m=0)
     learner = learner_for(world)
-    Simulation(world, np.full(world.layout.num_rows, 0.5), learner).advance(500)
+    Simulation(world, learner, np.full(world.layout.num_rows, 0.5)).advance(500)
     monkeypatch.setattr(fallback, "project_all", lambda core, status: SUSPECT)
     fallback.fallback_solve(learner.layout, learner.core)
     np.testing.assert_allclose(learner.policy.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)

@@ -17,7 +17,7 @@ from hedgerow.storage import datafile
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_foreign_learner_goes_on_from_its_file(sparse: bool, tmp_path: Path) -> None:
     world = random_world(3, (1, 3, 3, 1), sparse=sparse)
-    first = Simulation(world, hr.losses.IID(seed=1), FollowTheLeader(world.view(), 60, seed=4), 7)
+    first = Simulation(world, FollowTheLeader(world.view(), 60, seed=4), hr.losses.IID(seed=1), 7)
     first.advance(25)
     hr.save(first.learner, tmp_path / "own.hedge")
     back = hr.load(tmp_path / "own.hedge")
@@ -64,7 +64,7 @@ def test_what_cannot_be_saved_or_read_is_named(tmp_path: Path) -> None:
             hr.load(tmp_path / "bad.hedge")
 
 
-@pytest.mark.parametrize("name", ["sv-ops", "s-ops", "cv-ops", "uob-reps", "dope", "safe-etc"])
+@pytest.mark.parametrize("name", ["sv-ops", "s-ops", "cv-ops", "uob-reps", "b-ops", "dope", "safe-etc"])
 def test_a_file_that_names_a_shipped_learner_and_holds_another_state_is_refused(name: str, tmp_path: Path) -> None:
     """It ended in a KeyError: what a file says of itself is never to be believed."""
     hr.save(FollowTheLeader(random_world(0).view(), 10), tmp_path / "own.hedge")

@@ -58,7 +58,9 @@ def test_first_weight_of_the_spec() -> None:
     """L = 3, alpha = 1.5, beta = 1: lambda_0 = .75, both in the formula and in the first plan, for both bounds."""
     world = CMDP(Layout((1, 1, 1, 1), 2), np.ones(6), BernoulliCosts(np.full((1, 6), 1 / 3)), [1.5])
     for joint in (False, True):
-        learner = SOPS(world.view(), 100, 0.1, baseline=np.full(6, 0.5), baseline_costs=[1.0], joint_cost=joint)
+        learner = SOPS(
+            world.view(), 100, 0.1, "paper", baseline=np.full(6, 0.5), baseline_costs=[1.0], joint_cost=joint
+        )
         assert learner.first_mixing == 0.75
         assert learner.plan().mixing_weight == pytest.approx(0.75, abs=1e-11)
         assert learner.open_plans[0].cost_bounds[0] <= 1.5
@@ -144,9 +146,9 @@ def test_a_baseline_must_be_safe() -> None:
         ([-0.1, 0.0], "the baseline cost is -0.1"),
     ]:
         with pytest.raises(InvalidInput, match=message):
-            SOPS(world.view(), 10, 0.1, baseline=slater.policy, baseline_costs=costs)
+            SOPS(world.view(), 10, 0.1, "paper", baseline=slater.policy, baseline_costs=costs)
     with pytest.raises(InvalidInput, match="action probabilities"):
-        SOPS(world.view(), 10, 0.1, baseline=np.ones(12), baseline_costs=slater.costs)
-    stuck = SOPS(world.view(), 10, 0.1, baseline=slater.policy, baseline_costs=alpha, allow_no_margin=True)
+        SOPS(world.view(), 10, 0.1, "paper", baseline=np.ones(12), baseline_costs=slater.costs)
+    stuck = SOPS(world.view(), 10, 0.1, "paper", baseline=slater.policy, baseline_costs=alpha, allow_no_margin=True)
     assert stuck.plan().mixing_weight == 1.0
     assert not stuck.guarantees()["regret"].holds

@@ -28,7 +28,7 @@ def occupancy_of(learner: SVOPS) -> np.ndarray:
 def test_agrees_with_its_naive_twin(seed: int, scale: float) -> None:
     world, episodes, rng = random_world(seed), 200, np.random.default_rng(seed)
     world = world.with_thresholds(world.thresholds - 0.15)
-    learner = SVOPS(world.view(), episodes, 0.1, confidence_scale=scale)
+    learner = SVOPS(world.view(), episodes, 0.1, "paper", confidence_scale=scale)
     twin = NaiveSVOPS(world.view(), episodes, 0.1, scale)
     assert learner.eta == pytest.approx(twin.eta, rel=1e-14)
     bound = False
@@ -48,7 +48,7 @@ def test_agrees_with_its_naive_twin(seed: int, scale: float) -> None:
 
 def test_the_first_policy_is_uniform_and_the_first_iterate_the_papers() -> None:
     world = random_world(3)
-    learner = SVOPS(world.view(), 50, 0.1)
+    learner = SVOPS(world.view(), 50, 0.1, "paper")
     layout = world.layout
     np.testing.assert_array_equal(learner.policy, np.full(layout.num_rows, 1 / layout.num_actions))
     for k, block in enumerate(layout.split_triples(occupancy_of(learner))):
@@ -60,7 +60,7 @@ def test_one_episode_by_hand() -> None:
     """L = 1: u = pi, l_hat = l / (pi + gamma), and without active constraints the projection only normalises."""
     layout = Layout((1, 1), 2)
     world = CMDP(layout, [1.0, 1.0], DeterministicCosts([[0.5, 0.25]]), [0.75])
-    learner = SVOPS(world.view(), 100, 0.1)
+    learner = SVOPS(world.view(), 100, 0.1, "paper")
     eta = sqrt(log(1 * 2 * 2 / 0.1) / (100 * 2 * 2))
     learner.plan()
     learner.observe([0], [0.8], [[0.5]])
@@ -71,7 +71,7 @@ def test_one_episode_by_hand() -> None:
 def test_u_does_not_see_its_own_episode() -> None:
     """In the first episode boxes are trivial, so u = pi for every pair: an update of the boxes before u would show."""
     world = random_world(4)
-    learner = SVOPS(world.view(), 50, 0.1, confidence_scale=1e-3)
+    learner = SVOPS(world.view(), 50, 0.1, "paper", confidence_scale=1e-3)
     rows = draw_path(world, learner.plan().policy, np.random.default_rng(0))
     learner.observe(rows, np.ones(3), np.ones((3, 2)))
     np.testing.assert_allclose(learner.core.buffers.trace.u, 0.5, rtol=1e-14)
@@ -101,7 +101,7 @@ def test_iterates_are_occupancies_within_boxes_and_optimistic_costs(preset: str)
 def test_a_vacuous_threshold_takes_no_part() -> None:
     world = random_world(6)
     loose = world.with_thresholds([world.thresholds[0], world.layout.steps])
-    learner = SVOPS(loose.view(), 50, 0.1)
+    learner = SVOPS(loose.view(), 50, 0.1, "paper")
     assert learner.core.baseline.binding.tolist() == [0]
     assert learner.plan().cost_bounds.shape == (2,)
     learner.observe(draw_path(world, learner.policy, np.random.default_rng(0)), np.ones(3), np.ones((3, 2)))
@@ -111,14 +111,14 @@ def test_a_vacuous_threshold_takes_no_part() -> None:
 def test_known_sparse_support_starts_from_a_flow() -> None:
     world = random_world(7, (1, 3, 3, 1), 2, sparse=True)
     assert not world.layout.is_full
-    learner = SVOPS(world.view(), 50, 0.1)
+    learner = SVOPS(world.view(), 50, 0.1, "paper")
     found = residuals(world.layout, occupancy_of(learner))
     assert max(found.negativity, found.mass, found.flow) <= 1e-12
 
 
 def test_known_transitions_give_exact_occupancy_bounds() -> None:
     world, rng = random_world(8), np.random.default_rng(8)
-    learner = SVOPS(world.view(), 50, 0.1, transitions=world.transitions)
+    learner = SVOPS(world.view(), 50, 0.1, "paper", transitions=world.transitions)
     for _ in range(20):
         policy = learner.plan().policy
         w = np.array(policy)
@@ -139,7 +139,7 @@ def test_known_transitions_give_exact_occupancy_bounds() -> None:
 def test_an_impossible_projection_is_relaxed_counted_and_survived() -> None:
     layout = Layout((1, 2, 1), 2)
     world = CMDP(layout, [0.5] * 4 + [1.0] * 4, DeterministicCosts(np.full((1, 6), 0.9)), [0.5])
-    learner, rng = SVOPS(world.view(), 100, 0.1, confidence_scale=0.01), np.random.default_rng(0)
+    learner, rng = SVOPS(world.view(), 100, 0.1, "paper", confidence_scale=0.01), np.random.default_rng(0)
     for _ in range(100):
         learner.observe(draw_path(world, learner.plan().policy, rng), rng.random(2), np.full((2, 1), 0.9))
         np.testing.assert_allclose(learner.policy.reshape(-1, 2).sum(axis=1), 1.0, atol=1e-12)
@@ -152,7 +152,7 @@ def test_an_impossible_projection_is_relaxed_counted_and_survived() -> None:
 def test_learning_finds_the_cheap_action() -> None:
     """Known world, fixed loss, no constraint in the way: the policy must turn towards the better action."""
     world = CMDP(Layout((1, 1), 2), [1.0, 1.0])
-    learner, rng = SVOPS(world.view(), 5_000, 0.1), np.random.default_rng(0)
+    learner, rng = SVOPS(world.view(), 5_000, 0.1, "paper"), np.random.default_rng(0)
     for _ in range(5_000):
         row = draw_path(world, learner.plan().policy, rng)
         learner.observe(row, [0.2, 0.8][row[0] : row[0] + 1])

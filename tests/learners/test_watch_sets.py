@@ -25,9 +25,9 @@ class Reckless(SOPS):
 
     def _first_core(self) -> Core:
         core = super()._first_core()
-        ball = core.rule.ball.replace(log_inverse_delta=-1.0)
-        aggregate = core.rule.aggregate.replace(log_inverse_delta=-6.4)
-        return core.replace(rule=core.rule.replace(ball=ball, aggregate=aggregate))
+        ball = core.sets.rule.ball.replace(log_inverse_delta=-1.0)
+        aggregate = core.sets.rule.aggregate.replace(log_inverse_delta=-6.4)
+        return core.replace(sets=core.sets.replace(rule=core.sets.rule.replace(ball=ball, aggregate=aggregate)))
 
 
 def expected(world: CMDP, core: Core) -> dict[str, int]:
@@ -45,9 +45,9 @@ def expected(world: CMDP, core: Core) -> dict[str, int]:
             outside += float(share[some] @ np.log(share[some] / P[own][some])) > balls.radius[r] + TOL
     failed = 0
     for slot in np.flatnonzero(sums.generation >= 0):
-        for i in core.rule.aggregate.watched:
+        for i in core.sets.rule.aggregate.watched:
             ahead = np.add.reduceat(P * sums.values[slot, i][layout.successor], layout.row_start[:-1])
-            log_term = log_term_of(core.rule.aggregate.log_inverse_delta, 1, int(sums.generation[slot]))
+            log_term = log_term_of(core.sets.rule.aggregate.log_inverse_delta, 1, int(sums.generation[slot]))
             radius = aggregate_radius(log_term, float(sums.squares[slot, i]), float(sums.ranges[slot, i]))
             failed += float(sums.visits[slot] @ (g[:, i] + ahead)) > sums.sums[slot, i] + radius
     return {"transitions": len(box), "costs": int(cost.sum()), "balls": outside, "sums": failed}
@@ -65,7 +65,7 @@ def expected(world: CMDP, core: Core) -> dict[str, int]:
 def test_all_sets_are_watched_as_they_are_used(build: Any, kind: Any, switches: Any, episodes: int) -> None:
     world, _ = build()
     learner = kind(world.view(), episodes, 0.05, "sharpest", 1, baseline=offline.slater(world), **switches)
-    simulation = Simulation(world, losses.Drifting(period=50), learner, 2)
+    simulation = Simulation(world, learner, losses.Drifting(period=50), 2)
     tallies, seen = simulation.watcher.event.tallies, dict.fromkeys(("transitions", "costs", "balls", "sums"), 0)
     unclean = 0
     for _ in range(episodes):

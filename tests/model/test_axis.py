@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.model.layout import Axis, looks_like_a_number
+from hedgerow.model.layout import Axis, value_of
 
 PLANT: dict[str, Any] = {
     "state": ["on", "on"],
@@ -29,12 +29,12 @@ def plant() -> Any:
     "label", ["0", "7", "0456", "-1", "+1", "1.0", ".5", "1e3", "0x10", "0b1", "1_000", " 3 ", "nan"]
 )
 def test_what_looks_like_a_number(label: str) -> None:
-    assert looks_like_a_number(label)
+    assert value_of(label) is not None
 
 
 @pytest.mark.parametrize("label", ["", "one", "true", "1,5", "(0, 1)", "3 kW", "a1", "1a", "--1", "0x"])
 def test_what_does_not(label: str) -> None:
-    assert not looks_like_a_number(label)
+    assert value_of(label) is None
 
 
 def test_numbers_are_labels_on_the_whole_axis_or_on_none() -> None:
@@ -120,7 +120,7 @@ def test_pairs_are_labels_and_rows_are_rows() -> None:
     assert hr.Episode(numbered, np.array([[5, 0]]), [0.0], [0.0]).rows.tolist() == [1]
     with pytest.raises(hr.errors.InvalidInput, match="no state 0"):
         hr.Episode(numbered, np.array([[0, 0]]), [0.0], [0.0])
-    learner = hr.SVOPS(numbered, 10, 0.05)
+    learner = hr.SVOPS(numbered, 10, 0.05, "paper")
     learner.plan()
     learner.observe([(5, 1)], [0.0], [1.0])
     assert learner.estimates.rows.column("visits").to_pylist() == [1, 0]

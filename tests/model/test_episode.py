@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ BAD: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "overridden by a word": (
         ([1, 4], [0, 0], [0, 0]),
         {"overridden_from": True},
-        "the first step in which",
+        "the first step, counted from 0, whose action",
     ),
     "overridden later": (([1, 4], [0, 0], [0, 0]), {"overridden_from": 2}, "the episode has the steps 0 to 1"),
     "flags that are numbers": (([1, 4], [0, 0], [0, 0]), {"unknown_costs": [0, 1]}, "unknown_costs is True, or flags"),
@@ -112,3 +113,49 @@ def test_overridden_episodes_teach_the_confidence_sets_alone(kind: str) -> None:
     assert any("1 own episodes did not follow their plans" in line for line in learner.guarantees().assumptions)
     np.testing.assert_array_equal(learner.core.buffers.trace.estimate, np.zeros(3))
     assert learner.plan().episode == 1
+
+
+def described() -> dict[str, hr.Episode]:
+    actions = hr.SVOPS(TWO, 10, 0.05).plan().actions
+    path, losses, costs = [("home", "go"), ("full", "wait")], [0.1, 0.7], [[0.1, 0.0], [1.0, 1.0 / 3.0]]
+    return {
+        "whole": hr.Episode(TWO, path, losses, costs),
+        "aborted": hr.Episode(TWO, path[:1], losses[:1], costs[:1], ended_in="full"),
+        "no steps": hr.Episode(TWO, [], [], ended_in="home", independent="power cut"),
+        "unseen": hr.Episode(TWO, path[:1], losses[:1], costs[:1], end_unseen=True, actions=actions),
+        "overridden": hr.Episode(TWO, path, losses, costs, overridden_from=1),
+        "unknown": hr.Episode(TWO, path, losses, costs, unknown_costs=[[False, True], [False, False]]),
+        "missing": hr.Episode.missing(TWO, actions=actions),
+        "full": hr.Episode(TWO, path, losses, costs, all_losses=np.full(6, 0.5), all_costs=np.full((6, 2), 0.25)),
+        "numbered": hr.Episode(NUMBERED, [(7, 1)], [0.5], [0.5], ended_in=9),
+    }
+
+
+NUMBERED = hr.View.of([["7"], ["8", "9"]], ["1", "0"], thresholds={"delay": 0.5})
+"""Labels that look like numbers: a number is a label there, not a position."""
+
+
+@pytest.mark.parametrize("name", described())
+def test_an_episode_comes_back_from_json_as_it_was(name: str) -> None:
+    one, view = described()[name], NUMBERED if name == "numbered" else TWO
+    other = hr.Episode.from_dict(view, json.loads(json.dumps(one.to_dict(), allow_nan=False)))
+    for part in ("rows", "triples", "losses", "costs", "all_losses", "all_costs"):
+        np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
+    assert repr(one) == repr(other)
+    assert one.to_dict() == other.to_dict()
+
+
+def test_a_description_of_no_episode_is_refused() -> None:
+    good = described()["unknown"].to_dict()
+    for change in (
+        {"path": None},
+        {"losses": "x"},
+        {"costs": [1.0]},
+        {"more": 1},
+        {"actions": "go"},
+        {"path": [1, 99]},
+    ):
+        with pytest.raises(hr.errors.InvalidInput):
+            hr.Episode.from_dict(TWO, good | change)
+    with pytest.raises(hr.errors.InvalidInput, match="no episode"):
+        hr.Episode.from_dict(TWO, {})

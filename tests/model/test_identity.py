@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.model.identity import find_triples
-from hedgerow.model.view import View
+from hedgerow.model.view import View, find_triples
 
 LAYERS = [["on"], ["warm", "cold"], ["day", "dusk", "night"]]
 ACTIONS = ["wait", "charge", "stop"]
@@ -85,7 +84,7 @@ def test_learners_and_statistics_learn_it_by_name(seed: int) -> None:
         np.testing.assert_array_equal(counts[0].cost_sums, counts[1].cost_sums)
         np.testing.assert_array_equal(counts[0].num_moves, counts[1].num_moves)
         assert counts[0].cost_sums.any()
-    mine, foreign = hr.Statistics(OURS, 10, 0.05), hr.Statistics(OURS, 10, 0.05)
+    mine, foreign = hr.learners.Statistics(OURS, 10, 0.05), hr.learners.Statistics(OURS, 10, 0.05)
     mine.add(told(OURS, path, costs))
     foreign.add(told(theirs, path, costs))
     np.testing.assert_array_equal(mine.cost_sums, foreign.cost_sums)
@@ -110,14 +109,14 @@ def test_anything_else_is_refused_with_a_sentence(theirs: View, message: str) ->
     rows = theirs.layout.state_start[:3] * 3
     episode = hr.Episode(theirs, rows, np.zeros(3), np.zeros((3, theirs.num_constraints)))
     message = f"another world.*{message}"
-    for learner in (hr.SVOPS(OURS, 10, 0.05), hr.field.Uniform(OURS, 10), hr.field.OptCMDP(OURS, 10, 0.05)):
+    for learner in (hr.SVOPS(OURS, 10, 0.05, "paper"), hr.field.Uniform(OURS, 10), hr.field.OptCMDP(OURS, 10, 0.05)):
         learner.plan()
         with pytest.raises(hr.errors.InvalidInput, match=message):
             learner.observe(episode)
         assert len(learner.open_plans) == 1
         assert learner.episode == 0
     with pytest.raises(hr.errors.InvalidInput, match=message):
-        hr.Statistics(OURS, 10, 0.05).add(episode)
+        hr.learners.Statistics(OURS, 10, 0.05).add(episode)
     with pytest.raises(hr.errors.InvalidInput, match=message):
         hr.Log.read(OURS, [episode])
     with pytest.raises(hr.errors.InvalidInput, match=message):
@@ -132,11 +131,11 @@ def test_a_baseline_of_a_reordered_world_is_read_by_name() -> None:
     world = hr.View.of([["on"]], ["wait", "charge"], {"peak": 0.5})
     other = hr.View.of([["on"]], ["charge", "wait"], {"peak": 0.5})
     waiting = hr.SafePolicy(hr.Policy.of(other, "wait"), costs=[0.1])
-    assert hr.SOPS(world, 100, 0.05, baseline=waiting).core.baseline.policies.tolist() == [[1.0, 0.0]]
+    assert hr.SOPS(world, 100, 0.05, "paper", baseline=waiting).core.baseline.policies.tolist() == [[1.0, 0.0]]
     assert hr.field.AlwaysBaseline(world, 100, baseline=waiting).plan().policy["on", "wait"] == 1.0
     with pytest.raises(hr.errors.InvalidInput, match="different layouts"):
         hr.Mixture((0.5, hr.Policy.of(world, "wait")), (0.5, hr.Policy.of(other, "wait")))
-    assert hr.Statistics(world, 10, 0.05).robust_cost(hr.Policy.of(other, "wait")).shape == (1,)
+    assert hr.learners.Statistics(world, 10, 0.05).robust_cost(hr.Policy.of(other, "wait")).shape == (1,)
 
 
 def test_a_log_of_a_reordered_view_is_absorbed_by_name() -> None:
@@ -164,7 +163,7 @@ def test_a_simulation_refuses_a_learner_of_a_reordered_view() -> None:
     swapped = hr.View.of([["a"]], ["x", "y"], {"d": 0.4, "c": 0.4}, end="b")
     for view in (other, swapped):
         with pytest.raises(hr.errors.InvalidInput, match="built for another world"):
-            hr.simulate(world, None, hr.SVOPS(view, 10, 0.05), episodes=10)
+            hr.simulate(world, hr.SVOPS(view, 10, 0.05, "paper"), episodes=10)
 
 
 def test_triples_are_found_in_any_layout() -> None:
@@ -178,7 +177,7 @@ def test_what_is_unknown_is_read_by_name_too() -> None:
     """Costs that nobody knows, and actions that were drawn beforehand, in a world that is reordered in all respects."""
     theirs = reordered(3)
     assert theirs.constraint_names != OURS.constraint_names or theirs.action_labels != OURS.action_labels
-    actions = hr.SVOPS(OURS, 10, 0.05, seed=5).plan().actions
+    actions = hr.SVOPS(OURS, 10, 0.05, "paper", seed=5).plan().actions
     there = actions.in_terms_of(theirs.layout)
     names = [state for layer in LAYERS for state in layer]
     assert [there[name] for name in names] == [actions[name] for name in names]

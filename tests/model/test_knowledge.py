@@ -11,7 +11,6 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.model.knowledge import ARRAYS, NOTHING, Knowledge, checked_knowledge
-from hedgerow.model.view import FILE_KIND, FILE_VERSION
 from hedgerow.storage import datafile
 
 NAN = np.nan
@@ -34,7 +33,7 @@ ALL: dict[str, Any] = {
     "independent_costs": True,
     "transitions": np.where(np.isin(LAYOUT.row_of_triple, [1, 3, 5]), P, NAN),
     "costs": np.where(G == 0.0, 0.0, NAN),
-    "most_costs": np.array([3.0, 2.0]),
+    "max_episode_cost": np.array([3.0, 2.0]),
 }
 
 
@@ -84,8 +83,8 @@ def test_what_says_nothing_is_nothing() -> None:
         {"independent_costs": None},
         {"transitions": np.full(16, NAN)},
         {"costs": np.full((2, 10), NAN)},
-        {"most_costs": [3.0, 3.0]},
-        {"most_costs": {}},
+        {"max_episode_cost": [3.0, 3.0]},
+        {"max_episode_cost": {}},
     ]
     for parts in empty:
         found = normal(**parts)
@@ -123,24 +122,24 @@ def test_without_ties_the_rest_is_left() -> None:
     rest = normal(**ALL).without_ties()
     assert rest.same_transitions is None
     assert rest.same_costs is None
-    for name in ("transitions", "costs", "most_costs"):
+    for name in ("transitions", "costs", "max_episode_cost"):
         np.testing.assert_array_equal(getattr(rest, name), ALL[name])
 
 
 def test_what_is_known_is_said_in_words() -> None:
     assert normal(**ALL).described(LAYOUT, NAMES) == [
-        "6 rows share 2 transition laws",
-        "8 rows share 4 cost laws",
+        "6 pairs share 2 distributions of transitions",
+        "8 pairs share 4 distributions of costs",
         "costs of one episode are independent of each other",
-        "the transitions of 3 of 10 rows are known",
-        "'delay': the mean costs of 5 rows are known, 5 of them as 0",
-        "'noise': the mean costs of 4 rows are known, 4 of them as 0",
+        "the transitions of 3 of 10 pairs are known",
+        "'delay': the mean costs of 5 pairs are known, 5 of them as 0",
+        "'noise': the mean costs of 4 pairs are known, 4 of them as 0",
         "an episode costs at most: 'delay' 3, 'noise' 2 (L = 3)",
     ]
     half = np.full((2, 10), NAN)
     half[1, :3] = [0.5, 0.0, 1.0]
     assert normal(costs=half).described(LAYOUT, NAMES) == [
-        "'noise': the mean costs of 3 rows are known, 1 of them as 0"
+        "'noise': the mean costs of 3 pairs are known, 1 of them as 0"
     ]
 
 
@@ -193,24 +192,27 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "costs below zero": (changed("costs", (0, 3), -0.5), "the known cost is -0.5 .*constraint 0, layer 1"),
     "infinite costs": (changed("costs", (0, 0), np.inf), "the known cost is inf"),
     "costs in words": ({"costs": "free"}, "the known costs"),
-    "ceilings of three": ({"most_costs": [1.0, 1.0, 1.0]}, r"the most that an episode costs has shape \(3,\)"),
-    "a ceiling above L": ({"most_costs": [1.0, 3.5]}, "the most that an episode costs is 3.5"),
-    "a ceiling below zero": ({"most_costs": [-1.0, 3.0]}, "the most that an episode costs is -1.0"),
-    "a ceiling that is no number": ({"most_costs": [NAN, 1.0]}, "the most that an episode costs is nan"),
-    "an infinite ceiling": ({"most_costs": [np.inf, 1.0]}, "the most that an episode costs is inf"),
-    "a ceiling of another constraint": ({"most_costs": {"dely": 1.0}}, "most_costs names 'dely'; .* 'delay', 'noise'"),
-    "ceilings in words": ({"most_costs": "low"}, "most_costs are numbers, one per constraint"),
-    "a named ceiling above L": ({"most_costs": {"noise": 3.5}}, "the most that an episode costs is 3.5"),
+    "ceilings of three": ({"max_episode_cost": [1.0, 1.0, 1.0]}, r"the most that an episode costs has shape \(3,\)"),
+    "a ceiling above L": ({"max_episode_cost": [1.0, 3.5]}, "the most that an episode costs is 3.5"),
+    "a ceiling below zero": ({"max_episode_cost": [-1.0, 3.0]}, "the most that an episode costs is -1.0"),
+    "a ceiling that is no number": ({"max_episode_cost": [NAN, 1.0]}, "the most that an episode costs is nan"),
+    "an infinite ceiling": ({"max_episode_cost": [np.inf, 1.0]}, "the most that an episode costs is inf"),
+    "a ceiling of another constraint": (
+        {"max_episode_cost": {"dely": 1.0}},
+        "max_episode_cost names 'dely'; .* 'delay', 'noise'",
+    ),
+    "ceilings in words": ({"max_episode_cost": "low"}, "max_episode_cost has one number per constraint"),
+    "a named ceiling above L": ({"max_episode_cost": {"noise": 3.5}}, "the most that an episode costs is 3.5"),
     "known transitions that differ in a class": (
         {
             "same_transitions": SAME_P,
             "transitions": np.where(LAYOUT.row_of_triple == 2, [0.4, 0.6] * 8, P),
         },
-        "the known transitions of layer 1, state 0, action 0 are not those of the other rows of its class",
+        "the known transitions of layer 1, state 0, action 0 are not those of the pairs that it is tied to",
     ),
     "transitions known of half a class": (
         {"same_transitions": SAME_P, "transitions": np.where(LAYOUT.row_of_triple == 2, P, NAN)},
-        "the known transitions of layer 1, state 0, action 0 are not those of the other rows of its class",
+        "the known transitions of layer 1, state 0, action 0 are not those of the pairs that it is tied to",
     ),
     "transitions unknown of half a class": (
         {"same_transitions": SAME_P, "transitions": np.where(LAYOUT.row_of_triple == 2, NAN, P)},
@@ -218,7 +220,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "known costs that differ in a class": (
         {"same_costs": SAME_G, **changed("costs", (1, 4), 0.25), "same_transitions": SAME_P},
-        "the known costs of layer 1, state 1, action 0 are not those of the other rows of its class",
+        "the known costs of layer 1, state 1, action 0 are not those of the pairs that it is tied to",
     ),
     "costs known of half a class": (
         {"same_costs": SAME_G, **changed("costs", (0, 7), NAN)},
@@ -243,9 +245,9 @@ def test_what_cannot_be_known_is_refused(parts: dict[str, Any], message: str) ->
 @pytest.mark.parametrize("given", [{"noise": NAN}, {"noise": "low"}, {"noise": [1.0, 2.0]}, {"noise": None}], ids=str)
 def test_a_named_ceiling_that_is_no_number_is_refused(given: Any) -> None:
     with pytest.raises(hr.errors.InvalidInput, match="the most that an episode costs"):
-        VIEW.knowing(most_costs=given)
+        VIEW.knowing(max_episode_cost=given)
     with pytest.raises(hr.errors.InvalidInput, match="the most that an episode costs"):
-        BERNOULLI.with_knowledge({"most_costs": given})
+        BERNOULLI.with_knowledge({"max_episode_cost": given})
 
 
 # Views ----------------------------------------------------------------------------------------------------------------
@@ -257,9 +259,9 @@ def test_pieces_take_the_place_of_what_was_known_so_far() -> None:
         known = known.knowing(**{name: value})
     assert_equal(known.knowledge, normal(**ALL))
     assert_equal(known.knowing().knowledge, known.knowledge)
-    other = known.knowing(most_costs=[2.0, 1.0], same_costs=np.full(10, -1), independent_costs=False)
-    assert other.knowledge.most_costs is not None
-    assert other.knowledge.most_costs.tolist() == [2.0, 1.0]
+    other = known.knowing(max_episode_cost=[2.0, 1.0], same_costs=np.full(10, -1), independent_costs=False)
+    assert other.knowledge.max_episode_cost is not None
+    assert other.knowledge.max_episode_cost.tolist() == [2.0, 1.0]
     assert other.knowledge.same_costs is None
     assert not other.knowledge.independent_costs
     np.testing.assert_array_equal(other.knowledge.same_transitions, SAME_P)
@@ -286,7 +288,7 @@ def test_zero_costs_are_a_mask_over_rows_or_over_both() -> None:
 
 @pytest.mark.parametrize("mask", [np.zeros(10), np.zeros(9, dtype=bool), np.zeros((10, 2), dtype=bool), True, "all"])
 def test_other_masks_are_refused(mask: Any) -> None:
-    with pytest.raises(hr.errors.InvalidInput, match="zero_costs are True or False for each of the 10 rows"):
+    with pytest.raises(hr.errors.InvalidInput, match="zero_costs are True or False for each of the 10 pairs"):
         VIEW.knowing(zero_costs=mask)
 
 
@@ -297,9 +299,12 @@ def test_costs_of_another_shape_are_refused_with_a_mask_as_well() -> None:
 
 def test_ceilings_are_numbers_or_named() -> None:
     assert VIEW.ceilings.tolist() == [3.0, 3.0]
-    assert VIEW.knowing(most_costs={"noise": 1.5}).ceilings.tolist() == [3.0, 1.5]
-    assert VIEW.knowing(most_costs=[0.0, 3]).ceilings.tolist() == [0.0, 3.0]
-    assert VIEW.knowing(most_costs={"noise": 1.5}).knowing(most_costs={"delay": 1.5}).ceilings.tolist() == [1.5, 3.0]
+    assert VIEW.knowing(max_episode_cost={"noise": 1.5}).ceilings.tolist() == [3.0, 1.5]
+    assert VIEW.knowing(max_episode_cost=[0.0, 3]).ceilings.tolist() == [0.0, 3.0]
+    assert VIEW.knowing(max_episode_cost={"noise": 1.5}).knowing(max_episode_cost={"delay": 1.5}).ceilings.tolist() == [
+        1.5,
+        3.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +318,7 @@ def test_ceilings_are_numbers_or_named() -> None:
     ],
 )
 def test_thresholds_bind_below_the_ceiling(most: list[float], thresholds: list[float], binding: list[int]) -> None:
-    view = hr.View(LAYOUT, thresholds, NAMES).knowing(most_costs=most)
+    view = hr.View(LAYOUT, thresholds, NAMES).knowing(max_episode_cost=most)
     assert view.binding.tolist() == binding
 
 
@@ -358,7 +363,7 @@ def test_content_hashes_tell_views_apart() -> None:
 
 def arrays_of(view: hr.View, tmp_path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     view.save(tmp_path / "sound", overwrite=True)
-    data = datafile.load(tmp_path / "sound", FILE_KIND)
+    data = datafile.load(tmp_path / "sound", hr.View.file_kind)
     return dict(data.meta), dict(data.arrays)
 
 
@@ -385,9 +390,12 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "transitions beyond one": (put("known.transitions", lambda a: 2.0 * a), "the known transition probability is"),
     "costs below zero": (put("known.costs", lambda a: a - 0.5), "the known cost is -0.5"),
     "costs in a row": (put("known.costs", lambda a: a.ravel()), "known costs have the shape"),
-    "ceilings above L": (put("known.most_costs", lambda a: a + 5.0), "the most that an episode costs is"),
-    "ceilings of one": (put("known.most_costs", lambda a: a[:1]), "the most that an episode costs has shape"),
-    "ceilings in a table": (put("known.most_costs", lambda a: a[None]), "view.known.most_costs is unexpected"),
+    "ceilings above L": (put("known.max_episode_cost", lambda a: a + 5.0), "the most that an episode costs is"),
+    "ceilings of one": (put("known.max_episode_cost", lambda a: a[:1]), "the most that an episode costs has shape"),
+    "ceilings in a table": (
+        put("known.max_episode_cost", lambda a: a[None]),
+        "view.known.max_episode_cost is unexpected",
+    ),
     "too many layers": (put("layer_sizes", lambda a: np.array([1, 10**6, 10**6, 1])), "does not describe a view"),
 }
 
@@ -396,7 +404,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 def test_a_file_that_describes_no_view_is_refused(damage: Damage, message: str, tmp_path: Path) -> None:
     meta, arrays = arrays_of(VIEW.knowing(**ALL), tmp_path)
     damage(meta, arrays)
-    (tmp_path / "damaged").write_bytes(datafile.pack(FILE_KIND, FILE_VERSION, meta, arrays))
+    (tmp_path / "damaged").write_bytes(datafile.pack(hr.View.file_kind, hr.View.file_version, meta, arrays))
     for read in (hr.View.load, hr.load):
         with pytest.raises(hr.errors.FileFormatError, match=message) as error:
             read(tmp_path / "damaged")
@@ -413,8 +421,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         with pytest.raises(hr.errors.FileFormatError):
             hr.View.load(tmp_path / name)
     data = datafile.unpack(blob)
-    (tmp_path / "newer").write_bytes(datafile.pack(FILE_KIND, FILE_VERSION + 1, data.meta, data.arrays))
-    with pytest.raises(hr.errors.FileFormatError, match=f"schema version {FILE_VERSION + 1}; this release reads"):
+    (tmp_path / "newer").write_bytes(datafile.pack("view", hr.View.file_version + 1, data.meta, data.arrays))
+    with pytest.raises(hr.errors.FileFormatError, match="has schema version 2; this release reads"):
         hr.View.load(tmp_path / "newer")
     hr.CMDP(LAYOUT, P).save(tmp_path / "world")
     with pytest.raises(hr.errors.FileFormatError, match="cmdp"):
@@ -547,8 +555,8 @@ def test_a_ceiling_is_true_from_the_dearest_possible_path_on(kind: str, seed: in
     costs = hr.costs.BernoulliCosts(means) if kind == "bernoulli" else hr.costs.DeterministicCosts(means)
     world = hr.CMDP(layout, p, costs, [1.0])
     most = largest_by_paths(world, means[0] if kind == "deterministic" else (means[0] > 0.0) * 1.0)
-    assert world.with_knowledge({"most_costs": [min(4.0, most)]}).view().ceilings[0] == min(4.0, most)
+    assert world.with_knowledge({"max_episode_cost": [min(4.0, most)]}).view().ceilings[0] == min(4.0, most)
     with pytest.raises(
-        hr.errors.InvalidInput, match=r"an episode can cost .* of constraint 0, more than most_costs = "
+        hr.errors.InvalidInput, match=r"an episode can cost .* of constraint 0, more than max_episode_cost = "
     ):
-        world.with_knowledge({"most_costs": [most - 1e-6]})
+        world.with_knowledge({"max_episode_cost": [most - 1e-6]})

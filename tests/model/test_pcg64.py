@@ -207,11 +207,13 @@ def kernels() -> list[tuple[str, Any]]:
 
 
 def allowed(kind: Any) -> bool:
-    """Whether an argument is a bundle, a record, an array, a number, or None instead of one."""
+    """Whether an argument is a bundle, a record, an array, a number, a named tuple of these, or None instead of one."""
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         return all(allowed(part) for part in typing.get_args(kind))
     if typing.get_origin(kind) is np.ndarray:
         return True
+    if inspect.isclass(kind) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return all(map(allowed, typing.get_type_hints(kind).values()))
     return inspect.isclass(kind) and issubclass(kind, Bundle | Record | np.number | int | float | types.NoneType)
 
 
@@ -240,8 +242,8 @@ def test_a_simulation_keeps_no_generator() -> None:
 
     def runs(count: int) -> None:
         for seed in range(count):
-            learner = hr.SVOPS(world.view(), episodes=5, delta=0.1, seed=seed)
-            hr.simulate(world, None, learner, seed=seed, progress=False)
+            learner = hr.SVOPS(world.view(), episodes=5, delta=0.1, preset="paper", seed=seed)
+            hr.simulate(world, learner, seed=seed, progress=False)
             world.cmdp.play(hr.Policy.uniform(world.cmdp), np.random.default_rng(seed))
 
     runs(2)

@@ -16,8 +16,15 @@ from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import policy_of_masses
 from hedgerow.planning import planner as box_plans
+from hedgerow.planning.decomposition import (
+    INFEASIBLE,
+    SOLVED,
+    UNSOLVED,
+    PlanProblem,
+    PlanWorkspace,
+    make_plan_workspace,
+)
 from hedgerow.planning.lp import BoxSolution, NoSolution, box_program, least_loss_in_boxes, least_violation_in_boxes
-from hedgerow.planning.plan_problem import INFEASIBLE, SOLVED, UNSOLVED, PlanProblem, PlanWorkspace, make_plan_workspace
 from hedgerow.planning.planner import BoxPlan, BoxPlanner, constrained_plan, plan_in_boxes, policy_of_row_masses
 
 TOL_VALUE, TOL_VIOLATION, TOL_PROOF = 1e-9, 1e-8, 1e-9
@@ -61,6 +68,7 @@ def check_proof(case: PlanCase, status: int, workspace: PlanWorkspace) -> None:
         assert missed - bound <= TOL_PROOF * case.size
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("chunk", range(20))
 def test_plans_equal_those_of_highs(chunk: int) -> None:
     """500 boxes; about a third of them are infeasible."""

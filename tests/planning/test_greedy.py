@@ -6,7 +6,7 @@ import pytest
 
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
-from hedgerow.planning.robust import fill_row, robust_scratch, sort_row
+from hedgerow.planning.decomposition import fill_row, robust_scratch, sort_row
 
 TOL = 1e-12
 ROUNDING = 3e-16

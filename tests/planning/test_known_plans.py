@@ -14,8 +14,8 @@ from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
 from hedgerow.planning import offline
 from hedgerow.planning import planner as known_plans
+from hedgerow.planning.decomposition import UNSOLVED
 from hedgerow.planning.lp import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
-from hedgerow.planning.plan_problem import UNSOLVED
 from hedgerow.planning.planner import KnownPlanner
 
 
@@ -46,10 +46,9 @@ def test_suggestions_equal_those_of_highs(seed: int) -> None:
 
 def test_optima_of_large_worlds_are_certified(monkeypatch) -> None:
     cmdp, loss = random_world(5)
-    small = [offline.Optima(cmdp).optimum(share * loss).value for share in (1.0, 0.5)]
+    small = [offline.optimum(cmdp, share * loss).value for share in (1.0, 0.5)]
     monkeypatch.setattr(offline, "MANY_ROWS", 0)
-    optima = offline.Optima(cmdp)
-    large = [optima.optimum(share * loss) for share in (1.0, 0.5)]
+    large = [offline.optimum(cmdp, share * loss) for share in (1.0, 0.5)]
     np.testing.assert_allclose([one.value for one in large], small, atol=1e-9)
     assert all(abs(one.gap) <= 1e-12 for one in large)
 
@@ -67,6 +66,6 @@ def test_without_a_proof_the_margin_is_left_to_highs_and_the_loss_has_no_solutio
 def test_a_small_program_loads_no_compiled_code() -> None:
     code = (
         "import sys, hedgerow as hr; world = hr.worlds.make('dope-factored'); hr.offline.optimum(world);"
-        "hr.offline.Optima(world).optimum(world.loss); sys.exit('numba' in sys.modules)"
+        "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

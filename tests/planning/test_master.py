@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from hedgerow.planning.plan_problem import ABSENT, BASIC, READY, Master, make_master, objective, optimise, refactor
+from hedgerow.planning.decomposition import ABSENT, BASIC, READY, Master, make_master, objective, optimise, refactor
 
 
 def loaded(entries: np.ndarray, prices: np.ndarray, right: np.ndarray, basis: list[int]) -> Master:

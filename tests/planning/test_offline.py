@@ -13,9 +13,8 @@ from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
-from hedgerow.model.occupancy import evaluate, occupancy, residuals
+from hedgerow.model.occupancy import backward_induction, evaluate, occupancy, residuals
 from hedgerow.planning import offline
-from hedgerow.planning.induction import backward_induction
 from hedgerow.planning.lp import Suggestion
 
 TOL = 1e-9

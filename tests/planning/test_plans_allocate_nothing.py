@@ -9,7 +9,7 @@ from allocations import allocations
 from plan_cases import random_plan
 
 from hedgerow.model.kernel_layout import index_of
-from hedgerow.planning.plan_problem import PlanProblem, make_plan_workspace
+from hedgerow.planning.decomposition import PlanProblem, make_plan_workspace
 from hedgerow.planning.planner import plan_in_boxes, policy_of_row_masses
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plain Python allocates")

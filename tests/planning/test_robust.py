@@ -8,7 +8,7 @@ import pytest
 from hedgerow.model import occupancy
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
-from hedgerow.planning.robust import RobustScratch, least_cost, robust_scratch, row_mass_of_least_cost
+from hedgerow.planning.decomposition import RobustScratch, least_cost, robust_scratch, row_mass_of_least_cost
 
 TOL = 1e-12
 

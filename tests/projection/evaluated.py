@@ -10,8 +10,7 @@ from projection_cases import random_dual_point, random_problem
 
 from hedgerow.projection.direction import assemble
 from hedgerow.projection.dual import evaluate, gradient
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.workspace import make_workspace
+from hedgerow.projection.problem import ProjectionProblem, make_workspace
 
 
 class Evaluated:

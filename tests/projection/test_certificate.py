@@ -79,6 +79,14 @@ def test_transitions_outside_the_boxes_are_seen(seed: int) -> None:
         problem.thresholds,
     )
     assert worsened(certify(narrow, result)) >= {"boxes"}
+    layout, lower = problem.layout, np.zeros(problem.layout.num_triples)
+    p = occupancy.induced_transitions(layout, np.exp(result.log_occupancy))
+    wide = np.flatnonzero(np.diff(layout.row_start) > 1)
+    row = wide[np.argmax(result.policy[wide])]
+    rarest = layout.row_start[row] + int(np.argmin(p[layout.row_start[row] : layout.row_start[row + 1]]))
+    lower[rarest] = p[rarest] + 0.3  # all other bounds are kept
+    high = ProjectionProblem(layout, problem.log_base, lower, np.ones(len(lower)), problem.costs, problem.thresholds)
+    assert worsened(certify(high, result)) >= {"boxes"}
     lifted = result.log_occupancy.copy()
     widest = int(np.argmax(np.diff(problem.layout.row_start)))
     lifted[problem.layout.row_start[widest]] += 0.5

@@ -7,8 +7,7 @@ from evaluated import Evaluated, base_mass, dense_newton_matrix
 from projection_cases import BOXES, random_dual_point, random_problem
 
 from hedgerow.projection.dual import evaluate, evaluate_masses, mass_direction
-from hedgerow.projection.problem import ProjectionProblem, recentred
-from hedgerow.projection.workspace import make_workspace
+from hedgerow.projection.problem import ProjectionProblem, make_workspace, recentred
 
 CASES = [
     pytest.param(seed, boxes, sparse, id=f"{boxes}-{'sparse' if sparse else 'full'}-{seed}")
@@ -30,6 +29,7 @@ def test_value_and_point_equal_their_twins(seed: int, boxes: str, sparse: bool) 
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("seed", "boxes", "sparse"), CASES)
 def test_gradient_equals_its_twin_and_differences_of_the_value(seed: int, boxes: str, sparse: bool) -> None:
     case = Evaluated(seed, boxes, sparse)
@@ -43,6 +43,7 @@ def test_gradient_equals_its_twin_and_differences_of_the_value(seed: int, boxes:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("seed", "boxes", "sparse"), CASES)
 def test_hessian_equals_its_twin_and_differences_of_the_gradient(seed: int, boxes: str, sparse: bool) -> None:
     case = Evaluated(seed, boxes, sparse)
@@ -68,6 +69,7 @@ def _dual_at(case: Evaluated, move: np.ndarray) -> naive.Point:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("size", [0.0, 1.0, 30.0])
 @pytest.mark.parametrize("seed", range(10))
 def test_renormalisation_gives_every_layer_mass_one_and_is_the_best_shift_of_layers(seed: int, size: float) -> None:

@@ -11,9 +11,8 @@ from projection_cases import random_problem
 from hedgerow.checks import IntArray
 from hedgerow.projection.dual import evaluate, evaluate_base, gradient
 from hedgerow.projection.newton import SOLVED, NewtonOutcome, maximise_from_base, recover
-from hedgerow.projection.problem import ProjectionProblem, ProjectionSettings
+from hedgerow.projection.problem import ProjectionProblem, ProjectionSettings, make_workspace
 from hedgerow.projection.solve import project
-from hedgerow.projection.workspace import make_workspace
 
 TOL = ProjectionSettings().tol
 

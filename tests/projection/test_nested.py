@@ -10,11 +10,15 @@ from bench.hard_problems import hard_problem
 from bench.projection_reference import proves_infeasible
 from hedgerow.projection.certificate import certify
 from hedgerow.projection.infeasibility import least_violation
-from hedgerow.projection.nested import maximise_nested
 from hedgerow.projection.newton import SOLVED
-from hedgerow.projection.problem import ProjectionProblem, ProjectionSettings, ProjectionStatus
-from hedgerow.projection.solve import project
-from hedgerow.projection.workspace import Workspace, make_workspace
+from hedgerow.projection.problem import (
+    ProjectionProblem,
+    ProjectionSettings,
+    ProjectionStatus,
+    Workspace,
+    make_workspace,
+)
+from hedgerow.projection.solve import maximise_nested, project
 
 SETTINGS = ProjectionSettings()
 TOL = 1e-9

@@ -15,12 +15,11 @@ from allocations import allocations
 from projection_cases import random_dual_point, random_problem
 
 from hedgerow.compiling.kernels import kernel
-from hedgerow.planning.robust import least_cost, robust_scratch, row_mass_of_least_cost
+from hedgerow.planning.decomposition import least_cost, robust_scratch, row_mass_of_least_cost
 from hedgerow.projection.direction import newton_direction
 from hedgerow.projection.dual import evaluate, evaluate_masses, gradient, mass_direction
 from hedgerow.projection.newton import maximise_dual, recover
-from hedgerow.projection.problem import ProjectionProblem
-from hedgerow.projection.workspace import make_workspace
+from hedgerow.projection.problem import ProjectionProblem, make_workspace
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plain Python allocates")
 

@@ -12,9 +12,14 @@ from hedgerow.model import occupancy
 from hedgerow.model.layout import Layout
 from hedgerow.projection.certificate import certify
 from hedgerow.projection.newton import maximise_dual
-from hedgerow.projection.problem import ProjectionProblem, ProjectionResult, ProjectionSettings, ProjectionStatus
+from hedgerow.projection.problem import (
+    ProjectionProblem,
+    ProjectionResult,
+    ProjectionSettings,
+    ProjectionStatus,
+    make_workspace,
+)
 from hedgerow.projection.solve import WarmStart, project
-from hedgerow.projection.workspace import make_workspace
 
 TOL_CERTIFICATE = 1e-9
 CLARABEL = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}

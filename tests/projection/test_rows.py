@@ -6,8 +6,8 @@ import pytest
 
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
+from hedgerow.projection.problem import KernelProblem, make_workspace
 from hedgerow.projection.rows import bound_value, clip_row, clip_row_wide, find_bounds, settle_full_row, settle_row
-from hedgerow.projection.workspace import KernelProblem, make_workspace
 
 TOL = 1e-12
 TOL_SUM = 1e-15

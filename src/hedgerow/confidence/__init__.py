@@ -2,8 +2,8 @@
 
 `counts` -> `radii` -> `boxes`: what was seen, how far it may be off, and the intervals that follow. On the boxes,
 `bounds` limits what a policy may do (COMP-UOB, and the joint cost), by a backward step. `aggregate` bounds the costs of
-the learner's policy by one sum over its episodes. `budget` says what is unknown and how the failure probability is
-shared, `premises` tests prior information, `snapshot` shows it all to a user.
+the learner's policy by one sum over its episodes. `counts` also says what is unknown, `radii` how the failure
+probability is shared, `premises` tests prior information, `snapshot` shows it all to a user.
 
 `kl` has intervals that hold at all times at once, for any means:
 

@@ -22,7 +22,7 @@ from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.bounds import Columns, joint_cost_of_columns
 from hedgerow.confidence.boxes import Boxes
-from hedgerow.model.kernel_layout import Index, triples_of
+from hedgerow.model.kernel_layout import LayoutArrays, triples_of
 from hedgerow.model.layout import Layout
 
 NUM_RATES = 14
@@ -37,8 +37,22 @@ def aggregate_radius(log_term: float, squares: float, scale: float) -> float:
     least, rate = inf, 1.0
     for _ in range(NUM_RATES):
         rate *= 0.5
-        least = min(least, (log_term + (-log1p(-rate) - rate) * squares) / rate)
+        least = min(least, radius_at(rate, log_term, squares))
     return scale * least
+
+
+@kernel
+def radius_at(rate: float, log_term: float, squares: float) -> float:
+    """(log + psi(l) VV) / l for one l = `rate`."""
+    return (log_term + (-log1p(-rate) - rate) * squares) / rate
+
+
+@kernel
+def add_total(total: float, before: int, scale: float, sums: FloatArray, squares: FloatArray, i: int) -> None:
+    """Add what a whole episode cost to a sum over `before` episodes, and to VV its distance from their mean."""
+    away = (total - sums[i] / max(1, before)) / scale
+    squares[i] += away * away
+    sums[i] += total
 
 
 @kernel
@@ -214,7 +228,7 @@ def known_rows_of(layout: Layout, boxes: Boxes) -> NDArray[np.bool_]:
 
 @kernel
 def set_transition_centre(
-    index: Index, row: int, moves: IntArray, first: int, visits: int, aggregate: Aggregate
+    index: LayoutArrays, row: int, moves: IntArray, first: int, visits: int, aggregate: Aggregate
 ) -> None:
     """p_hat of a row = moves[first], moves[first + 1], ... / visits, as soon as there is one. Not for known rows."""
     if visits > 0:
@@ -245,7 +259,7 @@ def set_cost_centre(
 
 @kernel
 def count_own_episode(
-    index: Index, rows: IntArray, triples: IntArray, costs: FloatArray, rule: AggregateRule, aggregate: Aggregate
+    index: LayoutArrays, rows: IntArray, triples: IntArray, costs: FloatArray, rule: AggregateRule, aggregate: Aggregate
 ) -> None:
     """Add an episode that the learner's policy played: its rows and triples (L,), costs (L, m).
 
@@ -294,7 +308,14 @@ def close_generations(aggregate: Aggregate) -> None:
 
 
 @kernel
-def start_generation(index: Index, policy: FloatArray, rule: AggregateRule, aggregate: Aggregate) -> None:
+def start_if_due(index: LayoutArrays, policy: FloatArray, rule: AggregateRule, aggregate: Aggregate) -> None:
+    """Start a generation with `policy` (num_rows,) if enough own episodes were counted since the last one."""
+    if aggregate.numbers.own >= aggregate.numbers.next_start:
+        start_generation(index, policy, rule, aggregate)
+
+
+@kernel
+def start_generation(index: LayoutArrays, policy: FloatArray, rule: AggregateRule, aggregate: Aggregate) -> None:
     """Freeze V, the nominal values of `policy` (num_rows,) under the present centres, in a slot of its own."""
     slot, numbers = _free_slot(aggregate), aggregate.numbers
     aggregate.generation[slot] = numbers.started
@@ -324,7 +345,7 @@ def _free_slot(aggregate: Aggregate) -> int:
 
 
 @kernel
-def _nominal_values(index: Index, policy: FloatArray, aggregate: Aggregate, i: int, values: FloatArray) -> float:
+def _nominal_values(index: LayoutArrays, policy: FloatArray, aggregate: Aggregate, i: int, values: FloatArray) -> float:
     """V(x) = sum_a pi(a|x) [g_hat + p_hat . V] for constraint i; returns the largest difference within a layer."""
     state_start, widest = index.state_start, 0.0
     values[len(values) - 1] = 0.0
@@ -342,7 +363,7 @@ def _nominal_values(index: Index, policy: FloatArray, aggregate: Aggregate, i: i
 
 
 @kernel
-def mean_value(index: Index, row: int, p: FloatArray, values: FloatArray) -> float:
+def mean_value(index: LayoutArrays, row: int, p: FloatArray, values: FloatArray) -> float:
     """p . V of a row."""
     start, stop = triples_of(index, row)
     total = 0.0
@@ -398,7 +419,7 @@ def make_aggregate_scratch(layout: Layout) -> AggregateScratch:
 
 @kernel
 def aggregate_bounds(
-    index: Index,
+    index: LayoutArrays,
     columns: Columns,
     policy: FloatArray,
     boxes: Boxes,
@@ -412,15 +433,14 @@ def aggregate_bounds(
     Starts a generation first if one is due. `columns` hold the policy and the boxes.
     """
     numbers = aggregate.numbers
-    if numbers.own >= numbers.next_start:
-        start_generation(index, policy, rule, aggregate)
+    start_if_due(index, policy, rule, aggregate)
     if numbers.started == 0:
         return
     reached = False
     for i in rule.watched:
         if bounds[i] > rule.levels[i]:
             if not reached:
-                _fill_occupancy(index, policy, aggregate.p_hat, scratch)
+                fill_occupancy(index, policy, aggregate.p_hat, scratch)
                 reached = True
             bounds[i] = _least_bound(index, columns, boxes, rule, aggregate, scratch, i, bounds[i])
     numbers.turn += 1
@@ -429,7 +449,7 @@ def aggregate_bounds(
 
 
 @kernel
-def _fill_occupancy(index: Index, policy: FloatArray, p_hat: FloatArray, scratch: AggregateScratch) -> None:
+def fill_occupancy(index: LayoutArrays, policy: FloatArray, p_hat: FloatArray, scratch: AggregateScratch) -> None:
     """q_hat by one pass from the first layer to the last."""
     reach, q_hat = scratch.reach, scratch.q_hat
     reach[:] = 0.0
@@ -444,7 +464,7 @@ def _fill_occupancy(index: Index, policy: FloatArray, p_hat: FloatArray, scratch
 
 @kernel
 def _least_bound(
-    index: Index,
+    index: LayoutArrays,
     columns: Columns,
     boxes: Boxes,
     rule: AggregateRule,
@@ -471,8 +491,29 @@ def _least_bound(
 
 
 @kernel
+def least_certificate(
+    index: LayoutArrays, columns: Columns, boxes: Boxes, rule: AggregateRule, aggregate: Aggregate,
+    scratch: AggregateScratch, i: int, bound: float,
+) -> float:  # fmt: skip
+    """The least of `bound` and what all generations say of constraint i; `fill_occupancy` comes first.
+
+    Nothing of the state changes, so that any policies may be asked about, in any order.
+    """
+    ready = False
+    for slot in range(len(aggregate.generation)):
+        if aggregate.generation[slot] >= 0 and aggregate.episodes[slot] > 0:
+            score = _first_line(index, rule, aggregate, scratch, slot, i)
+            if score < bound:
+                if not ready:
+                    _fill_robust_values(index, columns, boxes, aggregate.p_hat, scratch, i)
+                    ready = True
+                bound = min(bound, score + _other_lines(index, boxes, aggregate, scratch, slot, i))
+    return bound
+
+
+@kernel
 def _first_line(
-    index: Index, rule: AggregateRule, aggregate: Aggregate, scratch: AggregateScratch, slot: int, i: int
+    index: LayoutArrays, rule: AggregateRule, aggregate: Aggregate, scratch: AggregateScratch, slot: int, i: int
 ) -> float:
     """sum q_hat g_hat + (SX + rad - sum N y_hat) / n."""
     n, q_hat, nominal, expected = aggregate.episodes[slot], scratch.q_hat, 0.0, 0.0
@@ -489,7 +530,7 @@ def _first_line(
 
 @kernel
 def _fill_robust_values(
-    index: Index, columns: Columns, boxes: Boxes, p_hat: FloatArray, scratch: AggregateScratch, i: int
+    index: LayoutArrays, columns: Columns, boxes: Boxes, p_hat: FloatArray, scratch: AggregateScratch, i: int
 ) -> None:
     """V_hi and V_lo of constraint i; the latter is -1 times the largest of the negative costs."""
     low, high, middle, last = scratch.low, scratch.high, scratch.middle, len(scratch.low) - 1
@@ -508,7 +549,7 @@ def _fill_robust_values(
 
 @kernel
 def _other_lines(
-    index: Index, boxes: Boxes, aggregate: Aggregate, scratch: AggregateScratch, slot: int, i: int
+    index: LayoutArrays, boxes: Boxes, aggregate: Aggregate, scratch: AggregateScratch, slot: int, i: int
 ) -> float:
     """The second and the third line: the boxes where the policy differs from the average own episode."""
     share, total = 1.0 / aggregate.episodes[slot], 0.0
@@ -526,7 +567,7 @@ def _other_lines(
 
 @kernel
 def _transition_error(
-    index: Index,
+    index: LayoutArrays,
     boxes: Boxes,
     p_hat: FloatArray,
     values: FloatArray,

@@ -30,6 +30,7 @@ below the radius, because the largest V was not seen.
 from __future__ import annotations
 
 from math import exp, expm1, inf, lgamma, log, log1p, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +39,9 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.bounds import Columns, sort_above, step_back
-from hedgerow.confidence.budget import Laws, Unknowns
-from hedgerow.confidence.counts import Counts
+from hedgerow.confidence.counts import Counts, Laws, Unknowns
 from hedgerow.confidence.kl import EPSILON, HALF_LOG_TWO_PI, TAIL_ERROR, tail
-from hedgerow.model.kernel_layout import ONE, Index, states_of
+from hedgerow.model.kernel_layout import ONE, LayoutArrays, states_of
 
 SATURATED = 35.0
 """With this radius the largest p.V is max V but for 10^-15 of the span of V."""
@@ -77,36 +77,35 @@ def _excess(count: int, weight: float) -> float:
     return count * log1p(weight / count) - weight + (weight - 0.5) * log(x) + HALF_LOG_TWO_PI + tail(x)
 
 
+class BallRow(NamedTuple):
+    """A row of N visits: P_hat(i) = num_moves[first + i] / N and V(i) = values[successor[start + i]], i < size."""
+
+    num_moves: IntArray
+    first: np.uint64
+    num_visits: int
+    successor: NDArray[np.int32]
+    start: np.uint64
+    size: np.uint64
+    values: FloatArray
+
+
 @kernel
-def ball_value(
-    num_moves: IntArray,
-    first: int,
-    size: int,
-    num_visits: int,
-    radius: float,
-    successor: NDArray[np.int32],
-    start: int,
-    values: FloatArray,
-    accuracy: float,
-) -> float:
-    """max p.V over the ball, never too small, and too large by `accuracy` times the span of V at most; P_hat(i) =
-    num_moves[first+i]/N, V(i) = values[successor[start+i]].
-    """
-    moves, places, num = np.uint64(first), np.uint64(start), np.uint64(size)  # see positions.py
-    most, nearest, farthest = _gaps(num_moves, moves, num, successor, places, values)
-    if num_visits < 1 or radius > SATURATED or farthest <= 0.0:
+def ball_value(row: BallRow, radius: float, accuracy: float) -> float:
+    """max p.V over the ball, never too small, and too large by `accuracy` times the span of V at most."""
+    most, nearest, farthest = _gaps(row)
+    if row.num_visits < 1 or radius > SATURATED or farthest <= 0.0:
         return most
-    margin = (size + 8) * EPSILON
+    margin = (np.int64(row.size) + 8) * EPSILON
     # Rare: the best successor was never seen. Then u = 0 may be the minimum, where Newton's method has no start.
     if nearest > 0.0:
-        logs, inverse = _sums_at_most(num_moves, moves, num, num_visits, successor, places, values, most, farthest)
+        logs, inverse = _sums_at_most(row, most, farthest)
         if logs + log(inverse) <= radius:
             below = farthest * exp(logs - radius)
             return min(most, most - below * (1.0 - margin * (2.0 + radius - logs)) + EPSILON * abs(most))
     best, least, largest = 0.0, 0.0, inf
-    u = _start(num_moves, moves, num, num_visits, radius, successor, places, values, most)
+    u = _start(row, radius, most)
     for _ in range(MOST_STEPS):
-        logs, away, square = _sums(num_moves, moves, num, num_visits, successor, places, values, most, u)
+        logs, away, square = _sums(row, most, u)
         scale, bound = u * exp(logs - radius), -u * expm1(logs - radius)  # u - exp(sum P_hat ln(u + z) - radius)
         # Every u gives an upper bound, so the least of all that were tried counts, not the last.
         best = min(best, bound + margin * (scale * (logs + radius) + abs(bound)))
@@ -140,47 +139,30 @@ def _safe(u: float, least: float, largest: float) -> float:
 
 
 @kernel
-def _gaps(
-    num_moves: IntArray,
-    first: np.uint64,
-    size: np.uint64,
-    successor: NDArray[np.int32],
-    start: np.uint64,
-    values: FloatArray,
-) -> tuple[float, float, float]:
+def _gaps(row: BallRow) -> tuple[float, float, float]:
     """max V, and the smallest and the largest gap z = max V - V of the successors that were seen."""
     most, least, best = -inf, inf, -inf
-    for i in range(size):
-        V = values[successor[start + i]]
+    for i in range(row.size):
+        V = row.values[row.successor[row.start + i]]
         most = max(most, V)
-        if num_moves[first + i] > 0:
+        if row.num_moves[row.first + i] > 0:
             least, best = min(least, V), max(best, V)
     return most, most - best, most - least
 
 
 @kernel
-def _start(
-    num_moves: IntArray,
-    first: np.uint64,
-    size: np.uint64,
-    num_visits: int,
-    radius: float,
-    successor: NDArray[np.int32],
-    start: np.uint64,
-    values: FloatArray,
-    most: float,
-) -> float:
+def _start(row: BallRow, radius: float, most: float) -> float:
     """A first u > 0: with w = u + mean z the divergence is Var z / (2 w^2) - (2/3) skew / w^3 and so on."""
     mean = variance = skew = 0.0
-    for i in range(size):
-        mean += num_moves[first + i] * (most - values[successor[start + i]])
-    mean /= num_visits
-    for i in range(size):
-        z = most - values[successor[start + i]] - mean
-        square = num_moves[first + i] * z * z
+    for i in range(row.size):
+        mean += row.num_moves[row.first + i] * (most - row.values[row.successor[row.start + i]])
+    mean /= row.num_visits
+    for i in range(row.size):
+        z = most - row.values[row.successor[row.start + i]] - mean
+        square = row.num_moves[row.first + i] * z * z
         variance += square
         skew += square * z
-    w = sqrt(variance / num_visits / (2.0 * radius))
+    w = sqrt(variance / row.num_visits / (2.0 * radius))
     if w <= 0.0:
         return mean
     u = w - mean - skew / (1.5 * variance)
@@ -188,51 +170,31 @@ def _start(
 
 
 @kernel
-def _sums(
-    num_moves: IntArray,
-    first: np.uint64,
-    size: np.uint64,
-    num_visits: int,
-    successor: NDArray[np.int32],
-    start: np.uint64,
-    values: FloatArray,
-    most: float,
-    u: float,
-) -> tuple[float, float, float]:
+def _sums(row: BallRow, most: float, u: float) -> tuple[float, float, float]:
     """The means under P_hat of ln(1 + z/u), of b = z/(u + z) and of b^2, for u > 0."""
     logs = away = square = 0.0
-    for i in range(size):
-        count = num_moves[first + i]
-        z = most - values[successor[start + i]]
+    for i in range(row.size):
+        count = row.num_moves[row.first + i]
+        z = most - row.values[row.successor[row.start + i]]
         if count > 0 and z > 0.0:
             b = z / (u + z)
             logs += count * log1p(z / u)
             away += count * b
             square += count * b * b
-    return logs / num_visits, min(away / num_visits, 1.0 - EPSILON), square / num_visits
+    return logs / row.num_visits, min(away / row.num_visits, 1.0 - EPSILON), square / row.num_visits
 
 
 @kernel
-def _sums_at_most(
-    num_moves: IntArray,
-    first: np.uint64,
-    size: np.uint64,
-    num_visits: int,
-    successor: NDArray[np.int32],
-    start: np.uint64,
-    values: FloatArray,
-    most: float,
-    farthest: float,
-) -> tuple[float, float]:
+def _sums_at_most(row: BallRow, most: float, farthest: float) -> tuple[float, float]:
     """The means under P_hat of ln(z / farthest) and of farthest / z, for u = 0 and gaps that are all positive."""
     logs = inverse = 0.0
-    for i in range(size):
-        count = num_moves[first + i]
+    for i in range(row.size):
+        count = row.num_moves[row.first + i]
         if count > 0:
-            z = most - values[successor[start + i]]
+            z = most - row.values[row.successor[row.start + i]]
             logs += count * log(z / farthest)
             inverse += count * (farthest / z)
-    return logs / num_visits, inverse / num_visits
+    return logs / row.num_visits, inverse / row.num_visits
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -291,7 +253,9 @@ def no_balls() -> Balls:
 
 
 @kernel
-def follow_counts(index: Index, laws: Laws, counts: Counts, rule: BallRule, rows: IntArray, balls: Balls) -> None:
+def follow_counts(
+    index: LayoutArrays, laws: Laws, counts: Counts, rule: BallRule, rows: IntArray, balls: Balls
+) -> None:
     """Bring the balls of some rows, whose boxes were just refreshed, up to date."""
     for row in rows:
         place = laws.moves_at[row]
@@ -309,8 +273,16 @@ def follow_counts(index: Index, laws: Laws, counts: Counts, rule: BallRule, rows
 
 
 @kernel
+def row_of_balls(index: LayoutArrays, balls: Balls, row: int, values: FloatArray) -> BallRow:
+    """A row with a ball, whose successors have these values (num_states,)."""
+    start = np.uint64(index.row_start[row])
+    size = np.uint64(index.row_start[row + 1]) - start
+    return BallRow(balls.moves, start, balls.visits[row], index.successor, start, size, values)
+
+
+@kernel
 def joint_cost_with_balls(
-    index: Index, columns: Columns, rule: BallRule, balls: Balls, costs: FloatArray, i: int
+    index: LayoutArrays, columns: Columns, rule: BallRule, balls: Balls, costs: FloatArray, i: int
 ) -> float:
     """`joint_cost_of_columns` for constraint i, where rows with a ball take the smaller of two maxima."""
     first_slot, weight, values = columns.first_slot, columns.weight, columns.values
@@ -325,12 +297,8 @@ def joint_cost_with_balls(
                 row = columns.row[s]
                 values[x] += weight[s] * costs[row, i]
                 if rule.wide[row]:
-                    start = index.row_start[row]
                     most = phi + columns.gain[s - base]
-                    near = ball_value(
-                        balls.moves, start, index.row_start[row + 1] - start, balls.visits[row], balls.radius[row],
-                        index.successor, start, values, ACCURACY,
-                    )  # fmt: skip
+                    near = ball_value(row_of_balls(index, balls, row, values), balls.radius[row], ACCURACY)
                     # The row is in its box and in its ball: the smaller of the two maxima is valid.
                     values[x] -= weight[s] * max(most - near, 0.0)
         phi, count = sort_above(index, columns, k)

@@ -25,7 +25,7 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.model.kernel_layout import ONE, Index, Positions, first_gap, sort_by_key, states_of, triples_of
+from hedgerow.model.kernel_layout import ONE, LayoutArrays, Positions, first_gap, sort_by_key, states_of, triples_of
 from hedgerow.model.layout import Layout
 
 
@@ -103,7 +103,9 @@ def make_columns(layout: Layout) -> Columns:
 
 
 @kernel
-def load_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, columns: Columns) -> None:
+def load_columns(
+    index: LayoutArrays, lower: FloatArray, upper: FloatArray, policy: FloatArray, columns: Columns
+) -> None:
     """Sort the boxes (num_triples,) of the rows that `policy` (num_rows,) plays into `columns`."""
     first_slot, stop = columns.first_slot, columns.stop
     for x in range(len(stop)):
@@ -125,7 +127,9 @@ def load_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: Flo
 
 
 @kernel
-def _load_row(index: Index, lower: FloatArray, upper: FloatArray, row: int, slot: int, columns: Columns) -> float:
+def _load_row(
+    index: LayoutArrays, lower: FloatArray, upper: FloatArray, row: int, slot: int, columns: Columns
+) -> float:
     """Append the triples of one row to their columns; returns what their lower bounds leave of mass 1."""
     rest = 1.0
     start, stop = triples_of(index, row)
@@ -142,7 +146,9 @@ def _load_row(index: Index, lower: FloatArray, upper: FloatArray, row: int, slot
 
 
 @kernel
-def keep_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: FloatArray, columns: Columns) -> None:
+def keep_columns(
+    index: LayoutArrays, lower: FloatArray, upper: FloatArray, policy: FloatArray, columns: Columns
+) -> None:
     """`load_columns` for a policy that plays mostly the same rows as before, in boxes of which few change. From now on
     pass the changed ones to `update_columns`.
     """
@@ -160,7 +166,7 @@ def keep_columns(index: Index, lower: FloatArray, upper: FloatArray, policy: Flo
 
 
 @kernel
-def update_columns(index: Index, lower: FloatArray, upper: FloatArray, rows: IntArray, columns: Columns) -> None:
+def update_columns(index: LayoutArrays, lower: FloatArray, upper: FloatArray, rows: IntArray, columns: Columns) -> None:
     """Copy the changed boxes of some rows into the columns, if these are kept."""
     if columns.kept[0] == 0:
         return
@@ -178,7 +184,7 @@ def update_columns(index: Index, lower: FloatArray, upper: FloatArray, rows: Int
 
 
 @kernel
-def step_back(index: Index, columns: Columns, k: int, phi: float, count: int) -> None:
+def step_back(index: LayoutArrays, columns: Columns, k: int, phi: float, count: int) -> None:
     """f of layer k into `values`, where f of layer k + 1 is `key` on order[:count], best first, and phi elsewhere."""
     first_slot, left, gain = columns.first_slot, columns.left, columns.gain
     first, last = states_of(index, k)
@@ -216,7 +222,7 @@ def _apply_column(columns: Columns, y: int, value: float, num_slots: np.uint64) 
 
 
 @kernel
-def sort_above(index: Index, columns: Columns, k: int) -> tuple[float, int]:
+def sort_above(index: LayoutArrays, columns: Columns, k: int) -> tuple[float, int]:
     """(phi, count) of layer k for the next step: phi = min f, and the states above it in order[:count], best first.
 
     Equal values keep the order of the states while fewer than 18 lie above, else any.
@@ -260,14 +266,16 @@ WINDOW = 64
 
 
 @kernel
-def reach_of_states(index: Index, columns: Columns, targets: IntArray, num_targets: int, reach: FloatArray) -> None:
+def reach_of_states(
+    index: LayoutArrays, columns: Columns, targets: IntArray, num_targets: int, reach: FloatArray
+) -> None:
     """reach[i] = largest Pr[visit targets[i]] for i < num_targets, for the boxes and the policy in `columns`."""
     reach_within(index, columns, targets, num_targets, WINDOW, reach)
 
 
 @kernel
 def reach_within(
-    index: Index, columns: Columns, targets: IntArray, num_targets: int, window: int, reach: FloatArray
+    index: LayoutArrays, columns: Columns, targets: IntArray, num_targets: int, window: int, reach: FloatArray
 ) -> None:
     """`reach_of_states` by passes through at most `window` >= 1 layers."""
     state_start = index.state_start
@@ -309,7 +317,7 @@ def reach_within(
 
 
 @kernel
-def fill_caps(index: Index, columns: Columns, last_layer: int) -> None:
+def fill_caps(index: LayoutArrays, columns: Columns, last_layer: int) -> None:
     """The caps of the layers 0, ..., last_layer under the boxes and the policy in `columns`, into `columns.caps`."""
     state_start, caps, order, key = index.state_start, columns.caps, columns.order, columns.key
     caps[0] = 1.0
@@ -354,7 +362,7 @@ def fill_to_caps(columns: Columns, phi: float, count: int) -> float:
 
 
 @kernel
-def joint_costs_of_columns(index: Index, columns: Columns, costs: FloatArray, bounds: FloatArray) -> None:
+def joint_costs_of_columns(index: LayoutArrays, columns: Columns, costs: FloatArray, bounds: FloatArray) -> None:
     """U_i of all constraints for costs (num_rows, m), into `bounds` (m,): one backward pass per constraint.
 
     `columns` hold the boxes and the policy: `load_columns` comes first.
@@ -364,7 +372,7 @@ def joint_costs_of_columns(index: Index, columns: Columns, costs: FloatArray, bo
 
 
 @kernel
-def joint_cost_of_columns(index: Index, columns: Columns, costs: FloatArray, i: int, sign: float) -> float:
+def joint_cost_of_columns(index: LayoutArrays, columns: Columns, costs: FloatArray, i: int, sign: float) -> float:
     """U_i for the costs of one constraint, times `sign`: with -1 it is minus the least that the boxes allow.
 
     Leaves V of the decision states in `columns.values`.

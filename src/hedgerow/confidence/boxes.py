@@ -35,10 +35,9 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.confidence.budget import Laws, Unknowns
-from hedgerow.confidence.counts import Counts
+from hedgerow.confidence.counts import Counts, Laws, Unknowns
 from hedgerow.confidence.radii import KT, RadiusRule, cost_radius, epsilon, scaled_bounds, transition_terms
-from hedgerow.model.kernel_layout import Index, triples_of
+from hedgerow.model.kernel_layout import LayoutArrays, triples_of
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 GROWTH = 50
@@ -105,7 +104,7 @@ def make_boxes(unknowns: Unknowns, *, clip_costs: bool = False) -> Boxes:
 
 
 @kernel
-def refresh_all(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes) -> None:
+def refresh_all(index: LayoutArrays, counts: Counts, rule: BoxRule, boxes: Boxes) -> None:
     """Bring every row of `boxes` up to date."""
     for r in range(len(counts.num_visits)):
         if rule.laws.moves_at[r] == r:
@@ -115,7 +114,7 @@ def refresh_all(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes) -> No
 
 
 @kernel
-def refresh_rows(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes) -> None:
+def refresh_rows(index: LayoutArrays, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes) -> None:
     """Bring the given rows, those of the last episode, and all that share a law with them up to date."""
     for k in range(len(rows)):
         refresh_costs(counts, rule, rule.laws.costs_at[rows[k]], boxes)
@@ -123,7 +122,9 @@ def refresh_rows(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, bo
 
 
 @kernel
-def refresh_grown(index: Index, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes, changed: IntArray) -> int:
+def refresh_grown(
+    index: LayoutArrays, counts: Counts, rule: BoxRule, rows: IntArray, boxes: Boxes, changed: IntArray
+) -> int:
     """`refresh_rows` for rows whose visits have grown; returns how many rows it lists in `changed` (2 num_rows,)."""
     laws, count = rule.laws, 0
     for k in range(len(rows)):
@@ -209,7 +210,7 @@ def _refresh_cost_intervals(counts: Counts, rule: BoxRule, place: int, boxes: Bo
 
 
 @kernel
-def refresh_moves(index: Index, counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> None:
+def refresh_moves(index: LayoutArrays, counts: Counts, rule: BoxRule, place: int, boxes: Boxes) -> None:
     """The box of the transitions that are counted at row `place`, for all rows of that law."""
     if not rule.uncertain[place]:
         return
@@ -228,7 +229,7 @@ def refresh_moves(index: Index, counts: Counts, rule: BoxRule, place: int, boxes
 
 
 @kernel
-def _refresh_box(index: Index, counts: Counts, radii: RadiusRule, row: int, boxes: Boxes) -> None:
+def _refresh_box(index: LayoutArrays, counts: Counts, radii: RadiusRule, row: int, boxes: Boxes) -> None:
     num_moves, lower, upper, num_visits = counts.num_moves, boxes.lower, boxes.upper, counts.num_visits[row]
     start, stop = triples_of(index, row)
     # Nothing seen: the whole simplex.
@@ -261,7 +262,7 @@ def _refresh_box(index: Index, counts: Counts, radii: RadiusRule, row: int, boxe
 
 
 @kernel
-def _refresh_widened_box(index: Index, counts: Counts, rule: BoxRule, row: int, boxes: Boxes) -> None:
+def _refresh_widened_box(index: LayoutArrays, counts: Counts, rule: BoxRule, row: int, boxes: Boxes) -> None:
     """The box of a row with unknown moves; where boxes hold at all times, within the last one if that is possible."""
     lower, upper, (start, stop) = boxes.lower, boxes.upper, triples_of(index, row)
     crossed, sum_lower, sum_upper = False, 0.0, 0.0

@@ -1,4 +1,8 @@
-"""Counts (paper, section 3): after t episodes, for every pair (x,a), triple (x,a,x') and constraint i,
+"""What is unknown of a world, and what was counted of it (paper, section 3).
+
+A *law* is the transition distribution of a row, or the distribution of its costs. Rows that share a law form a class;
+everything seen in them is counted at the first row of the class. What is known exactly is neither counted nor part of
+any union bound (`Unknowns`). After t episodes, for every pair (x,a), triple (x,a,x') and constraint i,
 
     N_t(x,a)     = number of episodes that visited (x,a) and whose move is known
     M_t(x,a,x')  = number of these that went on to x'
@@ -6,27 +10,124 @@
     S_{t,i}(x,a) = sum of the costs g_{tau,i}(x,a) over the latter, unknown ones as 0
 
 A world is loop-free, so a pair is visited at most once in an episode and all counts are counts of episodes. An episode
-visits one pair per layer: L rows change, nothing else is touched. Rows that share a law (`budget.py`) are counted at
-the first row of their class, which an episode may visit several times. All these transitions count, because each is a
-fresh draw. Only the first of their costs counts, because costs of one episode may depend on each other, unless they are
-known to be independent.
+visits one pair per layer: L rows change, nothing else is touched. It may visit a class several times. All these
+transitions count, because each is a fresh draw. Only the first of their costs counts, because costs of one episode may
+depend on each other, unless they are known to be independent.
 
 Which values count, and which are unknown, is decided once per episode (`model/episode.py`). An unknown visit of a pair
-is a visit whose cost, or whose move, nobody knows, or which may have happened and may not. `record_gaps` counts these.
+is a visit whose cost, or whose move, is not known, or which may have happened and may not. `record_gaps` counts these.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray, IntArray, whole_number
+from hedgerow.checks import BoolArray, FloatArray, IntArray, whole_number
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
-from hedgerow.confidence.budget import Laws
 from hedgerow.model.episode import Counting, Episode
-from hedgerow.model.kernel_layout import Index
+from hedgerow.model.kernel_layout import LayoutArrays
+from hedgerow.model.knowledge import NOTHING, Knowledge
 from hedgerow.model.layout import Layout
+
+
+class Laws(Bundle):
+    """Where rows are counted, and which rows follow from one count."""
+
+    moves_at: IntArray
+    """(num_rows,): the row that counts the transitions of each row"""
+    costs_at: IntArray
+    """(num_rows,): the row that counts its costs"""
+    moves_start: IntArray
+    """(num_rows + 1,): the rows that are counted at r are same_moves[moves_start[r] : moves_start[r + 1]]"""
+    same_moves: IntArray
+    """(num_rows,)"""
+    costs_start: IntArray
+    """(num_rows + 1,): likewise for costs"""
+    same_costs: IntArray
+    """(num_rows,)"""
+    every_visit: bool
+    """Whether all visits of an episode to a class count for its costs, or the first one only"""
+    counted: NDArray[np.int8]
+    """(num_rows,): a buffer, all 0 between episodes"""
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """Which laws have to be estimated, which rows follow them, and how many there are."""
+
+    layout: Layout
+    laws: Laws
+    tied: bool
+    """Whether any two rows share a law"""
+    uncertain: BoolArray
+    """(num_rows,): whether the transitions of the row have to be estimated"""
+    unknown_costs: BoolArray
+    """(num_rows, m): whether the mean cost has to be estimated"""
+    transitions: FloatArray | None
+    """(num_triples,): where they are known, else NaN"""
+    costs: FloatArray | None
+    """(num_rows, m): likewise"""
+
+    @property
+    def num_costs(self) -> int:
+        """Mean costs to be estimated: classes times constraints, without those that are known."""
+        first = self.laws.costs_at == np.arange(self.layout.num_rows)
+        return int(self.unknown_costs[first].sum())
+
+    @property
+    def counted_rows(self) -> IntArray:
+        """The rows at which uncertain transitions are counted."""
+        first = self.laws.moves_at == np.arange(self.layout.num_rows)
+        return np.flatnonzero(first & self.uncertain)
+
+    @property
+    def num_triples(self) -> int:
+        """Probabilities to be estimated: triples of one row per class, with at least two successors, not known."""
+        return int(np.diff(self.layout.row_start)[self.counted_rows].sum())
+
+
+def make_unknowns(
+    layout: Layout,
+    num_columns: int,
+    knowledge: Knowledge = NOTHING,
+    *,
+    ties: bool = False,
+    extra: int = 0,
+) -> Unknowns:
+    """The unknowns of a layout with so many constraints; `ties` says whether shared laws are used, `extra` adds further
+    columns of which nothing is known.
+    """
+    rows = np.arange(layout.num_rows, dtype=np.int64)
+    moves_at = rows if not ties or knowledge.same_transitions is None else knowledge.same_transitions
+    costs_at = rows if not ties or knowledge.same_costs is None else knowledge.same_costs
+    costs = None if knowledge.costs is None else np.full((layout.num_rows, num_columns + extra), np.nan)
+    if costs is not None and knowledge.costs is not None:
+        costs[:, :num_columns] = knowledge.costs.T
+    unknown = np.ones((layout.num_rows, num_columns + extra), dtype=bool) if costs is None else np.isnan(costs)
+    uncertain = np.diff(layout.row_start) > 1
+    if knowledge.transitions is not None:
+        uncertain &= np.isnan(knowledge.transitions[layout.row_start[:-1]])
+    laws = Laws(
+        moves_at=moves_at.copy(),
+        costs_at=costs_at.copy(),
+        moves_start=_starts(moves_at),
+        same_moves=np.argsort(moves_at, kind="stable").astype(np.int64),
+        costs_start=_starts(costs_at),
+        same_costs=np.argsort(costs_at, kind="stable").astype(np.int64),
+        every_visit=knowledge.independent_costs,
+        counted=np.zeros(layout.num_rows, dtype=np.int8),
+    )
+    tied = bool(np.any(moves_at != rows) or np.any(costs_at != rows))
+    return Unknowns(layout, laws, tied, uncertain, unknown, knowledge.transitions, costs)
+
+
+def _starts(first: IntArray) -> IntArray:
+    sizes = np.bincount(first, minlength=len(first))
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
 class Counts(Bundle):
@@ -60,7 +161,7 @@ def make_counts(layout: Layout, num_constraints: int) -> Counts:
 
 
 @kernel
-def record(index: Index, laws: Laws, counts: Counts, rows: IntArray, triples: IntArray) -> None:
+def record(index: LayoutArrays, laws: Laws, counts: Counts, rows: IntArray, triples: IntArray) -> None:
     """Add the rows (n,) and triples (n,) of one episode to `counts`."""
     for k in range(len(rows)):
         place = laws.moves_at[rows[k]]
@@ -84,7 +185,7 @@ def record_costs(laws: Laws, counts: Counts, rows: IntArray, costs: FloatArray) 
 
 
 @kernel
-def find_triple(index: Index, row: int, state: int) -> int:
+def find_triple(index: LayoutArrays, row: int, state: int) -> int:
     """The triple of `row` that leads to `state`, or -1 if that is not in the support (bisection: successors ascend)."""
     low, high = index.row_start[row], index.row_start[row + 1]
     while low < high:
@@ -99,7 +200,7 @@ def find_triple(index: Index, row: int, state: int) -> int:
 
 
 @kernel
-def find_path(index: Index, rows: IntArray, triples: IntArray) -> int:
+def find_path(index: LayoutArrays, rows: IntArray, triples: IntArray) -> int:
     """The triples (L,) between the rows (L,) of a path, one per layer; returns the first step that is none, or -1."""
     terminal = index.state_start[len(index.state_start) - 1] - 1
     for k in range(len(rows)):
@@ -144,7 +245,7 @@ class LogArrays(Bundle):
 
 
 @kernel
-def record_log(index: Index, laws: Laws, counts: Counts, log: LogArrays, gaps: Gaps) -> None:
+def record_log(index: LayoutArrays, laws: Laws, counts: Counts, log: LogArrays, gaps: Gaps) -> None:
     """Add all episodes of `log` to `counts`; `gaps` is a buffer."""
     place = 0
     for e in range(len(log.starts) - 1):
@@ -161,7 +262,7 @@ def record_log(index: Index, laws: Laws, counts: Counts, log: LogArrays, gaps: G
 
 
 @kernel
-def _set_gaps(index: Index, log: LogArrays, place: int, first: int, last: int, gaps: Gaps) -> None:
+def _set_gaps(index: LayoutArrays, log: LogArrays, place: int, first: int, last: int, gaps: Gaps) -> None:
     """Write the gaps of one episode, whose policy may have done anything."""
     extent, values = gaps.extent, log.extents[place]
     extent.moves, extent.costs, extent.layer = values[0], values[1], values[2]
@@ -257,7 +358,7 @@ def set_gaps(gaps: Gaps, episode: Episode, counting: Counting, policy: FloatArra
 
 @kernel
 def record_gaps(
-    index: Index, laws: Laws, counts: Counts, rows: IntArray, triples: IntArray, costs: FloatArray, gaps: Gaps
+    index: LayoutArrays, laws: Laws, counts: Counts, rows: IntArray, triples: IntArray, costs: FloatArray, gaps: Gaps
 ) -> None:
     """Add an episode with gaps to `counts`: its rows and triples (n,), costs (n, columns)."""
     extent = gaps.extent
@@ -292,7 +393,7 @@ def _record_step(
 
 
 @kernel
-def _record_unseen(index: Index, laws: Laws, counts: Counts, gaps: Gaps) -> None:
+def _record_unseen(index: LayoutArrays, laws: Laws, counts: Counts, gaps: Gaps) -> None:
     """One unknown visit of every pair that the branch may have visited from the layer of the gap on."""
     extent, reached, seen = gaps.extent, gaps.reached, laws.counted
     for k in range(extent.layer, len(index.state_start) - 2):
@@ -321,7 +422,7 @@ def _add_unknown_cost(laws: Laws, counts: Counts, row: int) -> None:
 
 
 @kernel
-def _add_unknown_moves(index: Index, laws: Laws, counts: Counts, gaps: Gaps, layer: int) -> None:
+def _add_unknown_moves(index: LayoutArrays, laws: Laws, counts: Counts, gaps: Gaps, layer: int) -> None:
     """One unknown move for each law of the rows of a layer that the branch may have visited."""
     first, last, marked = index.state_start[layer], index.state_start[layer + 1], laws.counted
     for row in range(first * index.num_actions, last * index.num_actions):

@@ -143,7 +143,7 @@ def _start(p: float, q: float, level: float) -> float:
 #     level  = (ln(1/delta) + o(n,S)) / n
 #     LCB, UCB = the ends of { g : kl(g_hat, g) <= level },   kl the divergence of Bernoulli laws
 #
-# P(g leaves [LCB, UCB] at any n) <= delta: both sides together, no horizon, whoever decides when to sample. For X in
+# P(g leaves [LCB, UCB] at any n) <= delta: both sides together, no horizon, any rule of when to sample. For X in
 # [0, 1] with mean g given the past, E (p/g)^X ((1-p)/(1-g))^(1-X) <= 1, because this is convex in X and equal to 1
 # for X in {0, 1}. So the products over samples are supermartingales, and so is their mean over p ~ Beta(1/2, 1/2)
 # (the prior of Krichevsky and Trofimov, 1981), whose logarithm is n kl(g_hat, g) - o(n,S). It starts at 0; by Ville's
@@ -195,9 +195,9 @@ def kt_interval(
 ) -> tuple[float, float] | tuple[FloatArray, FloatArray]:
     """Compute an interval that holds the mean of numbers in [0, 1] at all times at once.
 
-    With probability 1 - delta the mean never leaves the intervals, however many samples there will be and whoever
-    decides when to sample (the mixture of Krichevsky and Trofimov). Three numbers give two floats. Arrays that
-    broadcast give two arrays.
+    With probability 1 - delta the mean never leaves the intervals, however many samples there will be and
+    whatever decides when to sample (the mixture of Krichevsky and Trofimov). Three numbers give two floats. Arrays
+    that broadcast give two arrays.
 
     Args:
         visits: The number of samples, whole and at least 0. Without samples the interval is [0, 1].

@@ -1,20 +1,20 @@
-"""Running tests of what a learner was told, by its own observations.
+"""Running tests of the inputs of a learner, by its own observations.
 
-A learner is told numbers (known means and transitions), that rows share laws, that a log is of the same world, and that
+Its inputs are numbers (known means and transitions), that rows share laws, that a log is of the same world, and that
 a baseline costs at most beta. Every row gives two *streams* of observations: the learner's own, and that of logs. A
 stream of n visits with the sum S gives an interval for each mean of its law, by `kl.py`:
 
     [LCB(n + K, S), UCB(n + K, S + K)]        K: episodes of which not everything may be counted
 
 (such an episode holds at most one visit of the row, whose value is not known: both ends allow for each). All intervals
-of one law, from all rows that share it, from both streams and of all times, and the number that was told of it, must
+of one law, from all rows that share it, from both streams and of all times, and the number that is declared, must
 have a point in common. `low` and `high` keep the intersection so far. Where it is empty, a premise is refuted.
 
 The baseline is tested by the summed costs S_i of the n episodes that were left to it, each at most its ceiling B_i:
 
     refuted if  B_i LCB(n, S_i / B_i) > beta_i
 
-(an episode that may not be counted adds 0 to S, which is never too much). What was told is refuted although it is true
+(an episode that may not be counted adds 0 to S, which is never too much). What is declared is refuted though it is true
 with probability FALSE_ALARM delta at most, at any time: half of it is for the baseline, divided among the constraints,
 half for the streams, divided among the numbers that are compared. A row is tested when its visits have grown by an
 eighth, about 8 ln T times in a run. What is simply impossible is refused before it is counted (`model/episode.py`).
@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
-from hedgerow.confidence.budget import Unknowns
+from hedgerow.confidence.counts import Unknowns
 from hedgerow.confidence.kl import kt_bounds
-from hedgerow.model.kernel_layout import Index
+from hedgerow.model.kernel_layout import LayoutArrays
 from hedgerow.model.knowledge import TOL_TRUE
 from hedgerow.model.view import View
 
@@ -83,7 +83,7 @@ class PremiseFigures(Record):
     """The numbers of the refutation."""
 
     told_low: float
-    """What was told or seen elsewhere lies between these; for a baseline from 0 to beta"""
+    """What was declared or seen elsewhere lies between these; for a baseline from 0 to beta"""
     told_high: float
     seen_low: float
     """What was seen says that it lies between these"""
@@ -125,11 +125,11 @@ class PremiseRule(Bundle):
     log_baseline: float
     """ln(1/delta') of one constraint"""
     beta: FloatArray
-    """(m,): what the baseline was told to cost; empty without a baseline"""
+    """(m,): what the baseline is said to cost; empty without a baseline"""
     ceilings: FloatArray
     """(m,): what an episode costs at most"""
     capped: bool
-    """Whether `ceilings` were told"""
+    """Whether `ceilings` are declared"""
     told_moves: FloatArray
     """(num_triples,): known probabilities, -1 where not known; empty where none is"""
     told_costs: FloatArray
@@ -173,7 +173,7 @@ def make_premise_rule(
         log_baseline=log(max(1, m)) + share,
         beta=np.zeros(0) if beta is None else np.array(beta, dtype=np.float64),
         ceilings=np.array(view.ceilings, dtype=np.float64),
-        capped=known.most_costs is not None,
+        capped=known.max_episode_cost is not None,
         told_moves=told_moves,
         told_costs=np.ascontiguousarray(told_costs),
         compared_moves=moves.astype(np.int8),
@@ -190,7 +190,7 @@ def _shared(first: IntArray) -> NDArray[np.bool_]:
 
 
 def make_premises(rule: PremiseRule, num_triples: int, *, absorbs: bool) -> Premises:
-    """Nothing seen yet: `low` and `high` hold what was told."""
+    """Nothing seen yet: `low` and `high` hold what is declared."""
     rows, m = rule.compared_costs.shape
     streams = 2 if absorbs else int(rule.compared_moves.any() or rule.compared_costs.any())
     kept, triples = (rows, num_triples) if streams else (0, 0)
@@ -213,7 +213,7 @@ def make_premises(rule: PremiseRule, num_triples: int, *, absorbs: bool) -> Prem
 
 @kernel
 def is_impossible(rule: PremiseRule, rows: IntArray, triples: IntArray, costs: FloatArray) -> bool:
-    """Whether what was told rules out a step (`model/episode.py`) of rows and triples (n,), costs (n, m)."""
+    """Whether what is declared rules out a step (`model/episode.py`) of rows and triples (n,), costs (n, m)."""
     wrong = False
     if len(rule.told_moves) > 0:
         for k in range(len(rows)):
@@ -234,7 +234,7 @@ def is_impossible(rule: PremiseRule, rows: IntArray, triples: IntArray, costs: F
 
 @kernel
 def count_episode(
-    index: Index,
+    index: LayoutArrays,
     rule: PremiseRule,
     premises: Premises,
     rows: IntArray,
@@ -294,8 +294,10 @@ def _count_baseline(rule: PremiseRule, premises: Premises, costs: FloatArray, wh
 
 
 @kernel
-def compare_row(index: Index, rule: PremiseRule, premises: Premises, stream: int, row: int, episode: int) -> None:
-    """Compare the intervals of a row's stream with what was told, and with all other intervals of its laws."""
+def compare_row(
+    index: LayoutArrays, rule: PremiseRule, premises: Premises, stream: int, row: int, episode: int
+) -> None:
+    """Compare the intervals of a row's stream with what is declared, and with all other intervals of its laws."""
     numbers, n = premises.numbers, premises.visits[stream, row]
     unknown = numbers.unknown if stream == OWN else numbers.unknown_logged
     logs = numbers.logged > 0
@@ -386,7 +388,7 @@ def count_logged(
 
 
 @kernel
-def compare_all(index: Index, rule: PremiseRule, premises: Premises, episode: int) -> None:
+def compare_all(index: LayoutArrays, rule: PremiseRule, premises: Premises, episode: int) -> None:
     """Test both streams of all rows, after a log was counted."""
     for stream in range(len(premises.visits)):
         for row in range(premises.visits.shape[1]):
@@ -396,12 +398,12 @@ def compare_all(index: Index, rule: PremiseRule, premises: Premises, episode: in
 
 @kernel
 def is_fresh(premises: Premises) -> bool:
-    """Whether something was refuted and nobody has been told yet."""
+    """Whether something was refuted and has not been announced yet."""
     return premises.numbers.what != NOTHING and premises.numbers.said == 0
 
 
 def carry_over(old: Premises, new: Premises) -> None:
-    """Copy the streams, and what they refuted, into a new phase, whose baseline nobody has tested yet."""
+    """Copy the streams, and what they refuted, into a new phase, whose baseline has not been tested yet."""
     for name, array in new.as_dict().items():
         if isinstance(array, np.ndarray) and name != "baseline_sums":
             array[...] = getattr(old, name)

@@ -28,7 +28,7 @@ n <= S^2 |A| L, so iota' < 2 iota - 3; where epsilon < 1, N > 14 iota/3, hence i
 
 The paper takes a union bound over the episodes *and* the values of N and rounds up. The bounds depend on N alone, so a
 union over N = 1..T, or over all N with weights 1/(N(N+1)), is enough. The budgets are the paper's: delta_G = delta and
-delta_P = 4 delta; those of `kt` are in `budget.py`. n_pair counts rows; n counts the triples of rows with at least two
+delta_P = 4 delta; those of `kt` are `Shares`. n_pair counts rows; n counts the triples of rows with at least two
 successors, because the others have nothing to estimate. Where rows share a law, classes replace rows, and T L replaces
 T, because an episode may visit a class L times. There is no m in the transition terms: transitions do not depend on the
 constraints.
@@ -44,7 +44,7 @@ from math import log, log1p, sqrt
 from hedgerow.checks import positive_share, short_repr, whole_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
-from hedgerow.confidence.budget import TOTAL, Shares, Unknowns, make_shares, make_unknowns, refuse_empty_promise
+from hedgerow.confidence.counts import Unknowns, make_unknowns
 from hedgerow.confidence.kl import kt_bounds
 from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
@@ -53,6 +53,69 @@ PAPER, TIGHT, ANYTIME, KT, EFRONI = 0, 1, 2, 3, 4
 KINDS = {"paper": PAPER, "tight": TIGHT, "anytime": ANYTIME, "kt": KT, "efroni": EFRONI}
 WITHOUT_HORIZON = ("anytime", "kt")
 """These hold at all times: they need no number of episodes, and data from elsewhere may come before the first one."""
+
+
+TOTAL = 5.0
+"""The clean event has probability 1 - 5 delta."""
+COST_SHARE = 3.0
+"""Of it, where transitions have to be estimated as well."""
+CERTIFICATE_PART = 6.0
+"""One in so many parts of the costs' share is that of the aggregate certificate; docs/aggregate.md has what was
+measured.
+"""
+LOSS_SHARE = 0.1
+"""Of the costs' part, for the mean loss where that is estimated"""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How the intervals of the kind `kt` split the failure probability 5 delta; the shares sum to at most 5.
+
+    Every statement that holds for ever rests on a supermartingale with a failure probability of its own; these
+    probabilities add up. Costs decide more than transitions: three of five parts go to costs and two to transitions,
+    and all five go to costs where no transition has to be estimated. A tenth of the costs' parts goes to the mean loss
+    where that is estimated, which costs the others ln(10/9) in their logarithm. A sixth of the rest goes to the
+    aggregate certificate (`aggregate.py`) where there is one, and half of the transitions' parts to the balls of wide
+    rows (`balls.py`) where there are any.
+    """
+
+    costs: float
+    """Share of the intervals of mean costs"""
+    transitions: float
+    """Share of the boxes"""
+    aggregate: float
+    """Share of the aggregate certificate"""
+    balls: float
+    """Share of the balls"""
+    losses: float = 0.0
+    """Share of the intervals of the mean loss"""
+
+
+def refuse_empty_promise(delta: float, spent: float) -> None:
+    """Refuse a delta of which 1 - `spent` delta leaves no probability: bounds that promise nothing are no bounds.
+
+    The intervals of `kl.py` need this as well: their ln(1/delta') would be negative, and the ends beyond [0, 1].
+    """
+    if spent * delta >= 1.0:
+        raise InvalidInput(
+            f"delta is {delta!r}: the confidence sets hold with probability 1 - {spent:g} delta, of which nothing is "
+            f"left; choose a delta below {1.0 / spent:g}"
+        )
+
+
+def make_shares(unknowns: Unknowns, *, aggregate: bool = False, num_balls: int = 0, losses: bool = False) -> Shares:
+    """The shares for these unknowns, with or without an aggregate certificate, balls and intervals of the loss."""
+    certain = unknowns.num_triples == 0
+    whole = TOTAL if certain else COST_SHARE
+    costs = (1.0 - LOSS_SHARE) * whole if losses else whole
+    moves = TOTAL - COST_SHARE
+    return Shares(
+        costs=costs - costs / CERTIFICATE_PART if aggregate else costs,
+        transitions=0.5 * moves if num_balls else moves,
+        aggregate=costs / CERTIFICATE_PART if aggregate else 0.0,
+        balls=0.5 * moves if num_balls else 0.0,
+        losses=LOSS_SHARE * whole if losses else 0.0,
+    )
 
 
 class RadiusRule(Bundle):

@@ -67,7 +67,7 @@ class Estimates:
     costs_shared_by: IntArray
     """(num_rows,): how many rows share these costs."""
     unknown_moves: IntArray
-    """(num_rows,): how many visits there may have been beside these, with moves that nobody knows."""
+    """(num_rows,): how many visits there may have been beside these, with moves that are unknown."""
     unknown_costs: IntArray
     """(num_rows, c): how many of the costs are unknown."""
     mean_costs: FloatArray

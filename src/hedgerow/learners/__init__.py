@@ -15,5 +15,11 @@ from hedgerow.registry import learners as _registry
 
 register, names, find, describe = _registry.register, _registry.names, _registry.find, _registry.describe
 
-__getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=["field"])
-__all__ = ["describe", "find", "names", "register"]
+__getattr__, _, _ = lazy_loader.attach(
+    __name__, submodules=["field"], submod_attrs={"guarantees": ["Ledger"], "statistics": ["Statistics"]}
+)
+__all__ = ["Ledger", "Statistics", "describe", "find", "names", "register"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

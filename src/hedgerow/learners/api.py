@@ -1,38 +1,63 @@
-"""What a learner is told before its first episode: a comparison is fair only between learners that are told the same.
+"""What a learner is: an object that announces, before any random draw, the mixture of Markov policies it will play.
 
-Everybody knows the layout and the thresholds. `Inputs` says what a learner is given beyond that.
+    plan = learner.plan()            # the mixture that is scored, and the policy that the coin chose
+    learner.observe(episode)         # what happened when that policy was played to the end
+
+That alone determines occupancy, loss, costs, violation, regret and safety, exactly. Everything else is an *ability*, a
+small protocol that is asked for with `isinstance`:
+
+    Promising    guarantees() -> Ledger                what is promised, how surely, by which theorem
+    Resumable    state(), restored(view, state)        files, and learners in the middle of a run
+    Limited      episodes                              after how many episodes it may be asked no more
+    Watched      watch(...)                            proofs that can be watched from outside, see `watch.py`
+    Compiled     run_block(...)                        many episodes in one call
+
+Plans of the shipped learners know whose they are. An outcome may come late, twice, or to the wrong learner:
+`observe(episode, plan)` therefore says which plan was played, and is refused unless that plan is open. This is decided
+by what the plan says, not by which object it is, so a plan of before a restart fits the learner that was loaded:
+
+    key        a hash of class, view, episodes, delta and seed: learners that differ in nothing else need other seeds
+    number     smaller than that of the open plan: it has ended; larger: it was never made
+    content    branch, policy and notes: two copies of one learner that went different ways have different plans
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, float_array, frozen, type_name, within
-from hedgerow.environments.columns import Column
-from hedgerow.environments.play import KernelWorld, Streams
-from hedgerow.environments.scores import Curves, Scores
-from hedgerow.errors import InvalidInput
-from hedgerow.losses.adaptive import Pursuit
-from hedgerow.losses.blocks import LossBlock
-from hedgerow.model.cmdp import CMDP
+from hedgerow.checks import FloatArray, float_array, frozen, short_repr, type_name, within
+from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.model.episode import Episode
-from hedgerow.model.identity import same_layout
-from hedgerow.model.policy import Mixture, Policy
-from hedgerow.model.view import View
+from hedgerow.model.layout import Layout
+from hedgerow.model.policy import Actions, Mixture, Policy, UniformMixture
+from hedgerow.model.view import View, same_layout, view_arrays, view_meta
 
 if TYPE_CHECKING:
     from hedgerow.learners.guarantees import Ledger
+    from hedgerow.learners.kernels import BaselineArrays
+
+OWN, BASELINE = "own", "baseline"
+DELTA = 0.01
+"""How unsure promises may be, unless a learner or an experiment is asked for something else"""
+ACTIONS = 1
+"""The key of the streams of drawn actions, beside the coin, which has none"""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a learner is told of a run before its first episode.
+    """What a learner needs to know of a run before its first episode, beyond layout and thresholds.
+
+    A comparison is fair only between learners that have the same inputs.
 
     Examples:
         >>> import hedgerow as hr
@@ -49,16 +74,16 @@ class Inputs:
     slater: bool = False
     """Whether it needs the largest margin rho that all constraints can have at once."""
     cheats: str = ""
-    """What it is told that no learner can know; the empty string for nothing."""
+    """What it knows that no learner can know; the empty string for nothing."""
 
     def __str__(self) -> str:
         given = {"T": self.episodes, "delta": self.delta, "a baseline": self.baseline, "rho": self.slater}
-        words = [word for word, is_told in given.items() if is_told]
-        return ", ".join([*words, *([f"cheats: {self.cheats}"] if self.cheats else [])]) or "nothing"
+        words = [word for word, needed in given.items() if needed]
+        return "; ".join(filter(None, [", ".join(words), self.cheats and f"knows {self.cheats}"])) or "nothing"
 
 
 def describe_inputs(learner: Any) -> str:
-    """What a learner, or its class, is told, its feedback included; learners of others may not say."""
+    """The inputs of a learner, or of its class, in words, with its feedback; learners of others may not say."""
     inputs = getattr(learner, "inputs", None)
     if not isinstance(inputs, Inputs):
         return "not said"
@@ -67,28 +92,9 @@ def describe_inputs(learner: Any) -> str:
 
 
 def cheats(learner: Any) -> str:
-    """What a learner, or its class, is told that no learner can know; the empty text for nothing."""
+    """What a learner, or its class, knows that no learner can know; the empty text for nothing."""
     inputs = getattr(learner, "inputs", None)
     return inputs.cheats if isinstance(inputs, Inputs) else ""
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# A learner is an object that announces, before any random draw, the mixture of Markov policies it will play.
-#
-#     plan = learner.plan()            # the mixture that is scored, and the policy that the coin chose
-#     learner.observe(episode)         # what happened when that policy was played to the end
-#
-# That alone determines occupancy, loss, costs, violation, regret and safety, exactly. Everything else is an
-# *ability*, a small protocol that is asked for with `isinstance`:
-#
-#     Promising    guarantees() -> Ledger                what is promised, how surely, by which theorem
-#     Resumable    state(), restored(view, state)        files, and learners in the middle of a run
-#     Limited      episodes                              after how many episodes it may be asked no more
-#     Watched      watch(...)                            proofs that can be watched from outside, see `watch.py`
-#     Compiled     run_block(...)                        many episodes in one call
-#
-# A learner that declares `feedback = "full"` finds the losses and costs of *all* pairs in `episode.all_losses` and
-# `episode.all_costs`.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,12 +110,9 @@ class Plan:
 
     Examples:
         >>> import hedgerow as hr
-        >>> import numpy as np
-        >>> layout = hr.Layout((1, 1), num_actions=2)
-        >>> waiting, going = hr.Policy(layout, [1.0, 0.0]), hr.Policy(layout, [0.0, 1.0])
-        >>> coin = hr.Mixture((0.5, waiting), (0.5, going))
-        >>> plan = hr.Plan(coin, coin.draw(np.random.default_rng(0)), notes={"temperature": 0.5})
-        >>> plan.policy is going, dict(plan.notes)
+        >>> uniform = hr.Policy.uniform(hr.Layout((1, 1), num_actions=2))
+        >>> plan = hr.Plan(uniform, notes={"temperature": 0.5})
+        >>> plan.policy is uniform, dict(plan.notes)
         (True, {'temperature': 0.5})
     """
 
@@ -158,13 +161,236 @@ def _checked_notes(notes: Mapping[str, float]) -> dict[str, float]:
     return checked
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class NumberedPlan(Plan):
+    """A plan of one of hedgerow's learners: for which of its episodes, and the numbers it rests on.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+        >>> plan = hr.SVOPS(view, episodes=1000, delta=0.01).plan()
+        >>> plan.episode, plan.branch, plan.mixing_weight
+        (0, 'own', 0.0)
+    """
+
+    episode: int = field(kw_only=True)
+    """The number of the episode, counted from 0."""
+    branch: str = field(kw_only=True)
+    """Whose policy is played: "own", or "baseline" if the random choice of the episode fell on the safe policy."""
+    learner_key: str = field(kw_only=True)
+    """Tells learners apart by class, view, number of episodes, delta and seed."""
+    view: View = field(kw_only=True)
+    """What the learner knows of the world, with the thresholds and their names."""
+    seed: int = field(kw_only=True)
+    """The seed of the learner's random choices."""
+    cost_bounds: FloatArray | None = field(kw_only=True, default=None)
+    """(m,): upper bounds of the expected costs of the mixture, valid while the confidence sets hold the truth; None for
+    learners that do not compute them."""
+    own_bounds: FloatArray | None = field(kw_only=True, default=None)
+    """(m,): the same for the learner's own policy, by which a learner with a baseline chooses the mixing weight; None
+    for the others."""
+    group: str | None = field(kw_only=True, default=None)
+    """The group of plans whose costs share a cause with those of this one; None for a plan that has none."""
+
+    @cached_property
+    def actions(self) -> Actions:
+        """The actions of this episode, drawn beforehand from `policy`, one for each state.
+
+        Play them or draw from `policy` on the way: their law is the same. If they are followed, say so by
+        `Episode(..., actions=plan.actions)`. Then, if the episode is aborted, it is known what it would have done, and
+        the confidence sets need less room for it.
+        """
+        return drawn_actions(self.view.layout, self.policy.probabilities, self.seed, self.episode)
+
+    @property
+    def mixing_weight(self) -> float:
+        """The probability lambda of the baseline before the random choice; 0 for learners without one."""
+        return self.notes.get("mixing_weight", 0.0)
+
+    def explain(self) -> str:
+        """Say in one sentence which policy is played, and by which bounds of costs that was decided.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+            >>> always_go = hr.SafePolicy(hr.Policy(view, [[0.0, 1.0]]), costs=[0.25])
+            >>> hr.SOPS(view, episodes=1000, delta=0.01, baseline=always_go).plan().explain()
+            "baseline, because the bound of 'delay' was 1 > 0.5: its own policy had the probability 0.333"
+        """
+        names, alpha = self.view.constraint_names, self.view.thresholds.tolist()
+        if self.notes.get("staying"):
+            return "baseline, because it loses so little that leaving it does not pay, by the forecast"
+        if self.own_bounds is None:
+            bounds = self.cost_bounds if self.cost_bounds is not None else np.zeros(0)
+            costs = [f"{name!r} <= {bound:.4g}" for name, bound in zip(names, bounds, strict=False)]
+            return f"{self.branch} policy" + (
+                f"; its expected costs are bounded by {', '.join(costs)}" if costs else ""
+            )
+        above = [
+            f"the bound of {name!r} was {bound:.4g} > {limit:.4g}"
+            for name, bound, limit in zip(names, self.own_bounds.tolist(), alpha, strict=True)
+            if bound > limit
+        ]
+        lam = self.mixing_weight
+        if not above:
+            why = "no bound exceeds its threshold" if lam == 0.0 else "the learner leaves its episodes to the baseline"
+            return f"{self.branch}, because {why}"
+        if self.branch == BASELINE:
+            return f"baseline, because {' and '.join(above)}: its own policy had the probability {1.0 - lam:.3g}"
+        return f"own, with the probability {1.0 - lam:.3g}, because {' and '.join(above)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON can hold it: what is to be played, and why that was allowed.
+
+        Returns:
+            `policy` has the probabilities of the actions in each decision state, `actions` the number of the action
+            that was drawn for it beforehand; costs are by the names of the constraints.
+        """
+        names, layout = self.view.constraint_names, self.view.layout
+
+        def named(values: FloatArray | None) -> dict[str, float] | None:
+            return None if values is None else dict(zip(names, values.tolist(), strict=True))
+
+        return {
+            "learner": self.learner_key, "episode": self.episode, "group": self.group, "branch": self.branch,
+            "mixing_weight": self.mixing_weight, "thresholds": named(self.view.thresholds),
+            "cost_bounds": named(self.cost_bounds), "own_bounds": named(self.own_bounds), "notes": dict(self.notes),
+            "policy": self.policy.probabilities.reshape(-1, layout.num_actions).tolist(),
+            "actions": self.actions.numbers.tolist(), "explanation": self.explain(),
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        from hedgerow.display import text
+
+        numbers = f"mixing_weight={self.mixing_weight:.4g}"
+        if self.cost_bounds is not None:
+            numbers += f", cost_bounds={text.numbers(self.cost_bounds)}"
+        summary = f"episode {self.episode}, {self.branch}, {numbers}"
+        return text.line(type(self).__name__, summary, self.policy.in_words(text.LONGEST - len(summary) - 16))
+
+
+class PlanMaker:
+    """Makes the plans of a learner as long as its baselines stay the same: what is known of these is kept."""
+
+    def __init__(self, view: View, baselines: BaselineArrays, seed: int, learner_key: str) -> None:
+        layout, policies = view.layout, baselines.policies
+        self.baselines, self._layout = baselines, layout
+        self._common = {"view": view, "seed": seed, "learner_key": learner_key}
+        self._single = Policy.trusted(layout, policies[0]) if len(policies) == 1 else None
+        self._mixture: Policy | Mixture | None = self._single
+        if len(policies) > 1:
+            self._mixture = UniformMixture.of_table(layout, policies)
+
+    def plan(
+        self,
+        episode: int,
+        own: FloatArray,
+        mixing_weight: float,
+        branch: int,
+        notes: Mapping[str, float],
+        cost_bounds: FloatArray | None = None,
+        own_bounds: FloatArray | None = None,
+        group: str | None = None,
+    ) -> NumberedPlan:
+        """The plan of an episode whose coin fell on `branch`: 0 for the policy `own`, j + 1 for the j-th baseline."""
+        mine = Policy.trusted(self._layout, own)
+        mixture: Policy | Mixture = mine
+        if self._mixture is not None:
+            mixture = Mixture.trusted((mixing_weight, self._mixture), (1.0 - mixing_weight, mine))
+        plan = NumberedPlan.__new__(NumberedPlan)  # everything is known to be sound
+        plan.__dict__.update(
+            mixture=mixture,
+            policy=mine if branch == 0 else self._chosen(branch - 1),
+            notes=MappingProxyType(notes),
+            episode=episode,
+            branch=BASELINE if branch else OWN,
+            cost_bounds=cost_bounds,
+            own_bounds=own_bounds,
+            group=group,
+            **self._common,
+        )
+        return plan
+
+    def _chosen(self, j: int) -> Policy:
+        return self._single or Policy.trusted(self._layout, self.baselines.policies[j])
+
+
+def drawn_actions(layout: Layout, policy: FloatArray, seed: int, episode: int) -> Actions:
+    """The actions of an episode that plays `policy` (num_rows,), drawn beforehand; each episode has its own stream."""
+    return Actions.drawn(layout, policy, Generator(PCG64(SeedSequence(seed, spawn_key=(ACTIONS, episode)))))
+
+
+def learner_key(learner: Any) -> str:
+    """The key of a learner: equal for its copies, and for what is loaded from its file."""
+    view: View = learner.view
+    facts = [type(learner).__name__, learner.episodes, learner.delta, learner.seed, view_meta(view)]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name, array in sorted(view_arrays(view, support=True).items()):
+        digest.update(f"{name} {array.dtype} {array.shape} ".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def check_open(given: Any, current: NumberedPlan | None, key: str, episode: int) -> None:
+    """Refuse a plan that is not the open one of a learner, whose next outcome is that of `episode`."""
+    if not isinstance(given, NumberedPlan):
+        raise InvalidInput(
+            f"the plan is {type_name(given)}, not one of this learner's; pass what plan() returned: "
+            "observe(episode, plan)"
+        )
+    if given.learner_key != key:
+        raise InvalidInput(
+            f"the plan of episode {given.episode} was made by another learner (its key is {given.learner_key}, that of "
+            f"this one is {key}); report the outcome to the learner that made the plan"
+        )
+    if given.episode < episode:
+        raise InvalidInput(
+            f"the plan of episode {given.episode} has ended: its outcome was learnt, or it was abandoned; nothing is "
+            "learnt twice"
+        )
+    if current is None or given.episode > episode:
+        raise InvalidInput(f"the plan of episode {given.episode} is not open here; open_plans lists those that are")
+    if not _same_content(given, current):
+        raise InvalidInput(
+            f"the plan of episode {given.episode} is not the one that is open here: it was made by a copy of this "
+            "learner that has seen other episodes"
+        )
+
+
+def missing_outcome(view: View, reason: Any, independent: bool, actions: Actions | None = None) -> Episode:
+    """The outcome of a plan that was given up for a reason, which is declared to be independent of it or is not."""
+    if not isinstance(reason, str) or not reason.strip():
+        raise InvalidInput(f"abandon(plan, reason) needs the reason in words, not {short_repr(reason)}")
+    return Episode.missing(view, independent=reason if independent else None, actions=actions)
+
+
+def tell_failure(learner: Any, plan: Plan, seen: Episode | None, error: BaseException) -> None:
+    """Report to a learner what was seen before `error` ended the episode of a plan; what it refuses, the error says."""
+    abandon = getattr(learner, "abandon", None)
+    try:
+        if seen is not None:
+            learner.observe(seen)
+        elif callable(abandon):
+            abandon(plan, f"the environment raised {type(error).__name__} before a step was over")
+    except HedgerowError as refused:
+        error.add_note(f"and the learner refuses what was seen of the episode: {refused}")
+
+
+def _same_content(given: NumberedPlan, current: NumberedPlan) -> bool:
+    return (
+        given.branch == current.branch
+        and dict(given.notes) == dict(current.notes)
+        and np.array_equal(given.policy.probabilities, current.policy.probabilities)
+    )
+
+
 @runtime_checkable
 class Learner(Protocol):
     """What a simulation needs of a learner: a view, `plan` and `observe`, called in turn.
 
     Any object with these will do. A learner that declares `feedback = "full"` finds the losses and costs of all pairs
-    in `episode.all_losses` and `episode.all_costs`. Further abilities are small protocols of their own: `guarantees()`,
-    `state()` and `restored(...)` for files, and `episodes`.
+    in `episode.all_losses` and `episode.all_costs`. Further abilities: `guarantees()`, `episodes`, and for files
+    `state()` and `restored(...)`.
 
     Examples:
         >>> import hedgerow as hr
@@ -173,12 +399,12 @@ class Learner(Protocol):
         ...         self.view = view
         ...
         ...     def plan(self):
-        ...         return hr.Plan(hr.Policy.uniform(self.view))
+        ...         return hr.Policy.uniform(self.view)
         ...
         ...     def observe(self, episode):
         ...         pass
         >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, Cautious(world.view()), episodes=10)
+        >>> run = hr.simulate(world, Cautious(world.view()), episodes=10)
         >>> float(run.loss[-1])
         7.5
     """
@@ -186,8 +412,8 @@ class Learner(Protocol):
     view: View
     """What the learner knows of the world."""
 
-    def plan(self) -> Plan:
-        """Choose what to play next. Each plan is followed by one `observe`."""
+    def plan(self) -> Plan | Policy:
+        """Choose what to play next: a plan, or simply a policy. Each plan is followed by one `observe`."""
 
     def observe(self, episode: Episode) -> None:
         """Learn from `episode`: what happened when the policy of the plan was played."""
@@ -287,11 +513,14 @@ def in_own_terms(view: View, episode: Episode) -> Episode:
         raise InvalidInput(f"the episode belongs to another world than the learner: {error}") from error
 
 
-def checked_view(view: View) -> View:
-    """`view`, if it is one: what a learner may see of a world."""
-    if not isinstance(view, View):
-        raise InvalidInput(f"a learner is built on cmdp.view(), not on {type_name(view)}")
-    return view
+def plan_of(learner: Any, made: Any) -> Plan:
+    """What the `plan()` of a learner returned, as a plan: a bare policy is what is played and scored."""
+    if isinstance(made, Policy):
+        return Plan(made)
+    if not isinstance(made, Plan):
+        drawn = ": Plan(mixture, mixture.draw(rng))" if isinstance(made, Mixture) else ""
+        raise InvalidInput(f"plan of {type(learner).__name__} returns a Plan or a Policy, not {type_name(made)}{drawn}")
+    return made
 
 
 def feedback_of(learner: Any) -> str:
@@ -302,13 +531,21 @@ def feedback_of(learner: Any) -> str:
     return str(feedback)
 
 
-def safe_policy(baseline: Any, costs: ArrayLike | Mapping[str, float] | None) -> tuple[Any, Any]:
-    """Policy and costs (m,) of a baseline: something with `.policy` and `.costs`, or a policy and `costs` beside it."""
+def safe_policy(baseline: Any, costs: ArrayLike | Mapping[str, float] | None, world: Any) -> tuple[Any, Any]:
+    """Policy and costs (m,) of a baseline: something with `.policy` and `.costs`, or a policy and `costs` beside it.
+
+    A name stands for what the model of the `world` has, see `planning/baselines.py`.
+    """
+    if isinstance(baseline, str):
+        from hedgerow.planning import baselines
+
+        baseline = baselines.named(baseline, world)
     if hasattr(baseline, "policy") and hasattr(baseline, "costs"):
         return baseline.policy, baseline.costs if costs is None else costs
     if costs is None:
         raise InvalidInput(
-            "the costs of the baseline are missing: pass baseline_costs (m,), or baseline=hr.offline.slater(world)"
+            "the costs of the baseline are missing: pass baseline_costs (m,), or baseline='slater' for the safest "
+            "policy of a world with a model"
         )
     return baseline, costs
 
@@ -341,103 +578,3 @@ def checked_baseline_costs(
                 "else would ever be played; pass allow_no_margin=True if that is wanted"
             )
     return frozen(beta)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Watchers: they check the proofs of a learner during a simulation, which alone knows the truth.
-#
-# A learner that is `Watched` returns a `Watcher` for a run. The simulation tells it, episode by episode, what was
-# planned, learnt and closed; the watcher returns columns at the checkpoints and facts of the run. A `Compiled` watcher
-# also runs whole blocks of episodes by itself, and must leave the same scores, bit for bit.
-
-
-@dataclass(frozen=True, eq=False)
-class RunContext:
-    """What a run works with: the true world, the scores so far, the random streams."""
-
-    cmdp: CMDP
-    world: KernelWorld
-    scores: Scores
-    curves: Curves
-    streams: Streams
-
-
-class Watcher(Protocol):
-    """Observes the learner of a run from outside."""
-
-    declared: tuple[Column, ...]
-    """How its columns and facts are declared; a column without a declaration is a note."""
-
-    def ready(self) -> None:
-        """Before episodes are played: refuse a learner that cannot go on, finish what an interrupt left open."""
-
-    def planned(self) -> None:
-        """A plan was made, and its scores have been added."""
-
-    def played(self, loss: FloatArray, costs: FloatArray) -> None:
-        """The plan was played under the loss (num_rows,), at the costs (L, m); the learner does not know it yet."""
-
-    def learnt(self, rows: IntArray) -> bool:
-        """The learner has been told of the visited rows (n,): whether it has learnt, even if something then failed."""
-
-    def finish(self) -> None:
-        """Let the learner finish what an interrupt has left open."""
-
-    def closed(self, mark: int) -> None:
-        """The episode is over; it is the checkpoint `mark`, or none if that is -1."""
-
-    def columns(self, reached: int) -> Mapping[str, NDArray[Any]]:
-        """What was kept at the first `reached` checkpoints: arrays (reached,) by name."""
-
-    def facts(self, comparator: FloatArray) -> Mapping[str, float | int | None]:
-        """The facts of the run, one number each; `comparator` is q* (num_rows,)."""
-
-
-@runtime_checkable
-class Watched(Protocol):
-    """A learner whose proofs can be watched."""
-
-    def watch(self, stage: RunContext, *, audit: bool = False) -> Watcher:
-        """The watcher of one run; an `audit` looks at more, and takes longer."""
-
-
-@runtime_checkable
-class Compiled(Protocol):
-    """A watcher that can run blocks of episodes."""
-
-    @property
-    def compiled(self) -> bool:
-        """Whether it may do so for this learner."""
-
-    def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
-        """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
-
-
-class NullWatcher:
-    """The watcher of learners that have none of their own."""
-
-    declared: tuple[Column, ...] = ()
-
-    def ready(self) -> None:
-        return
-
-    def planned(self) -> None:
-        return
-
-    def played(self, loss: FloatArray, costs: FloatArray) -> None:
-        return
-
-    def learnt(self, rows: IntArray) -> bool:
-        return True
-
-    def finish(self) -> None:
-        return
-
-    def closed(self, mark: int) -> None:
-        return
-
-    def columns(self, reached: int) -> Mapping[str, NDArray[Any]]:
-        return {}
-
-    def facts(self, comparator: FloatArray) -> Mapping[str, float | int | None]:
-        return {}

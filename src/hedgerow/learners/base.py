@@ -1,13 +1,17 @@
-"""The base of all learners that ship with hedgerow: plan, play, observe.
+"""The base of all learners that ship with hedgerow: plan, play, observe; and their lock.
 
     plan = learner.plan()                          # the policy of the next episode; it has to be played to its end
     learner.observe(episode)                       # what happened: an `Episode`, or its pieces (path, losses, costs)
 
-A call that is refused changes nothing. One call at a time: while one uses a learner, a second one from another thread
-is refused with `BusyError` (`locking.py`). Single numbers such as `episode` can be read at any time.
-
 A family says by `_begin` how an episode begins, by `_end` what is learnt from its outcome, by `_complete` what a slow
-solver has to finish, and by `_open_plan` which plan waits for its outcome.
+solver has to finish, and by `_open_plan` which plan waits for its outcome. A call that is refused changes nothing.
+
+One call at a time. Compiled code works on the arrays of a learner while other threads run: two calls at once would read
+torn numbers and write beyond the ends of arrays, so every operation first takes the learner's lock, its turn. No call
+waits: one that finds another at work is refused (`BusyError`). A simulation holds the lock from its first episode to
+its last. Between its steps the learner is at *rest*: a call of the simulating thread, such as `save` from an adversary,
+then finds whole episodes and is allowed. Inside any other operation no call is allowed, not even from a signal handler
+of the same thread. Single numbers such as `episode` can be read at any time.
 """
 
 from __future__ import annotations
@@ -16,49 +20,132 @@ import inspect
 import json
 import os
 import textwrap
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+import threading
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import wraps
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, frozen, num_episodes, positive_share, seed_number
+from hedgerow.checks import FloatArray, frozen, num_episodes, positive_share, seed_number, short_repr, whole_number
 from hedgerow.confidence.premises import PremiseRule, Premises
-from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import Inputs, Plan, SafePolicy, checked_view, in_own_terms
+from hedgerow.errors import BusyError, InvalidInput
+from hedgerow.learners.api import (
+    Inputs,
+    NumberedPlan,
+    Plan,
+    PlanMaker,
+    SafePolicy,
+    check_open,
+    drawn_actions,
+    in_own_terms,
+    learner_key,
+    missing_outcome,
+)
 from hedgerow.learners.files import checked_coin, pack
-from hedgerow.learners.guarantees import Ledger
+from hedgerow.learners.guarantees import Ledger, Promise, announce, as_refuted, checked_response
 from hedgerow.learners.kernels import BaselineArrays
-from hedgerow.learners.locking import Turn, exclusive, exclusive_as
-from hedgerow.learners.plans import NumberedPlan, PlanMaker, check_open, drawn_actions, learner_key, missing_outcome
-from hedgerow.learners.premises import announce, as_refuted, checked_response
+from hedgerow.learners.open_plans import MOST_NAMES, PREFIX, OpenPlan, OpenPlans, check_room, fold, queue_up, settle
+from hedgerow.model.cmdp import view_of
 from hedgerow.model.episode import Episode, known_costs, refuse_impossible
 from hedgerow.model.policy import Actions
 from hedgerow.model.random_streams import seeded
 from hedgerow.model.view import UNFIT, View
+from hedgerow.registry.signatures import refuse_unfit
 from hedgerow.storage import datafile
 
 if TYPE_CHECKING:
-    from hedgerow.learners.api import RunContext, Watcher
+    from hedgerow.learners.watch import RunContext, Watcher
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+NOW = 0
+"""The one key of a `Turn`."""
+
+
+class Work(NamedTuple):
+    """One operation on a learner: its name, its thread, and whether it leaves the learner at rest meanwhile."""
+
+    what: str
+    thread: int
+    rests: bool
+
+
+Turn = dict[int, Work]
+"""The operation that is at work on one learner: at most one entry. It belongs to that learner and is never copied."""
+
+
+def exclusive_as(what: str, *, rests: bool = False) -> Callable[[F], F]:
+    """Decorate a function whose first argument is a learner: it becomes the operation `what` and takes its turn."""
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def operation(learner: Any, *args: Any, **kwargs: Any) -> Any:
+            turn: Turn = learner.turn
+            mine, outer, refused = Work(what, get_ident(), rests), None, False
+            try:
+                owner = turn.setdefault(NOW, mine)  # atomic: no other thread comes between
+                if owner is not mine:
+                    if not owner.rests or owner.thread != mine.thread:
+                        refused = True
+                        raise BusyError(_in_words(owner, mine))
+                    outer = owner
+                    turn[NOW] = mine
+                return function(learner, *args, **kwargs)
+            finally:
+                # No call from here on: Ctrl-C is handled before or after, never between.
+                if not refused and NOW in turn and turn[NOW] is mine:
+                    if outer is None:
+                        del turn[NOW]
+                    else:
+                        turn[NOW] = outer
+
+        return cast(F, operation)
+
+    return decorate
+
+
+def exclusive(method: F) -> F:
+    """A method of a learner that takes its turn under its own name."""
+    return exclusive_as(method.__name__)(method)
+
+
+def _in_words(owner: Work, refused: Work) -> str:
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    where = "this thread" if owner.thread == refused.thread else f"thread {names.get(owner.thread, '?')!r}"
+    return (
+        f"{refused.what} is refused: {owner.what} is already using this learner in {where}; "
+        "call again when it has ended, or give each thread a learner of its own, such as copy.copy(learner)"
+    )
+
 
 Feedback = Literal["bandit", "full"]
 ARGUMENTS = {
-    "view": "What the learner may know of the world: `world.view()`.",
-    "episodes": "The number T of episodes that it will play.",
+    "view": (
+        "The world, of which the learner only sees the view: a world of the catalogue, a `CMDP`, what else has a "
+        "`view()`, or a `View` itself."
+    ),
+    "episodes": 'The number T of episodes that it will play: 100_000, 1e5 or "100k".',
     "delta": "How unsure the promises may be, in (0, 1).",
     "seed": "Seed of the learner's random choices, a whole number of at least 0.",
     "baseline": (
         "A policy that is safe, as a `Policy`, an array (num_rows,) or a table (states, actions); or an object that "
-        "has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`."
+        "has `.policy` and `.costs`, such as `SafePolicy`, `world.baseline` or `hr.offline.slater(world)`. Where the "
+        'learner is built on a world with a model, also a name: "slater" for its safest policy, "budget" or "own" for '
+        'what the world names, "offered" for the first of "budget", "own" and half of the largest margin.'
     ),
     "baseline_costs": (
         "(m,) upper bounds of the expected costs of the baseline, or a mapping {constraint name: bound}; None takes "
         "`baseline.costs`."
     ),
     "on_refuted": (
-        'What to do when its observations refute what it was told: "stay" warns and leaves every further episode to '
+        'What to do when its observations refute one of its inputs: "stay" warns and leaves every further episode to '
         'the baseline, "warn" warns and goes on, "raise" raises a `PremiseError` and then stays.'
     ),
 }
@@ -73,11 +160,28 @@ class ProgressNumbers(Protocol):
     branch: int
 
 
-class BaseLearner(ABC):
+class _LearnerType(ABCMeta):
+    """A class whose calls are refused in words if an argument is missing or has another name."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except TypeError:
+            texts: Mapping[str, str] = getattr(cls, "argument_texts", {})
+            refuse_unfit(cls.__name__, cls, args, kwargs, texts)
+            raise
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """That of the constructor, which `inspect` would not look for behind `__call__`."""
+        whole = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+
+class BaseLearner(metaclass=_LearnerType):
     """The base of all learners that ship with hedgerow: plan, play, observe.
 
-    Ask for a plan, play its policy to the end of the episode, and say what happened with `observe`. A call that is
-    refused changes nothing. A learner serves one call at a time; a second one from another thread raises `BusyError`.
+    A family derives from it and says what an episode teaches; its learners document their arguments.
     """
 
     kind: ClassVar[str]
@@ -87,7 +191,7 @@ class BaseLearner(ABC):
     source: ClassVar[str]
     """Who described it, and when."""
     inputs: ClassVar[Inputs] = Inputs()
-    """What it is told before its first episode."""
+    """What it needs to know before its first episode."""
     feedback: Feedback = "bandit"
     """Whether an episode shows the pairs on its way, or all of them; some learners can do with either."""
 
@@ -101,7 +205,15 @@ class BaseLearner(ABC):
     """The policies that are known to be safe, if it has any."""
     premise_rule: PremiseRule
     premises: Premises
-    """What tests the things that the learner was told."""
+    """The running tests of what it was given as known."""
+    queue: OpenPlans
+    """The open plans, where there are several (`open_plans.py`)."""
+    opens: ClassVar[bool] = False
+    """Whether several plans may be open at once; a learner of others that does not say so keeps to one."""
+    no_groups: str = "only SV-OPS, S-OPS, CV-OPS and UOB-REPS count a group as one value"
+    """Why its plans may not be in groups; the empty text if they may."""
+    holds_open: ClassVar[tuple[str, ...]] = ()
+    """The sums over episodes that it also promises with several open plans."""
 
     argument_texts: ClassVar[Mapping[str, str]] = ARGUMENTS
     """What the arguments mean that a class does not document."""
@@ -110,11 +222,14 @@ class BaseLearner(ABC):
         super().__init_subclass__(**options)
         doc = cls.__dict__.get("__doc__") or ""
         if "Args:\n" in doc:
-            cls.__doc__ = _completed(doc, inspect.signature(cls.__init__).parameters, cls.argument_texts)
+            given = inspect.signature(cls.__init__).parameters.values()
+            names = [f"**{each.name}" if each.kind is each.VAR_KEYWORD else each.name for each in given]
+            unsafe = ", or if the baseline is not safe" * cls.inputs.baseline
+            cls.__doc__ = _completed(doc, names, cls.argument_texts, f"InvalidInput: If an argument is wrong{unsafe}.")
 
     def __init__(self, view: View, episodes: int | None, delta: float, seed: int, on_refuted: str) -> None:
         self.turn: Turn = {}
-        self.view = checked_view(view)
+        self.view = view_of(view)
         self.layout = self.view.layout
         self.episodes = self._checked_horizon(episodes)
         self.delta = positive_share("delta", delta, below_one=True)
@@ -123,27 +238,37 @@ class BaseLearner(ABC):
         self.on_refuted = checked_response(on_refuted)
         self._key = learner_key(self)
         self._plans: PlanMaker | None = None
+        self.queue = OpenPlans()
 
     def _checked_horizon(self, episodes: int | None) -> int | None:
         return num_episodes(episodes)
 
-    # The loop --------------------------------------------------------------------------------------------------------
-
     @exclusive
-    def plan(self) -> NumberedPlan:
-        """Choose the policy of the next episode. Each plan must be followed by one `observe`.
+    def plan(self, *, group: str | None = None) -> NumberedPlan:
+        """Choose the policy of the next episode. Each plan must be followed by one `observe`, or `abandon`.
+
+        Args:
+            group: The name of the group of plans whose costs share a cause with those of this one, such as the day of
+                a fleet; see `close_group`. None for a plan whose costs are independent of those of all others.
 
         Returns:
             The plan: `plan.policy` is to be played to the end of the episode.
 
         Raises:
-            InvalidInput: If an episode is planned already, or if all episodes have been played.
+            InvalidInput: If `max_open` plans are open already, if all episodes have been planned, or if the group is
+                closed.
         """
-        if self.progress.pending:
-            raise InvalidInput(f"episode {self.episode} is planned already; call observe with what happened in it")
-        self.check_horizon(1)
+        fold(self)
+        check_room(self, group)
+        self.check_horizon(1 + max(len(self.queue.entries), self.progress.pending))
+        queue_up(self)
         self._begin()
-        return self._open_plan()
+        plan = self._open_plan()
+        if group is not None:
+            plan = replace(plan, group=group)
+        if group is not None or self.queue.entries:
+            self.queue.add(plan, self.progress.branch)
+        return plan
 
     @abstractmethod
     def _begin(self) -> None:
@@ -152,26 +277,95 @@ class BaseLearner(ABC):
     @property
     @exclusive
     def open_plans(self) -> tuple[NumberedPlan, ...]:
-        """The plans that wait for their outcome, at most one.
+        """The plans that wait for their outcome, in the order in which they were made, at most `max_open`.
 
-        A learner that was loaded after a crash still has it.
+        A learner that was loaded after a crash still has them.
         """
+        if self.queue.entries:
+            return tuple(entry.plan for entry in self.queue.waiting)
         return (self._open_plan(),) if self.progress.pending else ()
+
+    @property
+    def num_open(self) -> int:
+        """How many plans wait for their outcome."""
+        return len(self.queue.waiting) if self.queue.entries else self.progress.pending
+
+    @property
+    def num_waiting(self) -> int:
+        """How many outcomes are known and wait until those of earlier plans, or of their group, have come."""
+        return len(self.queue.entries) - len(self.queue.waiting)
+
+    @property
+    def max_open(self) -> int:
+        """How many plans may wait for their outcome at the same time; 1 unless it is set.
+
+        With more than one, outcomes may come in any order, and are learnt in the order of the plans. The promises then
+        rest on two assumptions more, which the ledger states (docs/open-plans.md). A learner whose confidence sets need
+        the number T of episodes makes T plans at most; the others any number.
+        """
+        return self.queue.most
+
+    @max_open.setter
+    @exclusive
+    def max_open(self, most: int) -> None:
+        count = whole_number("max_open", most, 1)
+        if count > 1 and not self.opens:
+            raise InvalidInput(f"{self.title} keeps one open plan; max_open must be 1")
+        self.queue.most = count
+
+    @exclusive
+    def close_group(self, group: str) -> None:
+        """Say that a group will have no further plans, so that its outcomes can be learnt once all of them have come.
+
+        Plans after the first one of an open group are made without its outcomes: only so they are draws of their own.
+        Decide without regard to its outcomes when to close it, such as at the end of the day. Until then nothing is
+        learnt from it, nor from plans that were made after its first one.
+
+        Args:
+            group: The name that was given to `plan`.
+
+        Raises:
+            InvalidInput: If no open plan has this group, or if it is closed already.
+        """
+        settle(self)
+        if group in self.queue.closed:
+            raise InvalidInput(f"the group {short_repr(group)} is closed already")
+        if group is None or not self.queue.members(group):
+            raise InvalidInput(f"no open plan has the group {short_repr(group)}")
+        self.queue.closed = [*self.queue.closed[1 - MOST_NAMES :], group]
+        fold(self)
 
     @abstractmethod
     def _open_plan(self) -> NumberedPlan:
         """The plan of the present episode, made by `_planned`."""
 
     def _planned(
-        self, mixing_weight: float, notes: dict[str, float], cost_bounds: FloatArray | None = None
+        self,
+        mixing_weight: float,
+        notes: dict[str, float],
+        cost_bounds: FloatArray | None = None,
+        own_bounds: FloatArray | None = None,
     ) -> NumberedPlan:
         plans = self._plans
         if plans is None or plans.baselines is not self.baselines:  # the first one, or that of a new phase
             plans = self._plans = PlanMaker(self.view, self.baselines, self.seed, self._key)
-        return plans.plan(self.episode, self.own_policy, mixing_weight, self.progress.branch, notes, cost_bounds)
+        entries, own = self.queue.entries, self.own_policy
+        if entries and entries[-1].u is None:  # nothing was learnt since: the plans share one array
+            own = entries[-1].own.probabilities
+        number, branch = self.episode + len(entries), self.progress.branch
+        return plans.plan(number, own, mixing_weight, branch, notes, cost_bounds, own_bounds)
 
-    def _check_open(self, plan: Any) -> None:
-        check_open(plan, self._open_plan() if self.progress.pending else None, self._key, self.episode)
+    def _entry_of(self, plan: Any) -> OpenPlan | None:
+        """The open plan that is meant, None if the state of the learner says all of it; anything else is refused."""
+        if self.queue.entries:
+            settle(self)
+        if self.queue.entries:
+            return self.queue.find(plan, self._key, self.episode)
+        if plan is not None:
+            former = getattr(plan, "learner_key", None) in self.queue.keys
+            key = plan.learner_key if former else self._key
+            check_open(plan, self._open_plan() if self.progress.pending else None, key, self.episode)
+        return None
 
     @exclusive
     def observe(
@@ -185,10 +379,12 @@ class BaseLearner(ABC):
         """Learn from an episode that was planned: `observe(episode)`, `observe(episode, plan)`.
 
         Say which plan was played wherever an outcome may be delivered late, twice, or to the wrong learner: a plan that
-        has ended, or that another learner made, is refused. Without it the episode is that of the only open plan.
+        has ended, or that another learner made, is refused. Without it the episode is that of the only open plan. With
+        several open plans, an outcome waits until those of all earlier plans are known: learning in the order in which
+        outcomes come would believe the cheap ones first, if costly ones take longer.
 
-        From an episode that was aborted, or in which somebody else chose an action, only the confidence sets learn;
-        its losses say nothing about the plan and are left out. They make room for what is unknown of it.
+        From an episode that was aborted or overridden only the confidence sets learn, and they make room for what is
+        unknown of it; its losses say nothing about the plan and are left out.
 
         Args:
             episode: An `Episode`; or the path alone: rows (L,), or pairs (state, action) by number or label.
@@ -200,27 +396,26 @@ class BaseLearner(ABC):
             InvalidInput: If no episode is planned, if the plan is not open, if the path is impossible, for some
                 learners also if it has probability 0 under the plan, if what the view knows rules it out, if a number
                 is wrong, or if the learner needs full feedback and the episode has none.
-            PremiseError: If the episode, which has been learnt, refutes something that the learner was told, and
+            PremiseError: If the episode, which has been learnt, refutes an input of the learner, and
                 on_refuted="raise".
 
         Warns:
-            PremiseWarning: If the episode refutes something that the learner was told.
+            PremiseWarning: If the episode refutes an input of the learner.
         """
         if isinstance(losses, Plan):
             losses, plan = None, losses
-        if plan is not None:
-            self._check_open(plan)
+        entry = self._entry_of(plan)
         if not self.progress.pending:
             raise InvalidInput("no episode is planned; call plan, play its policy, then observe")
         if isinstance(episode, Episode):
             if losses is not None or costs is not None:
                 raise InvalidInput("an Episode holds its losses and costs already; pass it alone")
-            self._learn_from(episode)
+            self._receive(episode, entry)
         elif losses is None:
             raise InvalidInput("the losses along the trajectory are missing: observe(path, losses, costs)")
-        elif not self._end_path(episode, losses, costs):
+        elif entry is not None or not self._end_path(episode, losses, costs):
             # An Episode says what is wrong, or reads what is put otherwise.
-            self._learn_from(Episode(self.view, episode, losses, costs))
+            self._receive(Episode(self.view, episode, losses, costs), entry)
         self._complete()
         self.announce()
 
@@ -228,24 +423,56 @@ class BaseLearner(ABC):
         """Learn from a path of plain numbers, if there is a fast way; False if it has to become an `Episode`."""
         return False
 
-    def _learn_from(self, episode: Episode) -> None:
+    def _receive(self, episode: Episode, entry: OpenPlan | None) -> None:
+        """Learn from the outcome of a plan, None for that of the state; or let it wait for those of earlier plans."""
+        episode = self.checked_outcome(episode, entry)
+        if entry is None:
+            self._end(episode)
+        else:
+            entry.outcome = episode
+            fold(self)
+
+    def checked_outcome(self, episode: Episode, entry: OpenPlan | None) -> Episode:
+        """Return an outcome in the terms of the view, if it can be that of an open plan, None for that of the state."""
         episode = in_own_terms(self.view, episode)
         if self.feedback == "full" and (episode.all_losses is None or episode.all_costs is None):
             raise InvalidInput(
                 f"{self.title} needs full feedback: Episode(..., all_losses=(rows,), all_costs=(rows, m))"
             )
         refuse_impossible(self.view, episode.rows, episode.triples, known_costs(episode))
-        self._check_actions(episode)
-        self._end(episode)
-
-    def _check_actions(self, episode: Episode) -> None:
-        """Refuse actions that are not those of the plan: what they would have done says nothing about it."""
         followed = None if episode.irregular is None else episode.irregular.actions
-        if followed is not None and not np.array_equal(followed.numbers, self.drawn_actions().numbers):
+        drawn = self.drawn_actions if entry is None else lambda: entry.plan.actions
+        if followed is not None and not np.array_equal(followed.numbers, drawn().numbers):
+            # What they would have done says nothing about the plan.
             raise InvalidInput(
                 "the actions of the episode are not those of the plan; pass the plan.actions that were followed, or "
                 "none"
             )
+        self._check_played(episode, self.played_array() if entry is None else entry.played)
+        return episode
+
+    def _check_played(self, episode: Episode, played: FloatArray) -> None:
+        """Refuse steps that the policy (num_rows,) of the plan cannot have produced; not all learners need that."""
+        return
+
+    def _enter(self, policy: FloatArray, repeats: bool) -> None:
+        """The plan of this own policy (num_rows,) is the next to be learnt from; it may repeat one of its group."""
+        return
+
+    def _fold(self, entry: OpenPlan) -> None:
+        """Learn from the outcome of the first of several plans."""
+        assert entry.outcome is not None
+        self._end(entry.outcome)
+
+    def _keep_for_later(self, fresh: list[OpenPlan]) -> None:
+        """Give plans that were made from the present state what it takes to learn from them later."""
+        nothing = np.zeros(self.layout.num_rows)
+        for entry in fresh:
+            entry.u = nothing
+
+    def _take_in(self, log: Any) -> None:
+        """Learn from a log that waited for the outcomes of open plans."""
+        raise NotImplementedError
 
     @abstractmethod
     def _end(self, episode: Episode) -> None:
@@ -270,10 +497,8 @@ class BaseLearner(ABC):
         Raises:
             InvalidInput: If the plan is not open, or if the reason has no words.
         """
-        self._check_open(plan)
-        outcome = missing_outcome(self.view, reason, independent, actions)
-        self._check_actions(outcome)
-        self._end(outcome)
+        entry = self._entry_of(plan)
+        self._receive(missing_outcome(self.view, reason, independent, actions), entry)
         self._complete()
         self.announce()
 
@@ -284,6 +509,7 @@ class BaseLearner(ABC):
         If that is interrupted, the next plan begins with it. An episode is never learnt by halves.
         """
         self._complete()
+        fold(self)
 
     def _complete(self) -> None:
         return
@@ -308,8 +534,6 @@ class BaseLearner(ABC):
         """Return the actions of the plan that waits for its `observe`, drawn beforehand: `plan.actions`."""
         return drawn_actions(self.layout, self.played_array(), self.seed, self.episode)
 
-    # What it knows ---------------------------------------------------------------------------------------------------
-
     @property
     def episode(self) -> int:
         """The number of episodes observed so far."""
@@ -325,21 +549,32 @@ class BaseLearner(ABC):
     @exclusive
     def played(self) -> FloatArray:
         """(num_rows,): the policy of the last plan."""
-        return frozen(self.played_array())
+        entries = self.queue.entries
+        return entries[-1].played if entries else frozen(self.played_array())
 
     def played_array(self) -> FloatArray:
-        """Return the policy of the last plan as the array that compiled code uses; do not write to it."""
+        """Return the policy of the plan that is learnt from, or else of the last one; do not write to it.
+
+        That of the last one is the array that compiled code uses.
+        """
+        if self.queue.folding is not None:
+            return self.queue.folding
         branch = self.progress.branch
         return self.baselines.policies[branch - 1] if branch else self.own_policy
 
     def announce(self) -> None:
-        """Say, once, that something that the learner was told has been refuted; `observe` calls it."""
+        """Say, once, that an input of the learner has been refuted; `observe` calls it."""
         mixes = len(self.baselines.policies) > 0
         announce(self.view, self.premise_rule, self.premises, self.on_refuted, mixes=mixes)
 
     def as_seen(self, ledger: Ledger) -> Ledger:
         """Return `ledger` as it stands now: void where it rests on something that was refuted."""
+        ledger = self.queue.stated_in(ledger, self.holds_open)
         return as_refuted(ledger, self.view, self.premise_rule, self.premises)
+
+    def _ledger(self, *promises: Promise, assumptions: tuple[str, ...] = (), title: str = "") -> Ledger:
+        """These promises, void where they rest on something that was refuted."""
+        return self.as_seen(Ledger(title or self.title, promises, assumptions))
 
     @abstractmethod
     def guarantees(self) -> Ledger:
@@ -359,14 +594,13 @@ class BaseLearner(ABC):
         steps, own = ("plan", "observe", "_begin", "_end", "_learn"), type(self)
         return all(getattr(own, step, None) is getattr(family, step, None) for step in steps)
 
-    # Files -----------------------------------------------------------------------------------------------------------
-
     @exclusive
     def state(self) -> dict[str, NDArray[Any]]:
         """Return arrays by name: all that is needed to continue; `restored` takes them back."""
         arrays = {"arguments": _text(self._arguments()), "coin": _text(self.coin.state), **self._arrays()}
         if self.inputs.baseline:
             arrays |= {"baseline": self.baselines.policies[0], "baseline_costs": self.baselines.costs}
+        arrays |= self.queue.arrays()
         return {name: array.copy() for name, array in arrays.items()}
 
     @abstractmethod
@@ -387,11 +621,14 @@ class BaseLearner(ABC):
         given = {name: np.asarray(array) for name, array in dict(state).items()}
         try:
             arguments, coin = json.loads(str(given.pop("arguments"))), json.loads(str(given.pop("coin")))
+            waiting = {name: given.pop(name) for name in list(given) if name.partition(".")[0] == PREFIX}
             learner = cls._rebuilt(view, dict(arguments), given)
             if _text(learner._arguments()) != _text(arguments):
                 raise InvalidInput("its arguments must mean what they say")
             learner.coin.go_to(checked_coin(coin, learner.seed))
+            learner.queue = OpenPlans.of_facts(waiting)
             learner._restore(given)
+            learner.queue.take(learner, waiting)
         except InvalidInput as error:
             raise InvalidInput(f"this is no state of {cls.title}: {error}") from error
         except KeyError as error:
@@ -436,8 +673,6 @@ class BaseLearner(ABC):
         """A pickle holds the content of a data file, and reading it checks that content as `load` does."""
         return type(self).restored, (self.view, _state_to_copy(self))
 
-    # In words --------------------------------------------------------------------------------------------------------
-
     def __repr__(self) -> str:
         from hedgerow.display import text
 
@@ -457,8 +692,11 @@ class BaseLearner(ABC):
         """The choice that says most about how it learns: name and value."""
 
 
-def _completed(doc: str, parameters: Iterable[str], texts: Mapping[str, str]) -> str:
-    """A docstring whose section `Args:` also has the parameters that only `texts` explain, in their order."""
+def _completed(doc: str, parameters: Iterable[str], texts: Mapping[str, str], raises: str) -> str:
+    """A docstring whose section `Args:` also has the parameters that only `texts` explain, in their order.
+
+    Unless it says itself what is raised, `raises` stands behind them.
+    """
     lines = inspect.cleandoc(doc).splitlines()
     first = lines.index("Args:") + 1
     last = next((k for k in range(first, len(lines)) if not lines[k]), len(lines))
@@ -474,9 +712,9 @@ def _completed(doc: str, parameters: Iterable[str], texts: Mapping[str, str]) ->
             entries[name] = textwrap.wrap(
                 f"{name}: {texts[name]}", 112, initial_indent=" " * 4, subsequent_indent=" " * 8
             )
-    stars = [name for name in entries if name.startswith("*")]
-    ordered = [line for name in (*(name for name in entries if name not in stars), *stars) for line in entries[name]]
-    return "\n".join((*lines[:first], *ordered, *lines[last:]))
+    after = [] if "Raises:" in lines else ["", "Raises:", f"    {raises}"]
+    arguments = (line for entry in entries.values() for line in entry)
+    return "\n".join((*lines[:first], *arguments, *after, *lines[last:]))
 
 
 def _text(content: Any) -> NDArray[np.str_]:

@@ -8,7 +8,7 @@ hedgerow puts the arguments of its constructor and the state of its coin into it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import short_repr, type_name
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 from hedgerow.learners.api import Learner, Resumable
-from hedgerow.model.cmdp import CMDP
 from hedgerow.model.random_streams import seeded
-from hedgerow.model.view import META, UNFIT, View, view_arrays, view_from, view_meta
+from hedgerow.model.view import META, UNFIT, view_arrays, view_from, view_meta
 from hedgerow.registry import learners
 from hedgerow.storage import datafile
 
-FILE_KIND, FILE_VERSION = "learner", 8
+FILE_KIND, FILE_VERSION = "learner", 9
 
 
 def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -50,7 +49,7 @@ def save(learner: Learner | Any, path: str | os.PathLike[str], *, overwrite: boo
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     hr.save(learner, f"{folder}/learner.npz")
         ...     hr.load(f"{folder}/learner.npz")
-        SVOPS(Layout(layers=(1, 1), actions=2, full support), episode 0 of 10, preset='paper')
+        SVOPS(Layout(layers=(1, 1), actions=2, full support), episode 0 of 10, preset='sharpest')
     """
     own = getattr(learner, "save", None)
     if callable(own):
@@ -123,39 +122,3 @@ def checked_coin(given: Any, seed: int) -> dict[str, Any]:
         if given[name] != expected[name] or type(given[name]) is not type(expected[name]):
             raise InvalidInput(f"coin: {name} is wrong")
     return given
-
-
-_READERS: dict[str, Callable[[datafile.DataFile, str], Any]] = {
-    "cmdp": CMDP.from_file,
-    "view": View.from_file,
-    FILE_KIND: from_file,
-}
-"""By kind of data file"""
-
-
-def load(path: str | os.PathLike[str]) -> CMDP | View | Learner:
-    """Read any data file that hedgerow wrote.
-
-    Args:
-        path: The file.
-
-    Returns:
-        A CMDP, a view or a learner: what the file holds.
-
-    Raises:
-        FileFormatError: If the file cannot be read, is damaged, or holds something else.
-
-    Examples:
-        >>> import hedgerow as hr
-        >>> import tempfile
-        >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     view.save(f"{folder}/view.npz")
-        ...     hr.load(f"{folder}/view.npz").constraint_names
-        ('delay',)
-    """
-    file = datafile.load(path)
-    if file.kind not in _READERS:
-        raise FileFormatError(f"{path} holds a {file.kind!r}; this release can load: {', '.join(_READERS)}")
-    content: CMDP | View | Learner = _READERS[file.kind](file, str(path))
-    return content

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
-from hedgerow.environments.play import KernelWorld, Streams
+from hedgerow.environments.play import Streams, WorldArrays
 from hedgerow.environments.scores import Scores, forward
 from hedgerow.errors import InvalidInput
 from hedgerow.losses.adaptive import Pursuit
 from hedgerow.losses.blocks import LossBlock
-from hedgerow.model.kernel_layout import Index
+from hedgerow.model.kernel_layout import LayoutArrays
 from hedgerow.model.random_streams import Stream, uniform
 from hedgerow.model.view import View
 
@@ -129,7 +129,7 @@ def no_baseline(view: View, constrained: bool = True) -> BaselineArrays:
     return baseline_arrays(view, np.zeros((0, view.layout.num_rows)), np.zeros(view.num_constraints), constrained)
 
 
-def occupancy_of_baseline(index: Index, world: KernelWorld, baseline: BaselineArrays) -> FloatArray:
+def occupancy_of_baseline(index: LayoutArrays, world: WorldArrays, baseline: BaselineArrays) -> FloatArray:
     """q (num_rows,) of the uniform mixture of the baseline's policies in the true world; empty without one."""
     num, rows = baseline.policies.shape
     mixture, occupancy, reach = np.zeros(rows if num else 0), np.zeros(rows), np.zeros(int(index.state_start[-1]))
@@ -152,7 +152,7 @@ def draw_branch(num_baselines: int, mixing: float, coin: Stream) -> int:
 
 @kernel
 def mixture_occupancy(
-    index: Index, world: KernelWorld, policy: FloatArray, mixing: float, baseline: FloatArray, scores: Scores
+    index: LayoutArrays, world: WorldArrays, policy: FloatArray, mixing: float, baseline: FloatArray, scores: Scores
 ) -> None:
     """q_t of the mixture that is about to be played, into `scores.occupancy`; `baseline` (num_rows,) may be empty."""
     q = scores.occupancy

@@ -4,12 +4,18 @@ The *clean event* of an episode: the truth, which only a simulation knows, lies 
 made from; every transition probability in its box, every mean cost within its bounds, and in whatever other sets the
 family has. A set counts as it stands, however old: it is checked when it is rebuilt. Bounds of a mean loss do not
 belong to it: they are right only if losses are independent draws around a mean, and no safety rests on them.
+
+A learner that is `Watched` returns a `Watcher` for a run. The simulation reports to it, episode by episode, what was
+planned, learnt and closed; the watcher returns columns at the checkpoints and facts of the run. A `Compiled` watcher
+also runs whole blocks of episodes by itself, and must leave the same scores, bit for bit.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +25,15 @@ from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.confidence.boxes import Boxes
 from hedgerow.environments.columns import Column
-from hedgerow.environments.play import KernelWorld, make_path
-from hedgerow.environments.scores import Scores, keep_mark
+from hedgerow.environments.play import Streams, WorldArrays, make_path
+from hedgerow.environments.scores import Curves, Scores, keep_mark
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import RunContext
 from hedgerow.learners.kernels import Losses, losses_of
 from hedgerow.losses.adaptive import Pursuit
 from hedgerow.losses.blocks import LossBlock
+from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import refuse_impossible
-from hedgerow.model.kernel_layout import Index
+from hedgerow.model.kernel_layout import LayoutArrays
 
 if TYPE_CHECKING:
     from hedgerow.learners.base import BaseLearner
@@ -45,6 +51,71 @@ WATCHED = (
     Column("unclean", "int64", "clean seeds", _CLEAN, "seeds", "whole", ("checks",)),
 )  # fmt: skip
 """What is kept of a learner with a baseline, or with confidence sets, whatever its family."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunContext:
+    """What a run works with: the true world, the scores so far, the random streams."""
+
+    cmdp: CMDP
+    world: WorldArrays
+    scores: Scores
+    curves: Curves
+    streams: Streams
+
+
+class Watcher:
+    """Observes the learner of a run from outside. This one sees nothing: the watcher of learners that have none."""
+
+    declared: tuple[Column, ...] = ()
+    """How its columns and facts are declared; a column without a declaration is a note."""
+
+    def ready(self) -> None:
+        """Before episodes are played: refuse a learner that cannot go on, finish what an interrupt left open."""
+
+    def planned(self) -> None:
+        """A plan was made, and its scores have been added."""
+
+    def played(self, loss: FloatArray, costs: FloatArray) -> None:
+        """The plan was played under the loss (num_rows,), at the costs (L, m); the learner does not know it yet."""
+
+    def learnt(self, rows: IntArray) -> bool:
+        """The learner was given the visited rows (n,): whether it has learnt, even if something then failed."""
+        return True
+
+    def finish(self) -> None:
+        """Let the learner finish what an interrupt has left open."""
+
+    def closed(self, mark: int) -> None:
+        """The episode is over; it is the checkpoint `mark`, or none if that is -1."""
+
+    def columns(self, reached: int) -> Mapping[str, NDArray[Any]]:
+        """What was kept at the first `reached` checkpoints: arrays (reached,) by name."""
+        return {}
+
+    def facts(self, comparator: FloatArray) -> Mapping[str, float | int | None]:
+        """The facts of the run, one number each; `comparator` is q* (num_rows,)."""
+        return {}
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A learner whose proofs can be watched."""
+
+    def watch(self, stage: RunContext, *, audit: bool = False) -> Watcher:
+        """The watcher of one run; an `audit` looks at more, and takes longer."""
+
+
+@runtime_checkable
+class Compiled(Protocol):
+    """A watcher that can run blocks of episodes."""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it may do so for this learner."""
+
+    def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
+        """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
 
 
 class SetTallies(Record):
@@ -115,19 +186,19 @@ def is_clean(now: SetTallies) -> bool:
 
 
 @kernel
-def check_moves(index: Index, world: KernelWorld, boxes: Boxes, row: int, event: CleanEvent) -> None:
+def check_moves(index: LayoutArrays, world: WorldArrays, boxes: Boxes, row: int, event: CleanEvent) -> None:
     """Compare the box of a row with its true transitions."""
     outside = 0
     for j in range(index.row_start[row], index.row_start[row + 1]):
         p = world.transitions[j]
         if p < boxes.lower[j] - TOL_CLEAN or p > boxes.upper[j] + TOL_CLEAN:
             outside = 1
-    event.tallies.transitions += outside - event.outside[row, MOVES]
+    event.tallies.transitions += outside - event.outside[row, MOVES]  # the tally counts each row at most once
     event.outside[row, MOVES] = outside
 
 
 @kernel
-def check_costs(world: KernelWorld, boxes: Boxes, row: int, event: CleanEvent) -> None:
+def check_costs(world: WorldArrays, boxes: Boxes, row: int, event: CleanEvent) -> None:
     """Compare the bounds of the costs of a row with their true means."""
     outside = 0
     for i in range(world.mean_costs.shape[1]):
@@ -139,7 +210,7 @@ def check_costs(world: KernelWorld, boxes: Boxes, row: int, event: CleanEvent) -
 
 
 @kernel
-def check_rows(index: Index, world: KernelWorld, boxes: Boxes, rows: IntArray, event: CleanEvent) -> None:
+def check_rows(index: LayoutArrays, world: WorldArrays, boxes: Boxes, rows: IntArray, event: CleanEvent) -> None:
     """Compare the sets of some rows (n,), which have just changed, with the truth."""
     for row in rows:
         check_moves(index, world, boxes, row, event)
@@ -173,7 +244,7 @@ def keep_event(mark: int, event: CleanEvent) -> None:
         copy_into(event.sums.values, event.mark_sums[mark])
 
 
-class LearnerWatcher(ABC):
+class LearnerWatcher(Watcher, ABC):
     """Watches one run of a learner, episode by episode; a family that has a compiled loop also runs blocks by it."""
 
     declared: tuple[Column, ...] = WATCHED
@@ -191,11 +262,8 @@ class LearnerWatcher(ABC):
         """Whether blocks may be run compiled."""
         return False
 
-    # Episode by episode ----------------------------------------------------------------------------------------------
-
     def ready(self) -> None:
-        """Refuse a learner whose plan was not played; finish an episode that an interrupt left open."""
-        if self.learner.progress.pending:  # compiled code would draw the branch of that episode again
+        if self.learner.num_open or self.learner.num_waiting:  # compiled code would draw that branch again
             raise InvalidInput(
                 f"episode {self.learner.episode} of the learner is planned already; call observe with what happened "
                 "in it before it is simulated"
@@ -204,15 +272,9 @@ class LearnerWatcher(ABC):
         self._close()
 
     def planned(self) -> None:
-        """Look at the plan that was made, after its scores have been added."""
         self._learnt = self.learner.episode
 
-    def played(self, loss: FloatArray, costs: FloatArray) -> None:
-        """Look at what was played under the loss (num_rows,), at the costs (L, m)."""
-        return
-
     def learnt(self, rows: IntArray) -> bool:
-        """Look at what was learnt from the visited rows (n,); False if the learner refused the episode."""
         if self.learner.episode == self._learnt:
             return False
         own = self._path.rows[: len(rows)]
@@ -222,11 +284,9 @@ class LearnerWatcher(ABC):
         return True
 
     def finish(self) -> None:
-        """Let the learner finish what an interrupt has left open."""
         self.learner.complete()
 
     def closed(self, mark: int) -> None:
-        """Keep the numbers of the episode if it is the checkpoint `mark` >= 0."""
         self._keep(mark)
         self._closed = True
 
@@ -238,14 +298,12 @@ class LearnerWatcher(ABC):
     def _keep(self, mark: int) -> None:
         """Keep the numbers of an episode that is over."""
 
-    # In blocks -------------------------------------------------------------------------------------------------------
-
     def run_block(self, block: LossBlock | int, pursuit: Pursuit | None = None) -> None:
         """Run all episodes of a block of losses, or so many against an adversary that pursues the learner."""
         done, given = 0, losses_of(block, pursuit, self._losses)
         while done < len(given.pattern):
             done, self._closed = self._run(given, done)
-            if self.learner.progress.pending:  # what the learner was told rules the episode out
+            if self.learner.progress.pending:  # by what the learner knows the episode is impossible
                 refuse_impossible(self.learner.view, self._path.rows, self._path.triples, self._path.costs)
             self._close()
             self.learner.announce()
@@ -260,8 +318,6 @@ class LearnerWatcher(ABC):
         if not self._closed:
             self._keep(keep_mark(self.stage.scores, self.stage.curves))
             self._closed = True
-
-    # What was seen ---------------------------------------------------------------------------------------------------
 
     def mixing_columns(self, reached: int) -> dict[str, NDArray[Any]]:
         """lambda in the episodes of the first `reached` checkpoints, and summed so far."""

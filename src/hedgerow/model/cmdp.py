@@ -6,34 +6,30 @@ transitions or the cost distribution.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow._late import late
 from hedgerow.checks import FloatArray, distinct_names, float_array, type_name, within
-from hedgerow.errors import FileFormatError, InvalidInput
+from hedgerow.errors import InvalidInput
 from hedgerow.model import costs as cost_distributions
 from hedgerow.model.costs import CostDistribution
 from hedgerow.model.knowledge import Knowledge, check_truth, checked_knowledge
 from hedgerow.model.layout import Layout
-from hedgerow.model.view import KNOWN, META, UNFIT, View, checked_thresholds
-from hedgerow.storage import datafile
+from hedgerow.model.view import KNOWN, META, Stored, View, checked_thresholds, refuse_unexpected, view_arrays, view_meta
 
 if TYPE_CHECKING:
     from hedgerow.model.episode import Episode
 
-FILE_KIND = "cmdp"
-FILE_VERSION = 1
 TOL_ROW_SUM = 1e-10
-_META_ENTRIES = {"cost_kind", *META}
 
 
-class CMDP:
+class CMDP(Stored):
     """A constrained Markov decision process with layers: the world that learners play in.
 
     An episode starts in the only state of the first layer, takes one action per layer, and ends in the only state of
@@ -52,8 +48,8 @@ class CMDP:
         constraint_names: (m,) names; None calls them "cost 1", "cost 2", ...
         state_labels: (num_states,) names of the states; None keeps those of the layout, if it has any.
         action_labels: (num_actions,) names of the actions; None keeps those of the layout, if it has any.
-        knowledge: What learners are told about this world besides its layout and thresholds, as a `Knowledge` or as a
-            mapping with the parameters of `View.knowing`. It must be true. None tells them nothing.
+        knowledge: What learners know of this world besides its layout and thresholds, as a `Knowledge` or as a mapping
+            with the parameters of `View.knowing`. It must be true. None for nothing.
 
     Raises:
         InvalidInput: If a shape or a number is wrong, if the probabilities of a row do not sum to 1, or if the
@@ -75,6 +71,8 @@ class CMDP:
         >>> hr.occupancy.evaluate(world, hr.Policy.uniform(world)).costs.tolist()
         [0.625]
     """
+
+    file_kind, called = "cmdp", "CMDP"
 
     def __init__(
         self,
@@ -131,10 +129,14 @@ class CMDP:
 
         That is its layout, its thresholds, its names and its declared knowledge, never the transitions or the costs.
         """
+        return self._view
+
+    @cached_property
+    def _view(self) -> View:
         return View(self.layout, self.thresholds, self.constraint_names, knowledge=self.knowledge)
 
     def with_knowledge(self, knowledge: Knowledge | Mapping[str, Any] | None) -> CMDP:
-        """Return the same world, about which learners are told `knowledge` and nothing else."""
+        """Return the same world, of which learners know `knowledge` and nothing else."""
         return self._changed(knowledge=knowledge)
 
     def play(self, policy: Any, rng: Generator, loss: ArrayLike | None = None) -> Episode:
@@ -163,81 +165,14 @@ class CMDP:
 
     # Files -----------------------------------------------------------------------------------------------------------
 
-    def _content(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Metadata and arrays: all that a world is."""
-        layout = self.layout
-        arrays: dict[str, Any] = {
-            "layer_sizes": np.array(layout.layer_sizes, dtype=np.int64),
-            "transitions": self.transitions,
-            "thresholds": self.thresholds,
-        }
-        if not layout.is_full:
-            arrays |= {"row_start": layout.row_start, "successor": layout.successor}
+    def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        arrays = view_arrays(self) | {"transitions": self.transitions}
         arrays |= {f"costs.{name}": array for name, array in self.costs.arrays().items()}
-        arrays |= {f"{KNOWN}{name}": array for name, array in self.knowledge.arrays().items()}
-        meta = {
-            "num_actions": layout.num_actions,
-            "cost_kind": self.costs.kind,
-            "constraint_names": self.constraint_names,
-            "state_labels": self.state_labels,
-            "action_labels": self.action_labels,
-        }
-        return meta, arrays
-
-    def to_bytes(self) -> bytes:
-        """Return the content of the file that `save` writes."""
-        return datafile.pack(FILE_KIND, FILE_VERSION, *self._content())
-
-    @property
-    def content_hash(self) -> str:
-        """SHA-256 of the content, not of its file: equal exactly for equal worlds, on every machine."""
-        return datafile.content_hash(FILE_KIND, FILE_VERSION, *self._content())
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the world to one data file, atomically.
-
-        Args:
-            path: The file; `.npz` is the usual ending.
-            overwrite: Whether an existing file may be replaced.
-
-        Raises:
-            InvalidInput: If the file exists and `overwrite` is False, or if its folder does not exist.
-        """
-        datafile.save(path, self.to_bytes(), overwrite=overwrite)
+        return view_meta(self) | {"cost_kind": self.costs.kind}, arrays
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> CMDP:
-        """Read the world that `save` wrote to `path`; `hr.load` does the same for every kind of file.
-
-        Raises:
-            FileFormatError: If the file is damaged or is not a world.
-        """
-        return cls.from_file(datafile.load(path, FILE_KIND), str(path))
-
-    @classmethod
-    def from_bytes(cls, blob: bytes, source: str = "data") -> CMDP:
-        """Read a world from the bytes `blob` of its file; `source` names the data in error messages."""
-        return cls.from_file(datafile.unpack(blob, FILE_KIND, source), source)
-
-    @classmethod
-    def from_file(cls, file: datafile.DataFile, source: str = "data") -> CMDP:
-        """Read a world from an unpacked data file `file`; `source` names the data in error messages."""
-        if file.version != FILE_VERSION:
-            raise FileFormatError(
-                f"{source} has schema version {file.version}; this release reads version {FILE_VERSION}"
-            )
-        try:
-            return cls._from_parts(file.meta, dict(file.arrays))
-        except KeyError as error:
-            raise FileFormatError(f"{source} lacks the entry {error}") from error
-        except UNFIT as error:
-            raise FileFormatError(f"{source} does not describe a CMDP: {error or 'no memory for it'}") from error
-
-    @classmethod
-    def _from_parts(cls, meta: dict[str, Any], arrays: dict[str, Any]) -> CMDP:
-        unexpected = sorted(set(meta) - _META_ENTRIES)
-        if unexpected:
-            raise InvalidInput(f"unexpected metadata {unexpected}")
+    def _from_content(cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> CMDP:
+        refuse_unexpected("metadata", meta, ("cost_kind", *META))
         costs = {name.removeprefix("costs."): arrays.pop(name) for name in list(arrays) if name.startswith("costs.")}
         known = {name.removeprefix(KNOWN): arrays.pop(name) for name in list(arrays) if name.startswith(KNOWN)}
         layout = Layout(
@@ -258,8 +193,7 @@ class CMDP:
             action_labels=meta["action_labels"],
             knowledge=known,
         )
-        if arrays:
-            raise InvalidInput(f"unexpected arrays {sorted(arrays)}")
+        refuse_unexpected("arrays", arrays)
         return cmdp
 
     def __repr__(self) -> str:
@@ -275,18 +209,41 @@ class CMDP:
 
 
 def layout_of(place: Any) -> Layout:
-    """The layout of a layout, a view, a CMDP, or whatever has one in `.layout` or `.cmdp.layout`."""
-    for found in (place, getattr(place, "layout", None), getattr(getattr(place, "cmdp", None), "layout", None)):
+    """The layout of a layout, a view, a world, or whatever has one in `.layout`."""
+    for found in (place, getattr(place, "layout", None)):
         if isinstance(found, Layout):
             return found
-    raise InvalidInput(f"a layout, a view or a world is needed here, not {type_name(place)}")
+    try:
+        return view_of(place).layout
+    except InvalidInput as error:
+        raise InvalidInput(f"a layout, a view or a world is needed here, not {type_name(place)}") from error
+
+
+def view_of(place: Any) -> View:
+    """What a learner may know of a world: a view itself, or the `view()` of whatever has one, or a CMDP in `.cmdp`."""
+    if isinstance(place, View):
+        return place
+    for found in (place, getattr(place, "cmdp", None)):
+        show = None if isinstance(found, type) else getattr(found, "view", None)
+        view = show() if callable(show) else None
+        if isinstance(view, View):
+            return view
+    raise InvalidInput(
+        f"a world or its view is needed here: a CMDP, an entry of the catalogue, or what has a view(), not "
+        f"{type_name(place)}"
+    )
 
 
 def cmdp_of(world: Any) -> CMDP:
-    """The CMDP of a world: itself, or what an entry of the catalogue or an unrolled MDP holds in `.cmdp`."""
-    for found in (world, getattr(world, "cmdp", None)):
+    """The CMDP of a world: itself, or what it or its `.model` holds in `.cmdp`."""
+    for found in (world, getattr(world, "cmdp", None), getattr(getattr(world, "model", None), "cmdp", None)):
         if isinstance(found, CMDP):
             return found
+    if hasattr(world, "play") and hasattr(world, "view"):
+        raise InvalidInput(
+            f"this needs the transitions and mean costs of a world, and {type_name(world)} has only its steps: an "
+            "environment with a table has both with GymWorld(..., scored='exact'), or use unroll_gymnasium(env, ...)"
+        )
     raise InvalidInput(f"a world is needed here, a CMDP or an entry of the catalogue, not {type_name(world)}")
 
 

@@ -2,20 +2,15 @@
 
 An episode is given by its rows, one per layer, or by pairs (state, action), each by label or by a number. A number is a
 label where any label of that axis looks like a number, else a position (`layout.py`). Rows are always positions.
-
-    >>> view = View(Layout((1, 1), 2).labelled(["home", "end"], ["wait", "go"]), [0.5], ["delay"])
-    >>> Episode(view, [("home", "go")], losses=[0.25], costs=[1.0])
-    Episode(layer 0, state 'home', action 'go'; loss 0.25, costs [1])
-
 Costs are (L, m), or (L,) for a single constraint; without constraints they may be left out. An episode that was aborted
-has fewer steps and names the state that it ended in; one in which somebody else chose an action says from which step
-on; costs that nobody knows are marked. What of it is counted is decided below (`Counting`). With full feedback it also
+has fewer steps and names the state that it ended in; one in which another person or program chose an action says from
+which step on; unknown costs are marked. What of it is counted is decided below (`Counting`). With full feedback it also
 holds the loss l_t (num_rows,) and the costs G_t (num_rows, m) of all pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -36,23 +31,19 @@ from hedgerow.checks import (
     within,
 )
 from hedgerow.errors import InvalidInput
-from hedgerow.model.identity import between
 from hedgerow.model.knowledge import TOL_TRUE
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Actions
-from hedgerow.model.view import View
-
-UNSEEN = -1
-"""The triple of a last step of which nobody recorded where it led to"""
+from hedgerow.model.view import MISSING, View, between
 
 
 class Irregular(NamedTuple):
     """How an episode differs from one that was played to its end as planned, with all costs known."""
 
     overridden_from: int | None = None
-    """The first step in which somebody else chose the action; None if nobody did"""
+    """The first step whose action was not the learner's choice; None if there is none"""
     unknown: BoolArray | None = None
-    """(n, m): which costs of the steps nobody knows; None if all are known"""
+    """(n, m): which costs of the steps are unknown; None if all are known"""
     independent: str | None = None
     """Why values are left out, if that is declared to have nothing to do with them; else None"""
     missing: bool = False
@@ -64,11 +55,11 @@ class Irregular(NamedTuple):
 class Episode:
     """What happened in one episode: the visited pairs, and the losses and costs on the way.
 
-    Learners take episodes in `observe`. An episode is checked when it is made, and never changes. Tell the truth, and
-    leave nothing out: what of it may be counted is decided by the package. Each cost is *counted*, or *unknown*, or
-    left out for a reason that is *declared* to be independent of it. Values that are missing because an episode was
-    aborted, because somebody took over or because nobody measured them are unknown, and confidence sets make room for
-    all values that they may have had (docs/counting.md).
+    Learners take episodes in `observe`. An episode is checked when it is made, and never changes. Report all that
+    happened: what of it may be counted is decided by the package. Each cost is *counted*, or *unknown*, or left out for
+    a reason that is *declared* to be independent of it. Values that are missing because an episode was aborted or
+    overridden, or because they were not measured, are unknown, and confidence sets make room for all values that they
+    may have had (docs/counting.md).
 
     Args:
         view: What the learner knows of the world; `world.view()`.
@@ -78,14 +69,14 @@ class Episode:
         costs: (L, m) costs in [0, 1], or (L,) for one constraint; None without constraints, or if all are unknown.
         ended_in: The state, given as in a pair, in which an aborted episode ended. It then has fewer than L steps,
             perhaps none. None for a complete episode.
-        end_unseen: True if the episode was aborted and nobody recorded where its last step led to.
-        overridden_from: The first step, counted from 0, in which somebody else chose the action; 0 if nobody knows
-            when it was. None if nobody interfered.
-        unknown_costs: True if nobody knows the costs; or (L, m) flags, (L,) for one constraint, True where nobody knows
-            the cost. Whatever `costs` say there is ignored.
+        end_unseen: True if the episode was aborted and it was not recorded where its last step led to.
+        overridden_from: The first step, counted from 0, whose action was chosen by another person or program; 0 if it
+            is not known which step it was. None if all actions followed the plan.
+        unknown_costs: True if the costs are unknown; or (L, m) flags, (L,) for one constraint, True where the cost is
+            unknown. The numbers in `costs` are ignored there.
         independent: Why the episode was cut short, overridden or not measured, in words, if that had nothing to do with
             its costs or moves, seen or foreseen. Then nothing of it is unknown, and the ledger of the learner names
-            this declaration. None if it may have had to do with them, or if nobody knows.
+            this declaration. None if it may have had to do with them, or if that is not known.
         actions: `plan.actions`, if they were followed. An action that differs counts as overridden from there on.
         all_losses: (num_rows,) losses of all pairs, for learners with full feedback.
         all_costs: (num_rows, m) costs of all pairs, for learners with full feedback.
@@ -112,7 +103,7 @@ class Episode:
     rows: IntArray
     """(n,): the visited rows, which are pairs (state, action); n = L unless the episode was aborted."""
     triples: IntArray
-    """(n,): the visited triples: the pairs together with the states that they led to; -1 where nobody saw it."""
+    """(n,): the visited triples: the pairs together with the states that they led to; -1 where it was not seen."""
     losses: FloatArray
     """(n,): the loss of each step."""
     costs: FloatArray
@@ -160,12 +151,12 @@ class Episode:
 
     @classmethod
     def missing(cls, view: View, *, independent: str | None = None, actions: Actions | None = None) -> Episode:
-        """Return an episode of which nobody knows what happened.
+        """Return an episode of which nothing is known.
 
         Args:
             view: What the learner knows of the world.
             independent: Why nothing is known, in words, if that had nothing to do with what happened. "It was never
-                carried out" is not enough: whoever decided that may have foreseen its costs.
+                carried out" is not enough: the person who decided that may have foreseen its costs.
             actions: `plan.actions`, if they were to be followed.
 
         Examples:
@@ -251,6 +242,59 @@ class Episode:
             other.all_costs = frozen(how.over_rows(self.all_costs[:, how.constraints]))
         return other
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the episode as JSON can hold it: numbers, texts and lists; `from_dict` takes it back.
+
+        Returns:
+            The path as rows, `losses` and `costs`, and what else an `Episode` is made with, as far as it is needed.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> view = hr.View.of([["home"], ["road"]], ["wait", "go"], thresholds={"delay": 0.5})
+            >>> hr.Episode(view, [("home", "go")], losses=[0.25], costs=[0.0], ended_in="road").to_dict()
+            {'path': [1], 'losses': [0.25], 'costs': [[0.0]], 'ended_in': 'road'}
+        """
+        what, layout = self.irregular or Irregular(), self.layout
+        given: dict[str, Any] = {
+            "path": self.rows.tolist(), "losses": self.losses.tolist(), "costs": self.costs.tolist(),
+        }  # fmt: skip
+        if what.missing:
+            given = {"missing": True}
+        elif not self.complete:
+            last = int(self.triples[-1]) if len(self.rows) else 0
+            state = int(layout.successor[last]) if len(self.rows) else 0
+            end = state if layout.state_labels is None else layout.state_labels[state]
+            given |= {"end_unseen": True} if last == MISSING else {"ended_in": end}
+        parts = (
+            ("overridden_from", what.overridden_from), ("unknown_costs", what.unknown),
+            ("independent", what.independent), ("actions", None if what.actions is None else what.actions.numbers),
+            ("all_losses", self.all_losses), ("all_costs", self.all_costs),
+        )  # fmt: skip
+        plain = ((name, part.tolist() if isinstance(part, np.ndarray) else part) for name, part in parts)
+        return given | {name: part for name, part in plain if part is not None}
+
+    @classmethod
+    def from_dict(cls, view: View, given: Mapping[str, Any]) -> Episode:
+        """Return the episode that `to_dict` described, checked as any other.
+
+        Args:
+            view: What the learner knows of the world.
+            given: The description.
+        """
+        try:
+            how = dict(given)
+            if "actions" in how:
+                how["actions"] = Actions(view.layout, np.asarray(how["actions"]))
+            if how.pop("missing", False):
+                return cls.missing(view, **how)
+            path, losses = np.array(how.pop("path"), dtype=np.int64), how.pop("losses")
+            count, costs = len(path), np.reshape(how.pop("costs"), (len(path), view.num_constraints))
+            if "unknown_costs" in how:
+                how["unknown_costs"] = np.reshape(how["unknown_costs"], (count, view.num_constraints))
+            return cls(view, path, losses, costs, **how)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"this describes no episode: {error!r}") from error
+
     @property
     def complete(self) -> bool:
         """Whether the episode has all L steps; else it was aborted, or is missing."""
@@ -258,35 +302,34 @@ class Episode:
 
     @property
     def overridden(self) -> bool:
-        """Whether somebody else chose one or more of the actions."""
+        """Whether one or more of the actions were chosen by another person or program."""
         return self.irregular is not None and self.irregular.overridden_from is not None
 
     def __repr__(self) -> str:
         from hedgerow.display import text
 
-        marks = self._marks()
-        sums = f"; loss {self.losses.sum():g}, costs {text.numbers(self.costs.sum(axis=0))}{marks}"
+        sums = f"; loss {self.losses.sum():g}, costs {text.numbers(self.costs.sum(axis=0))}{self._marks()}"
         if not len(self.rows):
             return text.line("Episode", f"no steps{sums}")
-        short_repr, room = [self._step(0)], text.LONGEST - len(sums) - 40
-        while len(short_repr) < len(self.rows) and len(" -> ".join([*short_repr, self._step(len(short_repr))])) <= room:
-            short_repr.append(self._step(len(short_repr)))
-        more = f" -> ... ({len(self.rows)} steps)" if len(short_repr) < len(self.rows) else ""
-        return text.line("Episode", f"{' -> '.join(short_repr)}{more}{sums}")
+        shown, room = [self._step(0)], text.LONGEST - len(sums) - 40
+        while len(shown) < len(self.rows) and len(" -> ".join([*shown, self._step(len(shown))])) <= room:
+            shown.append(self._step(len(shown)))
+        more = f" -> ... ({len(self.rows)} steps)" if len(shown) < len(self.rows) else ""
+        return text.line("Episode", f"{' -> '.join(shown)}{more}{sums}")
 
     def _marks(self) -> str:
         """How it differs from an ordinary one, in words."""
         if self.irregular is None:
             return ""
-        what, missing = self.irregular, self.irregular.missing
-        told = ["missing"] if missing else ["aborted"] if not self.complete else []
+        what = self.irregular
+        marks = ["missing"] if what.missing else ["aborted"] if not self.complete else []
         if what.overridden_from is not None:
-            told.append(f"overridden from step {what.overridden_from}")
+            marks.append(f"overridden from step {what.overridden_from}")
         if what.unknown is not None:
-            told.append(f"{int(what.unknown.sum())} costs unknown")
+            marks.append(f"{int(what.unknown.sum())} costs unknown")
         if what.independent is not None:
-            told.append(f"independent: {short_repr(what.independent)}")
-        return "".join(f", {words}" for words in told)
+            marks.append(f"independent: {short_repr(what.independent)}")
+        return "".join(f", {words}" for words in marks)
 
     def _step(self, step: int) -> str:
         """A visited pair in words, with labels that fit a line."""
@@ -357,7 +400,7 @@ def _unit(what: str, given: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
 
 
 def _end_of(layout: Layout, count: int, ended_in: int | str | None, unseen: bool) -> int:
-    """The state in which a path of so many steps ended, UNSEEN if nobody knows it."""
+    """The state in which a path of so many steps ended, MISSING if that is not known."""
     if count == layout.steps:
         if ended_in is not None or unseen:
             raise InvalidInput("a complete episode ends in the terminal state; leave out ended_in and end_unseen")
@@ -365,14 +408,14 @@ def _end_of(layout: Layout, count: int, ended_in: int | str | None, unseen: bool
     if unseen:
         if ended_in is not None or not count:
             raise InvalidInput(
-                "end_unseen=True says that nobody recorded where the last step led to; then there is a step, and no "
+                "end_unseen=True says that where the last step led to was not recorded; then there is a step, and no "
                 "ended_in. If nothing at all is known, it is Episode.missing(view)"
             )
-        return UNSEEN
+        return MISSING
     if ended_in is None:
         raise InvalidInput(
             f"the episode has {count} of {layout.steps} steps; if it was aborted, say where: ended_in=state, or "
-            "end_unseen=True if nobody recorded it"
+            "end_unseen=True if that was not recorded"
         )
     last = layout.state(ended_in)
     if not count and last != 0:
@@ -387,7 +430,7 @@ def flagged(given: ArrayLike | bool | None, count: int, m: int) -> BoolArray | N
     flags = np.asarray(given)
     if flags.dtype != np.bool_ or flags.shape not in ((), (count, m), *(((count,),) if m == 1 else ())):
         raise InvalidInput(
-            f"unknown_costs is True, or flags of the shape ({count}, {m}), True where nobody knows the cost; these "
+            f"unknown_costs is True, or flags of the shape ({count}, {m}), True where the cost is unknown; these "
             f"have shape {flags.shape} and type {flags.dtype}"
         )
     mask = np.broadcast_to(flags.reshape(-1, 1) if flags.ndim == 1 else flags, (count, m))
@@ -426,8 +469,8 @@ def _irregular(
     if overridden_from is not None:
         if isinstance(overridden_from, bool | np.bool_):
             raise InvalidInput(
-                "overridden_from is the first step in which somebody else chose the action, counted from 0; if nobody "
-                "knows which it was, overridden_from=0"
+                "overridden_from is the first step, counted from 0, whose action was chosen by another person or "
+                "program; if it is not known which step it was, overridden_from=0"
             )
         first = whole_number("overridden_from", overridden_from, 0)
         if first >= count:
@@ -446,15 +489,15 @@ def _irregular(
 
 
 def _triples(layout: Layout, rows: IntArray, last: int) -> IntArray:
-    """The triples between the rows (n,) of a path that ends in the state `last`; UNSEEN at the end if that is."""
+    """The triples between the rows (n,) of a path that ends in the state `last`; MISSING at the end if that is."""
     if not len(rows):
         return np.zeros(0, dtype=np.int64)
     targets = np.empty(len(rows), dtype=np.int64)
     np.floor_divide(rows[1:], layout.num_actions, out=targets[:-1])
-    if last == UNSEEN:
+    if last == MISSING:
         first, end = layout.row_start[rows[-1]], layout.row_start[rows[-1] + 1]
         if end - first > 1:
-            return np.append(_triples(layout, rows[:-1], int(rows[-1]) // layout.num_actions), UNSEEN)
+            return np.append(_triples(layout, rows[:-1], int(rows[-1]) // layout.num_actions), MISSING)
         last = int(layout.successor[first])  # it can have led nowhere else
     targets[-1] = last
     if layout.is_full and layout.layer_of_state[last] == len(rows):  # every other state is in its layer already
@@ -475,22 +518,22 @@ def _triples(layout: Layout, rows: IntArray, last: int) -> IntArray:
 # --------------------------------------------------------------------------------------------------------------------
 # What may be counted of an episode: one decision, which boxes, balls, certificates, searches, logs and ledgers read.
 #
-# The complete sequence of draws is that of the *played branch*, the policy that the coin chose, continued by draws that
-# nobody makes. Every cost and every move of it is one of
+# The complete sequence of draws is that of the *played branch*, the policy that the coin chose, continued by
+# hypothetical draws. Every cost and every move of it is one of
 #
-#     counted        observed, and nobody chose by its value whether it is reported
+#     counted        observed, and reported independently of its value
 #     independent    left out, and the reason is declared to have nothing to do with its value
 #     unknown        prevented, left out or never observed, for whatever reason
 #
 #     episode                     moves                                        costs
 #     aborted in x_k              its steps are counted; a last one of which   its steps are counted; every pair the
-#                                 nobody saw the end is unknown                branch could have visited from x_k on has
+#                                 the end was not seen is unknown              branch could have visited from x_k on has
 #                                                                              one unknown visit
 #     overridden in x_k           counted: each is a fresh draw                before x_k counted; then dropped, and one
 #                                                                              unknown visit of each pair as above
 #     missing                     one unknown visit of every pair that the     the same
 #                                 branch can reach
-#     a cost nobody knows         counted                                      that one is unknown
+#     a cost that is not known    counted                                      that one is unknown
 #     a reason is declared        those of its steps are counted               those of its steps are counted
 #
 # Where costs of one episode are known to be independent of each other, a cut or a person's choice, which can have seen
@@ -529,7 +572,7 @@ class Counting(NamedTuple):
 
     @property
     def closes(self) -> bool:
-        """Whether sums over whole episodes cannot go on: the path is not known, and nobody says why."""
+        """Whether sums over whole episodes cannot go on: the path is not known, and no reason is declared."""
         return not self.planned and not self.skipped
 
 
@@ -542,7 +585,7 @@ def decide(episode: Episode, *, independent_costs: bool = False) -> Counting:
     if irregular.missing:
         return _missing(irregular)
     declared = irregular.independent is not None
-    moves = count - 1 if count and episode.triples[-1] == UNSEEN else count
+    moves = count - 1 if count and episode.triples[-1] == MISSING else count
     own = count if irregular.overridden_from is None else irregular.overridden_from
     planned = own == episode.layout.steps
     open_ended = not (planned or declared or independent_costs)
@@ -578,7 +621,7 @@ def _place(episode: Episode, own: int) -> tuple[int, IntArray]:
     if not count:
         return 0, np.zeros(1, dtype=np.int64)
     last = int(episode.triples[-1])
-    if last != UNSEEN:
+    if last != MISSING:
         return count, layout.successor[last : last + 1].astype(np.int64)
     row = int(episode.rows[-1])
     return count, layout.successor[layout.row_start[row] : layout.row_start[row + 1]].astype(np.int64)
@@ -601,14 +644,14 @@ def filled_costs(episode: Episode, counting: Counting) -> tuple[FloatArray, Bool
 #
 #     a cost other than 0 where the mean cost is known to be 0, or other than 1 where it is known to be 1
 #     a move whose probability is known to be 0
-#     costs of one episode that sum to more than `most_costs`
+#     costs of one episode that sum to more than `max_episode_cost`
 #
 # Costs lie in [0, 1], so a mean of 0 or 1 leaves no choice; any other mean allows every value, and only many of them
-# can refute it (`confidence/premises.py`). A record that is impossible shows that what was told is false, or that the
+# can refute it (`confidence/premises.py`). An impossible record shows that what was declared is false, or that the
 # record is wrong. Either way nothing can be learnt from it.
 
 
-ADVICE = "one of the two is wrong: correct the record, or build the learner on a view that is not told this"
+ADVICE = "one of the two is wrong: correct the record, or build the learner on a view that does not declare this"
 
 
 def refuse_impossible(
@@ -664,7 +707,7 @@ def _wrong_move(view: View, triples: IntArray) -> tuple[int, str] | None:
 
 
 def _wrong_sum(view: View, costs: FloatArray, starts: IntArray) -> tuple[int, str] | None:
-    known = view.knowledge.most_costs
+    known = view.knowledge.max_episode_cost
     if known is None or not len(costs):
         return None
     episodes = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -680,6 +723,6 @@ def _wrong_sum(view: View, costs: FloatArray, starts: IntArray) -> tuple[int, st
 
 
 def known_costs(episode: Episode) -> FloatArray:
-    """(n, m): the costs of an episode, NaN where nobody knows them."""
+    """(n, m): the costs of an episode, NaN where they are unknown."""
     unknown = None if episode.irregular is None else episode.irregular.unknown
     return episode.costs if unknown is None else np.where(unknown, np.nan, episode.costs)

@@ -12,7 +12,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.model.layout import Layout
 
 
-class Index(Bundle):
+class LayoutArrays(Bundle):
     """The arrays of a `Layout`, under the same names. The number of steps L is len(state_start) - 2."""
 
     row_start: NDArray[np.int64]
@@ -25,25 +25,24 @@ class Index(Bundle):
     is_full: bool
 
 
-def private_index(layout: Layout) -> Index:
-    """A bundle whose arrays nobody else has."""
+def private_index(layout: Layout) -> LayoutArrays:
+    """A bundle with copies of the arrays of `layout`."""
     # Read-only, since kernels are compiled once, for the arrays of a layout.
     rows, successor, states = (
         frozen(array.copy()) for array in (layout.row_start, layout.successor, layout.state_start)
     )
-    return Index(rows, successor, states, layout.num_actions, layout.is_full)
+    return LayoutArrays(rows, successor, states, layout.num_actions, layout.is_full)
 
 
-def index_of(layout: Layout) -> Index:
+def index_of(layout: Layout) -> LayoutArrays:
     """The bundle for `layout`, made once; its arrays are the layout's own."""
     found = layout.__dict__.get("_index")
     if found is None:
-        found = Index(layout.row_start, layout.successor, layout.state_start, layout.num_actions, layout.is_full)
+        found = LayoutArrays(layout.row_start, layout.successor, layout.state_start, layout.num_actions, layout.is_full)
         layout.__dict__["_index"] = found
     return found
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Unsigned positions: compiled code need not test whether an index is negative, and loops become vector code.
 
 
@@ -52,18 +51,17 @@ ONE = np.uint64(1)
 
 
 @kernel
-def states_of(index: Index, k: int) -> tuple[np.uint64, np.uint64]:
+def states_of(index: LayoutArrays, k: int) -> tuple[np.uint64, np.uint64]:
     """(first, last): layer k has the states first..last-1."""
     return np.uint64(index.state_start[k]), np.uint64(index.state_start[k + 1])
 
 
 @kernel
-def triples_of(index: Index, row: int) -> tuple[np.uint64, np.uint64]:
+def triples_of(index: LayoutArrays, row: int) -> tuple[np.uint64, np.uint64]:
     """(start, stop): a row has the triples start..stop-1."""
     return np.uint64(index.row_start[row]), np.uint64(index.row_start[row + 1])
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Sort without allocation: a shell sort with the gaps 1, 4, 13, 40, ..., from a large one down to 1.
 #
 # Started at gap 1 it is an insertion sort, in which equal keys keep their order.
@@ -93,7 +91,6 @@ def sort_by_key(order: Positions, key: FloatArray, count: int, gap: int) -> None
         gap //= 3
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Boxes of transition probabilities: a lower and an upper bound for each triple.
 
 

@@ -1,18 +1,8 @@
 """What is known of a world before the first episode, beyond its layout: every piece of it saves episodes.
 
-same_transitions    rows that share one transition law: what one of them shows counts for all. The successors of such
-                    rows correspond in their order, so that rows of one class have equally many
-same_costs          rows that share the law of their costs. Of the rows of a class that an episode visits only the first
-                    counts, because costs of one episode may depend on each other, unless they are
-independent_costs   declared independent: then every visit counts
-costs_drawn         how costs go together with moves, see `COSTS_DRAWN`
-transitions         P of the rows in which it is known exactly
-costs               mean costs that are known exactly, often 0 because a row cannot cost anything
-most_costs          the most that an episode can cost, constraint by constraint, where that is less than L
-
-Nothing of this is estimated and no failure probability is spent on it. Learners take it as true: where it is not, their
-promises are void. They test what they can (`confidence/premises.py`). `View.knowing` declares it in convenient terms,
-this class holds and checks its normal form; a CMDP that carries knowledge refuses what is not true of it.
+It is nothing that is estimated, and no failure probability is spent on it. Learners take it as true: where it is not,
+their promises are void. They test what they can (`confidence/premises.py`). `View.knowing` declares it in convenient
+terms, `Knowledge` holds and checks its normal form; a CMDP that carries knowledge refuses what is not true of it.
 """
 
 from __future__ import annotations
@@ -51,16 +41,11 @@ ARRAYS = {
     "costs_drawn": "int64",
     "transitions": "float64",
     "costs": "float64",
-    "most_costs": "float64",
+    "max_episode_cost": "float64",
 }
 
 COSTS_DRAWN = ("apart", "step", "unknown")
-"""How costs go together with moves.
-
-apart      costs and moves of an episode are drawn without regard to each other (A2 of docs/aggregate.md)
-step       cost and next state of a step are one fresh draw, given its pair; then costs of an episode are independent
-unknown    neither is known: a cost may have to do with the next state
-"""
+"""How costs go together with moves, see `Knowledge.costs_drawn`; "apart" is A2 of docs/aggregate.md."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,29 +57,30 @@ class Knowledge:
     `View.knowing`, which takes more convenient forms and checks them; this class holds the normal form. None means that
     nothing is known.
 
-    Rows are pairs (state, action). Rows *share a law* if they have the same transition probabilities, or the same
+    Rows are pairs (state, action). Pairs are *tied* if they have the same transition probabilities, or the same
     distribution of costs; what is seen in one of them then counts for all.
 
     Examples:
         >>> import hedgerow as hr
         >>> view = hr.View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
-        >>> bool(view.knowledge), view.knowing(most_costs={"delay": 1.0}).knowledge.most_costs.tolist()
+        >>> bool(view.knowledge), view.knowing(max_episode_cost={"delay": 1.0}).knowledge.max_episode_cost.tolist()
         (False, [1.0])
     """
 
     same_transitions: IntArray | None = None
-    """(num_rows,): for each row the first row that shares its transition law. The successors of rows that share a law
-    correspond in their order, so these rows have equally many."""
+    """(num_rows,): for each pair the first one that shares its transition probabilities. The successors of tied pairs
+    correspond in their order, so these pairs have equally many."""
     same_costs: IntArray | None = None
-    """(num_rows,): for each row the first row that shares the law of its costs. Of the rows of a class that one episode
-    visits only the first counts, unless `independent_costs` is True."""
+    """(num_rows,): for each pair the first one that shares the distribution of its costs. Of tied pairs that one
+    episode visits only the first counts, because costs of one episode may depend on each other, unless
+    `independent_costs` is True."""
     independent_costs: bool = False
     """Whether costs of one episode are independent of each other; then every visit counts."""
     transitions: FloatArray | None = None
-    """(num_triples,): known probabilities of next states, NaN in all triples of a row that is not known."""
+    """(num_triples,): known probabilities of next states, NaN in all triples of a pair that is not known."""
     costs: FloatArray | None = None
-    """(m, num_rows): known mean costs, NaN where not known. They are often 0 because a row cannot cost anything."""
-    most_costs: FloatArray | None = None
+    """(m, num_rows): known mean costs, NaN where not known. They are often 0 because a pair cannot cost anything."""
+    max_episode_cost: FloatArray | None = None
     """(m,): the most that an episode can cost, each at most the number of steps L."""
     costs_drawn: str = "apart"
     """How costs go together with moves: "apart" if the costs of an episode are drawn without regard to its moves,
@@ -122,16 +108,16 @@ class Knowledge:
             same = getattr(self, name)
             if same is not None:
                 size = np.bincount(same)
-                laws = text.counted(int(np.sum(size > 1)), "law")
-                parts.append(f"{name}: {laws} of {int(size[size > 1].sum()):,} rows")
+                classes = text.counted(int(np.sum(size > 1)), "distribution")
+                parts.append(f"{name}: {classes} of {int(size[size > 1].sum()):,} pairs")
         parts += ["independent_costs"] * self.independent_costs
         parts += [f"costs_drawn={self.costs_drawn!r}"] * (self.costs_drawn != COSTS_DRAWN[0])
         for name in ("transitions", "costs"):
             given = getattr(self, name)
             if given is not None:
                 parts.append(f"{name}: {int(np.sum(~np.isnan(given))):,} of {given.size:,}")
-        if self.most_costs is not None:
-            parts.append(f"most_costs={text.numbers(self.most_costs)}")
+        if self.max_episode_cost is not None:
+            parts.append(f"max_episode_cost={text.numbers(self.max_episode_cost)}")
         return text.line("Knowledge", *(parts or ["nothing"]))
 
     def without_ties(self) -> Knowledge:
@@ -145,26 +131,29 @@ class Knowledge:
             layout: The layout of the world.
             names: (m,) names of the constraints.
         """
+        from hedgerow.display import text
+
         lines = []
-        for same, what in ((self.same_transitions, "transition"), (self.same_costs, "cost")):
+        for same, what in ((self.same_transitions, "transitions"), (self.same_costs, "costs")):
             if same is not None:
                 size = np.bincount(same)
-                lines.append(f"{int(size[size > 1].sum())} rows share {int(np.sum(size > 1))} {what} laws")
+                tied, classes = int(size[size > 1].sum()), int(np.sum(size > 1))
+                lines.append(f"{tied} pairs share {text.counted(classes, 'distribution')} of {what}")
         if self.costs_drawn == "step":
             lines.append("cost and next state of a step are one fresh draw, given its state and action")
         elif self.independent_costs:
             lines.append("costs of one episode are independent of each other")
         if self.transitions is not None:
             known = ~np.isnan(self.transitions[layout.row_start[:-1]])
-            lines.append(f"the transitions of {int(known.sum())} of {layout.num_rows} rows are known")
+            lines.append(f"the transitions of {int(known.sum())} of {layout.num_rows} pairs are known")
         if self.costs is not None:
             for name, row in zip(names, self.costs, strict=True):
                 known = ~np.isnan(row)
                 zero = int(np.sum(row == 0.0))
                 if known.any():
-                    lines.append(f"{name!r}: the mean costs of {int(known.sum())} rows are known, {zero} of them as 0")
-        if self.most_costs is not None:
-            most = ", ".join(f"{name!r} {value:g}" for name, value in zip(names, self.most_costs, strict=True))
+                    lines.append(f"{name!r}: the mean costs of {int(known.sum())} pairs are known, {zero} of them as 0")
+        if self.max_episode_cost is not None:
+            most = ", ".join(f"{name!r} {value:g}" for name, value in zip(names, self.max_episode_cost, strict=True))
             lines.append(f"an episode costs at most: {most} (L = {layout.steps})")
         return lines
 
@@ -191,7 +180,7 @@ def checked_knowledge(layout: Layout, names: tuple[str, ...], given: Knowledge |
         costs_drawn=drawn,
         transitions=_known_transitions(layout, parts.get("transitions")),
         costs=_known_costs(layout, names, parts.get("costs")),
-        most_costs=_ceilings(layout, names, parts.get("most_costs")),
+        max_episode_cost=_ceilings(layout, names, parts.get("max_episode_cost")),
     )
     _check_agreement(layout, found)
     return found
@@ -204,8 +193,8 @@ def _classes(layout: Layout, name: str, labels: Any) -> IntArray | None:
     array = np.asarray(unmasked(name, labels))
     if array.shape != (layout.num_rows,) or array.dtype.kind not in "iu":
         raise InvalidInput(
-            f"{name} are {layout.num_rows} whole numbers, one per row, equal for rows that share a law (-1: with no "
-            f"other); these have shape {array.shape} and type {array.dtype}"
+            f"{name} are {layout.num_rows} whole numbers, one per pair (state, action), equal for pairs that share one "
+            f"distribution (-1: with no other); these have shape {array.shape} and type {array.dtype}"
         )
     alone = array < 0
     _, first, inverse = np.unique(array, return_index=True, return_inverse=True)
@@ -223,7 +212,7 @@ def _equally_long(layout: Layout, same: IntArray | None) -> IntArray | None:
         row = int(wrong[0])
         raise InvalidInput(
             f"{layout.describe_row(row)} has {size[row]} successors, {layout.describe_row(int(same[row]))} has "
-            f"{size[same[row]]}: they cannot share one transition law"
+            f"{size[same[row]]}: they cannot share their transitions"
         )
     return same
 
@@ -258,8 +247,8 @@ def _known_transitions(layout: Layout, given: Any) -> FloatArray | None:
     half = np.flatnonzero((gaps > 0) & (gaps < np.diff(layout.row_start)))
     if half.size:
         raise InvalidInput(
-            f"the transitions of {layout.describe_row(int(half[0]))} are known in part; give all of a row, or NaN for "
-            "all of it"
+            f"the transitions of {layout.describe_row(int(half[0]))} are known in part; give all of them, or NaN for "
+            "all"
         )
     sums = np.add.reduceat(np.where(missing, 0.0, array), starts)
     off = np.flatnonzero((gaps == 0) & (np.abs(sums - 1.0) > TOL_ROW_SUM))
@@ -347,10 +336,11 @@ def _ceilings(layout: Layout, names: tuple[str, ...], given: Any) -> FloatArray 
     if isinstance(given, Mapping):
         for name, value in given.items():
             if name not in names:
-                raise InvalidInput(f"most_costs names {name!r}; the constraints are {', '.join(map(repr, names))}")
+                listed = ", ".join(map(repr, names))
+                raise InvalidInput(f"max_episode_cost names {name!r}; the constraints are {listed}")
             limit[names.index(name)] = real_number("the most that an episode costs", value, 0.0, float(layout.steps))
     elif isinstance(given, str):
-        raise InvalidInput(f"most_costs are numbers, one per constraint, not {type_name(given)}")
+        raise InvalidInput(f"max_episode_cost has one number per constraint, not {type_name(given)}")
     else:
         limit = float_array("the most that an episode costs", given, (len(names),))
     checked = within("the most that an episode costs", limit, 0.0, float(layout.steps))
@@ -360,19 +350,26 @@ def _ceilings(layout: Layout, names: tuple[str, ...], given: Any) -> FloatArray 
 def _check_agreement(layout: Layout, known: Knowledge) -> None:
     """Rows of one class cannot be known to differ, and the known parts of a class are known of all its rows."""
     if known.same_transitions is not None and known.transitions is not None:
-        P, row = known.transitions, layout.row_of_triple
-        twin = layout.row_start[known.same_transitions[row]] + np.arange(layout.num_triples) - layout.row_start[row]
-        _refuse_twins(layout, row, P, P[twin], "transitions")
+        P = known.transitions
+        twins = P[_tied_triples(layout, known.same_transitions)]
+        _refuse_twins(layout, layout.row_of_triple, P, twins, "transitions")
     if known.same_costs is not None and known.costs is not None:
         for values in known.costs:
             _refuse_twins(layout, np.arange(layout.num_rows), values, values[known.same_costs], "costs")
+
+
+def _tied_triples(layout: Layout, same: IntArray) -> IntArray:
+    """(num_triples,): the triple in the same place of the first row of each class."""
+    row = layout.row_of_triple
+    first: IntArray = layout.row_start[same[row]] + np.arange(layout.num_triples) - layout.row_start[row]
+    return first
 
 
 def _refuse_twins(layout: Layout, row: IntArray, own: FloatArray, first: FloatArray, what: str) -> None:
     differ = (np.isnan(own) != np.isnan(first)) | (np.abs(own - first) > TOL_TRUE)
     if differ.any():
         place = layout.describe_row(int(row[np.flatnonzero(differ)[0]]))
-        raise InvalidInput(f"the known {what} of {place} are not those of the other rows of its class")
+        raise InvalidInput(f"the known {what} of {place} are not those of the pairs that it is tied to")
 
 
 # Is it true? ----------------------------------------------------------------------------------------------------------
@@ -381,9 +378,8 @@ def _refuse_twins(layout: Layout, row: IntArray, own: FloatArray, first: FloatAr
 def check_truth(layout: Layout, known: Knowledge, transitions: FloatArray, means: FloatArray, kind: str) -> None:
     """Refuse knowledge that a world with these transitions (num_triples,) and mean costs (m, num_rows) contradicts."""
     if known.same_transitions is not None:
-        row = layout.row_of_triple
-        twin = layout.row_start[known.same_transitions[row]] + np.arange(layout.num_triples) - layout.row_start[row]
-        _refuse_false(layout, row, np.abs(transitions - transitions[twin]), "same_transitions")
+        off = np.abs(transitions - transitions[_tied_triples(layout, known.same_transitions)])
+        _refuse_false(layout, layout.row_of_triple, off, "same_transitions")
     rows = np.arange(layout.num_rows)
     for g in means if known.same_costs is not None else ():
         _refuse_false(layout, rows, np.abs(g - g[known.same_costs]), "same_costs")
@@ -393,14 +389,14 @@ def check_truth(layout: Layout, known: Knowledge, transitions: FloatArray, means
     if known.costs is not None:
         for g, given in zip(means, known.costs, strict=True):
             _refuse_false(layout, rows, np.nan_to_num(np.abs(g - given)), "the known costs")
-    if known.most_costs is not None:
+    if known.max_episode_cost is not None:
         # A drawn cost may be anything up to 1 where its mean is positive, unless costs are fixed numbers.
         largest = means if kind == "deterministic" else (means > 0.0).astype(np.float64)
-        for i, most in enumerate(known.most_costs):
+        for i, most in enumerate(known.max_episode_cost):
             reached = _largest_sum(layout, transitions, largest[i])
             if reached > most + TOL_TRUE:
                 raise InvalidInput(
-                    f"an episode can cost {reached:g} of constraint {i}, more than most_costs = {most:g}"
+                    f"an episode can cost {reached:g} of constraint {i}, more than max_episode_cost = {most:g}"
                 )
 
 

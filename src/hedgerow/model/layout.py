@@ -5,12 +5,6 @@ decision state and an action, ordered by layer, state, action, so that row r bel
 r % |A|. A *triple* is (x, a, x'); triples are stored row after row (row r owns `row_start[r] : row_start[r + 1]`) with
 ascending successors. In the paper's setting every state of the next layer is a possible successor; a known sparse
 support is the same structure with fewer triples.
-
-    >>> layout = Layout((1, 2, 1), num_actions=2)
-    >>> layout.num_rows, layout.num_triples
-    (6, 8)
-    >>> layout.describe_row(3)
-    'layer 1, state 0, action 1'
 """
 
 from __future__ import annotations
@@ -38,47 +32,30 @@ from hedgerow.checks import (
 )
 from hedgerow.errors import InvalidInput
 
-# --------------------------------------------------------------------------------------------------------------------
-# Label or position: one rule for states and actions, decided once per axis.
-#
-# An *axis* is the states of a layout, or its actions. Each of its entries has a position 0, 1, ..., and may have a
-# label. A text is always a label. What a number means is decided for the whole axis, never value by value:
-#
-#     where any label looks like a number, every number is a label, and matches the label that is written like it
-#     else every number is a position
-#
-# So a plant whose actions are called "1" and "0" has no action at position 1 that could be taken for the one called
-# "1". Labels are compared as they are written: 1 is "1", and neither "01" nor "1.0".
-#
-#     >>> Axis("action", ("1", "0")).position(1), Axis("action", ("stop", "go")).position(1)
-#     (0, 1)
-
-
 WHOLE = re.compile("0|[1-9][0-9]*")
 """A position as a file without types writes it."""
 
 
-def looks_like_a_number(label: str) -> bool:
-    """Whether Python, or a reader of tables, could take a label for a number: "7", "0456", "-1.5", "1e3", "0x10"."""
-    return value_of(label) is not None
-
-
 def value_of(label: str) -> float | None:
-    """The number that a label could be taken for; None if it could not."""
-    for read in (float, _prefixed):
+    """The number that Python, or a reader of tables, could take a label for: "7", "0456", "-1.5", "1e3", "0x10"."""
+    for base in (None, 0):
         try:
-            return read(label)
+            return float(label) if base is None else float(int(label, base))  # 0x10, 0b10, 0o10
         except (ValueError, OverflowError):
             continue
     return None
 
 
-def _prefixed(label: str) -> float:
-    return float(int(label, 0))  # 0x10, 0b10, 0o10
-
-
 class Axis:
-    """The entries of one axis, and what stands for each of them.
+    """The states of a layout, or its actions, and what stands for each of them: its label or its position.
+
+    A text is always a label. What a number means is decided for the whole axis, never value by value: where any label
+    looks like a number, every number is a label, and matches the label that is written like it; else every number is a
+    position. So a plant whose actions are called "1" and "0" has no action at position 1 that could be taken for the
+    one called "1". Labels are compared as they are written: 1 is "1", and neither "01" nor "1.0".
+
+    >>> Axis("action", ("1", "0")).position(1), Axis("action", ("stop", "go")).position(1)
+    (0, 1)
 
     Args:
         what: What an entry is called in messages: "state" or "action".
@@ -93,7 +70,7 @@ class Axis:
     @cached_property
     def numbers_are_labels(self) -> bool:
         """Whether a number means a label here, because some label looks like a number."""
-        return self.labels is not None and any(map(looks_like_a_number, self.labels))
+        return self.labels is not None and any(value_of(label) is not None for label in self.labels)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -145,10 +122,6 @@ class Axis:
         else:
             hint = did_you_mean(written, labels)
         raise InvalidInput(f"there is no {what} {short_repr(given)}{rule}{hint}")
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Layouts.
 
 
 SuccessorArray = NDArray[np.int32]

@@ -19,12 +19,21 @@ from numpy.typing import ArrayLike
 from hedgerow.checks import FloatArray, float_array, numeric_array, within
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP, cmdp_of
-from hedgerow.model.identity import policy_between, same_layout
 from hedgerow.model.layout import Layout
+from hedgerow.model.view import policy_between, same_layout
+
+__all__ = (
+    "Evaluation", "Residuals", "evaluate", "induced_policy", "induced_transitions", "occupancy", "residuals",
+    "row_occupancy", "state_occupancy",
+)  # fmt: skip
 
 TOL_POLICY_SUM = 1e-10
 ZERO_MASS = 1e-290
 """A state with less mass than this counts as not visited: its induced policy is uniform by convention."""
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
 
 
 class Residuals(NamedTuple):
@@ -47,24 +56,7 @@ class Residuals(NamedTuple):
 
 
 def flat_rows(layout: Layout, what: str, given: ArrayLike) -> FloatArray:
-    """Return an array over rows that is given flat or as a table.
-
-    Args:
-        layout: The layout.
-        what: How error messages call the numbers.
-        given: (num_rows,) array, or a table (num_decision_states, num_actions).
-
-    Returns:
-        (num_rows,) array.
-
-    Raises:
-        InvalidInput: If the shape is another one, or if a number is not finite.
-
-    Examples:
-        >>> import hedgerow as hr
-        >>> hr.occupancy.flat_rows(hr.Layout((1, 1), num_actions=2), "the loss", [[0.25, 0.5]]).tolist()
-        [0.25, 0.5]
-    """
+    """An array over rows that is given flat (num_rows,) or as a table (num_decision_states, num_actions)."""
     array = numeric_array(what, given)
     if array.shape == (layout.num_decision_states, layout.num_actions):
         array = array.ravel()
@@ -72,25 +64,9 @@ def flat_rows(layout: Layout, what: str, given: ArrayLike) -> FloatArray:
 
 
 def checked_policy(layout: Layout, policy: ArrayLike) -> FloatArray:
-    """Return action probabilities as an array if they form a distribution in every state.
+    """Action probabilities (num_rows,) if they form a distribution in every state; else the message names the state.
 
-    Args:
-        layout: The layout.
-        policy: (num_rows,) array, a table (num_decision_states, num_actions), or a `Policy`. One of a layout with the
-            same names in another order is translated by name.
-
-    Returns:
-        (num_rows,) array.
-
-    Raises:
-        InvalidInput: If a `Policy` has other names than the layout. Else the message names the first state whose
-            probabilities are negative or do not sum to 1.
-
-    Examples:
-        >>> import hedgerow as hr
-        >>> hr.occupancy.checked_policy(hr.Layout((1, 1), num_actions=2), [0.25, 0.5])
-        Traceback (most recent call last):
-        hedgerow.errors.InvalidInput: action probabilities of layer 0, state 0 sum to 0.75, not 1
+    `policy` is flat, a table, or a `Policy`; one whose layout has the same names in another order is translated.
     """
     array = flat_rows(layout, "the action probability", _by_name(layout, policy))
     within("the action probability", array, 0.0, 1.0, layout.describe_row)
@@ -115,19 +91,7 @@ def _by_name(layout: Layout, policy: ArrayLike) -> ArrayLike:
 
 
 def uniform_policy(layout: Layout) -> FloatArray:
-    """Return the policy that gives all actions the same probability.
-
-    Args:
-        layout: The layout.
-
-    Returns:
-        (num_rows,) array.
-
-    Examples:
-        >>> import hedgerow as hr
-        >>> hr.occupancy.uniform_policy(hr.Layout((1, 1), num_actions=4)).tolist()
-        [0.25, 0.25, 0.25, 0.25]
-    """
+    """The policy that gives all actions the same probability."""
     return np.full(layout.num_rows, 1.0 / layout.num_actions)
 
 
@@ -223,21 +187,7 @@ def induced_policy(layout: Layout, q: ArrayLike) -> FloatArray:
 
 
 def policy_of_masses(layout: Layout, w: FloatArray) -> FloatArray:
-    """Return the policy that visits pairs of state and action in given proportions.
-
-    Args:
-        layout: The layout.
-        w: (num_rows,) masses, each at least 0; those of a state need not sum to 1.
-
-    Returns:
-        (num_rows,) action probabilities; uniform in states without mass.
-
-    Examples:
-        >>> import hedgerow as hr
-        >>> import numpy as np
-        >>> hr.occupancy.policy_of_masses(hr.Layout((1, 1), num_actions=2), np.array([0.25, 0.25])).tolist()
-        [0.5, 0.5]
-    """
+    """The policy (num_rows,) that visits pairs in the proportions `w` (num_rows,); uniform in states without mass."""
     by_state = w.reshape(-1, layout.num_actions)
     mass = by_state.sum(axis=1, keepdims=True)
     visited = mass > ZERO_MASS
@@ -326,23 +276,7 @@ class Evaluation(NamedTuple):
 
 
 def checked_loss(layout: Layout, loss: ArrayLike) -> FloatArray:
-    """Return a loss as an array if all its entries are in [0, 1].
-
-    Args:
-        layout: The layout.
-        loss: (num_rows,) array, or a table (num_decision_states, num_actions).
-
-    Returns:
-        (num_rows,) array.
-
-    Raises:
-        InvalidInput: If the shape is wrong, or names the first entry outside [0, 1].
-
-    Examples:
-        >>> import hedgerow as hr
-        >>> hr.occupancy.checked_loss(hr.Layout((1, 1), num_actions=2), [[0.0, 1.0]]).tolist()
-        [0.0, 1.0]
-    """
+    """A loss (num_rows,), given flat or as a table, if all its entries are in [0, 1]."""
     array = flat_rows(layout, "the loss", loss)
     return within("the loss", array, 0.0, 1.0, layout.describe_row)
 
@@ -372,6 +306,44 @@ def evaluate(world: CMDP | Any, policy: ArrayLike, loss: ArrayLike | None = None
     loss = getattr(world, "loss", None) if loss is None else loss
     value = 0.0 if loss is None else float(checked_loss(cmdp.layout, loss) @ w)
     return Evaluation(value, cmdp.mean_costs @ w)
+
+
+class Induction(NamedTuple):
+    """Optimal value, values of all states (num_states,) and a deterministic optimal policy (rows,)."""
+
+    value: float
+    """V(x_0)"""
+    state_values: FloatArray
+    policy: FloatArray
+    """Ties go to the action of the lowest number."""
+
+
+def backward_induction(layout: Layout, transitions: ArrayLike, loss: ArrayLike) -> Induction:
+    """Minimise the expected loss (rows,) under P (triples,) without constraints, exactly.
+
+        V(x_L) = 0,   V(x) = min_a Q(x, a),   Q(x, a) = loss(x, a) + sum_x' P(x'|x, a) V(x').
+
+    The loss may be any real numbers: with loss + theta^T g this is the Lagrangian of the constrained problem, whose
+    value gives the lower bounds of `hedgerow.planning.offline`.
+
+    >>> P = [1.0, 0.0, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0]
+    >>> best = backward_induction(Layout((1, 2, 1), num_actions=2), P, [0.0, 0.0, 1.0, 1.0, 0.5, 0.25])
+    >>> best.value, best.policy.tolist()
+    (0.625, [0.0, 1.0, 1.0, 0.0, 0.0, 1.0])
+    """
+    p = float_array("the transition probability", transitions, (layout.num_triples,), layout.describe_triple)
+    cost = float_array("the loss", loss, (layout.num_rows,), layout.describe_row)
+    V = np.zeros(layout.num_states)
+    choice = np.empty(layout.num_decision_states, dtype=np.int64)
+    for k in reversed(range(layout.steps)):
+        states, rows, triples = layout.states(k), layout.rows(k), layout.triples(k)
+        ahead = np.add.reduceat(p[triples] * V[layout.successor[triples]], layout.row_start[rows] - triples.start)
+        Q = (cost[rows] + ahead).reshape(-1, layout.num_actions)
+        choice[states] = Q.argmin(axis=1)
+        V[states] = Q.min(axis=1)
+    policy = np.zeros((layout.num_decision_states, layout.num_actions))
+    policy[np.arange(len(choice)), choice] = 1.0
+    return Induction(float(V[0]), V, policy.ravel())
 
 
 def _over_triples(layout: Layout, q: ArrayLike) -> FloatArray:

@@ -4,14 +4,6 @@ A `Policy` is the action probabilities of a Markov policy, a frozen array over r
 label. A `Mixture` is a coin that is tossed once, before an episode, to choose the policy of all of it; parts may be
 mixtures themselves. The occupancy of a mixture is the mixture of the occupancies, which no single coin toss
 decides: losses, costs and safety are those of the mixture.
-
-    >>> layout = Layout((1, 1), 2).labelled(["home", "end"], ["wait", "go"])
-    >>> waiting, going = Policy(layout, [1.0, 0.0]), Policy(layout, [[0.0, 1.0]])
-    >>> waiting["home"].tolist(), going["home", "go"]
-    ([1.0, 0.0], 1.0)
-    >>> half = Mixture((0.5, waiting), (0.5, Mixture((1.0, going))))
-    >>> half.draw(np.random.default_rng(0)) is going
-    True
 """
 
 from __future__ import annotations
@@ -26,9 +18,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from hedgerow.checks import FloatArray, IntArray, float_array, frozen, real_number, type_name
 from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import layout_of
-from hedgerow.model.identity import rows_between, same_layout
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_policy
+from hedgerow.model.view import rows_between, same_layout
 
 Choice = int | str
 TOL_WEIGHTS = 1e-10
@@ -370,23 +362,13 @@ class UniformMixture(Mixture):
         return f"UniformMixture({len(self.table)} policies)"
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The actions of an episode, drawn beforehand, one for each state.
-#
-# A world is loop-free: an episode visits a state once at most. So it makes no difference whether the action of a state
-# is drawn when the state is reached, or before the episode. Drawn beforehand, it is known what *would* have been done
-# in the states that an aborted episode never reached (`episode.py`).
-#
-#     >>> layout = Layout((1, 2, 1), 2).labelled(["home", "empty", "full", "end"], ["wait", "go"])
-#     >>> actions = Actions.drawn(layout, np.array([0.5, 0.5, 1.0, 0.0, 0.0, 1.0]), np.random.default_rng(0))
-#     >>> actions["empty"], actions["full"]
-#     ('wait', 'go')
-
-
 class Actions:
     """The actions of one episode, drawn beforehand, one for each state.
 
-    `plan.actions` has those of a plan. Pass them to `Episode` if they were followed.
+    `plan.actions` has those of a plan. Pass them to `Episode` if they were followed. A world is loop-free: an episode
+    visits a state once at most, so it makes no difference whether the action of a state is drawn when the state is
+    reached, or before the episode. Drawn beforehand, it is known what *would* have been done in the states that an
+    aborted episode never reached.
 
     Args:
         layout: The layout of the world.
@@ -421,6 +403,12 @@ class Actions:
             layout: The layout of the world.
             policy: (num_rows,) probabilities.
             rng: The generator, from which one number is drawn for each state.
+
+        Examples:
+            >>> layout = Layout((1, 2, 1), 2).labelled(["home", "empty", "full", "end"], ["wait", "go"])
+            >>> actions = Actions.drawn(layout, np.array([0.5, 0.5, 1.0, 0.0, 0.0, 1.0]), np.random.default_rng(0))
+            >>> actions["empty"], actions["full"]
+            ('wait', 'go')
         """
         table = np.asarray(policy).reshape(layout.num_decision_states, layout.num_actions)
         draws, upto = rng.random(len(table)), np.cumsum(table, axis=1)

@@ -2,8 +2,8 @@
 
     W(share, theta) = min { (share loss + theta^T costs)^T q : q in Delta(boxes) }
 
-Extended value iteration finds it exactly (`robust.py`). For share 1 and theta >= 0, W - theta^T thresholds is a lower
-bound of the least loss under the constraints; for share 0 and theta in the simplex, of the least violation.
+Extended value iteration finds it exactly (`decomposition.py`). For share 1 and theta >= 0, W - theta^T thresholds is a
+lower bound of the least loss under the constraints; for share 0 and theta in the simplex, of the least violation.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import copy_into, kernel
-from hedgerow.model.kernel_layout import Index, triples_of
-from hedgerow.planning.plan_problem import (
+from hedgerow.model.kernel_layout import LayoutArrays, triples_of
+from hedgerow.planning.decomposition import (
     ABSENT,
     BASIC,
     INFEASIBLE,
@@ -24,15 +24,18 @@ from hedgerow.planning.plan_problem import (
     Master,
     PlanProblem,
     PlanWorkspace,
+    RobustScratch,
     find_direction,
+    largest_entry,
+    least_cost,
     objective,
     optimise,
     reduced_cost,
     refactor,
+    row_mass_of_least_cost,
     size_of_multipliers,
     swap,
 )
-from hedgerow.planning.robust import RobustScratch, least_cost, row_mass_of_least_cost
 
 TOL_PROOF = 1e-10
 """An answer is proved if its gap is at most this, times 1 + |value| + L."""
@@ -42,7 +45,7 @@ TOL_RESIDUAL = 1e-10
 
 @kernel
 def sweep(
-    index: Index, problem: PlanProblem, share: float, theta: FloatArray, place: int, workspace: PlanWorkspace
+    index: LayoutArrays, problem: PlanProblem, share: float, theta: FloatArray, place: int, workspace: PlanWorkspace
 ) -> float:
     """W(share, theta); its occupancy goes into column number `place`."""
     loss, costs, weighted = problem.loss, problem.costs, workspace.weighted
@@ -63,7 +66,7 @@ def sweep(
 
 
 @kernel
-def begin(index: Index, problem: PlanProblem, workspace: PlanWorkspace) -> None:
+def begin(index: LayoutArrays, problem: PlanProblem, workspace: PlanWorkspace) -> None:
     """Get ready for the sweeps of a problem: if its transitions are known, they are those of every sweep."""
     lower, p, tallies = problem.lower, workspace.robust.p, workspace.tallies
     tallies.sweeps, tallies.known = 0, 1
@@ -79,7 +82,7 @@ def begin(index: Index, problem: PlanProblem, workspace: PlanWorkspace) -> None:
 
 
 @kernel
-def _least_cost_at_points(index: Index, cost: FloatArray, scratch: RobustScratch) -> float:
+def _least_cost_at_points(index: LayoutArrays, cost: FloatArray, scratch: RobustScratch) -> float:
     """As `least_cost` where nothing is left to choose in the boxes: backward induction with the transitions `p`."""
     values, p, successor, A = scratch.values, scratch.p, index.successor, index.num_actions
     last = len(scratch.action)
@@ -124,16 +127,7 @@ def excess(reached: FloatArray, thresholds: FloatArray) -> float:
 
 
 @kernel
-def largest_entry(values: FloatArray) -> float:
-    """max |entry|"""
-    largest = 0.0
-    for r in range(len(values)):
-        largest = max(largest, abs(values[r]))
-    return largest
-
-
-@kernel
-def conclude(index: Index, problem: PlanProblem, feasible: bool, bound: float, workspace: PlanWorkspace) -> int:
+def conclude(index: LayoutArrays, problem: PlanProblem, feasible: bool, bound: float, workspace: PlanWorkspace) -> int:
     """The figures of `masses` and the status that `bound` proves for them."""
     figures, steps = workspace.figures, len(index.state_start) - 2
     value = measure(problem, workspace.masses, workspace.reached)
@@ -162,12 +156,6 @@ def conclude(index: Index, problem: PlanProblem, feasible: bool, bound: float, w
 # which both weigh the same, theta = (v2 - v1) / (c1 - c2), is where their lines v + theta c cross. A sweep at theta
 # finds an occupancy below both lines, which replaces q1 or q2, or proves that there is none. Then the mixture of q1
 # and q2 whose cost is the threshold is optimal. This is Kelley's method for the dual, which has one variable here.
-#
-#     >>> from hedgerow.planning.planner import constrained_plan
-#     >>> from hedgerow.model.layout import Layout
-#     >>> plan = constrained_plan(Layout((1, 1), 2), [1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [[0.75], [0.25]], [0.5])
-#     >>> plan.value, plan.masses.tolist(), plan.multipliers.tolist()
-#     (0.5, [0.5, 0.5], [2.0])
 
 
 TOL_LINE = 1e-13
@@ -180,7 +168,7 @@ MOST_SECANT_SWEEPS = 200
 
 
 @kernel
-def plan_with_one_constraint(index: Index, problem: PlanProblem, workspace: PlanWorkspace) -> int:
+def plan_with_one_constraint(index: LayoutArrays, problem: PlanProblem, workspace: PlanWorkspace) -> int:
     """The status; outputs in `workspace`."""
     theta, alpha = workspace.multipliers, problem.thresholds[0]
     v, c = workspace.column_loss, workspace.column_costs
@@ -229,10 +217,10 @@ def plan_with_one_constraint(index: Index, problem: PlanProblem, workspace: Plan
 #     1.  min s          with  sum_j x_j = 1,  sum_j x_j c_j - s <= alpha,  x, s >= 0
 #     2.  min x^T v      with  sum_j x_j = 1,  sum_j x_j c_j <= alpha,      x >= 0
 #
-# over the occupancies j that were collected, with losses v_j and costs c_j (m,). The master program
-# finds the best mixture and its multipliers; a sweep at these multipliers finds the occupancy that would help most,
-# and with it a bound on what is left to gain. The first phase ends when s is 0, or with the least violation and its
-# proof. The second begins at the mixture that the first has found.
+# over the occupancies j that were collected, with losses v_j and costs c_j (m,). The master program finds the best
+# mixture and its multipliers; a sweep at these multipliers finds the occupancy that would help most, and with it a
+# bound on what is left to gain. The first phase ends when s is 0, or with the least violation and its proof. The second
+# begins at the mixture that the first has found.
 
 
 MAX_SWEEPS = 2_000
@@ -243,7 +231,7 @@ TOL_VIOLATION = 1e-12
 
 
 @kernel
-def plan_with_columns(index: Index, problem: PlanProblem, workspace: PlanWorkspace) -> int:
+def plan_with_columns(index: LayoutArrays, problem: PlanProblem, workspace: PlanWorkspace) -> int:
     """The status; outputs in `workspace`."""
     theta, master, m = workspace.multipliers, workspace.master, len(problem.thresholds)
     for i in range(m):
@@ -276,7 +264,7 @@ def plan_with_columns(index: Index, problem: PlanProblem, workspace: PlanWorkspa
 
 
 @kernel
-def _collect(index: Index, problem: PlanProblem, share: float, raised: float, workspace: PlanWorkspace) -> float:
+def _collect(index: LayoutArrays, problem: PlanProblem, share: float, raised: float, workspace: PlanWorkspace) -> float:
     """Collect columns until the best mixture of them is the best of all, by the loss (share 1) or the violation (0).
 
     The best bound that a sweep proved, with its theta in `multipliers`. The violation need not reach a bound once it
@@ -313,7 +301,7 @@ def _collect(index: Index, problem: PlanProblem, share: float, raised: float, wo
 
 
 @kernel
-def _scale(index: Index, problem: PlanProblem, workspace: PlanWorkspace) -> None:
+def _scale(index: LayoutArrays, problem: PlanProblem, workspace: PlanWorkspace) -> None:
     """The sizes of losses and costs, by which the master program divides."""
     scales, numbers = workspace.scales, workspace.numbers
     steps = float(len(index.state_start) - 2)

@@ -111,11 +111,6 @@ def _highs(
 #
 # The masses of these programs are the occupancies of all policies under all transitions in the boxes (UC-O-REPS,
 # Rosenberg and Mansour 2019; OptCMDP, Efroni, Mannor and Pirotta 2020). The policy of a solution is w(x,a) / w(x).
-#
-#     >>> layout = Layout((1, 2, 1), num_actions=1)
-#     >>> program = box_program(layout, np.array([0.25, 0.25, 1, 1]), np.array([0.75, 0.75, 1, 1]))
-#     >>> least_loss_in_boxes(program, np.array([0.0, 0.0, 1.0]), np.zeros((3, 0)), np.zeros(0)).w.round(9).tolist()
-#     [1.0, 0.75, 0.25]
 
 
 class BoxProgram(NamedTuple):
@@ -158,7 +153,13 @@ def box_program(layout: Layout, lower: FloatArray, upper: FloatArray) -> BoxProg
 def least_loss_in_boxes(
     program: BoxProgram, loss: FloatArray, costs: FloatArray, thresholds: FloatArray
 ) -> BoxSolution | NoSolution:
-    """min loss^T w with costs^T w <= thresholds; `loss` (rows,), `costs` (rows, m), `thresholds` (m,)."""
+    """min loss^T w with costs^T w <= thresholds; `loss` (rows,), `costs` (rows, m), `thresholds` (m,).
+
+    >>> boxes = np.array([0.25, 0.25, 1, 1]), np.array([0.75, 0.75, 1, 1])
+    >>> program = box_program(Layout((1, 2, 1), num_actions=1), *boxes)
+    >>> least_loss_in_boxes(program, np.array([0.0, 0.0, 1.0]), np.zeros((3, 0)), np.zeros(0)).w.round(9).tolist()
+    [1.0, 0.75, 0.25]
+    """
     N = program.layout.num_triples
     return _solve(program, np.append(loss, np.zeros(N)), costs, thresholds, column=None)
 

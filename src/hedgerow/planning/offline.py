@@ -24,7 +24,6 @@ which backward induction evaluates exactly for any theta. The difference of the 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import math
 from collections.abc import Callable
@@ -33,25 +32,32 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, float_array, frozen, real_number, within
 from hedgerow.display import text
 from hedgerow.errors import CertificateError, InfeasibleError, InvalidInput
 from hedgerow.model.cmdp import CMDP, cmdp_of
 from hedgerow.model.layout import Layout
-from hedgerow.model.occupancy import checked_loss, occupancy, policy_of_masses, row_occupancy, uniform_policy
-from hedgerow.planning.induction import backward_induction
+from hedgerow.model.occupancy import (
+    backward_induction,
+    checked_loss,
+    occupancy,
+    policy_of_masses,
+    row_occupancy,
+    uniform_policy,
+)
 from hedgerow.planning.lp import NoSolution, Suggestion, flow_matrix, largest_margin, least_loss
-from hedgerow.planning.policy_simplex import PolicySimplex, Suggestions
 
 if TYPE_CHECKING:
     from hedgerow.planning.planner import KnownPlanner
 
+__all__ = ("OfflineSolution", "SlaterPoint", "least_losses", "optimum", "slater", "strictly_feasible")
+
 _Answer = TypeVar("_Answer")
 
 MANY_ROWS = 2_000
-"""Above this, compiled sweeps solve the programs (`known_plans`): HiGHS takes longer than to load compiled code."""
+"""Above this, compiled sweeps solve the programs (`KnownPlanner`): HiGHS takes longer than to load compiled code."""
 TOL_CERTIFICATE = 1e-8
 """A result is withheld if its gap or cost residual exceeds this times 1 + L."""
 TOL_FEASIBLE = 1e-9
@@ -65,6 +71,10 @@ MOST_ANSWERS = 4
 """Answers that are kept for each world: learners that meet the same losses one after the other share them."""
 _ANSWERS: WeakKeyDictionary[CMDP, dict[tuple[str, bytes], Any]] = WeakKeyDictionary()
 """By question and content of the losses; nothing in them can be written to."""
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,100 +219,41 @@ def strictly_feasible(world: CMDP | Any, margin: float, loss: ArrayLike | None =
     return _least_loss(cmdp, checked_loss(cmdp.layout, loss), margin)
 
 
-class Optima:
-    """The optima of many losses in one world, faster than one by one and with the same proofs.
+def least_losses(world: CMDP | Any, losses: ArrayLike) -> FloatArray:
+    """Find the least expected loss under the constraints for each of many losses.
 
-    Each search starts where the last one ended.
+    Compiled sweeps prove every number by a bound that it attains; where the bounds do not meet, `optimum` is asked.
 
     Args:
         world: A CMDP, or anything that has one in `.cmdp`.
+        losses: (n, num_rows) losses in [0, 1].
+
+    Returns:
+        (n,): what `optimum` gives as the value of each loss.
+
+    Raises:
+        InfeasibleError: If no policy respects the thresholds.
 
     Examples:
         >>> import hedgerow as hr
         >>> world = hr.worlds.make("lower-bound-2")
-        >>> optima = hr.offline.Optima(world)
-        >>> [round(optima.optimum(scale * world.loss).value, 6) for scale in (1.0, 0.5)]
+        >>> hr.offline.least_losses(world, [world.loss, 0.5 * world.loss]).round(6).tolist()
         [0.5, 0.25]
     """
-
-    def __init__(self, world: CMDP | Any) -> None:
-        cmdp = self._cmdp = cmdp_of(world)
-        self._search: PolicySimplex | KnownPlanner | None = None
-        if cmdp.layout.num_rows > MANY_ROWS:
-            self._search = _compiled_planner(cmdp)
-            return
-        with contextlib.suppress(CertificateError):  # the optima may have their proofs all the same
-            safest = slater(cmdp)
-            if safest.margin > TOL_FEASIBLE:
-                self._search = PolicySimplex(cmdp, row_occupancy(cmdp.layout, safest.occupancy))
-
-    def optimum(self, loss: ArrayLike) -> OfflineSolution:
-        """Find the least `loss` (num_rows,), like `hr.offline.optimum`."""
-        checked = checked_loss(self._cmdp.layout, loss)
-        answer = self._suggested(checked)
-        if answer is not None:
-            with contextlib.suppress(CertificateError):
-                return _certified(self._cmdp, checked, answer, self._cmdp.thresholds)
-        return optimum(self._cmdp, checked)
-
-    def values(self, losses: ArrayLike) -> FloatArray:
-        """Find the least values (n,) of many `losses` (n, num_rows), each as exactly as `optimum` does.
-
-        Returns:
-            (n,): the least expected losses under the constraints.
-        """
-        cmdp = self._cmdp
-        given = float_array("the losses", losses, (len(np.asarray(losses)), cmdp.layout.num_rows))
-        within("the losses", given, 0.0, 1.0)
-        if not isinstance(self._search, PolicySimplex) or not len(given):
-            return frozen(np.array([self.optimum(loss).value for loss in given]))
-        self._search.least_losses(given[-1:])  # where the others begin
-        values, proven = _certified_values(self._search, given, self._search.least_losses(given))
-        for place in np.flatnonzero(~proven):
-            values[place] = self.optimum(given[place]).value
-        return frozen(values)
-
-    def _suggested(self, loss: FloatArray) -> Suggestion | None:
-        if isinstance(self._search, PolicySimplex):
-            found = self._search.least_losses(loss[None])
-            return Suggestion(found.masses[0], found.theta[0], float(found.values[0])) if found.solved[0] else None
-        answer = self._search.least_loss(loss) if self._search else None
-        return answer if isinstance(answer, Suggestion) else None
-
-
-def _certified_values(
-    simplex: PolicySimplex, losses: FloatArray, found: Suggestions
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """`_certified` for many losses (n, rows) at once: their values (n,), and which of them are proved."""
-    cmdp, layers = simplex.cmdp, simplex.layers
-    policies = policy_of_masses(cmdp.layout, found.masses.ravel()).reshape(losses.shape)  # state by state
-    masses = layers.masses(policies)
-    values = (losses * masses).sum(axis=1)
-    dual = layers.best_responses(losses + found.theta @ cmdp.mean_costs)[0] - found.theta @ cmdp.thresholds
-    residual = np.max(masses @ cmdp.mean_costs.T - cmdp.thresholds, axis=1, initial=0.0)
-    tol = TOL_CERTIFICATE * (1 + cmdp.layout.steps)
-    proven = (np.abs(values - dual) <= tol * (1.0 + found.theta.sum(axis=1))) & (residual <= tol)
-    return values, proven & found.solved
+    cmdp = cmdp_of(world)
+    given = float_array("the losses", losses, (len(np.asarray(losses)), cmdp.layout.num_rows))
+    within("the losses", given, 0.0, 1.0)
+    planner = _compiled_planner(cmdp)
+    answers = [planner.least_loss(loss) for loss in given]
+    found = [
+        answer.value if isinstance(answer, Suggestion) else optimum(cmdp, loss).value
+        for answer, loss in zip(answers, given, strict=True)
+    ]
+    return frozen(np.array(found, dtype=np.float64))
 
 
 def remembered(cmdp: CMDP, question: str, losses: FloatArray, answer: Callable[[], _Answer]) -> _Answer:
-    """Return the answer to a question about a world and losses; the world keeps the last few.
-
-    Args:
-        cmdp: The world.
-        question: What is asked, in a word.
-        losses: An array of losses: the answer depends on nothing else.
-        answer: Finds it. What it returns must not be writable.
-
-    Returns:
-        The answer.
-
-    Examples:
-        >>> import hedgerow as hr
-        >>> world, loss = hr.worlds.make("lower-bound-2"), np.zeros(2)
-        >>> [remembered(world.cmdp, "one", loss, lambda: kept) for kept in ("found", "not asked again")]
-        ['found', 'found']
-    """
+    """The answer to a question about a world, which depends on the losses alone; the world keeps the last few."""
     answers, key = _ANSWERS.setdefault(cmdp, {}), (question, hashlib.blake2b(losses.tobytes()).digest())
     if key not in answers:
         answers[key] = answer()

@@ -6,7 +6,7 @@ is the *extended* linear program of optimistic planning (OptCMDP, Efroni, Mannor
 2022), in which policy and transitions are chosen together. Its extreme points are deterministic policies with extreme
 transitions, and extended value iteration finds the best one for any weights. Hence Dantzig and Wolfe's decomposition:
 collect few extreme points, mix them, and let multipliers ask for the next one. No constraint takes one sweep, one
-constraint the secant method , several a small simplex method over the points (`columns.py` has both).
+constraint the secant method, several a small simplex method over the points (`columns.py` has both).
 
 Every answer proves itself. SOLVED: a sweep at the multipliers gives a lower bound that the mixture attains. INFEASIBLE:
 a sweep shows that the weighted costs exceed the weighted thresholds for all occupancies. Else it is UNSOLVED, and the
@@ -25,10 +25,19 @@ from hedgerow.checks import FloatArray, float_array, frozen, within
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.model.cmdp import CMDP
-from hedgerow.model.kernel_layout import Index, check_boxes, index_of
+from hedgerow.model.kernel_layout import LayoutArrays, check_boxes, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import policy_of_masses
 from hedgerow.planning.columns import begin, conclude, plan_with_columns, plan_with_one_constraint, sweep
+from hedgerow.planning.decomposition import (
+    INFEASIBLE,
+    SOLVED,
+    UNSOLVED,
+    PlanProblem,
+    PlanWorkspace,
+    least_cost,
+    make_plan_workspace,
+)
 from hedgerow.planning.lp import (
     NoSolution,
     Suggestion,
@@ -38,19 +47,10 @@ from hedgerow.planning.lp import (
     least_loss_in_boxes,
     least_violation_in_boxes,
 )
-from hedgerow.planning.plan_problem import (
-    INFEASIBLE,
-    SOLVED,
-    UNSOLVED,
-    PlanProblem,
-    PlanWorkspace,
-    make_plan_workspace,
-)
-from hedgerow.planning.robust import least_cost
 
 
 @kernel
-def plan_in_boxes(index: Index, problem: PlanProblem, workspace: PlanWorkspace) -> int:
+def plan_in_boxes(index: LayoutArrays, problem: PlanProblem, workspace: PlanWorkspace) -> int:
     """SOLVED, INFEASIBLE or UNSOLVED; masses, multipliers, figures and tallies of `workspace` say the rest."""
     begin(index, problem, workspace)
     m = len(problem.thresholds)
@@ -64,7 +64,7 @@ def plan_in_boxes(index: Index, problem: PlanProblem, workspace: PlanWorkspace) 
 
 
 @kernel
-def policy_of_row_masses(index: Index, masses: FloatArray, policy: FloatArray) -> None:
+def policy_of_row_masses(index: LayoutArrays, masses: FloatArray, policy: FloatArray) -> None:
     """The policy (num_rows,) of an occupancy of the rows; uniform where a state has no mass."""
     A = index.num_actions
     for x in range(len(masses) // A):
@@ -73,18 +73,6 @@ def policy_of_row_masses(index: Index, masses: FloatArray, policy: FloatArray) -
             mass += masses[r]
         for r in range(x * A, (x + 1) * A):
             policy[r] = masses[r] / mass if mass > 0.0 else 1.0 / A
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Constrained plans in boxes for Python: the compiled planner, and HiGHS where its proof does not close.
-#
-# >>> layout = Layout((1, 2, 1), num_actions=1)
-# >>> boxes = np.array([0.25, 0.25, 1.0, 1.0]), np.array([0.75, 0.75, 1.0, 1.0])
-# >>> plan = constrained_plan(layout, *boxes, [0.0, 0.0, 1.0], [[0.0], [1.0], [0.0]], [0.5])
-# >>> plan.masses.round(9).tolist(), plan.multipliers.round(9).tolist(), plan.solver
-# ([1.0, 0.5, 0.5], [1.0], 'sweeps')
-# >>> constrained_plan(layout, *boxes, [0.0, 0.0, 1.0], [[0.0], [1.0], [0.0]], [0.125]).violation
-# 0.125
 
 
 ROOM = 1e-9
@@ -231,27 +219,32 @@ def constrained_plan(
     Raises:
         InvalidInput: If an argument is wrong.
         CertificateError: If HiGHS was asked and had no answer either.
+
+    Examples:
+        >>> layout = Layout((1, 2, 1), num_actions=1)
+        >>> boxes = np.array([0.25, 0.25, 1.0, 1.0]), np.array([0.75, 0.75, 1.0, 1.0])
+        >>> plan = constrained_plan(layout, *boxes, [0.0, 0.0, 1.0], [[0.0], [1.0], [0.0]], [0.5])
+        >>> plan.masses.round(9).tolist(), plan.multipliers.round(9).tolist(), plan.solver
+        ([1.0, 0.5, 0.5], [1.0], 'sweeps')
+        >>> constrained_plan(layout, *boxes, [0.0, 0.0, 1.0], [[0.0], [1.0], [0.0]], [0.125]).violation
+        0.125
     """
     if not isinstance(layout, Layout):
         raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
     return BoxPlanner(layout, np.size(thresholds)).plan(lower, upper, loss, costs, thresholds)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The programs of `linear_programs` for large worlds: compiled sweeps over known transitions instead of HiGHS.
-#
-# A plan in boxes that are single points is the optimum of that world. The largest margin is a least violation:
-# lowered by K = 1 + max alpha, no threshold can be met, and thresholds are missed by K - margin at least.
-#
-#     >>> from hedgerow.model.costs import BernoulliCosts
-#     >>> from hedgerow.model.layout import Layout
-#     >>> planner = KnownPlanner(CMDP(Layout((1, 1), 2), [1.0, 1.0], BernoulliCosts([[0.75, 0.25]]), [0.5]))
-#     >>> planner.least_loss(np.array([0.0, 1.0])).y.tolist(), planner.largest_margin().value
-#     ([0.5, 0.5], 0.25)
-
-
 class KnownPlanner:
-    """Plans of one world; the buffers are made once."""
+    """The programs of `lp.py` for one world by compiled sweeps instead of HiGHS; the buffers are made once.
+
+    A plan in boxes that are single points is the optimum of that world. The largest margin is a least violation:
+    lowered by K = 1 + max alpha, no threshold can be met, and thresholds are missed by K - margin at least.
+
+    >>> from hedgerow.model.costs import BernoulliCosts
+    >>> planner = KnownPlanner(CMDP(Layout((1, 1), 2), [1.0, 1.0], BernoulliCosts([[0.75, 0.25]]), [0.5]))
+    >>> planner.least_loss(np.array([0.0, 1.0])).y.tolist(), planner.largest_margin().value
+    ([0.5, 0.5], 0.25)
+    """
 
     def __init__(self, cmdp: CMDP) -> None:
         layout, p = cmdp.layout, cmdp.transitions.copy()

@@ -11,10 +11,10 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.model.kernel_layout import Index
+from hedgerow.model.kernel_layout import LayoutArrays
 from hedgerow.projection.dual import is_full
+from hedgerow.projection.problem import KernelProblem, Workspace
 from hedgerow.projection.vectors import add_multiple
-from hedgerow.projection.workspace import KernelProblem, Workspace
 
 RIDGE = 1e-13
 """Relative to the curvature; it decides between duplicate constraints."""
@@ -25,14 +25,14 @@ CANCELLED = 1e-4
 
 
 @kernel
-def newton_direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> float:
+def newton_direction(index: LayoutArrays, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> float:
     """Write step_v and step_theta at the point of the last `evaluate` and `gradient`; return the slope along them."""
     build_system(index, problem, theta, ws)
     return direction(index, problem, theta, ws)
 
 
 @kernel
-def build_system(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> None:
+def build_system(index: LayoutArrays, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> None:
     """Factor the Newton system at the point of the last `evaluate` and `gradient`; nearby points may use it too."""
     count = 0
     # Constraints that are slack and have multiplier 0 stay so to first order: the border is as narrow as possible.
@@ -56,7 +56,7 @@ def moves(problem: KernelProblem, theta: FloatArray, ws: Workspace, i: int) -> b
 
 
 @kernel
-def direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> float:
+def direction(index: LayoutArrays, problem: KernelProblem, theta: FloatArray, ws: Workspace) -> float:
     """The direction of the last `gradient` by the system that was built last, and the slope along it.
 
     If the system belongs to another point, this is a simplified Newton step. It ascends all the same, because H and S
@@ -96,7 +96,7 @@ def direction(index: Index, problem: KernelProblem, theta: FloatArray, ws: Works
 
 
 @kernel
-def _reduce(index: Index, problem: KernelProblem, count: int, ws: Workspace) -> None:
+def _reduce(index: LayoutArrays, problem: KernelProblem, count: int, ws: Workspace) -> None:
     """S into `schur`, which holds the corner on entry; borders are U^{-T} B."""
     cancelled = False
     border, schur = ws.border, ws.schur
@@ -116,7 +116,7 @@ def _reduce(index: Index, problem: KernelProblem, count: int, ws: Workspace) -> 
 
 
 @kernel
-def _curvature(index: Index, problem: KernelProblem, count: int, ws: Workspace) -> None:
+def _curvature(index: LayoutArrays, problem: KernelProblem, count: int, ws: Workspace) -> None:
     """S as a sum of products: S_ij = sum w [ (d . z_i)(d . z_j) + z_i^T J z_j ] for z_i = (-H^{-1} B_i, e_i).
 
     Near the end of a nearly infeasible problem S is many orders smaller than C, and C - B^T H^{-1} B is noise.
@@ -254,7 +254,7 @@ def _solve_free(S: FloatArray, small: FloatArray, n: int) -> None:
 
 
 @kernel
-def assemble(index: Index, problem: KernelProblem, num_candidates: int, ws: Workspace) -> None:
+def assemble(index: LayoutArrays, problem: KernelProblem, num_candidates: int, ws: Workspace) -> None:
     """Write `diagonal` (upper triangles), `coupling`, `border` (rows of the candidates) and `schur` (the corner)."""
     state_start, diagonal, inflow, outflow, held = index.state_start, ws.diagonal, ws.inflow, ws.outflow, ws.held
     num_layers = len(state_start) - 2
@@ -285,7 +285,7 @@ def assemble(index: Index, problem: KernelProblem, num_candidates: int, ws: Work
 
 
 @kernel
-def _couple_sparse(index: Index, k: int, ws: Workspace) -> None:
+def _couple_sparse(index: LayoutArrays, k: int, ws: Workspace) -> None:
     """sum_a w p of the states of layer k, whose rows lead to some successors only."""
     row_start, successor, w, p, coupling = index.row_start, index.successor, ws.w, ws.p, ws.coupling
     here, first, width = (
@@ -304,7 +304,7 @@ def _couple_sparse(index: Index, k: int, ws: Workspace) -> None:
 
 
 @kernel
-def _correct_layer(index: Index, k: int, ws: Workspace) -> None:
+def _correct_layer(index: LayoutArrays, k: int, ws: Workspace) -> None:
     """Add w [ p p^T - p_F p_F^T / sum_F p ] of the rows at a bound of layer k to the upper triangle of the next block.
 
     w p_bound goes to `held`. It belongs on the diagonal, but a vector load is slow right after a store to one of its
@@ -346,7 +346,7 @@ def _correct_layer(index: Index, k: int, ws: Workspace) -> None:
 
 
 @kernel
-def _border_of_layer(index: Index, problem: KernelProblem, k: int, i: int, ws: Workspace) -> None:
+def _border_of_layer(index: LayoutArrays, problem: KernelProblem, k: int, i: int, ws: Workspace) -> None:
     """What the rows of layer k add to column i of the border and of the corner."""
     row_start, costs, candidate, border, schur = index.row_start, problem.costs, ws.candidate, ws.border, ws.schur
     here, first, last = index.state_start[k], index.state_start[k + 1], index.state_start[k + 2]
@@ -384,7 +384,7 @@ LEAST_RATIO = 1.0 / 16.0
 
 
 @kernel
-def factor(index: Index, ws: Workspace) -> None:
+def factor(index: LayoutArrays, ws: Workspace) -> None:
     """Overwrite `diagonal` by the Cholesky factors U_k and `coupling` by W_k = U_k^{-T} (sum_a w p)."""
     num_layers = len(index.state_start) - 2
     for k in range(num_layers):
@@ -394,7 +394,7 @@ def factor(index: Index, ws: Workspace) -> None:
 
 
 @kernel
-def _cholesky(index: Index, k: int, ws: Workspace) -> None:
+def _cholesky(index: LayoutArrays, k: int, ws: Workspace) -> None:
     """U^T U = block k of `diagonal` (n, n), upper triangle, in place, with the pivots bounded below."""
     matrix, start, first = ws.diagonal, ws.diagonal_start[k], index.state_start[k]
     n = index.state_start[k + 1] - first
@@ -415,7 +415,7 @@ def _cholesky(index: Index, k: int, ws: Workspace) -> None:
 
 
 @kernel
-def _couple(index: Index, k: int, ws: Workspace) -> None:
+def _couple(index: LayoutArrays, k: int, ws: Workspace) -> None:
     """W = U^{-T} coupling of layer k in place, then the next block of `diagonal` minus W^T W."""
     diagonal, start, next_start = ws.diagonal, ws.diagonal_start[k], ws.diagonal_start[k + 1]
     coupling, block, after = ws.coupling, ws.coupling_start[k], index.state_start[k + 1]
@@ -436,7 +436,7 @@ def _couple(index: Index, k: int, ws: Workspace) -> None:
 
 
 @kernel
-def solve_forward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
+def solve_forward(index: LayoutArrays, ws: Workspace, rhs: FloatArray) -> None:
     """rhs <- U^{-T} rhs over all layers; the blocks O are -coupling, hence the sign."""
     state_start, diagonal, coupling = index.state_start, ws.diagonal, ws.coupling
     num_layers = len(state_start) - 2
@@ -453,7 +453,7 @@ def solve_forward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
 
 
 @kernel
-def solve_backward(index: Index, ws: Workspace, rhs: FloatArray) -> None:
+def solve_backward(index: LayoutArrays, ws: Workspace, rhs: FloatArray) -> None:
     """rhs <- U^{-1} rhs over all layers."""
     state_start, diagonal, coupling = index.state_start, ws.diagonal, ws.coupling
     num_layers = len(state_start) - 2

@@ -15,16 +15,16 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import copy_into, kernel
-from hedgerow.model.kernel_layout import Index
+from hedgerow.model.kernel_layout import LayoutArrays
+from hedgerow.projection.problem import FAINT, KernelProblem, Workspace
 from hedgerow.projection.rows import SMALLEST_WEIGHT, bound_value, guess_bounds, settle_full_row, settle_row, solve_row
 from hedgerow.projection.vectors import add_multiple, exponentials, logarithms, weigh_rows
-from hedgerow.projection.workspace import FAINT, KernelProblem, Workspace
 
 ONE = np.uint64(1)
 
 
 @kernel
-def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, ws: Workspace) -> float:
+def evaluate(index: LayoutArrays, problem: KernelProblem, v: FloatArray, theta: FloatArray, ws: Workspace) -> float:
     """g(v, theta) - sum wt after renormalising `v` (modified); writes p, bound, num_bound, w, masses, log_m of `ws`.
 
     The first evaluation of a problem must be this one: it also notes what depends on the base alone.
@@ -45,7 +45,7 @@ def evaluate(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatAr
 
 
 @kernel
-def evaluate_base(index: Index, problem: KernelProblem, rows: IntArray, v: FloatArray, ws: Workspace) -> float:
+def evaluate_base(index: LayoutArrays, problem: KernelProblem, rows: IntArray, v: FloatArray, ws: Workspace) -> float:
     """`evaluate` at theta = 0 and v = 0 (modified), where all rows but `rows` have their base within their boxes.
 
     All rows but `rows` have p = pt and h = 0, and the bounds of `ws.bound` and `ws.num_bound`: a learner's base is its
@@ -69,7 +69,7 @@ def evaluate_base(index: Index, problem: KernelProblem, rows: IntArray, v: Float
 
 
 @kernel
-def _shift(index: Index, v: FloatArray, ws: Workspace) -> None:
+def _shift(index: LayoutArrays, v: FloatArray, ws: Workspace) -> None:
     """Shift `v` on the layers by the masses that these had before they were normalised; then find all masses."""
     # A shift of layer k changes the masses of layers k and k - 1: from the last layer on, each closes its own.
     shift = 0.0
@@ -81,7 +81,7 @@ def _shift(index: Index, v: FloatArray, ws: Workspace) -> None:
 
 
 @kernel
-def _solve_at_base(index: Index, problem: KernelProblem, v: FloatArray, row: int, ws: Workspace) -> float:
+def _solve_at_base(index: LayoutArrays, problem: KernelProblem, v: FloatArray, row: int, ws: Workspace) -> float:
     """h of a row at v = 0, whose bounds are guessed from its base."""
     start, stop, p = index.row_start[row], index.row_start[row + 1], ws.p
     if stop - start == 1:
@@ -110,7 +110,7 @@ def dual_value(problem: KernelProblem, v: FloatArray, theta: FloatArray, num_lay
 
 
 @kernel
-def _find_masses(index: Index, ws: Workspace) -> None:
+def _find_masses(index: LayoutArrays, ws: Workspace) -> None:
     """The masses of the states, and their logarithms log_m, from w and log_w of all rows."""
     masses, log_m, w, log_w = ws.masses, ws.log_m, ws.w, ws.log_w
     num_states = index.state_start[len(index.state_start) - 2]
@@ -141,7 +141,7 @@ def log_sum(values: FloatArray, first: int, last: int) -> float:
 
 
 @kernel
-def is_full(index: Index, k: int) -> bool:
+def is_full(index: LayoutArrays, k: int) -> bool:
     """Whether each row of layer k leads to all states of the next layer, in order."""
     first_row, last_row = index.state_start[k] * index.num_actions, index.state_start[k + 1] * index.num_actions
     width = index.state_start[k + 2] - index.state_start[k + 1]
@@ -149,7 +149,9 @@ def is_full(index: Index, k: int) -> bool:
 
 
 @kernel
-def solve_layer(index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, k: int, ws: Workspace) -> None:
+def solve_layer(
+    index: LayoutArrays, problem: KernelProblem, v: FloatArray, theta: FloatArray, k: int, ws: Workspace
+) -> None:
     """p and w = factor exp(log_w), without its v, of the rows of layer k, which depend on v of the layer after it.
 
     A row without active bounds gives e^-h directly, while h would cost a logarithm.
@@ -212,7 +214,7 @@ def _least(values: FloatArray) -> float:
 
 
 @kernel
-def _normalise_layer(index: Index, k: int, ws: Workspace) -> None:
+def _normalise_layer(index: LayoutArrays, k: int, ws: Workspace) -> None:
     """w of layer k with mass 1; remembers the log of the mass that it had."""
     first, last = index.state_start[k] * index.num_actions, index.state_start[k + 1] * index.num_actions
     begin, end, log_w, w = np.uint64(first), np.uint64(last), ws.log_w, ws.w
@@ -233,7 +235,7 @@ def _normalise_layer(index: Index, k: int, ws: Workspace) -> None:
 
 
 @kernel
-def gradient(index: Index, problem: KernelProblem, ws: Workspace) -> None:
+def gradient(index: LayoutArrays, problem: KernelProblem, ws: Workspace) -> None:
     """Flows and gradient at the point of the last `evaluate`; leaves sum_a w p per pair of states in `flow`."""
     row_start, successor, state_start, num_actions = (
         index.row_start, index.successor, index.state_start, index.num_actions,
@@ -283,7 +285,7 @@ LONGEST = 30.0
 
 @kernel
 def evaluate_masses(
-    index: Index, problem: KernelProblem, log_m: FloatArray, theta: FloatArray, v: FloatArray, ws: Workspace
+    index: LayoutArrays, problem: KernelProblem, log_m: FloatArray, theta: FloatArray, v: FloatArray, ws: Workspace
 ) -> float:
     """g - sum wt at the point whose states carry the masses exp(log_m), normalised per layer (modified); writes `v`."""
     num_layers = len(index.state_start) - 2
@@ -314,7 +316,7 @@ def _normalise_masses(log_m: FloatArray, first: int, last: int, masses: FloatArr
 
 
 @kernel
-def _share_masses(index: Index, log_m: FloatArray, v: FloatArray, k: int, ws: Workspace) -> None:
+def _share_masses(index: LayoutArrays, log_m: FloatArray, v: FloatArray, k: int, ws: Workspace) -> None:
     """w and v of the states of layer k from their masses and the relative weights factor exp(log_w) of their rows."""
     first, last, num_actions = index.state_start[k], index.state_start[k + 1], index.num_actions
     masses, log_w, factor, w, largest = ws.masses, ws.log_w, ws.factor, ws.w, ws.scaled  # the last is free by now
@@ -350,7 +352,7 @@ def _share_masses(index: Index, log_m: FloatArray, v: FloatArray, k: int, ws: Wo
 
 
 @kernel
-def mass_direction(index: Index, problem: KernelProblem, ws: Workspace) -> None:
+def mass_direction(index: LayoutArrays, problem: KernelProblem, ws: Workspace) -> None:
     """How ln m changes along (step_v, step_theta): step_v(x) - sum_a pi(a|x) [ p . step_v + c^T step_theta ]."""
     step_m, step_v, inflow, outflow, log_m = ws.step_m, ws.step_v, ws.inflow, ws.outflow, ws.log_m
     _change(index, problem, ws)
@@ -366,7 +368,7 @@ def mass_direction(index: Index, problem: KernelProblem, ws: Workspace) -> None:
 
 
 @kernel
-def _change(index: Index, problem: KernelProblem, ws: Workspace) -> None:
+def _change(index: LayoutArrays, problem: KernelProblem, ws: Workspace) -> None:
     """step_m(x) = sum_a w [ p . step_v + c^T step_theta ]; step_v(x_L) is 0."""
     state_start, row_start, successor = index.state_start, index.row_start, index.successor
     w, p, flow, step_v, step_theta = ws.w, ws.p, ws.flow, ws.step_v, ws.step_theta

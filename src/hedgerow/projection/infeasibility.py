@@ -22,9 +22,15 @@ from hedgerow.checks import FloatArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import CertificateError
-from hedgerow.model.kernel_layout import Index, index_of
+from hedgerow.model.kernel_layout import LayoutArrays, index_of
 from hedgerow.model.layout import Layout
-from hedgerow.planning.robust import RobustScratch, least_cost, robust_scratch, row_mass_of_least_cost
+from hedgerow.planning.decomposition import (
+    RobustScratch,
+    largest_entry,
+    least_cost,
+    robust_scratch,
+    row_mass_of_least_cost,
+)
 
 TINY = 1e-12
 """Smaller entries of the tableau are rounding: its numbers are about 1."""
@@ -185,7 +191,7 @@ def least_violation(
 
 @kernel
 def cut_to(
-    index: Index,
+    index: LayoutArrays,
     lower: FloatArray,
     upper: FloatArray,
     costs: FloatArray,
@@ -221,14 +227,14 @@ def cut_to(
             break
         # The best theta against all cuts so far: they lie above F, so this is an upper bound of s*.
         bound = value if m == 1 else solve_game(cuts, rounds, planes.tableau, trial)
-        if bound - best <= max(gap, TOL_CUT * (1.0 + _largest(cuts[0]))):
+        if bound - best <= max(gap, TOL_CUT * (1.0 + largest_entry(cuts[0]))):
             break
     return Bracket(best, max(best, bound), rounds)
 
 
 @kernel
 def support(
-    index: Index,
+    index: LayoutArrays,
     lower: FloatArray,
     upper: FloatArray,
     costs: FloatArray,
@@ -259,12 +265,3 @@ def _is_known(cuts: FloatArray, last: int) -> bool:
         if distance <= TOL_CUT:
             return True
     return False
-
-
-@kernel
-def _largest(cut: FloatArray) -> float:
-    """max |entry|."""
-    largest = 0.0
-    for i in range(len(cut)):
-        largest = max(largest, abs(cut[i]))
-    return largest

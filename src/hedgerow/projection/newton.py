@@ -12,16 +12,16 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel, shared_kernel
-from hedgerow.model.kernel_layout import Index
+from hedgerow.model.kernel_layout import LayoutArrays
 from hedgerow.projection.direction import build_system, direction, moves
 from hedgerow.projection.dual import evaluate, evaluate_base, evaluate_masses, gradient, mass_direction
+from hedgerow.projection.problem import FAINT, NO_SYSTEM, KernelProblem, Workspace
 from hedgerow.projection.vectors import logarithms
-from hedgerow.projection.workspace import FAINT, NO_SYSTEM, KernelProblem, Workspace
 
 
 @kernel
 def recover(
-    index: Index, problem: KernelProblem, ws: Workspace, policy: FloatArray, log_w: FloatArray, costs: FloatArray
+    index: LayoutArrays, problem: KernelProblem, ws: Workspace, policy: FloatArray, log_w: FloatArray, costs: FloatArray
 ) -> None:
     """Write pi(a|x) and ln q(x,a) (num_rows,) and the costs c_i^T q (m,); p stays in `ws.p`."""
     num_states = index.state_start[len(index.state_start) - 2]
@@ -94,7 +94,7 @@ class NewtonOutcome(NamedTuple):
 
 @shared_kernel(NewtonOutcome(SOLVED, 0, 0.0, 0.0, 0.0, 0.0))
 def maximise_dual(
-    index: Index,
+    index: LayoutArrays,
     problem: KernelProblem,
     v: FloatArray,
     theta: FloatArray,
@@ -111,7 +111,7 @@ def maximise_dual(
 
 @kernel
 def maximise_from_base(
-    index: Index,
+    index: LayoutArrays,
     problem: KernelProblem,
     rows: IntArray,
     v: FloatArray,
@@ -133,7 +133,7 @@ def maximise_from_base(
 
 @shared_kernel(NewtonOutcome(SOLVED, 0, 0.0, 0.0, 0.0, 0.0))
 def climb(
-    index: Index,
+    index: LayoutArrays,
     problem: KernelProblem,
     v: FloatArray,
     theta: FloatArray,
@@ -221,7 +221,7 @@ def _is_good_enough(
 
 @kernel
 def _start(
-    index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, start_value: float, ws: Workspace
+    index: LayoutArrays, problem: KernelProblem, v: FloatArray, theta: FloatArray, start_value: float, ws: Workspace
 ) -> float:
     """Complete the point that was evaluated, or take that of equal masses if it is better and the given one far off."""
     value = start_value
@@ -243,7 +243,13 @@ def _start(
 
 @kernel
 def _search(
-    index: Index, problem: KernelProblem, v: FloatArray, theta: FloatArray, before: float, slope: float, ws: Workspace
+    index: LayoutArrays,
+    problem: KernelProblem,
+    v: FloatArray,
+    theta: FloatArray,
+    before: float,
+    slope: float,
+    ws: Workspace,
 ) -> float:
     """Take the longest of the steps 1, 1/2, 1/4, ... that ascends (log_m_trial, theta_trial, v); -inf if none does."""
     step, longest, total = 1.0, 0.0, 0.0

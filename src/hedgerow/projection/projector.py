@@ -1,10 +1,5 @@
 """`Projector`: many projections on one layout, from plain arrays, with all buffers made once.
 
-    >>> projector = Projector(Layout((1, 2, 1), 1))
-    >>> base, lower, upper = np.log([0.5, 0.5, 0.5, 0.5]), [0.0, 0.0, 1.0, 1.0], [0.4, 1.0, 1.0, 1.0]
-    >>> np.exp(projector.project(base, lower, upper).log_occupancy).round(12).tolist()
-    [0.4, 0.6, 0.4, 0.6]
-
 One call of compiled code checks the arrays, splits the base into row weights and conditionals, solves the problem and
 recovers the occupancy. Whatever it does not solve at once, or finds wrong, is left to `project`, which proves
 infeasibility, takes the slow way, or says what is wrong.
@@ -22,24 +17,26 @@ from hedgerow.checks import FloatArray, taken, whole_number
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import BusyError, InvalidInput
-from hedgerow.model.kernel_layout import TOL_BOX, Index, index_of
+from hedgerow.model.kernel_layout import TOL_BOX, LayoutArrays, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED, STALLED, maximise_dual, recover
 from hedgerow.projection.problem import (
+    KernelProblem,
     ProjectionProblem,
     ProjectionResult,
     ProjectionSettings,
     ProjectionStatus,
+    Workspace,
     make_residuals,
+    make_workspace,
 )
 from hedgerow.projection.solve import WarmStart, project
-from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
 
 
 class ProjectionBuffers(Bundle):
     """Everything that the projections of one projector work on."""
 
-    index: Index
+    index: LayoutArrays
     problem: KernelProblem
     newton: Workspace
     log_base: FloatArray
@@ -56,6 +53,33 @@ class ProjectionBuffers(Bundle):
     """(num_rows,)"""
     costs: FloatArray
     """(m,)"""
+
+
+def make_desk(layout: Layout, num_constraints: int, lower: FloatArray, upper: FloatArray) -> ProjectionBuffers:
+    """Buffers for projections into the boxes `lower`, `upper` (num_triples,), which are not copied."""
+    rows, triples, m = layout.num_rows, layout.num_triples, num_constraints
+    problem = KernelProblem(
+        log_weight=np.zeros(rows),
+        conditional=np.zeros(triples),
+        log_conditional=np.zeros(triples),
+        lower=lower,
+        upper=upper,
+        costs=np.zeros((rows, m)),
+        thresholds=np.zeros(m),
+        absorbed=np.zeros(m),
+    )
+    return ProjectionBuffers(
+        index=index_of(layout),
+        problem=problem,
+        newton=make_workspace(layout, m),
+        log_base=np.zeros(triples),
+        v=np.zeros(layout.num_states),
+        theta=np.zeros(m),
+        log_q=np.zeros(triples),
+        policy=np.zeros(rows),
+        log_w=np.zeros(rows),
+        costs=np.zeros(m),
+    )
 
 
 class Answer(NamedTuple):
@@ -97,29 +121,8 @@ class Projector:
             raise InvalidInput(f"layout must be a hedgerow Layout, not {type(layout).__name__}")
         self.layout, self.num_constraints = layout, whole_number("the number of constraints", num_constraints, 0)
         self.settings, self._lock = settings or ProjectionSettings(), threading.Lock()
-        rows, triples, m = layout.num_rows, layout.num_triples, self.num_constraints
-        problem = KernelProblem(
-            log_weight=np.zeros(rows),
-            conditional=np.zeros(triples),
-            log_conditional=np.zeros(triples),
-            lower=np.zeros(triples),
-            upper=np.ones(triples),
-            costs=np.zeros((rows, m)),
-            thresholds=np.zeros(m),
-            absorbed=np.zeros(m),
-        )
-        self._desk = ProjectionBuffers(
-            index=index_of(layout),
-            problem=problem,
-            newton=make_workspace(layout, m),
-            log_base=np.zeros(triples),
-            v=np.zeros(layout.num_states),
-            theta=np.zeros(m),
-            log_q=np.zeros(triples),
-            policy=np.zeros(rows),
-            log_w=np.zeros(rows),
-            costs=np.zeros(m),
-        )
+        triples = layout.num_triples
+        self._desk = make_desk(layout, self.num_constraints, np.zeros(triples), np.ones(triples))
 
     def __repr__(self) -> str:
         from hedgerow.display import text

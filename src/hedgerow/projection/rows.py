@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.model.kernel_layout import Index
+from hedgerow.model.kernel_layout import LayoutArrays
+from hedgerow.projection.problem import KernelProblem, Workspace
 from hedgerow.projection.vectors import LANES, TIE, clip, held_value, weigh
-from hedgerow.projection.workspace import KernelProblem, Workspace
 
 QUICKLY = 6
 """Rounds after which the method that cannot cycle settles the bounds"""
@@ -53,7 +53,7 @@ def count_bounds(row_start: IntArray, bound: NDArray[np.int8], num_bound: IntArr
 
 
 @kernel
-def settle_row(index: Index, problem: KernelProblem, row: int, ws: Workspace) -> tuple[float, float, int]:
+def settle_row(index: LayoutArrays, problem: KernelProblem, row: int, ws: Workspace) -> tuple[float, float, int]:
     """Solve a row with weights base * scaled > 0, starting from the bounds in `ws.bound`. Writes p and bound.
 
     Returns the scale t, the mass of the free successors and the number at a bound; t = -1 if it does not settle soon.
@@ -125,7 +125,9 @@ def settle_full_row(
 
 
 @kernel
-def bound_value(index: Index, problem: KernelProblem, v: FloatArray, row: int, is_full: bool, ws: Workspace) -> float:
+def bound_value(
+    index: LayoutArrays, problem: KernelProblem, v: FloatArray, row: int, is_full: bool, ws: Workspace
+) -> float:
     """What the successors at a bound add to h: sum p (ln(p/pt) + v).
 
     A logarithm is taken once per base and side: log_ratio[j] belongs to the side noted[j].
@@ -168,7 +170,7 @@ def _take_logarithms(problem: KernelProblem, start: int, stop: int, ws: Workspac
 
 @kernel
 def solve_row(
-    index: Index, problem: KernelProblem, v: FloatArray, row: int, lowest: float, ws: Workspace
+    index: LayoutArrays, problem: KernelProblem, v: FloatArray, row: int, lowest: float, ws: Workspace
 ) -> tuple[float, int]:
     """h and the number at a bound of a row that does not settle, or whose weights may be beyond floating point.
 
@@ -222,7 +224,7 @@ def find_bounds(problem: KernelProblem, start: int, stop: int, ws: Workspace) ->
 
 @kernel
 def clip_row(
-    index: Index, problem: KernelProblem, v: FloatArray, row: int, shift: float, scale: float, ws: Workspace
+    index: LayoutArrays, problem: KernelProblem, v: FloatArray, row: int, shift: float, scale: float, ws: Workspace
 ) -> float:
     """Turn the weights p into the solution for this scale and the bounds in `ws.bound`; return h.
 
@@ -247,7 +249,9 @@ def clip_row(
 
 
 @kernel
-def clip_row_wide(index: Index, problem: KernelProblem, v: FloatArray, row: int, ws: Workspace) -> tuple[float, int]:
+def clip_row_wide(
+    index: LayoutArrays, problem: KernelProblem, v: FloatArray, row: int, ws: Workspace
+) -> tuple[float, int]:
     """`clip_row` in the log domain, for rows whose weights span more than floating point does. Writes p, bound."""
     lower, upper, p, bound = problem.lower, problem.upper, ws.p, ws.bound
     start, stop = index.row_start[row], index.row_start[row + 1]
@@ -295,7 +299,7 @@ def clip_row_wide(index: Index, problem: KernelProblem, v: FloatArray, row: int,
 
 
 @kernel
-def _exponent(index: Index, problem: KernelProblem, v: FloatArray, triple: int) -> float:
+def _exponent(index: LayoutArrays, problem: KernelProblem, v: FloatArray, triple: int) -> float:
     """ln pt - v of one triple; the logarithm is taken here if the problem has none."""
     logs = problem.log_conditional
     log_weight = logs[triple] if len(logs) > 0 else np.log(problem.conditional[triple])

@@ -16,8 +16,8 @@ import hedgerow as hr
 class SeenTwin:
     """Counts, and the radii of both kinds, as dictionaries of pairs and successors."""
 
-    def __init__(self, view: hr.View, T: int, delta: float, radii: str) -> None:
-        self.layout, self.T, self.delta, self.radii = view.layout, T, delta, radii
+    def __init__(self, view: hr.View, T: int, delta: float, sets: str) -> None:
+        self.layout, self.T, self.delta, self.sets = view.layout, T, delta, sets
         layout, self.columns = view.layout, view.num_constraints + 1
         self.successors = {
             r: layout.successor[layout.row_start[r] : layout.row_start[r + 1]].tolist() for r in range(layout.num_rows)
@@ -27,7 +27,7 @@ class SeenTwin:
         self.sums = {r: np.zeros(self.columns) for r in self.successors}
         pairs = max(layout.layer_sizes) * layout.num_actions * layout.steps
         uncertain = sum(len(ys) for ys in self.successors.values() if len(ys) > 1)
-        if radii == "source":
+        if sets == "source":
             self.iota, self.iota_c = log(6 * pairs * T / delta), log(6 * pairs * T * self.columns / delta)
         else:
             self.iota = log(max(1, uncertain) * T / delta)
@@ -50,15 +50,15 @@ class SeenTwin:
         n = self.visits[row]
         if n == 0:
             return 1.0
-        return min(1.0, sqrt(2 * self.iota_c / n) if self.radii == "source" else sqrt(self.iota_c / (2 * n)))
+        return min(1.0, sqrt(2 * self.iota_c / n) if self.sets == "source" else sqrt(self.iota_c / (2 * n)))
 
     def epsilon(self, row: int, y: int) -> float:
         n, p = self.visits[row], self.p_hat(row, y)
         if len(self.successors[row]) == 1:
             return 0.0
-        if n == 0 or (n == 1 and self.radii != "source"):
+        if n == 0 or (n == 1 and self.sets != "source"):
             return 1.0
-        if self.radii == "source":
+        if self.sets == "source":
             return 2 * sqrt(p * (1 - p) * self.iota / n) + 14 * self.iota / (3 * n)
         return sqrt(2 * p * (1 - p) * self.iota / (n - 1)) + 7 * self.iota / (3 * (n - 1))
 
@@ -84,8 +84,8 @@ class SeenTwin:
 class PrimalDualTwin:
     """OptPrimalDual and UOpt-RPGPD."""
 
-    def __init__(self, view: hr.View, T: int, delta: float, rho: float, radii: str, regularised: bool, scale: float):
-        self.seen, self.alpha = SeenTwin(view, T, delta, radii), view.thresholds
+    def __init__(self, view: hr.View, T: int, delta: float, rho: float, sets: str, regularised: bool, scale: float):
+        self.seen, self.alpha = SeenTwin(view, T, delta, sets), view.thresholds
         self.regularised, self.scale = regularised, scale
         self.m, layout = view.num_constraints, view.layout
         L, A = layout.steps, layout.num_actions
@@ -101,7 +101,7 @@ class PrimalDualTwin:
 
     def bonus(self, row: int) -> float:
         seen, ys = self.seen, self.seen.successors[row]
-        if self.regularised and seen.radii == "source":
+        if self.regularised and seen.sets == "source":
             phi = self.phi(seen.visits[row])
             roots = sum(sqrt(seen.p_hat(row, y)) for y in ys)
             return phi + (roots * phi + 5 * phi**2 if len(ys) > 1 else 0.0)
@@ -134,8 +134,8 @@ class PrimalDualTwin:
 class OPSETwin:
     """OPSE-DP with both kinds of constants."""
 
-    def __init__(self, view: hr.View, T: int, delta: float, beta: float, radii: str, constants: str) -> None:
-        self.seen, self.theory = SeenTwin(view, T, delta, radii), constants == "theory"
+    def __init__(self, view: hr.View, T: int, delta: float, beta: float, sets: str, constants: str) -> None:
+        self.seen, self.theory = SeenTwin(view, T, delta, sets), constants == "theory"
         self.L, self.A, self.alpha = view.layout.steps, view.layout.num_actions, float(view.thresholds[0])
         self.states, self.margin = view.layout.num_states - 1, self.alpha - beta
         self.tau = 1 / sqrt(T) if self.theory else 0.1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,3 +75,14 @@ def hidden(T: int) -> hr.losses.Replay:
     losses = np.tile([0.5, 0.0], (T, 1))
     losses[: T // 4, 1] = 1.0
     return hr.losses.Replay(losses)
+
+
+def check_continued(cmdp: hr.CMDP, learner: Any, episodes: int, file: Path) -> None:
+    """After so many episodes a learner, what is loaded from its file, and its copy go on with the same bits."""
+    for _ in played(cmdp, learner, episodes):
+        pass
+    hr.save(learner, file)
+    loaded, twin = hr.load(file), copy.copy(learner)
+    for one, other, third in zip(*(played(cmdp, each, 200, 1) for each in (learner, loaded, twin)), strict=True):
+        assert one[0].policy.probabilities.tobytes() == other[0].policy.probabilities.tobytes()
+        assert one[0].notes == other[0].notes == third[0].notes

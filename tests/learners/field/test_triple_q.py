@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 
 import numpy as np
 import pytest
 from backward_twins import TripleQTwin
-from field_play import WORLDS, one_step, played
+from field_play import WORLDS, check_continued, one_step, played
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
@@ -33,14 +32,14 @@ def test_an_adversary_that_follows_it_makes_regret_linear() -> None:
     for constants, least in (("source", 0.99), ("experiment", 0.04)):
         for T in (3_000, 6_000):
             learner = hr.field.TripleQ(cmdp.view(), T, constants=constants)
-            run = hr.simulate(cmdp, hr.losses.Pursuit(), learner, progress=False, marks=[T])
+            run = hr.simulate(cmdp, learner, hr.losses.Pursuit(), progress=False, marks=[T])
             assert run.regret[-1] > least * T
 
 
 def test_cycling_losses_cost_it_a_share_of_all_episodes() -> None:
     cmdp, T = one_step([[0.0, 0.0]], 1.0), 12_000
     learner = hr.field.TripleQ(cmdp.view(), T, constants="experiment")
-    run = hr.simulate(cmdp, hr.losses.Switching(period=1, patterns=np.eye(2)), learner, progress=False)
+    run = hr.simulate(cmdp, learner, hr.losses.Switching(period=1, patterns=np.eye(2)), progress=False)
     assert run.regret[-1] > 0.05 * T
 
 
@@ -48,13 +47,13 @@ def test_the_constants_of_the_source_say_nothing_yet() -> None:
     # The bonus of the first visit is larger than L: the first action stays the best, whatever it loses.
     cmdp, T = one_step([[0.0, 0.0]], 1.0), 2_000
     learner = hr.field.TripleQ(cmdp.view(), T)
-    assert hr.simulate(cmdp, hr.losses.Fixed([1.0, 0.0]), learner, progress=False).regret[-1] == T
+    assert hr.simulate(cmdp, learner, hr.losses.Fixed([1.0, 0.0]), progress=False).regret[-1] == T
 
 
 def test_cheap_episodes_hide_unsafe_ones() -> None:
     cmdp, T = one_step([[0.2, 1.0]], 0.5), 6_000
     learner = hr.field.TripleQ(cmdp.view(), T, constants="experiment")
-    run = hr.simulate(cmdp, hr.losses.Fixed([1.0, 0.0]), learner, progress=False)
+    run = hr.simulate(cmdp, learner, hr.losses.Fixed([1.0, 0.0]), progress=False)
     assert run.unsafe[-1] > 20
     assert run.costs[-1, 0] < 0.5 * T
 
@@ -84,13 +83,7 @@ def test_it_is_continued_from_a_file(tmp_path: Path) -> None:
     cmdp = WORLDS["m = 3"]
     for constants in ("source", "experiment"):
         learner = hr.field.TripleQ(cmdp.view(), 300, constants=constants)
-        for _ in played(cmdp, learner, 100):
-            pass
-        hr.save(learner, tmp_path / f"{constants}.hedge")
-        loaded, twin = hr.load(tmp_path / f"{constants}.hedge"), copy.copy(learner)
-        for one, other, third in zip(*(played(cmdp, each, 200, 1) for each in (learner, loaded, twin)), strict=True):
-            assert one[0].policy.probabilities.tobytes() == other[0].policy.probabilities.tobytes()
-            assert one[0].notes == other[0].notes == third[0].notes
+        check_continued(cmdp, learner, 100, tmp_path / f"{constants}.hedge")
 
 
 def test_wrong_arguments_are_refused() -> None:
@@ -112,6 +105,5 @@ def test_what_it_is_told_and_what_it_promises() -> None:
         assert not any(promise.holds for promise in other.guarantees())
 
 
-@pytest.mark.parametrize("constants", ["source", "experiment"])
-def test_it_keeps_the_contract(constants: str) -> None:
-    assert hr.check_learner(hr.field.TripleQ, options={"constants": constants}).ok
+def test_it_keeps_the_contract_with_the_other_constants() -> None:
+    assert hr.check_learner(hr.field.TripleQ, options={"constants": "experiment"}).ok

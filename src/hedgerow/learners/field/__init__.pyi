@@ -2,6 +2,7 @@ from .controls import AlwaysBaseline as AlwaysBaseline
 from .controls import Oracle as Oracle
 from .controls import Uniform as Uniform
 from .dope import DOPE as DOPE
+from .dope_plus import DOPEPlus as DOPEPlus
 from .flow import UCPD as UCPD
 from .flow import UCPDIX as UCPDIX
 from .flow import BoBPD as BoBPD

@@ -18,14 +18,17 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.boxes import Boxes, BoxRule
 from hedgerow.confidence.counts import Counts
 from hedgerow.confidence.radii import epsilon, transition_terms
+from hedgerow.confidence.sets import LossSets, Sets
 from hedgerow.learners.statistics import Statistics
-from hedgerow.model.kernel_layout import Index, index_of, triples_of
+from hedgerow.model.kernel_layout import LayoutArrays, index_of, triples_of
 
 
 class Centres(Bundle):
     """The estimates at the centres of the confidence sets, made from the counts and boxes beside them."""
 
-    index: Index
+    index: LayoutArrays
+    sets: Sets
+    losses: LossSets
     counts: Counts
     rule: BoxRule
     boxes: Boxes
@@ -47,6 +50,8 @@ def make_centres(seen: Statistics) -> Centres:
     layer = layout.layer_of_state[np.arange(layout.num_rows) // layout.num_actions]
     made = Centres(
         index=index_of(layout),
+        sets=seen.layer,
+        losses=seen.losses,
         counts=seen.counts,
         rule=seen.box_rule,
         boxes=seen.boxes,
@@ -82,6 +87,7 @@ def _centre_moves(centres: Centres, row: int) -> None:
     if centres.rule.uncertain[row]:
         variance_factor, offset = transition_terms(centres.rule.radii, num)
         for j in range(start, stop):
+            # Without a visit any distribution will do: the radii then allow every other one.
             p_hat = centres.counts.num_moves[j] / num if num > 0 else 1.0 / (stop - start)
             centres.p_hat[j] = p_hat
             spread += epsilon(centres.rule.radii, p_hat, variance_factor, offset)
@@ -92,7 +98,7 @@ def _centre_moves(centres: Centres, row: int) -> None:
 
 
 @kernel
-def expected_next(index: Index, p_hat: FloatArray, values: FloatArray, row: int, i: int) -> float:
+def expected_next(index: LayoutArrays, p_hat: FloatArray, values: FloatArray, row: int, i: int) -> float:
     """sum_y p_hat(y) values(y, i) over the successors of a row; `values` is (num_states, columns)."""
     total = 0.0
     start, stop = triples_of(index, row)
@@ -102,10 +108,10 @@ def expected_next(index: Index, p_hat: FloatArray, values: FloatArray, row: int,
 
 
 @kernel
-def softmax(index: Index, state: int, log_policy: FloatArray, policy: FloatArray) -> None:
+def softmax(index: LayoutArrays, state: int, log_policy: FloatArray, policy: FloatArray) -> None:
     """Normalise the logits that `log_policy` (num_rows,) has for the actions of a state, and write the policy."""
     first = state * index.num_actions
-    top, total = log_policy[first], 0.0
+    top, total = log_policy[first], 0.0  # logits minus the largest one: no exponential overflows
     for r in range(first, first + index.num_actions):
         top = max(top, log_policy[r])
     for r in range(first, first + index.num_actions):

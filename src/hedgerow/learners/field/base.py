@@ -1,9 +1,15 @@
-"""What the LP learners promise, and how surely.
+"""What the learners of the field share: plan, observe, the coin, the baseline, the clean event, files.
+
+A learner keeps the policy of its next episode in `own_policy` and overrides `_learn`, which changes it. With a baseline
+it leaves an episode to the baseline with probability `reals.mixing`. All that changes while it learns is in `seen`,
+`progress`, `reals`, `coin` and the arrays that `changing` names. A file holds these and the constructor's arguments. A
+learner with a compiled loop (`loop.py`) has it in its method `run_block`, with the same bits as `_learn`.
 
 The clean event: all transition probabilities lie in their boxes and all means within their bounds, in all episodes.
 
-    hedgerow   1 - 5 delta; 1 - delta where all transitions are known             (`confidence/radii.py`)
-    source     at least 1 - 4 n T e^-iota - 2 R (m + 1) T e^(-4 iota'),   iota' = iota + ln(m + 1)
+    paper, sharp   1 - 5 delta; 1 - delta where all transitions are known        (`confidence/radii.py`)
+    sharpest       1 - 5 delta, balls, certificate and the bounds of the loss included
+    source         at least 1 - 4 n T e^-iota - 2 R (m + 1) T e^(-4 iota'),   iota' = iota + ln(m + 1)
 
 for n triples of rows with several successors and R rows. The second is our own union bound over the forms of Efroni,
 Mannor and Pirotta (2020): each transition misses its box with probability at most 4 e^-iota at each number of visits,
@@ -16,7 +22,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from math import exp
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,18 +30,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import LARGEST_COUNT, FloatArray, IntArray, float_array
-from hedgerow.confidence.budget import make_unknowns
+from hedgerow.checks import LARGEST_COUNT, FloatArray, IntArray, float_array, short_repr
+from hedgerow.confidence.counts import make_unknowns
 from hedgerow.confidence.premises import NOTHING, PremiseRule, Premises, count_episode, make_premise_rule, make_premises
+from hedgerow.confidence.sets import SETS, SOURCE, checked_word, refuse_radii
 from hedgerow.environments.columns import Column
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import checked_baseline_costs, safe_policy
+from hedgerow.learners.api import NumberedPlan, checked_baseline_costs, safe_policy
 from hedgerow.learners.base import ARGUMENTS, BaseLearner
-from hedgerow.learners.guarantees import CLEAN_EVENT, INDEPENDENT_LOSSES, Budget, Ledger, Promise
-from hedgerow.learners.kernels import Mixing, Progress, baseline_arrays, draw_branch, flat_arrays, no_baseline
-from hedgerow.learners.plans import NumberedPlan
+from hedgerow.learners.field.loop import FieldCore, keep_notes, make_run
+from hedgerow.learners.guarantees import CLEAN_EVENT, Budget, Ledger
+from hedgerow.learners.kernels import (
+    Losses,
+    Mixing,
+    Progress,
+    baseline_arrays,
+    draw_branch,
+    flat_arrays,
+    no_baseline,
+    occupancy_of_baseline,
+)
 from hedgerow.learners.statistics import Statistics
-from hedgerow.learners.watch import WATCHED, LearnerWatcher, check_rows, keep_event, watch_event
+from hedgerow.learners.watch import WATCHED, LearnerWatcher, check_rows, watch_event
 from hedgerow.model.episode import Episode, decide
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.occupancy import checked_policy
@@ -43,75 +59,38 @@ from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
 
 if TYPE_CHECKING:
-    from hedgerow.learners.api import RunContext, Watcher
-    from hedgerow.learners.field.lp import LPLearner
+    from hedgerow.learners.watch import RunContext, Watcher
+
+BY_RADII = (SOURCE, "paper", "sharp")
+"""The sets of learners whose formulas are made of radii"""
+ALL_SETS = (SOURCE, *SETS)
+"""Those of learners that work with any sets"""
+NO_TEXT = {"view", "baseline", "baseline_costs", "world", "losses"}
+"""The arguments that a file holds as arrays, or does not need"""
+DELTA_OF_TESTS = 0.01
+"""How unsure the tests of its inputs may be, where the learner takes no delta"""
 
 
-COSTS_ARE_DRAWS = "costs of an episode are independent draws around means that do not change"
-BASELINE_IS_SAFE = "the baseline costs are upper bounds of its true expected costs"
+def chosen(what: str, value: Any, words: Iterable[str]) -> Any:
+    """`value`, if it is one of the words; `what` begins the refusal, such as "replan is"."""
+    allowed = tuple(words)
+    if value not in allowed:
+        raise InvalidInput(f"{what} {short_repr(value)}; choose {' or '.join(map(repr, allowed))}")
+    return value
 
 
 def clean_probability(learner: FieldLearner) -> float:
     """A lower bound of the probability of the clean event, for learners with statistics."""
-    assert learner.seen is not None
-    seen = learner.seen
-    if learner.radii == "hedgerow":
+    seen = learner.statistics
+    if learner.sets != SOURCE:
         known = learner.view.knowledge.transitions
-        return Budget(learner.delta, known is not None and not np.isnan(known).any()).sure(CLEAN_EVENT)
+        certain = known is not None and not np.isnan(known).any() and learner.sets != "sharpest"
+        return Budget(learner.delta, certain).sure(CLEAN_EVENT)
     rule, uncertain = seen.box_rule.radii, seen.box_rule.uncertain.astype(bool)
     triples = int(np.diff(learner.layout.row_start)[uncertain].sum())
     means = int(seen.box_rule.unknown_costs.sum())
     missed = 4.0 * triples * exp(-rule.transition_log) + 2.0 * means * exp(-4.0 * rule.cost_log)
     return max(0.0, 1.0 - learner.episodes * missed)
-
-
-def confidence(learner: LPLearner) -> Promise:
-    """The clean event itself, for transitions and costs."""
-    return Promise(
-        "confidence",
-        "in every episode all transition probabilities lie in their boxes and all mean costs within their bounds",
-        clean_probability(learner),
-        "union bound over Hoeffding and empirical Bernstein inequalities (Maurer and Pontil 2009)",
-    )
-
-
-def safety(learner: LPLearner, source: str, probability: float | None = None) -> Promise:
-    """No violation in any episode, whatever the losses."""
-    return Promise(
-        "safety",
-        "in every episode the expected costs of what is played respect the thresholds, whatever the losses",
-        clean_probability(learner) if probability is None else probability,
-        source,
-    )
-
-
-def stochastic_regret(learner: LPLearner, rate: str, source: str, void_because: str = "") -> Promise:
-    """A regret that is promised for losses that are independent draws."""
-    return Promise(
-        "regret",
-        f"the regret is O~({rate}), with S the size of the largest layer, for losses that are independent draws",
-        clean_probability(learner),
-        source,
-        void_because,
-        assumes=INDEPENDENT_LOSSES,
-    )
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# What the learners of the field share: plan, observe, the coin, the baseline, files, and one call at a time.
-#
-# A learner keeps the policy of its next episode in `own_policy` and overrides `_learn`, which changes it. With a
-# baseline it leaves an episode to the baseline with probability `reals.mixing`. All that changes while it learns is
-# in `seen`, `progress`, `reals`, `coin` and the arrays that `changing` names. A file holds these and the
-# constructor's arguments.
-
-
-RADII = {"source": "efroni", "hedgerow": "tight"}
-"""The two choices of every learner here: what its source takes, or what S-OPS takes with preset="sharp"."""
-NO_TEXT = {"view", "baseline", "baseline_costs", "world", "losses"}
-"""The arguments that a file holds as arrays, or does not need"""
-DELTA_OF_TESTS = 0.01
-"""How unsure the tests of what it was told may be, where the learner is told no delta"""
 
 
 def voided_by_unknown(guarantees: Callable[[Any], Ledger]) -> Callable[[Any], Ledger]:
@@ -131,24 +110,28 @@ def voided_by_unknown(guarantees: Callable[[Any], Ledger]) -> Callable[[Any], Le
 
 
 class FieldLearner(BaseLearner):
-    """The base of the learners of the field: plan, play, observe.
+    """The base of the learners of the field; the classes in `hr.field` document their arguments.
 
-    Ask for a plan, play its policy to the end of the episode, and say what happened with `observe`. A call that is
-    refused changes nothing. A learner serves one call at a time; a second one from another thread raises `BusyError`.
-    Make one of the classes in `hr.field`, which document their arguments.
+    Ask for a plan, play its policy to the end of the episode, and say what happened with `observe`.
 
     Examples:
         >>> import hedgerow as hr
         >>> world = hr.worlds.make("lower-bound-2")
         >>> learner = hr.field.Uniform(world.view(), episodes=10)
         >>> isinstance(learner, hr.Learner), learner.source
-        (True, 'a control')
+        (True, 'a reference')
     """
 
     recalled: ClassVar[str] = ""
     """Which of its constants we recall and have not read in the source; the empty string for none."""
     changing: ClassVar[tuple[str, ...]] = ("own_policy",)
     """The arrays that change while it learns, by the names of attributes."""
+    note_names: ClassVar[tuple[str, ...]] = ()
+    """What is kept of a plan besides the mixing weight: the names of `field.notes`."""
+    words: ClassVar[tuple[str, ...]] = BY_RADII
+    """The confidence sets that it takes."""
+    bounded: ClassVar[bool] = False
+    """Whether it bounds the costs of its policies by balls and certificate, where its sets have these."""
     episodes: int
     """The number T of episodes that it was built for."""
     progress: Progress
@@ -157,38 +140,30 @@ class FieldLearner(BaseLearner):
     argument_texts: ClassVar[Mapping[str, str]] = {
         **ARGUMENTS,
         "replan": '"episode", or "epoch" to plan only when the visits of some pair have doubled.',
-        "radii": (
-            '"source" takes the radii of Efroni, Mannor and Pirotta (2020), as most learners of the field do; '
-            '"hedgerow" those of S-OPS with preset="sharp".'
+        "sets": (
+            'The confidence sets: "source" those of Efroni, Mannor and Pirotta (2020), as most learners of the field '
+            'have them; "paper", "sharp" or, where the learner takes them, "sharpest" those of S-OPS with that preset.'
         ),
     }
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            type.__setattr__(cls, "__init__", refuse_radii(cls.__init__))
         if "guarantees" in cls.__dict__:  # whatever a source promises, it knows of no unknown values
             type.__setattr__(cls, "guarantees", voided_by_unknown(cls.guarantees))
 
     def __init__(
-        self,
-        view: View,
-        episodes: int,
-        delta: float = 0.5,
-        seed: int = 0,
-        *,
-        radii: str = "source",
-        baseline: Any = None,
-        baseline_costs: ArrayLike | Mapping[str, float] | None = None,
-        on_refuted: str = "stay",
-    ) -> None:
+        self, view: View | Any, episodes: int, delta: float = 0.5, seed: int = 0, *, baseline: Any = None,
+        baseline_costs: ArrayLike | Mapping[str, float] | None = None, sets: str = "source", on_refuted: str = "stay",
+    ) -> None:  # fmt: skip
         super().__init__(view, episodes, delta, seed, on_refuted)
-        if radii not in RADII:
-            raise InvalidInput(f"the radii are {radii!r}; choose 'source' or 'hedgerow'")
-        self.radii = radii
+        self.sets: str = checked_word(sets, self.words)
         self.baseline: Policy | None = None
         self.baseline_costs: FloatArray = np.zeros(0)
         self.baselines = no_baseline(self.view)
         if self.inputs.baseline:
-            policy, costs = safe_policy(baseline, baseline_costs)
+            policy, costs = safe_policy(baseline, baseline_costs, view)
             self.baseline = Policy.trusted(self.layout, checked_policy(self.layout, policy))
             self.baseline_costs = checked_baseline_costs(self.view, costs)
             policies = np.array([self.baseline.probabilities])
@@ -202,14 +177,26 @@ class FieldLearner(BaseLearner):
                 "anything; choose a smaller delta"
             )
         self.premise_rule, self.premises = self._make_premises()
+        self.field = FieldCore(
+            index=index_of(self.layout), progress=self.progress, reals=self.reals, policy=self.own_policy,
+            baseline=self.baselines, premise_rule=self.premise_rule, premises=self.premises,
+            notes=np.zeros(len(self.note_names)),
+        )  # fmt: skip
 
     def _statistics(self) -> Statistics | None:
         """Counts and bounds; None for learners that learn nothing."""
-        return Statistics(self.view, self.episodes, self.delta, RADII[self.radii])
+        return Statistics(self.view, self.episodes, self.delta, self.sets, bounded=self.bounded)
+
+    @property
+    def statistics(self) -> Statistics:
+        """Counts and bounds, of learners that have them."""
+        assert self.seen is not None
+        return self.seen
 
     def _make_premises(self) -> tuple[PremiseRule, Premises]:
-        """What tests the things that the learner was told: known parts, and what its baseline costs."""
-        unknowns = make_unknowns(self.layout, self.view.num_constraints, self.view.knowledge)
+        """What tests the inputs of the learner: known parts, and what its baseline costs."""
+        ties = self.sets == "sharpest"
+        unknowns = make_unknowns(self.layout, self.view.num_constraints, self.view.knowledge, ties=ties)
         beta = self.baseline_costs if self.baseline is not None else None
         stays = self.on_refuted != "warn"
         delta = self.delta if self.inputs.delta else DELTA_OF_TESTS
@@ -217,7 +204,7 @@ class FieldLearner(BaseLearner):
         return rule, make_premises(rule, self.layout.num_triples, absorbs=False)
 
     def _sure(self) -> float:
-        """How surely the confidence sets hold, for learners that are told delta."""
+        """How surely the confidence sets hold, for learners that take a delta."""
         return clean_probability(self)
 
     @abstractmethod
@@ -232,9 +219,7 @@ class FieldLearner(BaseLearner):
 
     def _notes(self) -> Mapping[str, float]:
         """Numbers worth keeping of the next episode, besides the mixing weight."""
-        return {}
-
-    # The loop --------------------------------------------------------------------------------------------------------
+        return dict(zip(self.note_names, self.field.notes.tolist(), strict=True))
 
     def _begin(self) -> None:
         self.progress.branch = draw_branch(len(self.baselines.policies), self.reals.mixing, self.coin)
@@ -246,7 +231,8 @@ class FieldLearner(BaseLearner):
 
     def _end(self, episode: Episode) -> None:
         if self.seen is not None:
-            self.seen.add(episode, Policy.trusted(self.layout, self.played_array()))
+            own = self.progress.branch == 0
+            self.seen.add(episode, Policy.trusted(self.layout, self.played_array()), own=own)
         self.progress.pending = 0
         self.progress.episode += 1
         self._count_premises(episode)
@@ -257,7 +243,7 @@ class FieldLearner(BaseLearner):
         self.heed_premises()
 
     def _count_premises(self, episode: Episode) -> None:
-        """Test what the learner was told by an episode, unless that is left out for a declared reason."""
+        """Test its inputs by an episode, unless that is left out for a declared reason."""
         if not decide(episode).skipped:
             count_episode(
                 index_of(self.layout), self.premise_rule, self.premises, episode.rows.copy(), episode.triples.copy(),
@@ -265,20 +251,13 @@ class FieldLearner(BaseLearner):
             )  # fmt: skip
 
     def heed_premises(self) -> None:
-        """Leave the next episode to the baseline if something that the learner was told has been refuted."""
+        """Leave the next episode to the baseline if one of the learner's inputs has been refuted."""
         if self.baseline is not None and self.premise_rule.stays and self.premises.numbers.what != NOTHING:
             self.reals.mixing = 1.0
 
     def watch(self, stage: RunContext, *, audit: bool = False) -> Watcher:
-        """Make the object that watches the confidence sets and the safety of the learner during a simulation.
-
-        Args:
-            stage: Where the simulation keeps its scores.
-            audit: Has no effect: all that can be watched is watched.
-        """
+        """Make the object that watches confidence sets and safety in the run `stage`; an `audit` sees no more."""
         return FieldWatcher(self, stage)
-
-    # Files -----------------------------------------------------------------------------------------------------------
 
     def _arguments(self) -> dict[str, Any]:
         """The attributes that are called like arguments."""
@@ -307,7 +286,7 @@ class FieldLearner(BaseLearner):
         if self.seen is not None:
             counted = {name.removeprefix("seen."): array for name, array in state.items() if name.startswith("seen.")}
             seen = Statistics.restored(self.view, counted)
-            if (seen.episodes, seen.delta, seen.radii) != (self.seen.episodes, self.seen.delta, self.seen.radii):
+            if _made_for(seen) != _made_for(self.seen):
                 raise InvalidInput("its statistics are those of another learner")
             if seen.num_episodes > self.progress.episode:
                 raise InvalidInput("it has counted more episodes than it observed")
@@ -327,7 +306,11 @@ class FieldLearner(BaseLearner):
 
     @property
     def _choice(self) -> tuple[str, str]:
-        return "radii", self.radii
+        return "sets", self.sets
+
+
+def _made_for(seen: Statistics) -> tuple[Any, ...]:
+    return seen.episodes, seen.delta, seen.sets, seen.confidence_scale, seen.bounded
 
 
 _REFUTED = "unsafe episodes with a baseline although the event was clean; anything but 0 is a defect"
@@ -342,7 +325,15 @@ class FieldWatcher(LearnerWatcher):
 
     def __init__(self, learner: FieldLearner, stage: RunContext) -> None:
         super().__init__(learner, stage)
+        baseline = occupancy_of_baseline(learner.field.index, stage.world, learner.baselines)
+        self.run = make_run(learner, stage, self.event, baseline, self._path)
         self._check(np.arange(learner.layout.num_rows, dtype=np.int64))
+
+    @property
+    def compiled(self) -> bool:
+        """Whether blocks may be run compiled: not if a subclass plans or observes in a way of its own."""
+        family = next((base for base in type(self.learner).__mro__ if "run_block" in vars(base)), None)
+        return family is not None and self.learner.keeps_to(family)
 
     def _check(self, rows: IntArray) -> None:
         seen = self.learner.seen
@@ -353,17 +344,28 @@ class FieldWatcher(LearnerWatcher):
         super().planned()
         learner = self.learner
         watch_event(learner.progress.branch, learner.reals.mixing, True, self.stage.scores, self.event)
+        self.run.notes[:] = learner.field.notes
 
     def _look(self, rows: IntArray) -> None:
-        self._check(rows)
+        layer = None if self.learner.seen is None else self.learner.seen.layer
+        self._check(layer.scratch.all_rows if layer is not None and layer.rule.tied else rows)
 
     def _keep(self, mark: int) -> None:
-        keep_event(mark, self.event)
+        keep_notes(mark, self.run)
+
+    def _run(self, given: Losses, first: int) -> tuple[int, bool]:
+        try:
+            done: tuple[int, bool] = self.learner.run_block(self.run, given, first)  # type: ignore[attr-defined]
+            return done
+        finally:
+            if self.learner.seen is not None:
+                self.learner.seen.counted(self.learner.episode)
 
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:
-        """The weight of the baseline, and whether the sets hold the truth; nothing for a learner without sets."""
+        """The weight of the baseline, whether the sets hold the truth, and the notes, as far as a learner has them."""
         mixing = self.mixing_columns(reached) if self.learner.baseline is not None else {}
-        return mixing | (self.event_columns(reached) if self.learner.seen is not None else {})
+        event = self.event_columns(reached) if self.learner.seen is not None else {}
+        return mixing | event | dict(zip(self.learner.note_names, self.run.mark_notes[:reached].T, strict=True))
 
     def facts(self, comparator: FloatArray) -> dict[str, float | int | None]:
         """How often a learner with a baseline was unsafe although its sets held the truth: 0, if it is right."""

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import Inputs, SafePolicy
-from hedgerow.learners.field.base import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety, stochastic_regret
+from hedgerow.learners.api import DELTA, SafePolicy
 from hedgerow.learners.field.lp import LPLearner
 from hedgerow.learners.field.lp_kernels import SWITCH, LPRule
 from hedgerow.learners.guarantees import Ledger
 from hedgerow.model.view import View
-
-SOURCE = "Bura et al. 2022"
 
 
 class DOPE(LPLearner):
@@ -35,10 +32,7 @@ class DOPE(LPLearner):
         seed: Seed of the learner's coin, which decides nothing here: the weight of the baseline is 0 or 1.
         warmup: So many episodes are left to the baseline: a number, 0 allowed, or "source" for S^2 |A| L^3 / Delta^2
             with S the size of the largest layer. Safety does not need it.
-        sharp: Whether to use the sharper pessimism.
-
-    Raises:
-        InvalidInput: If an argument is wrong, or if the baseline is not safe.
+        sharp: Whether to use the sharper pessimism, which sets="sharpest" always has.
 
     Examples:
         >>> import hedgerow as hr
@@ -48,34 +42,24 @@ class DOPE(LPLearner):
         (432, 1.0)
     """
 
-    kind: ClassVar[str] = "dope"
-    title: ClassVar[str] = "DOPE"
-    source: ClassVar[str] = SOURCE
-    recalled: ClassVar[str] = "the form of the rate; the power of L in the warm-up was read in the authors' code"
-    inputs: ClassVar[Inputs] = Inputs(baseline=True)
+    kind = "dope"
+    title = "DOPE"
+    source = "Bura et al. 2022"
+    recalled = "the form of the rate; the power of L in the warm-up was read in the authors' code"
 
     def __init__(
-        self,
-        view: View,
-        episodes: int,
-        delta: float,
-        seed: int = 0,
-        *,
-        baseline: ArrayLike | SafePolicy | Any,
-        baseline_costs: ArrayLike | Mapping[str, float] | None = None,
-        warmup: int | str = "source",
-        sharp: bool = False,
-        replan: str = "episode",
-        radii: str = "source",
+        self, view: View | Any, episodes: int, delta: float = DELTA, seed: int = 0, *,
+        baseline: ArrayLike | SafePolicy | Any, baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        warmup: int | str = "source", sharp: bool = False, replan: str = "episode", sets: str = "source",
         on_refuted: str = "stay",
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.warmup = warmup if warmup == "source" else whole_number("warmup, unless it is 'source',", warmup, 0)
         if not isinstance(sharp, bool):
             raise InvalidInput(f"sharp is {sharp!r}; choose True or False")
         self.sharp = sharp
         super().__init__(
-            view, episodes, delta, seed, replan=replan, radii=radii, baseline=baseline,
-            baseline_costs=baseline_costs, on_refuted=on_refuted,
+            view, episodes, delta, seed, replan=replan, sets=sets, baseline=baseline, baseline_costs=baseline_costs,
+            on_refuted=on_refuted,
         )  # fmt: skip
 
     @property
@@ -94,6 +78,5 @@ class DOPE(LPLearner):
 
     def guarantees(self) -> Ledger:
         """Return what is promised: safety whatever the losses, and a regret if these are draws."""
-        safe = safety(self, f"{SOURCE}{', with the sharper pessimism of this package' if self.sharp else ''}")
-        regret = stochastic_regret(self, "L^3 S sqrt(|A| T) / Delta", f"{SOURCE}; the form is recalled")
-        return self.as_seen(Ledger(self.title, (confidence(self), safe, regret), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE)))
+        safe = self._safety(f"{self.source}{', with the sharper pessimism of this package' if self.sharp else ''}")
+        return self._lp_ledger(safe, self._regret("L^3 S sqrt(|A| T) / Delta", f"{self.source}; the form is recalled"))

@@ -1,7 +1,19 @@
-"""The compiled part of mirror descent with fixed share: the point that is projected next."""
+"""UCPD and BoB-PD: mirror descent on occupancies within boxes, and multipliers of the constraints.
+
+    q~(x,a,x')  = (1 - s) q_t(x,a,x') + s / (triples of the layer)             fixed share
+    q_{t+1}     = argmin { D(q || q~ e^{-tilt}) : q in Delta(boxes) }          a projection without constraints
+
+`tilt` (num_rows,) is the step size times a loss. Fixed share keeps every triple positive: without it, one that the
+boxes once forced to 0 could not come back.
+
+With bandit feedback a loss is estimated on the pairs of the path only, as UOB-REPS does (Jin, Jin, Luo, Sra, Yu 2020):
+l_hat = l / (u + gamma), u the upper occupancy bounds in the boxes *before* the episode, and gamma = sqrt(L
+ln(L|X||A|/delta) / (T|X||A|)) as in SV-OPS.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from math import log, sqrt
 from typing import Any, ClassVar
 
@@ -9,42 +21,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, frozen
-from hedgerow.compiling.kernels import kernel
-from hedgerow.confidence.bounds import load_columns, make_columns, reach_of_states
+from hedgerow.confidence.bounds import make_columns
 from hedgerow.errors import CertificateError, InvalidInput
+from hedgerow.learners.api import DELTA
 from hedgerow.learners.base import Feedback
-from hedgerow.learners.field.base import FieldLearner
+from hedgerow.learners.field.base import ALL_SETS, FieldLearner, chosen
+from hedgerow.learners.field.flow_kernels import (
+    FlowCore,
+    FlowNumbers,
+    FlowRule,
+    descend,
+    keep_bounds,
+    note_dual,
+    run_block,
+    take,
+    weigh_all,
+    weigh_nothing,
+    weigh_path,
+)
+from hedgerow.learners.field.loop import FieldRun
 from hedgerow.learners.guarantees import Ledger, Promise
+from hedgerow.learners.kernels import Losses
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.episode import Episode, decide
-from hedgerow.model.kernel_layout import Index, index_of
 from hedgerow.model.view import View
-from hedgerow.projection.projector import Projector
-
-
-@kernel
-def fill_base(
-    index: Index, flow: FloatArray, uniform: FloatArray, share: float, tilt: FloatArray, log_base: FloatArray
-) -> None:
-    """ln of ((1 - share) flow + share uniform) e^{-tilt}; all are arrays of triples but `tilt`, one of rows."""
-    for r in range(len(tilt)):
-        for j in range(index.row_start[r], index.row_start[r + 1]):
-            log_base[j] = log((1.0 - share) * flow[j] + share * uniform[j]) - tilt[r]
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# What UCPD and BoB-PD share: mirror descent on occupancies within boxes, and losses by implicit exploration.
-#
-#     q~(x,a,x')  = (1 - s) q_t(x,a,x') + s / (triples of the layer)             fixed share
-#     q_{t+1}     = argmin { D(q || q~ e^{-tilt}) : q in Delta(boxes) }          a projection without constraints
-#
-# `tilt` (num_rows,) is the step size times a loss. Fixed share keeps every triple positive: without it, one that the
-# boxes once forced to 0 could not come back.
-#
-# With bandit feedback a loss is estimated on the pairs of the path only, as UOB-REPS does (Jin, Jin, Luo, Sra, Yu
-# 2020): l_hat = l / (u + gamma), u the upper occupancy bounds in the boxes *before* the episode, and gamma = sqrt(L
-# ln(L|X||A|/delta) / (T|X||A|)) as in SV-OPS.
-
+from hedgerow.projection.problem import ProjectionProblem, ProjectionSettings
+from hedgerow.projection.projector import make_desk
+from hedgerow.projection.solve import project
 
 TOL_MASS = 1e-6
 """How far the mass of a layer in a file may be from 1."""
@@ -54,63 +57,92 @@ class FlowLearner(FieldLearner):
     """A learner whose iterate is an occupancy, with a multiplier for each constraint."""
 
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "flow", "dual")
+    words = ALL_SETS
     seen: Statistics
 
-    def __init__(self, view: View, episodes: int, delta: float, seed: int, *, radii: str, feedback: Feedback) -> None:
-        if feedback not in ("full", "bandit"):
-            raise InvalidInput(f"the feedback is {feedback!r}; choose 'full' or 'bandit'")
-        super().__init__(view, episodes, delta, seed, radii=radii)
-        layout, self.feedback = self.layout, feedback
+    def __init__(
+        self, view: View | Any, episodes: int, delta: float, seed: int, *, sets: str, feedback: Feedback
+    ) -> None:
+        self.feedback = chosen("the feedback is", feedback, ("full", "bandit"))
+        super().__init__(view, episodes, delta, seed, sets=sets)
+        layout = self.layout
         self.flow: FloatArray = np.zeros(layout.num_triples)
         """(num_triples,): the occupancy q of the next episode"""
         self.dual: FloatArray = np.zeros(self.view.num_constraints)
         """(m,): the multipliers of the next episode"""
+        self.largest_dual: FloatArray = np.zeros(1)
+        """(1,): the largest sum of the multipliers so far, the next episode included"""
         pairs = layout.num_states * layout.num_actions
         self.gamma = sqrt(layout.steps * (log(layout.steps * pairs) - log(self.delta)) / (self.episodes * pairs))
         """What implicit exploration adds to the occupancy bounds; of no use with full feedback."""
         self._layer_start = layout.row_start[layout.state_start[:-2] * layout.num_actions]
+        self._settings = ProjectionSettings()
+        self.core = self._make_core()
+        descend(self.core, 1.0)
+        self._complete()
+
+    def _flow_rule(self, pull: float, inertia: float, *, queues: bool, ceiling: float = 0.0) -> FlowRule:
+        """The rule of a subclass."""
+        fast = self._settings
+        settings = np.array([fast.tol, fast.suspect_theta, fast.suspect_iterations])
+        return FlowRule(
+            self.feedback == "full", queues, 1.0 / self.episodes, pull, inertia, self.gamma, ceiling, settings
+        )
+
+    @abstractmethod
+    def _rule(self) -> FlowRule:
+        """What makes this learner what it is."""
+
+    def _make_core(self) -> FlowCore:
+        """The core on the counts and bounds so far."""
+        layout, seen, m = self.layout, self.statistics, self.view.num_constraints
         in_layer = np.diff(np.append(self._layer_start, layout.num_triples))
-        self._uniform = np.repeat(1.0 / in_layer, in_layer)
-        self._index, self._log_base = index_of(layout), np.zeros(layout.num_triples)
-        self._projector, self._columns = Projector(layout), make_columns(layout)
-        self._descend(1.0, np.zeros(layout.num_rows))
+        return FlowCore(
+            field=self.field, rule=self._rule(), numbers=FlowNumbers(), sets=seen.layer, losses=seen.losses,
+            thresholds=self.view.thresholds.copy(), flow=self.flow, dual=self.dual,
+            largest=self.largest_dual, uniform=np.repeat(1.0 / in_layer, in_layer), tilt=np.zeros(layout.num_rows),
+            costs=np.zeros((layout.num_rows, m)), excess=np.zeros(m), columns=make_columns(layout),
+            targets=np.zeros(layout.steps, dtype=np.int64), reach=np.zeros(layout.steps),
+            desk=make_desk(layout, 0, seen.boxes.lower, seen.boxes.upper),
+        )  # fmt: skip
 
-    def _descend(self, share: float, tilt: FloatArray) -> None:
-        """Replace the occupancy by the projection of q~ e^{-tilt} onto the present boxes; the policy follows."""
-        boxes = self.seen.boxes
-        fill_base(self._index, self.flow, self._uniform, share, tilt, self._log_base)
-        found = self._projector.project(self._log_base, boxes.lower, boxes.upper)
-        if not found.solved:
-            raise CertificateError(
-                f"{self.title} cannot go on after episode {self.episode}: a projection without constraints ended with "
-                f"a residual of {found.residuals.worst:.2g}; please report the world"
-            )
-        np.exp(found.log_occupancy, out=self.flow)
-        self.own_policy[:] = found.policy
-        self._keep_bounds()
+    def _learn(self, episode: Episode) -> None:
+        if self.feedback == "full":
+            assert episode.all_losses is not None
+            assert episode.all_costs is not None
+            weigh_all(self.core, episode.all_losses.copy(), episode.all_costs.copy())
+        elif follows_the_plan(episode):
+            weigh_path(self.core, episode.rows.copy(), episode.losses.copy(), episode.costs.copy())
+        else:
+            weigh_nothing(self.core)
+        descend(self.core, self.core.rule.share)
 
-    def _keep_bounds(self) -> None:
-        """Keep the boxes as the policy meets them: u of the next episode must not see that episode."""
-        if self.feedback == "bandit":
-            boxes = self.seen.boxes
-            load_columns(self._index, boxes.lower, boxes.upper, self.own_policy, self._columns)
+    def run_block(self, run: FieldRun, given: Losses, first: int) -> tuple[int, bool]:
+        """Run the episodes first, ... of a block of losses, compiled."""
+        return run_block(self.core, run, given, first, self.coin)
 
-    def _estimated(self, episode: Episode, losses: FloatArray) -> FloatArray:
-        """(num_rows,): losses (L,) of the path divided by u + gamma, 0 elsewhere.
+    @property
+    def unfinished(self) -> bool:
+        return bool(self.core.numbers.open)
 
-        The loss of an episode that did not follow the plan says nothing about the plan: it is left out.
-        """
-        estimate = np.zeros(self.layout.num_rows)
-        if follows_the_plan(episode):
-            rows, reach = episode.rows, np.zeros(len(episode.rows))
-            reach_of_states(self._index, self._columns, rows // self.layout.num_actions, len(rows), reach)
-            estimate[rows] = losses / (self.own_policy[rows] * reach + self.gamma)
-        return estimate
+    def _complete(self) -> None:
+        """Make the projection that compiled code has left to the slow solver."""
+        if self.core.numbers.open:
+            desk, boxes = self.core.desk, self.core.sets.boxes
+            problem = ProjectionProblem(self.layout, desk.log_base, boxes.lower, boxes.upper, None, ())
+            found = project(problem, self._settings)
+            if not found.solved:
+                raise CertificateError(
+                    f"{self.title} cannot go on after episode {self.episode}: a projection without constraints ended "
+                    f"with a residual of {found.residuals.worst:.2g}; please report the world"
+                )
+            desk.log_q[:], desk.policy[:] = found.log_occupancy, found.policy
+            take(self.core)
+        super()._complete()
 
-    def _masses(self) -> FloatArray:
-        """(num_rows,): q(x,a) of the next episode."""
-        masses: FloatArray = np.add.reduceat(self.flow, self.layout.row_start[:-1])
-        return masses
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        self._complete()
+        return super()._arrays()
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
@@ -119,20 +151,15 @@ class FlowLearner(FieldLearner):
             raise InvalidInput("a flow is no occupancy, or a multiplier is negative")
         if np.any(self.dual > self.layout.steps * self.episode):  # an episode adds a cost at most
             raise InvalidInput(f"{self.episode} episodes make no such multiplier")
-        self._keep_bounds()
+        self.core = self._make_core()
+        keep_bounds(self.core)
+        note_dual(self.core)
 
 
 def follows_the_plan(episode: Episode) -> bool:
     """Whether the policy of the plan chose all actions, to the end, and all costs are known."""
     counting = decide(episode)
     return counting.planned and counting.gaps is None
-
-
-def everything(episode: Episode) -> tuple[FloatArray, FloatArray]:
-    """The losses (num_rows,) and costs (num_rows, m) of all pairs, which `observe` demands with full feedback."""
-    assert episode.all_losses is not None
-    assert episode.all_costs is not None
-    return episode.all_losses, episode.all_costs
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -156,8 +183,8 @@ class UCPD(FlowLearner):
 
     A queue for each constraint grows with the costs above the threshold and shrinks with those below. Mirror descent on
     occupancies follows the loss and, weighted by the queues, the costs. The learner sees the losses and costs of all
-    pairs after each episode. The confidence sets of its source are balls in the L1 norm; here they are boxes, which the
-    proof allows.
+    pairs after each episode. It is a variant: the confidence sets of its source are balls in the L1 norm, here they are
+    boxes, which the proof allows; and the constants are those that we recall.
 
     Args:
         seed: Not used: the learner makes no random choices.
@@ -166,44 +193,38 @@ class UCPD(FlowLearner):
         >>> import hedgerow as hr
         >>> world = hr.worlds.make("lower-bound-2")
         >>> learner = hr.field.UCPD(world.view(), episodes=1000, delta=0.05)
-        >>> run = hr.simulate(world, None, learner, progress=False)
+        >>> run = hr.simulate(world, learner, progress=False)
         >>> bool(run.regret[-1] < 0.1 * 1000), learner.queues.shape
         (True, (1,))
     """
 
-    kind: ClassVar[str] = "ucpd"
-    title: ClassVar[str] = "UCPD"
-    source: ClassVar[str] = "Qiu, Wei, Yang, Ye and Wang 2020"
-    recalled: ClassVar[str] = "V = L sqrt(T), a = L T, the share 1/T, the rates, and their probability 1 - 4 delta"
+    kind = "ucpd"
+    title = "UCPD (variant)"
+    source = "Qiu, Wei, Yang, Ye and Wang 2020"
+    recalled = "V = L sqrt(T), a = L T, the share 1/T, the rates, and their probability 1 - 4 delta"
     feedback: Feedback = "full"
+    note_names = ("queue",)
 
-    def __init__(self, view: View, episodes: int, delta: float, seed: int = 0, *, radii: str = "source") -> None:
-        super().__init__(view, episodes, delta, seed, radii=radii, feedback=type(self).feedback)
+    def __init__(
+        self, view: View | Any, episodes: int, delta: float = DELTA, seed: int = 0, *, sets: str = "source"
+    ) -> None:
+        super().__init__(view, episodes, delta, seed, sets=sets, feedback=type(self).feedback)
 
-    def _revealed(self, episode: Episode) -> tuple[FloatArray, FloatArray]:
-        """The losses (num_rows,) and costs (num_rows, m) to descend along."""
-        return everything(episode)
-
-    def _learn(self, episode: Episode) -> None:
-        losses, costs = self._revealed(episode)
-        pull, inertia = self.layout.steps * sqrt(self.episodes), self.layout.steps * self.episodes
-        self._descend(1.0 / self.episodes, (pull * losses + costs @ self.dual) / inertia)
-        self.dual[:] = np.maximum(0.0, self.dual + self._masses() @ costs - self.view.thresholds)
+    def _rule(self) -> FlowRule:
+        steps = float(self.layout.steps)
+        return self._flow_rule(steps * sqrt(self.episodes), steps * self.episodes, queues=True)
 
     @property
     def queues(self) -> FloatArray:
         """(m,): the queue of each constraint; Q in the source."""
         return frozen(self.dual)
 
-    def _notes(self) -> dict[str, float]:
-        return {"queue": float(self.dual.sum())}
-
     def _sure(self) -> float:
         return max(0.0, 1.0 - 4.0 * self.delta)
 
     def guarantees(self) -> Ledger:
         """Return what is promised: the growth of the regret, and of the violation with cancellation."""
-        return self.as_seen(Ledger(self.title, self._promises("")))
+        return self._ledger(*self._promises(""))
 
     def _promises(self, void_because: str) -> tuple[Promise, ...]:
         rate, sure = "L |X| sqrt(|A| T) up to logarithms", 0.0 if void_because else self._sure()
@@ -235,19 +256,14 @@ class UCPDIX(UCPD):
         ('bandit', False)
     """
 
-    kind: ClassVar[str] = "ucpd-ix"
-    title: ClassVar[str] = "UCPD-IX"
-    source: ClassVar[str] = "ours, after Qiu et al. 2020 and Jin et al. 2020"
+    kind = "ucpd-ix"
+    title = "UCPD-IX (variant)"
+    source = "ours, after Qiu et al. 2020 and Jin et al. 2020"
     feedback: Feedback = "bandit"
-
-    def _revealed(self, episode: Episode) -> tuple[FloatArray, FloatArray]:
-        return self._estimated(episode, episode.losses), self.seen.cost_lower
 
     def guarantees(self) -> Ledger:
         """Return the promises of UCPD, which are void here."""
-        return self.as_seen(
-            Ledger(self.title, self._promises("UCPD with bandit feedback is ours: no published guarantee covers it"))
-        )
+        return self._ledger(*self._promises("UCPD with bandit feedback is ours: no published guarantee covers it"))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -269,7 +285,7 @@ class BoBPD(FlowLearner):
     """BoB-PD: best of both worlds by a primal and a dual player; a variant of ours.
 
     The primal player follows the loss and the costs, weighted by multipliers; the dual player raises the multiplier of
-    a constraint that is violated, up to T^(1/4). Neither is told the largest margin of the world. Nothing is proved
+    a constraint that is violated, up to T^(1/4). Neither knows the largest margin of the world. Nothing is proved
     about this variant.
 
     Args:
@@ -281,31 +297,24 @@ class BoBPD(FlowLearner):
         >>> import hedgerow as hr
         >>> world = hr.worlds.make("lower-bound-2")
         >>> learner = hr.field.BoBPD(world.view(), episodes=1000, delta=0.05, feedback="bandit")
-        >>> run = hr.simulate(world, None, learner, progress=False)
+        >>> run = hr.simulate(world, learner, progress=False)
         >>> bool(0.0 <= learner.multipliers[0] <= 1000**0.25)
         True
     """
 
-    kind: ClassVar[str] = "bob-pd"
-    title: ClassVar[str] = "BoB-PD"
-    source: ClassVar[str] = "a variant of ours after PDGD-OPS (Stradi et al. 2024) and arXiv:2410.02269"
-    recalled: ClassVar[str] = "the originals, which have other step sizes"
+    kind = "bob-pd"
+    title = "BoB-PD (variant)"
+    source = "a variant of ours after PDGD-OPS (Stradi et al. 2024) and arXiv:2410.02269"
+    recalled = "the originals, which have other step sizes"
     feedback: Feedback = "full"
-    changing: ClassVar[tuple[str, ...]] = ("own_policy", "flow", "dual", "largest_dual")
+    changing = ("own_policy", "flow", "dual", "largest_dual")
+    note_names = ("multiplier",)
 
     def __init__(
-        self,
-        view: View,
-        episodes: int,
-        delta: float,
-        seed: int = 0,
-        *,
-        radii: str = "source",
+        self, view: View | Any, episodes: int, delta: float = DELTA, seed: int = 0, *, sets: str = "source",
         feedback: Feedback = "full",
-    ) -> None:
-        self.largest_dual: FloatArray = np.zeros(1)
-        """(1,): max |lambda|_1 so far, the next episode included"""
-        super().__init__(view, episodes, delta, seed, radii=radii, feedback=feedback)
+    ) -> None:  # fmt: skip
+        super().__init__(view, episodes, delta, seed, sets=sets, feedback=feedback)
 
     @property
     def multipliers(self) -> FloatArray:
@@ -317,23 +326,8 @@ class BoBPD(FlowLearner):
         """The largest value that a multiplier can have, T^(1/4)."""
         return sqrt(sqrt(self.episodes))
 
-    def _notes(self) -> dict[str, float]:
-        return {"multiplier": float(self.dual.sum())}
-
-    def _learn(self, episode: Episode) -> None:
-        rate = 1.0 / sqrt(self.episodes)
-        if self.feedback == "full":
-            losses, costs = everything(episode)
-            excess = self._masses() @ costs - self.view.thresholds
-            loss = losses + costs @ self.dual
-        else:
-            excess = episode.costs.sum(axis=0) - self.view.thresholds
-            if not follows_the_plan(episode):
-                excess = np.zeros(len(self.dual))  # what somebody else did says nothing about the plan
-            loss = self._estimated(episode, episode.losses + episode.costs @ self.dual)
-        self._descend(1.0 / self.episodes, loss * rate / (1.0 + self.largest_dual[0]))
-        self.dual[:] = np.clip(self.dual + rate * excess, 0.0, self.ceiling)
-        self.largest_dual[0] = max(self.largest_dual[0], self.dual.sum())
+    def _rule(self) -> FlowRule:
+        return self._flow_rule(1.0, sqrt(self.episodes), queues=False, ceiling=self.ceiling)
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
@@ -347,12 +341,7 @@ class BoBPD(FlowLearner):
         source = "Stradi et al. 2024; arXiv:2410.02269 (both recalled)"
         regret = "the regret is O(sqrt(T)) up to logarithms, whatever the losses, if costs are independent draws and "
         cancelling = "the violation with cancellation, max(0, sum_t (cost_t - alpha)), is O(sqrt(T)) up to logarithms"
-        return self.as_seen(
-            Ledger(
-                self.title,
-                (
-                    Promise("regret", f"{regret}the largest margin is not below T^(-1/8)", 0.0, source, void),
-                    Promise("cancelling violation", f"{cancelling}; {CANCELLING}", 0.0, source, void),
-                ),
-            )
+        return self._ledger(
+            Promise("regret", f"{regret}the largest margin is not below T^(-1/8)", 0.0, source, void),
+            Promise("cancelling violation", f"{cancelling}; {CANCELLING}", 0.0, source, void),
         )

@@ -1,4 +1,4 @@
-"""The loss and the costs of a linear program, row by row, from counts and bounds: where the LP learners differ.
+"""The kernels of the LP learners: the tables of a linear program, row by row, from counts and bounds; and the plan.
 
 With means l_hat and g_hat, a radius r and a width w of each row (x,a),
 
@@ -9,17 +9,34 @@ and the first two terms of the costs are clipped to [0, 1] on request. Losses ar
 with all others while radii are large, and says nothing about which pair is less known.
 
 The radius r = sqrt(Z / max(1, n)) bounds the error of a mean; Z is 2 ln(6 S |A| L T (m + 1)/delta) for Efroni et al.,
-ln(2 R (m + 1) T/delta) / 2 for the radii of this package, R rows. The width bounds what wrong transitions add to the
+4 ln(T|X||A|(m + 1)/delta) for the paper, ln(2 R (m + 1) T/delta) / 2 for the sets `sharp`, R rows. With the sets
+`sharpest`, which are intervals,
+
+    cost_i = UCB_i + cost_width w     if cost_radius > 0,     LCB_i + cost_width w     if cost_radius < 0
+
+and r is the larger distance of the mean loss from the ends of its interval; where the loss makes up for pessimistic
+costs (`joint`), the largest such distance of loss and costs. The width bounds what wrong transitions add to the
 costs of later layers, per unit of such costs:
 
     RADII        sum_x' epsilon(x,a,x')                    the radii of the transitions, each at most 1
     HALF_BOX     min(1, 1/2 sum_x' (hi - lo))              >= 1/2 |P - P'|_1 for all P, P' in the box
     HALF_SPREAD  min(1, 1/2 sum_x' max(hi - P_hat, P_hat - lo))   >= 1/2 |P - P_hat|_1 for all P in the box
     RADIUS       r                                         one number for everything (OptPess-LP)
+    VARIANCE     min(HALF_BOX, sum_x' min(w, (2L - 1) w^2 / (4 theta h lo))),   w = hi - lo, h = L - k - 1 (DOPE+)
 
 For probabilities P and P' and values in [0, d], (P - P') V <= d 1/2 |P - P'|_1: the mass that moves can gain at most d.
 
 P_hat of a row without visits is uniform over its successors; known transitions are their own P_hat, of width 0.
+
+All LP learners solve min loss^T q with costs^T q <= thresholds, over the boxes of the transitions or at P_hat. Besides
+these tables they differ in what they do with the answer:
+
+    ALONE    play the policy of the plan; without a solution the least violating one
+    SWITCH   play it if there is a solution, else the baseline
+    ROBUST   play it, or the least violating one, mixed with the baseline so that the mixture is safe (S-OPS)
+
+`observe` and the compiled loop both call `next_plan`: tables of the visited rows -> is a plan due? -> linear program ->
+policy and mixing weight; `conclude` does the last two steps alone, where the slow solver has found the masses.
 """
 
 from __future__ import annotations
@@ -31,27 +48,36 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel, shared_kernel
-from hedgerow.confidence.bounds import Columns, joint_costs_of_columns, load_columns, make_columns
+from hedgerow.confidence.bounds import Columns
 from hedgerow.confidence.boxes import Boxes, BoxRule
 from hedgerow.confidence.counts import Counts
-from hedgerow.confidence.premises import PremiseRule, Premises
-from hedgerow.confidence.radii import EFRONI, RadiusRule, epsilon, transition_terms
+from hedgerow.confidence.radii import EFRONI, PAPER, RadiusRule, epsilon, transition_terms
+from hedgerow.confidence.sets import LossSets, Sets, least_bounds
+from hedgerow.learners.field.loop import FieldCore
 from hedgerow.learners.kernels import BaselineArrays, Mixing, Progress, safe_weight
-from hedgerow.learners.statistics import Statistics
-from hedgerow.model.kernel_layout import Index, index_of
+from hedgerow.model.kernel_layout import LayoutArrays
 from hedgerow.model.layout import Layout
-from hedgerow.planning.plan_problem import INFEASIBLE, SOLVED, UNSOLVED, PlanProblem, PlanWorkspace, make_plan_workspace
+from hedgerow.planning.decomposition import (
+    INFEASIBLE,
+    SOLVED,
+    UNSOLVED,
+    PlanProblem,
+    PlanWorkspace,
+    RobustScratch,
+    least_cost,
+)
 from hedgerow.planning.planner import plan_in_boxes, policy_of_row_masses
-from hedgerow.planning.robust import RobustScratch, least_cost, robust_scratch
 
-RADII, HALF_BOX, HALF_SPREAD, RADIUS = 0, 1, 2, 3
+RADII, HALF_BOX, HALF_SPREAD, RADIUS, VARIANCE = 0, 1, 2, 3, 4
+THETAS = 6
+"""DOPE+ chooses theta among 0 and 1/4, 1/8, ..., so many of these."""
 
 
 class LPTables(Bundle):
     """The coefficients of one learner."""
 
     width: int
-    """RADII, HALF_BOX, HALF_SPREAD or RADIUS"""
+    """RADII, HALF_BOX, HALF_SPREAD, RADIUS or VARIANCE"""
     log_term: float
     """Z"""
     loss_radius: float
@@ -61,6 +87,10 @@ class LPTables(Bundle):
     cost_width: FloatArray
     """(num_rows,)"""
     clip_costs: bool
+    joint: bool
+    """Whether the radius of intervals is the largest of loss and costs, or that of the loss"""
+    theta: FloatArray
+    """(1,): of the width VARIANCE; else 0"""
 
 
 def make_tables(
@@ -74,19 +104,16 @@ def make_tables(
     cost_width: FloatArray | float = 0.0,
     log_term: float | None = None,
     clip_costs: bool = False,
+    joint: bool = False,
 ) -> LPTables:
     """Tables with the radii of `rule`, or with a given Z; widths have one factor for all rows, or one for each."""
     of_loss, of_costs = (
         np.array(np.broadcast_to(each, layout.num_rows), dtype=float) for each in (loss_width, cost_width)
     )
     if log_term is None:
-        log_term = 2.0 * rule.cost_log if rule.kind == EFRONI else 0.5 * rule.cost_log
-    return LPTables(width, log_term, float(loss_radius), float(cost_radius), of_loss, of_costs, clip_costs)
-
-
-def optimistic_tables(rule: RadiusRule, layout: Layout) -> LPTables:
-    """Lower bounds of the loss and of the costs (OptCMDP)."""
-    return make_tables(rule, layout, RADII, loss_radius=1.0, cost_radius=-1.0, clip_costs=True)
+        log_term = {EFRONI: 2.0, PAPER: 4.0}.get(rule.kind, 0.5) * rule.cost_log
+    radii = float(loss_radius), float(cost_radius)
+    return LPTables(width, log_term, *radii, of_loss, of_costs, clip_costs, joint, np.zeros(1))
 
 
 def layers_to_go(layout: Layout) -> FloatArray:
@@ -96,23 +123,27 @@ def layers_to_go(layout: Layout) -> FloatArray:
 
 
 @kernel
-def mean_transition(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes, row: int, triple: int) -> float:
+def mean_transition(index: LayoutArrays, counts: Counts, rule: BoxRule, boxes: Boxes, row: int, triple: int) -> float:
     """P_hat of a triple of `row`."""
+    place = rule.laws.moves_at[row]
     if not rule.uncertain[row]:
         return float(boxes.lower[triple])
-    if counts.num_visits[row] == 0:
+    if counts.num_visits[place] == 0:
         return float(1.0 / (index.row_start[row + 1] - index.row_start[row]))
-    return float(counts.num_moves[triple] / counts.num_visits[row])
+    moves = counts.num_moves[index.row_start[place] + triple - index.row_start[row]]
+    return float(moves / counts.num_visits[place])
 
 
 @kernel
-def width_of_row(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes, tables: LPTables, row: int) -> float:
+def width_of_row(index: LayoutArrays, counts: Counts, rule: BoxRule, boxes: Boxes, tables: LPTables, row: int) -> float:
     """w of a row."""
     if tables.width == RADIUS:
         return sqrt(tables.log_term / max(1, counts.num_visits[row]))
     if not rule.uncertain[row]:
         return 0.0
-    variance_factor, offset = transition_terms(rule.radii, counts.num_visits[row])
+    if tables.width == VARIANCE:
+        return width_by_variance(index, boxes, row, tables.cost_width[row], tables.theta[0])
+    variance_factor, offset = transition_terms(rule.radii, counts.num_visits[row])  # of no use to intervals
     total = 0.0
     for j in range(index.row_start[row], index.row_start[row + 1]):
         if tables.width == HALF_BOX:
@@ -127,6 +158,20 @@ def width_of_row(index: Index, counts: Counts, rule: BoxRule, boxes: Boxes, tabl
 
 
 @kernel
+def width_by_variance(index: LayoutArrays, boxes: Boxes, row: int, ahead: float, theta: float) -> float:
+    """VARIANCE of a row with `ahead` = h layers to go; HALF_BOX for theta = 0."""
+    half, split = 0.0, 0.0
+    smooth = theta * ahead > 0.0
+    factor = (2 * len(index.state_start) - 5) / (4.0 * theta * ahead) if smooth else 0.0
+    for j in range(index.row_start[row], index.row_start[row + 1]):
+        wide = boxes.upper[j] - boxes.lower[j]
+        half += 0.5 * wide
+        # The first form where lo = 0 as well: there the second one has no bound.
+        split += wide if factor * wide >= boxes.lower[j] else factor * wide * wide / boxes.lower[j]
+    return min(1.0, half, split) if smooth else min(1.0, half)
+
+
+@kernel
 def mean_with_radius(
     counts: Counts, rule: BoxRule, boxes: Boxes, row: int, column: int, radius: float, clip: bool
 ) -> float:
@@ -138,15 +183,14 @@ def mean_with_radius(
     return float(min(1.0, max(0.0, shifted)) if clip else shifted)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# What the kernels of an LP learner work on, in one bundle: rules, counts, bounds, the linear program and the policy.
-#
-# All LP learners solve min loss^T q with costs^T q <= thresholds, over the boxes of the transitions or at P_hat. They
-# differ in the tables of the program (above) and in what they do with its answer:
-#
-#     ALONE    play the policy of the plan; without a solution the least violating one
-#     SWITCH   play it if there is a solution, else the baseline
-#     ROBUST   play it, or the least violating one, mixed with the baseline so that the mixture is safe (S-OPS)
+@kernel
+def interval_radius(counts: Counts, rule: BoxRule, boxes: Boxes, row: int, column: int) -> float:
+    """How far the mean of a column may be from what was observed; 0 where it is known."""
+    place = rule.laws.costs_at[row]
+    if not rule.unknown_costs[row, column]:
+        return 0.0
+    mean = counts.cost_sums[place, column] / max(1, counts.num_costs[place] - counts.unknown_costs[place, column])
+    return float(max(boxes.cost_upper[row, column] - mean, mean - boxes.cost_lower[row, column]))
 
 
 ALONE, SWITCH, ROBUST = 0, 1, 2
@@ -167,6 +211,8 @@ class LPRule(Bundle):
     """Whether the baseline plays while its own pessimistic cost is above the middle of beta and alpha (OptPess-LP)"""
     mixing: int
     """ALONE, SWITCH or ROBUST"""
+    tunes: bool
+    """Whether theta is chosen anew for each plan (DOPE+)"""
     epochs: bool
     """Whether to plan only when the visits of some row have doubled"""
     warmup: int
@@ -200,13 +246,12 @@ class LPFigures(Record):
 
 
 class LPCore(Bundle):
-    """Everything."""
+    """What the kernels of an LP learner work on: rules, counts, bounds, the linear program and the policy."""
 
-    index: Index
+    index: LayoutArrays
     rule: LPRule
-    box: BoxRule
-    counts: Counts
-    boxes: Boxes
+    sets: Sets
+    losses: LossSets
     progress: Progress
     reals: Mixing
     numbers: LPNumbers
@@ -227,68 +272,16 @@ class LPCore(Bundle):
     columns: Columns
     bounds: FloatArray
     """(m,): U of S-OPS"""
+    by: IntArray
+    """(m,): what gave it"""
     values: FloatArray
     """(num_states,)"""
+    expected: FloatArray
+    """(num_rows,): the visits of the last policy at P_hat"""
     all_rows: IntArray
     """(num_rows,)"""
-    premise_rule: PremiseRule
-    premises: Premises
-    """What tests the things that the learner was told"""
-
-
-def make_lp_core(
-    seen: Statistics,
-    rule: LPRule,
-    progress: Progress,
-    reals: Mixing,
-    numbers: LPNumbers,
-    figures: LPFigures,
-    policy: FloatArray,
-    planned_visits: IntArray,
-    baseline: BaselineArrays,
-    premise_rule: PremiseRule,
-    premises: Premises,
-) -> LPCore:
-    """The core on the counts and bounds of `seen`; its tables are still empty."""
-    layout, boxes, binding = seen.layout, seen.boxes, baseline.binding
-    lower, upper = boxes.lower, boxes.upper
-    if rule.at_mean:
-        lower = upper = np.zeros(layout.num_triples)
-    room = 0.0 if rule.mixing == ALONE else ROOM
-    alpha = baseline.thresholds[binding]
-    costs = np.zeros((layout.num_rows, len(binding)))
-    return LPCore(
-        index=index_of(layout),
-        rule=rule,
-        box=seen.box_rule,
-        counts=seen.counts,
-        boxes=boxes,
-        progress=progress,
-        reals=reals,
-        numbers=numbers,
-        figures=figures,
-        policy=policy,
-        planned_visits=planned_visits,
-        baseline=baseline,
-        halfway=0.5 * (baseline.thresholds + baseline.costs) if len(baseline.policies) else baseline.thresholds.copy(),
-        problem=PlanProblem(lower, upper, np.zeros(layout.num_rows), costs, alpha - room * (1.0 + alpha)),
-        workspace=make_plan_workspace(layout, len(binding)),
-        unknown=np.zeros(layout.num_rows),
-        scratch=robust_scratch(layout),
-        columns=make_columns(layout),
-        bounds=np.zeros(len(baseline.thresholds)),
-        values=np.zeros(layout.num_states),
-        all_rows=np.arange(layout.num_rows, dtype=np.int64),
-        premise_rule=premise_rule,
-        premises=premises,
-    )
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The next plan of an LP learner, compiled: what `observe` and the compiled loop both call.
-#
-# next_plan    tables of the visited rows -> is a plan due? -> linear program -> policy and mixing weight
-# conclude     the last two steps alone, where the slow solver has found the masses
+    field: FieldCore
+    """What the loop of an episode needs; its notes are the numbers that are kept of the plan"""
 
 
 @shared_kernel(SOLVED)
@@ -302,19 +295,36 @@ def next_plan(core: LPCore, rows: IntArray) -> int:
     if numbers.stage == COMMITTED:
         return SOLVED
     for r in rows:
-        write_row(core, rule.tables, r)
+        if core.sets.rule.tied:
+            _write_classes(core, r)
+        else:
+            write_row(core, rule.tables, r)
     if not _is_due(core, rows):
         return SOLVED
-    copy_into(core.counts.num_visits, core.planned_visits)
+    copy_into(core.sets.counts.num_visits, core.planned_visits)
     numbers.fresh = 1
     if rule.explore > 0 and episode != rule.explore and episode != 2 * rule.explore:
         _explore(core)
         return SOLVED
     if episode < rule.warmup or (rule.tests_baseline and _baseline_is_dear(core)):
-        core.reals.mixing = 1.0
+        core.reals.mixing = 1.0  # no program is solved, and the policy of the last plan stays
         return SOLVED
+    if rule.tunes:
+        tune(core)
     code = _solve(core)
     return code if code == UNSOLVED else conclude(core, code)
+
+
+@kernel
+def _write_classes(core: LPCore, row: int) -> None:
+    """The tables of all rows that share a law with `row`."""
+    laws = core.sets.rule.box.laws
+    place = laws.moves_at[row]
+    for j in range(laws.moves_start[place], laws.moves_start[place + 1]):
+        write_row(core, core.rule.tables, laws.same_moves[j])
+    place = laws.costs_at[row]
+    for j in range(laws.costs_start[place], laws.costs_start[place + 1]):
+        write_row(core, core.rule.tables, laws.same_costs[j])
 
 
 @kernel
@@ -378,8 +388,7 @@ def _last_attempt(core: LPCore) -> int:
 @kernel
 def robust_mixing(core: LPCore) -> float:
     """lambda of S-OPS for the present policy: its largest costs within all bounds, as a weight of the baseline."""
-    load_columns(core.index, core.boxes.lower, core.boxes.upper, core.policy, core.columns)
-    joint_costs_of_columns(core.index, core.columns, core.boxes.cost_upper, core.bounds)
+    least_bounds(core.sets, core.columns, core.policy, core.baseline.thresholds, core.bounds, core.by)
     return safe_weight(core.baseline, core.bounds)
 
 
@@ -393,9 +402,24 @@ def write_tables(core: LPCore) -> None:
 @kernel
 def write_row(core: LPCore, tables: LPTables, row: int) -> None:
     """The loss and the costs of a row of the program, and where it is asked for P_hat."""
-    index, counts, box, boxes, problem = core.index, core.counts, core.box, core.boxes, core.problem
+    index, counts, box, boxes, problem = core.index, core.sets.counts, core.sets.rule.box, core.sets.boxes, core.problem
     width = width_of_row(index, counts, box, boxes, tables, row)
-    last = counts.cost_sums.shape[1] - 1
+    if core.losses.apart:
+        _write_intervals(core, tables, row, width)
+    else:
+        _write_radii(core, tables, row, width)
+    if core.rule.at_mean:
+        for j in range(index.row_start[row], index.row_start[row + 1]):
+            problem.lower[j] = mean_transition(index, counts, box, boxes, row, j)
+    if core.rule.explore > 0:
+        core.unknown[row] = -1.0 / sqrt(max(1, counts.num_visits[box.laws.moves_at[row]]))
+
+
+@kernel
+def _write_radii(core: LPCore, tables: LPTables, row: int, width: float) -> None:
+    """Loss and costs by means and radii."""
+    counts, box, boxes, problem = core.sets.counts, core.sets.rule.box, core.sets.boxes, core.problem
+    last = core.losses.column
     radius = sqrt(tables.log_term / max(1, counts.num_costs[row] - counts.unknown_costs[row, last]))
     loss = mean_with_radius(counts, box, boxes, row, last, -tables.loss_radius * radius, False)
     problem.loss[row] = loss - tables.loss_width[row] * width
@@ -403,11 +427,77 @@ def write_row(core: LPCore, tables: LPTables, row: int) -> None:
     for i in range(len(binding)):
         cost = mean_with_radius(counts, box, boxes, row, binding[i], tables.cost_radius * radius, tables.clip_costs)
         problem.costs[row, i] = cost + tables.cost_width[row] * width
-    if core.rule.at_mean:
-        for j in range(index.row_start[row], index.row_start[row + 1]):
-            problem.lower[j] = mean_transition(index, counts, box, boxes, row, j)
-    if core.rule.explore > 0:
-        core.unknown[row] = -1.0 / sqrt(max(1, counts.num_visits[row]))
+
+
+@kernel
+def _write_intervals(core: LPCore, tables: LPTables, row: int, width: float) -> None:
+    """Loss and costs by the ends of intervals."""
+    counts, box, boxes, problem = core.sets.counts, core.sets.rule.box, core.sets.boxes, core.problem
+    losses, binding = core.losses, core.baseline.binding
+    radius = interval_radius(losses.counts, losses.rule, losses.boxes, row, losses.column)
+    for i in range(len(binding)):
+        if tables.joint:
+            radius = max(radius, interval_radius(counts, box, boxes, row, binding[i]))
+        end = boxes.cost_upper[row, binding[i]] if tables.cost_radius > 0.0 else boxes.cost_lower[row, binding[i]]
+        problem.costs[row, i] = end + tables.cost_width[row] * width
+    loss = mean_with_radius(losses.counts, losses.rule, losses.boxes, row, losses.column, 0.0, False)
+    problem.loss[row] = loss - tables.loss_radius * radius - tables.loss_width[row] * width
+
+
+@kernel
+def tune(core: LPCore) -> None:
+    """Choose the theta under which the last policy, at P_hat, exceeds its thresholds least by its pessimistic costs."""
+    tables, binding, alpha, costs = core.rule.tables, core.baseline.binding, core.baseline.thresholds, core.bounds
+    visit_expected(core)
+    now = _expected_width(core, tables.theta[0])
+    for i in range(len(binding)):
+        costs[i] = -now
+        for r in core.all_rows:
+            costs[i] += core.expected[r] * core.problem.costs[r, i]
+    chosen, least = tables.theta[0], np.inf
+    for trial in range(THETAS + 1):
+        theta = 0.5 ** float(trial + 1) if trial > 0 else 0.0
+        added, worst = _expected_width(core, theta), -np.inf
+        for i in range(len(binding)):
+            worst = max(worst, (costs[i] + added) / (1.0 - theta) - alpha[binding[i]])
+        if worst < least:
+            chosen, least = theta, worst
+    if chosen != tables.theta[0]:
+        tables.theta[0] = chosen
+        write_tables(core)
+        set_room(core)
+
+
+@kernel
+def _expected_width(core: LPCore, theta: float) -> float:
+    """The pessimism of the last policy for the costs that follow, at P_hat."""
+    ahead, total = core.rule.tables.cost_width, 0.0
+    for r in core.all_rows:
+        if core.sets.rule.box.uncertain[r] and core.expected[r] * ahead[r] > 0.0:
+            width = width_by_variance(core.index, core.sets.boxes, r, ahead[r], theta)
+            total += core.expected[r] * ahead[r] * width
+    return total
+
+
+@kernel
+def set_room(core: LPCore) -> None:
+    """The thresholds of the program: (1 - theta) alpha, and a little less."""
+    for i in range(len(core.baseline.binding)):
+        alpha = core.baseline.thresholds[core.baseline.binding[i]]
+        core.problem.thresholds[i] = (1.0 - core.rule.tables.theta[0]) * alpha - ROOM * (1.0 + alpha)
+
+
+@kernel
+def visit_expected(core: LPCore) -> None:
+    """The expected visits of the last policy at P_hat: a forward pass."""
+    index, reach = core.index, core.values
+    for x in range(len(reach)):
+        reach[x] = 1.0 if x == 0 else 0.0
+    for r in core.all_rows:
+        core.expected[r] = reach[r // index.num_actions] * core.policy[r]
+        for j in range(index.row_start[r], index.row_start[r + 1]):
+            mean = mean_transition(index, core.sets.counts, core.sets.rule.box, core.sets.boxes, r, j)
+            reach[index.successor[j]] += core.expected[r] * mean
 
 
 @kernel
@@ -420,18 +510,24 @@ def _is_due(core: LPCore, rows: IntArray) -> bool:
         return True
     doubled = False
     for r in rows:
-        doubled |= core.counts.num_visits[r] >= max(1, 2 * core.planned_visits[r])
+        place = core.sets.rule.box.laws.moves_at[r]
+        doubled |= core.sets.counts.num_visits[place] >= max(1, 2 * core.planned_visits[place])
     return doubled
 
 
 @kernel
 def _explore(core: LPCore) -> None:
-    """The policy that may visit the least known pairs most, mixed with the baseline: safe whatever it costs."""
-    least_cost(core.index, core.boxes.lower, core.boxes.upper, core.unknown, core.scratch)
+    """The policy that may visit the least known pairs most, mixed with the baseline: safe whatever it costs, and with
+    the sets `sharpest` safe by its bounds.
+    """
+    boxes = core.sets.boxes
+    least_cost(core.index, boxes.lower, boxes.upper, core.unknown, core.scratch)
     for x in range(len(core.scratch.action)):
         for a in range(core.index.num_actions):
             core.policy[x * core.index.num_actions + a] = 1.0 if a == core.scratch.action[x] else 0.0
-    copy_into(core.baseline.ceilings, core.bounds)
+    copy_into(core.baseline.ceilings, core.bounds)  # U of any policy: no episode costs more than its ceiling
+    if core.losses.apart:
+        least_bounds(core.sets, core.columns, core.policy, core.baseline.thresholds, core.bounds, core.by)
     core.reals.mixing = safe_weight(core.baseline, core.bounds)
 
 

@@ -1,4 +1,6 @@
-"""The kernels of OPSE-DP: a backward pass for one weight theta of the utility, and the bisection over theta.
+"""OPSE-DP: safe in every episode by backward passes alone, no program to solve (Kitamura et al. 2025).
+
+The kernels are a backward pass for one weight theta of the utility, and the bisection over theta.
 
 In rewards, for which the source is written: r = 1 - loss, u = 1 - cost, and d, a reward for uncertain pairs.
 
@@ -13,21 +15,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import log, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, short_repr
+from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import Inputs, SafePolicy
+from hedgerow.learners.api import DELTA, Inputs, SafePolicy
 from hedgerow.learners.field.backward import Centres, centre, make_centres, softmax
-from hedgerow.learners.field.base import FieldLearner
+from hedgerow.learners.field.base import FieldLearner, chosen
+from hedgerow.learners.field.loop import (
+    FieldCore,
+    FieldRun,
+    check_sets,
+    close_episode,
+    count_played,
+    end_episode,
+    heed,
+    play_episode,
+)
 from hedgerow.learners.guarantees import INDEPENDENT_LOSSES, Ledger, Promise
+from hedgerow.learners.kernels import Losses
+from hedgerow.model.cmdp import view_of
 from hedgerow.model.episode import Episode
 from hedgerow.model.kernel_layout import triples_of
+from hedgerow.model.random_streams import Stream
 from hedgerow.model.view import View
 
 R, D, U = 0, 1, 2
@@ -38,6 +53,8 @@ BISECTIONS = 20
 class Passes(Bundle):
     """The constants of the learner, its rewards and bonuses as they are now, and the buffers of a pass."""
 
+    field: FieldCore
+    centres: Centres
     theory: bool
     """Whether rewards and bonuses come from the confidence sets, which proves safety, or from means and visits"""
     tau: float
@@ -62,19 +79,48 @@ class Passes(Bundle):
     """(num_rows,)"""
     policy: FloatArray
     """(num_rows,)"""
+    theta: FloatArray
+    """(1,): that of the next plan; the largest one where no policy is known to be safe"""
 
 
 @kernel
-def opse_step(centres: Centres, rows: IntArray, passes: Passes) -> float:
-    """Learn from an episode that visited `rows`, and plan; returns theta, or -1 if no policy is known to be safe."""
-    centre(centres, rows)
-    set_rows(centres, rows, passes)
-    return bisect(centres, passes)
+def run_block(passes: Passes, run: FieldRun, given: Losses, first: int, coin: Stream) -> tuple[int, bool]:
+    """The loop of `loop.py`: how many of the block are done, and that the last of them is closed."""
+    core, at = passes.field, passes.centres
+    for i in range(first, len(given.pattern)):
+        if not play_episode(core, run, given, i, coin):
+            return i, True
+        count_played(at.sets, at.losses, core, run)
+        end_episode(core, run)
+        opse_step(passes, run.path.rows)
+        heed(core)
+        check_sets(at.sets, run)
+        if close_episode(core, run):
+            return i + 1, True
+    return len(given.pattern), True
 
 
 @kernel
-def set_rows(centres: Centres, rows: IntArray, passes: Passes) -> None:
+def opse_step(passes: Passes, rows: IntArray) -> None:
+    """Learn from an episode that visited `rows`, and plan."""
+    centre(passes.centres, rows)
+    set_rows(passes, rows)
+    plan_next(passes)
+
+
+@kernel
+def plan_next(passes: Passes) -> None:
+    """The policy of the least theta that is known to be safe; if there is none, the baseline plays."""
+    theta = bisect(passes.centres, passes)
+    passes.field.reals.mixing = 1.0 if theta < 0.0 else 0.0
+    passes.theta[0] = passes.most_theta if theta < 0.0 else theta
+    passes.field.notes[0] = passes.theta[0]
+
+
+@kernel
+def set_rows(passes: Passes, rows: IntArray) -> None:
     """Rewards and bonuses of the given rows."""
+    centres = passes.centres
     loss = centres.means.shape[1] - 1
     for row in rows:
         if passes.theory:
@@ -126,6 +172,7 @@ def bisect(centres: Centres, passes: Passes) -> float:
         return 0.0
     if _pass(centres, passes.most_theta, passes) < passes.needed:
         return -1.0
+    # V^u need not be monotone in theta. Only `high` has been seen to be safe, at every moment: it is what is returned.
     low, high, tried = 0.0, passes.most_theta, passes.most_theta
     for _ in range(BISECTIONS):
         tried = 0.5 * (low + high)
@@ -133,7 +180,7 @@ def bisect(centres: Centres, passes: Passes) -> float:
             high = tried
         else:
             low = tried
-    if tried != high:
+    if tried != high:  # the last pass left a policy that is not known to be safe
         _pass(centres, high, passes)
     return high
 
@@ -152,6 +199,7 @@ def _pass(centres: Centres, theta: float, passes: Passes) -> float:
                 v_r += p * values[y, R]
                 v_d += p * values[y, D]
                 v_u += p * values[y, U]
+            # No value of later layers leaves [0, top]: the proof that V^u is pessimistic needs 0 <= V^u <= h there.
             q[r, R] = passes.rewards[r, R] + min(max(v_r, 0.0), passes.tops[r, R])
             q[r, D] = passes.rewards[r, D] + min(max(v_d, 0.0), passes.tops[r, D])
             q[r, U] = passes.rewards[r, U] + min(max(v_u, 0.0), passes.tops[r, U])
@@ -165,10 +213,6 @@ def _pass(centres: Centres, theta: float, passes: Passes) -> float:
             v_u += p * q[r, U]
         values[x, R], values[x, D], values[x, U] = v_r, v_d, v_u
     return float(values[0, U])
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# OPSE-DP: safe in every episode by backward passes alone, no program to solve (Kitamura et al. 2025).
 
 
 CONSTANTS = ("theory", "experiment")
@@ -214,94 +258,86 @@ class OPSEDP(FieldLearner):
         >>> world = hr.worlds.make("lower-bound-2")
         >>> safest = hr.offline.slater(world)
         >>> learner = hr.field.OPSEDP(world.view(), episodes=100, delta=0.05, baseline=safest)
-        >>> bool(hr.simulate(world, None, learner, progress=False).safe[-1])
+        >>> bool(hr.simulate(world, learner, progress=False).safe[-1])
         True
     """
 
-    kind: ClassVar[str] = "opse-dp"
-    title: ClassVar[str] = "OPSE-DP"
-    source: ClassVar[str] = "Kitamura et al. 2025, in tabular form"
-    recalled: ClassVar[str] = "the rate of regret; constants='theory' are derived here, not published"
-    inputs: ClassVar[Inputs] = Inputs(baseline=True)
-    changing: ClassVar[tuple[str, ...]] = ("own_policy", "theta")
+    kind = "opse-dp"
+    title = "OPSE-DP"
+    source = "Kitamura et al. 2025, in tabular form"
+    recalled = "the rate of regret; constants='theory' are derived here, not published"
+    inputs = Inputs(baseline=True)
+    changing = ("own_policy", "theta")
+    note_names = ("theta",)
 
     def __init__(
-        self,
-        view: View,
-        episodes: int,
-        delta: float,
-        seed: int = 0,
-        *,
-        baseline: ArrayLike | SafePolicy | Any,
-        baseline_costs: ArrayLike | Mapping[str, float] | None = None,
-        radii: str = "source",
-        constants: str = "theory",
-        on_refuted: str = "stay",
-    ) -> None:
-        if isinstance(view, View) and view.num_constraints != 1:
+        self, view: View | Any, episodes: int, delta: float = DELTA, seed: int = 0, *,
+        baseline: ArrayLike | SafePolicy | Any, baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        sets: str = "source", constants: str = "theory", on_refuted: str = "stay",
+    ) -> None:  # fmt: skip
+        if (constraints := view_of(view).num_constraints) != 1:
             raise InvalidInput(
-                f"OPSE-DP is made for one constraint, and this world has {view.num_constraints}; "
+                f"OPSE-DP is made for one constraint, and this world has {constraints}; "
                 "DOPE, S-LP and S-OPS take any number"
             )
-        if constants not in CONSTANTS:
-            raise InvalidInput(f"the constants are {short_repr(constants)}; choose 'theory' or 'experiment'")
+        self.constants: str = chosen("the constants are", constants, CONSTANTS)
         super().__init__(
-            view, episodes, delta, seed,
-            radii=radii, baseline=baseline, baseline_costs=baseline_costs, on_refuted=on_refuted,
+            view, episodes, delta, seed, sets=sets, baseline=baseline, baseline_costs=baseline_costs,
+            on_refuted=on_refuted,
         )  # fmt: skip
-        self.constants = constants
         self.theta: FloatArray = np.zeros(1)
-        self._rows = np.arange(self.layout.num_rows, dtype=np.int64)
-        self._centres = self._centred()
-        self._passes = self._make_passes()
-        set_rows(self._centres, self._rows, self._passes)
-        self._take(bisect(self._centres, self._passes))
+        self.core = self._make_core()
+        plan_next(self.core)
 
-    def _centred(self) -> Centres:
-        assert self.seen is not None
-        return make_centres(self.seen)
-
-    def _make_passes(self) -> Passes:
+    def _make_core(self) -> Passes:
+        """The core on the counts and bounds so far."""
         layout, L, alpha = self.layout, float(self.layout.steps), float(self.view.thresholds[0])
         margin = max(alpha - float(self.baseline_costs[0]), LEAST_MARGIN * L) if alpha < L else L
-        theory, left = self.constants == "theory", self._centres.steps_left
+        centres = make_centres(self.statistics)
+        theory, left = self.constants == "theory", centres.steps_left
         tau = 1.0 / sqrt(self.episodes) if theory else TAU
         ent, h, ones = 1.0 + tau * log(layout.num_actions), left - 1.0, np.ones_like(left)
         most_d = (L / margin) * h * (h + 1.0)
         scales = (ent * h, most_d, h, 2.0 * L / margin * ones) if theory else (ones,) * 4
         rows, states = layout.num_rows, layout.num_states
-        return Passes(
+        core = Passes(
+            field=self.field,
+            centres=centres,
             theory=theory,
             tau=tau,
             most_theta=(2.0 / margin) * (ent * L + L**2 * (L + 1.0) / margin) if theory else MOST_THETA,
             needed=L - alpha + ROUND_UP * L if alpha < L else 0.0,
             scales=np.column_stack(scales),
             tops=np.column_stack((ent * left, most_d if theory else left, left)),
-            p_hat=np.zeros(layout.num_triples),
-            rewards=np.zeros((rows, 3)),
-            bonuses=np.zeros((rows, 3)),
-            q=np.zeros((rows, 3)),
-            values=np.zeros((states, 3)),
-            log_policy=np.zeros(rows),
-            policy=self.own_policy,
-        )
-
-    def _take(self, theta: float) -> None:
-        self.reals.mixing = float(theta < 0.0)
-        self.theta[0] = self._passes.most_theta if theta < 0.0 else theta
+            p_hat=np.zeros(layout.num_triples), rewards=np.zeros((rows, 3)), bonuses=np.zeros((rows, 3)),
+            q=np.zeros((rows, 3)), values=np.zeros((states, 3)), log_policy=np.zeros(rows), policy=self.own_policy,
+            theta=self.theta,
+        )  # fmt: skip
+        set_rows(core, np.arange(rows, dtype=np.int64))
+        self.field.notes[0] = self.theta[0]
+        return core
 
     def _learn(self, episode: Episode) -> None:
-        self._take(opse_step(self._centres, self._changed_rows(episode), self._passes))
+        opse_step(self.core, self._changed_rows(episode))
 
-    def _notes(self) -> Mapping[str, float]:
-        return {"theta": float(self.theta[0])}
+    def run_block(self, run: FieldRun, given: Losses, first: int) -> tuple[int, bool]:
+        """Run the episodes of a block of losses from `first` on, compiled.
+
+        Args:
+            run: The world, its random streams and what is noted of an episode.
+            given: The losses of the block.
+            first: The index in the block of the first episode to run.
+
+        Returns:
+            How many episodes of the block are done, and whether the last of them is closed.
+        """
+        return run_block(self.core, run, given, first, self.coin)
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
-        if not 0.0 <= self.theta[0] <= self._passes.most_theta:
-            raise InvalidInput(f"theta lies outside [0, {self._passes.most_theta!r}]")
-        self._centres = self._centred()
-        set_rows(self._centres, self._rows, self._passes)
+        if not 0.0 <= self.theta[0] <= self.core.most_theta:
+            raise InvalidInput(f"theta lies outside [0, {self.core.most_theta!r}]")
+        self.core = self._make_core()
 
     def _sure(self) -> float:
         return max(0.0, 1.0 - 5.0 * self.delta)
@@ -313,13 +349,8 @@ class OPSEDP(FieldLearner):
         safety = "in every episode the expected cost is at most its threshold, whatever the losses"
         regret = "regret grows as sqrt(T), up to logarithms"
         other = void or "it is proved for the published constants, and ours are others"
-        return self.as_seen(
-            Ledger(
-                self.title,
-                (
-                    Promise("safety", safety, sure, "utilities from below on the confidence sets, derived here", void),
-                    Promise("regret", regret, 0.0, "Kitamura et al. 2025, as recalled", other, INDEPENDENT_LOSSES),
-                ),
-                ("the baseline costs no more than baseline_costs",),
-            )
+        return self._ledger(
+            Promise("safety", safety, sure, "utilities from below on the confidence sets, derived here", void),
+            Promise("regret", regret, 0.0, "Kitamura et al. 2025, as recalled", other, INDEPENDENT_LOSSES),
+            assumptions=("the baseline costs no more than baseline_costs",),
         )

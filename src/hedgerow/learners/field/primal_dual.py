@@ -1,4 +1,6 @@
-"""The kernel of OptPrimalDual: one optimistic evaluation of the policy, one step of it, one step of the multipliers.
+"""OptPrimalDual: policy and multipliers play against each other on optimistic estimates (Efroni et al. 2020).
+
+Each episode brings one optimistic evaluation of the policy, one step of it, and one step of the multipliers:
 
     Q_i(x,a) = max(floor_i, mean_i(x,a) - b_i(x,a) + P_hat V_i),   V_i(x) = sum_a pi(a|x) Q_i(x,a)      costs i < m
     Q_m(x,a) likewise of the loss,                                 V_m(x) = sum_a pi(a|x) (Q_m(x,a) + tau ln pi(a|x))
@@ -11,9 +13,8 @@ the old policy and the old multipliers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import e, log, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,28 @@ from hedgerow.checks import FloatArray, IntArray, real_number, type_name
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import Inputs
+from hedgerow.learners.api import DELTA, Inputs
 from hedgerow.learners.field.backward import Centres, centre, expected_next, make_centres, softmax
 from hedgerow.learners.field.base import FieldLearner
+from hedgerow.learners.field.loop import (
+    FieldCore,
+    FieldRun,
+    check_sets,
+    close_episode,
+    count_played,
+    end_episode,
+    play_episode,
+)
 from hedgerow.learners.guarantees import INDEPENDENT_LOSSES, Ledger, Promise, first_reason
+from hedgerow.learners.kernels import Losses
+from hedgerow.model.cmdp import view_of
 from hedgerow.model.episode import Episode
 from hedgerow.model.kernel_layout import triples_of
+from hedgerow.model.random_streams import Stream
 from hedgerow.model.view import View
+
+ETA_POWER, TAU_POWER, DELAY = 0.53, 0.4, 3
+"""eta_t = (t + DELAY)^-ETA_POWER and tau_t = (t + DELAY)^-TAU_POWER, as in the published experiment."""
 
 
 class DualSteps(Record):
@@ -49,6 +65,10 @@ class DualSteps(Record):
 class PrimalDual(Bundle):
     """What the update changes, and its buffers."""
 
+    field: FieldCore
+    centres: Centres
+    regularised: bool
+    """Whether the steps follow the number of the episode (UOpt-RPGPD)"""
     steps: DualSteps
     thresholds: FloatArray
     """(m,)"""
@@ -67,13 +87,33 @@ class PrimalDual(Bundle):
 
 
 @kernel
-def primal_dual_step(centres: Centres, rows: IntArray, pd: PrimalDual) -> None:
+def run_block(pd: PrimalDual, run: FieldRun, given: Losses, first: int, coin: Stream) -> tuple[int, bool]:
+    """The loop of `loop.py`: how many of the block are done, and that the last of them is closed."""
+    core, at = pd.field, pd.centres
+    for i in range(first, len(given.pattern)):
+        if not play_episode(core, run, given, i, coin):
+            return i, True
+        count_played(at.sets, at.losses, core, run)
+        end_episode(core, run)
+        primal_dual_step(pd, run.path.rows)
+        check_sets(at.sets, run)
+        if close_episode(core, run):
+            return i + 1, True
+    return len(given.pattern), True
+
+
+@kernel
+def primal_dual_step(pd: PrimalDual, rows: IntArray) -> None:
     """Learn from an episode that visited `rows`, which the counts have already."""
+    centres, index, steps, m = pd.centres, pd.centres.index, pd.steps, len(pd.multipliers)
+    if pd.regularised:
+        t = float(pd.field.progress.episode - 1 + DELAY)
+        steps.eta = steps.dual = t**-ETA_POWER
+        steps.tau = t**-TAU_POWER
     centre(centres, rows)
     for row in rows:
         set_bonus(centres, row, pd)
     _evaluate(centres, pd)
-    index, steps, m = centres.index, pd.steps, len(pd.multipliers)
     for x in range(len(pd.policy) // index.num_actions):
         for r in range(x * index.num_actions, (x + 1) * index.num_actions):
             total = pd.q[r, m]
@@ -81,16 +121,27 @@ def primal_dual_step(centres: Centres, rows: IntArray, pd: PrimalDual) -> None:
                 total += pd.multipliers[i] * pd.q[r, i]
             pd.log_policy[r] = (1.0 - steps.eta * steps.tau) * pd.log_policy[r] - steps.eta * total
         softmax(index, x, pd.log_policy, pd.policy)
+    # After the policy: both steps are taken from the old pair, and V belongs to the old policy.
     for i in range(m):
         kept = (1.0 - steps.dual * steps.tau) * pd.multipliers[i]
         pd.multipliers[i] = max(0.0, kept + steps.dual * (pd.values[0, i] - pd.thresholds[i]))
+    note_multipliers(pd)
 
 
 @kernel
-def set_bonuses(centres: Centres, pd: PrimalDual) -> None:
+def note_multipliers(pd: PrimalDual) -> None:
+    """What is kept of the next plan: the sum of the multipliers."""
+    total = 0.0
+    for i in range(len(pd.multipliers)):
+        total += pd.multipliers[i]
+    pd.field.notes[0] = total
+
+
+@kernel
+def set_bonuses(pd: PrimalDual) -> None:
     """b of all rows."""
     for row in range(len(pd.policy)):
-        set_bonus(centres, row, pd)
+        set_bonus(pd.centres, row, pd)
 
 
 @kernel
@@ -138,30 +189,8 @@ def _evaluate(centres: Centres, pd: PrimalDual) -> None:
             pd.values[x, i] = value
 
 
-def make_primal_dual(centres: Centres, thresholds: FloatArray, policy: FloatArray) -> PrimalDual:
-    """Before the first episode: `policy` (num_rows,), which is kept up to date, and no multipliers yet."""
-    rows, columns = centres.means.shape
-    num_states = int(centres.index.state_start[-1])
-    return PrimalDual(
-        steps=DualSteps(),
-        thresholds=thresholds.copy(),
-        multipliers=np.zeros(columns - 1),
-        log_policy=np.log(policy),
-        policy=policy,
-        bonus=np.zeros((rows, columns)),
-        q=np.zeros((rows, columns)),
-        values=np.zeros((num_states, columns)),
-    )
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# OptPrimalDual: policy and multipliers play against each other on optimistic estimates (Efroni et al. 2020).
-
-
-ETA_POWER, TAU_POWER, DELAY = 0.53, 0.4, 3
 TOL_SUM = 1e-9
 """Rounding that a sum over episodes may have"""
-"""eta_t = (t + DELAY)^-ETA_POWER and tau_t = (t + DELAY)^-TAU_POWER, as in the published experiment."""
 
 
 class OptPrimalDual(FieldLearner):
@@ -175,7 +204,7 @@ class OptPrimalDual(FieldLearner):
     for m = 1; the form for m > 1 is ours. The bonus of a pair in layer k is xi + (L - k) sum_y epsilon(y).
 
     `regularised=True` is UOpt-RPGPD (Kitamura et al. 2024): entropy and multipliers are regularised with weight
-    tau_t = (t + 3)^-0.4, all steps are (t + 3)^-0.53. It needs no `slater`. With radii="source" its bonus is the one of
+    tau_t = (t + 3)^-0.4, all steps are (t + 3)^-0.53. It needs no `slater`. With sets="source" its bonus is the one of
     the published experiment, phi sum_y sqrt(P_hat(y)) + 5 phi^2, and phi for means, which that experiment knows.
 
     Args:
@@ -194,77 +223,84 @@ class OptPrimalDual(FieldLearner):
         >>> world = hr.worlds.make("lower-bound-2")
         >>> rho = hr.offline.slater(world).margin
         >>> learner = hr.field.OptPrimalDual(world.view(), episodes=100, delta=0.05, slater=rho)
-        >>> float(hr.simulate(world, None, learner, progress=False)["multiplier"][0])
+        >>> float(hr.simulate(world, learner, progress=False)["multiplier"][0])
         0.0
     """
 
-    kind: ClassVar[str] = "opt-primal-dual"
-    title: ClassVar[str] = "OptPrimalDual"
-    source: ClassVar[str] = "Efroni, Mannor and Pirotta 2020; regularised: Kitamura et al. 2024"
-    recalled: ClassVar[str] = "the rate of regret and violation; steps and bonus are those of public code"
-    inputs: ClassVar[Inputs] = Inputs(slater=True)
-    changing: ClassVar[tuple[str, ...]] = ("own_policy", "log_policy", "multipliers")
+    kind = "opt-primal-dual"
+    title = "OptPrimalDual"
+    source = "Efroni, Mannor and Pirotta 2020; regularised: Kitamura et al. 2024"
+    recalled = "the rate of regret and violation; steps and bonus are those of public code"
+    inputs = Inputs(slater=True)
+    changing = ("own_policy", "log_policy", "multipliers")
+    note_names = ("multiplier",)
 
     def __init__(
-        self,
-        view: View,
-        episodes: int,
-        delta: float,
-        seed: int = 0,
-        *,
-        slater: float | None = None,
-        radii: str = "source",
-        regularised: bool = False,
-        bonus_scale: float = 1.0,
-    ) -> None:
+        self, view: View | Any, episodes: int, delta: float = DELTA, seed: int = 0, *, slater: float | None = None,
+        sets: str = "source", regularised: bool = False, bonus_scale: float = 1.0,
+    ) -> None:  # fmt: skip
         if not isinstance(regularised, bool | np.bool_):
             raise InvalidInput(f"regularised must be True or False, not {type_name(regularised)}")
         scale = real_number("bonus_scale", bonus_scale, 0.0, 1.0)
-        bounded = isinstance(view, View) and view.num_constraints > 0 and not regularised
-        rho = _margin(slater, view.layout.steps) if bounded else None
-        super().__init__(view, episodes, delta, seed, radii=radii)
+        known = view_of(view)
+        rho = _margin(slater, known.layout.steps) if known.num_constraints and not regularised else None
+        super().__init__(known, episodes, delta, seed, sets=sets)
         self.slater, self.bonus_scale = rho, scale
         self.regularised, L, m = bool(regularised), self.layout.steps, self.view.num_constraints
         dual_bound = 0.0 if rho is None else L / rho
-        assert self.seen is not None
-        self._centres = make_centres(self.seen)
-        self._pd = make_primal_dual(self._centres, self.view.thresholds, self.own_policy)
-        self.log_policy: FloatArray = self._pd.log_policy
-        self.multipliers: FloatArray = self._pd.multipliers
-        steps, A = self._pd.steps, self.layout.num_actions
-        steps.bonus_scale = scale
+        self.log_policy: FloatArray = np.log(self.own_policy)
+        self.multipliers: FloatArray = np.zeros(m)
+        self._steps = DualSteps()
+        A, self._steps.bonus_scale = self.layout.num_actions, scale
         if self.regularised:
             vars(self)["inputs"] = Inputs()  # not rho, unlike the class
-            if radii == "source":
-                steps.phi_log = log(48.0 * max(self.layout.layer_sizes) ** 2 * A * L) - log(self.delta)
+            if sets == "source":
+                self._steps.phi_log = log(48.0 * max(self.layout.layer_sizes) ** 2 * A * L) - log(self.delta)
         else:
-            steps.eta = sqrt(2.0 * log(A) / self.episodes) / (L * (1.0 + m * dual_bound))
-            steps.dual = dual_bound / (L * sqrt(max(1, m) * self.episodes))
-        set_bonuses(self._centres, self._pd)
+            self._steps.eta = sqrt(2.0 * log(A) / self.episodes) / (L * (1.0 + m * dual_bound))
+            self._steps.dual = dual_bound / (L * sqrt(max(1, m) * self.episodes))
+        self.core = self._make_core()
+
+    def _make_core(self) -> PrimalDual:
+        """The core on the counts and bounds so far."""
+        rows, columns, states = self.layout.num_rows, self.view.num_constraints + 1, self.layout.num_states
+        core = PrimalDual(
+            field=self.field, centres=make_centres(self.statistics), regularised=self.regularised, steps=self._steps,
+            thresholds=self.view.thresholds.copy(), multipliers=self.multipliers, log_policy=self.log_policy,
+            policy=self.own_policy,
+            bonus=np.zeros((rows, columns)), q=np.zeros((rows, columns)), values=np.zeros((states, columns)),
+        )  # fmt: skip
+        set_bonuses(core)
+        note_multipliers(core)
+        return core
 
     def _learn(self, episode: Episode) -> None:
-        steps = self._pd.steps
-        if self.regularised:
-            steps.eta = steps.dual = float(self.episode - 1 + DELAY) ** -ETA_POWER
-            steps.tau = float(self.episode - 1 + DELAY) ** -TAU_POWER
-        primal_dual_step(self._centres, self._changed_rows(episode), self._pd)
+        primal_dual_step(self.core, self._changed_rows(episode))
 
-    def _notes(self) -> Mapping[str, float]:
-        return {"multiplier": float(self.multipliers.sum())}
+    def run_block(self, run: FieldRun, given: Losses, first: int) -> tuple[int, bool]:
+        """Run the episodes of a block of losses from `first` on, compiled.
+
+        Args:
+            run: The world, its random streams and what is noted of an episode.
+            given: The losses of the block.
+            first: The index in the block of the first episode to run.
+
+        Returns:
+            How many episodes of the block are done, and whether the last of them is closed.
+        """
+        return run_block(self.core, run, given, first, self.coin)
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
         if self.multipliers.size and self.multipliers.min() < 0.0:
             raise InvalidInput("a multiplier is negative")
         # An episode adds at most L times its step, which is at most 1 for the regularised kind.
-        most = self.layout.steps * self.episode * (1.0 if self.regularised else self._pd.steps.dual)
+        most = self.layout.steps * self.episode * (1.0 if self.regularised else self._steps.dual)
         if np.any(self.multipliers > most * (1.0 + TOL_SUM)):
             raise InvalidInput(f"{self.episode} episodes make no such multiplier")
         if not np.allclose(np.exp(self.log_policy), self.own_policy, rtol=0.0, atol=1e-12):
             raise InvalidInput("log_policy is not the logarithm of its policy")
-        assert self.seen is not None
-        self._centres = make_centres(self.seen)
-        set_bonuses(self._centres, self._pd)
+        self.core = self._make_core()
 
     def _sure(self) -> float:
         return max(0.0, 1.0 - 5.0 * self.delta)
@@ -273,7 +309,7 @@ class OptPrimalDual(FieldLearner):
         """Return what is promised: regret and violation of order sqrt(T), the latter with cancellation."""
         void = first_reason(
             "nothing is proved for the bonus and the steps of the published experiment" * self.regularised,
-            "bonus_scale is below 1" * (self._pd.steps.bonus_scale < 1.0),
+            "bonus_scale is below 1" * (self._steps.bonus_scale < 1.0),
         )
         sure = 0.0 if void else self._sure()
         theorem = "Efroni, Mannor and Pirotta 2020, as recalled"
@@ -281,16 +317,12 @@ class OptPrimalDual(FieldLearner):
         violation = (
             "the sum of all excess costs grows as sqrt(T), up to logarithms; cheap episodes make up for unsafe ones"
         )
-        title = f"{self.title}, regularised" if self.regularised else self.title
-        return self.as_seen(
-            Ledger(
-                title,
-                (
-                    Promise("violation", violation, sure, theorem, void, INDEPENDENT_LOSSES),
-                    Promise("regret", regret, sure, theorem, void, INDEPENDENT_LOSSES),
-                ),
-                () if self.view.num_constraints == 0 or self.regularised else ("slater is at most the largest margin",),
-            )
+        needs_margin = self.view.num_constraints > 0 and not self.regularised
+        return self._ledger(
+            Promise("violation", violation, sure, theorem, void, INDEPENDENT_LOSSES),
+            Promise("regret", regret, sure, theorem, void, INDEPENDENT_LOSSES),
+            assumptions=("slater is at most the largest margin",) if needs_margin else (),
+            title=f"{self.title}, regularised" if self.regularised else self.title,
         )
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from hedgerow.learners.api import Inputs
-from hedgerow.learners.field.base import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety
 from hedgerow.learners.field.lp import LPLearner
-from hedgerow.learners.field.lp_kernels import ROBUST, LPRule, optimistic_tables
+from hedgerow.learners.field.lp_kernels import ROBUST, LPRule
 from hedgerow.learners.guarantees import Ledger
 from hedgerow.paper import cite
 
@@ -17,13 +13,12 @@ class SLP(LPLearner):
 
     Lambda is the smallest weight of the baseline for which the mixture is safe, whatever transitions and mean costs are
     true within their bounds. Against S-OPS it shows what robustness to an adversary costs: the proof of safety is the
-    same, but the plan is greedy, and no regret is promised.
+    same, but the plan is greedy, and no regret is promised. Its sisters are StepMix and EpsMix (Li, Huang, Shen and
+    Yang 2023, arXiv:2306.06265), which mix an optimistic policy with a known safe one for a reward that must stay above
+    a threshold.
 
     Args:
         seed: Seed of the learner's coin.
-
-    Raises:
-        InvalidInput: If an argument is wrong, or if the baseline is not safe.
 
     Examples:
         >>> import hedgerow as hr
@@ -33,16 +28,15 @@ class SLP(LPLearner):
         True
     """
 
-    kind: ClassVar[str] = "s-lp"
-    title: ClassVar[str] = "S-LP"
-    source: ClassVar[str] = "this package: the plan of OptCMDP in S-OPS"
-    inputs: ClassVar[Inputs] = Inputs(baseline=True)
+    kind = "s-lp"
+    title = "S-LP"
+    source = "this package: the plan of OptCMDP in S-OPS"
+    bounded = True
 
     def _lp_rule(self) -> LPRule:
-        tables = optimistic_tables(self.statistics.box_rule.radii, self.layout)
-        return self._rule(tables, ROBUST)
+        return self._rule(self._optimistic_tables(), ROBUST)
 
     def guarantees(self) -> Ledger:
         """Return what is promised: safety whatever the losses; of the regret nothing is claimed."""
-        safe = safety(self, f"{cite('violation_hard')}, whose proof holds for any policy that is mixed so")
-        return self.as_seen(Ledger(self.title, (confidence(self), safe), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE)))
+        proof = f"{cite('violation_hard')}, whose proof holds for any policy that is mixed so"
+        return self._lp_ledger(self._safety(proof))

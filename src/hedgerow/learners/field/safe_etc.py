@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import ArrayLike
 
-from hedgerow.learners.api import Inputs, SafePolicy
-from hedgerow.learners.field.base import BASELINE_IS_SAFE, COSTS_ARE_DRAWS, confidence, safety, stochastic_regret
+from hedgerow.confidence.sets import SOURCE
+from hedgerow.learners.api import DELTA, SafePolicy
 from hedgerow.learners.field.lp import LPLearner
-from hedgerow.learners.field.lp_kernels import SWITCH, LPRule, optimistic_tables
+from hedgerow.learners.field.lp_kernels import SWITCH, LPRule
 from hedgerow.learners.guarantees import Ledger
 from hedgerow.model.view import View
 
@@ -27,11 +27,9 @@ class SafeETC(LPLearner):
 
     Args:
         seed: Seed of the learner's coin.
-        radii: "source" takes the radii of Efroni et al. (2020) and the pessimism of DOPE as printed, "hedgerow" the
-            radii of S-OPS with preset="sharp" and the sharper pessimism.
-
-    Raises:
-        InvalidInput: If an argument is wrong, or if the baseline is not safe.
+        sets: "source" takes the radii of Efroni et al. (2020) and the pessimism of DOPE as printed; "paper", "sharp"
+            and "sharpest" the sets of S-OPS with that preset and the sharper pessimism. With "sharpest" the weight of
+            the baseline while exploring follows from the bounds of what is explored, as that of S-LP does.
 
     Examples:
         >>> import hedgerow as hr
@@ -41,26 +39,19 @@ class SafeETC(LPLearner):
         (100, 0.5)
     """
 
-    kind: ClassVar[str] = "safe-etc"
-    title: ClassVar[str] = "Safe-ETC"
-    source: ClassVar[str] = "folklore, in the form of this package"
-    inputs: ClassVar[Inputs] = Inputs(baseline=True)
+    kind = "safe-etc"
+    title = "Safe-ETC"
+    source = "folklore, in the form of this package"
+    bounded = True
 
     def __init__(
-        self,
-        view: View,
-        episodes: int,
-        delta: float,
-        seed: int = 0,
-        *,
-        baseline: ArrayLike | SafePolicy | Any,
-        baseline_costs: ArrayLike | Mapping[str, float] | None = None,
-        radii: str = "source",
-        on_refuted: str = "stay",
-    ) -> None:
+        self, view: View | Any, episodes: int, delta: float = DELTA, seed: int = 0, *,
+        baseline: ArrayLike | SafePolicy | Any, baseline_costs: ArrayLike | Mapping[str, float] | None = None,
+        sets: str = "source", on_refuted: str = "stay",
+    ) -> None:  # fmt: skip
         super().__init__(
-            view, episodes, delta, seed, radii=radii, baseline=baseline,
-            baseline_costs=baseline_costs, on_refuted=on_refuted
+            view, episodes, delta, seed, sets=sets, baseline=baseline, baseline_costs=baseline_costs,
+            on_refuted=on_refuted,
         )  # fmt: skip
 
     @property
@@ -69,14 +60,11 @@ class SafeETC(LPLearner):
         return math.ceil(math.pow(self.episodes, 2.0 / 3.0) - 1e-9)
 
     def _lp_rule(self) -> LPRule:
-        tables = self._pessimistic_tables(sharp=self.radii == "hedgerow", loss_radius=0.0, loss_width=0.0)
-        optimistic = optimistic_tables(self.statistics.box_rule.radii, self.layout)
-        return self._rule(tables, SWITCH, late=optimistic, explore=self.num_exploring)
+        tables = self._pessimistic_tables(sharp=self.sets != SOURCE, loss_radius=0.0, loss_width=0.0)
+        return self._rule(tables, SWITCH, late=self._optimistic_tables(), explore=self.num_exploring)
 
     def guarantees(self) -> Ledger:
         """Return what is promised: safety whatever the losses, and a regret if these are draws."""
         source = "pessimism of Bura et al. 2022, and a mixture that is safe whatever an episode costs"
-        regret = stochastic_regret(self, "T^(2/3) / Delta^(2/3), other factors left out", "folklore, recalled")
-        return self.as_seen(
-            Ledger(self.title, (confidence(self), safety(self, source), regret), (COSTS_ARE_DRAWS, BASELINE_IS_SAFE))
-        )
+        regret = self._regret("T^(2/3) / Delta^(2/3), other factors left out", "folklore, recalled")
+        return self._lp_ledger(self._safety(source), regret)

@@ -1,4 +1,4 @@
-"""The kernels of Triple-Q: updates along a path, the end of a frame, the greedy policy.
+"""Triple-Q: two tables of Q values and a queue, no model of the world (Wei, Liu and Ying 2022).
 
 Q(x,a) <- (1 - lr) Q(x,a) + lr (r + Q(x',a') + b),   C_i likewise with the utility 1 - cost_i and its own bonus
 lr = (chi + 1) / (chi + n),   a' the action that was taken next; the greedy one where an episode was cut short
@@ -7,29 +7,35 @@ end of a frame of F episodes:  Z_i <- [Z_i + L - alpha_i + epsilon - (sum of C_i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import log, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.checks import LARGEST_COUNT, FloatArray, IntArray, short_repr
+from hedgerow.checks import LARGEST_COUNT, FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
 from hedgerow.compiling.kernels import kernel
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import Inputs
-from hedgerow.learners.field.base import FieldLearner
+from hedgerow.learners.field.base import FieldLearner, chosen
+from hedgerow.learners.field.loop import FieldCore, FieldRun, close_episode, end_episode, play_episode
 from hedgerow.learners.guarantees import INDEPENDENT_LOSSES, Ledger, Promise, first_reason
+from hedgerow.learners.kernels import Losses
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.episode import Episode, decide
-from hedgerow.model.kernel_layout import Index, index_of
+from hedgerow.model.random_streams import Stream
 from hedgerow.model.view import View
+
+RANDOM, FADING, FADES_EVERY = 0.03, 0.95, 20
+"""Of the published experiment: 3 % random actions, and more at first, which fade by 5 % every 20 episodes."""
 
 
 class QRule(Bundle):
     """The constants."""
 
+    frame: int
+    """F"""
     chi: float
     eta: float
     epsilon: float
@@ -51,6 +57,10 @@ class QRule(Bundle):
 class QTables(Bundle):
     """What it learns."""
 
+    field: FieldCore
+    rule: QRule
+    all_rows: IntArray
+    """One row of each state"""
     q: FloatArray
     """Q (num_rows,)"""
     c: FloatArray
@@ -68,27 +78,36 @@ class QTables(Bundle):
 
 
 @kernel
-def learn_path(
-    index: Index,
-    rows: IntArray,
-    triples: IntArray,
-    losses: FloatArray,
-    costs: FloatArray,
-    rule: QRule,
-    tables: QTables,
-) -> None:
+def run_block(tables: QTables, run: FieldRun, given: Losses, first: int, coin: Stream) -> tuple[int, bool]:
+    """The loop of `loop.py`: how many of the block are done, and that the last of them is closed."""
+    core, path = tables.field, run.path
+    for i in range(first, len(given.pattern)):
+        if not play_episode(core, run, given, i, coin):
+            return i, True
+        end_episode(core, run)
+        learn_path(tables, path.rows, path.triples, path.losses, path.costs)
+        plan_next(tables, path.rows)
+        if close_episode(core, run):
+            return i + 1, True
+    return len(given.pattern), True
+
+
+@kernel
+def learn_path(tables: QTables, rows: IntArray, triples: IntArray, losses: FloatArray, costs: FloatArray) -> None:
     """Update the rows (n,) of one episode, the first one first: each looks at the next one as it was before."""
+    index, rule = tables.field.index, tables.rule
     terminal = index.state_start[len(index.state_start) - 1] - 1
     for k in range(len(rows)):
         row, state, ahead = rows[k], index.successor[triples[k]], -1
         if k + 1 < len(rows):
             ahead = rows[k + 1]
         elif state != terminal:
-            ahead = best_row(index, state, rule, tables)
+            ahead = best_row(tables, state)
         tables.visits[row] += 1.0
         lr = (rule.chi + 1.0) / (rule.chi + tables.visits[row])
         b = rule.bonus * (sqrt(lr) if rule.published else 1.0 / sqrt(tables.visits[row]))
         reward = rule.reward_scale * (1.0 - losses[k])
+        # The path is walked forwards, so the next row still has the value that it had before this episode.
         q_next = tables.q[ahead] if ahead >= 0 else 0.0
         tables.q[row] += lr * (reward + q_next + b - tables.q[row])
         for i in range(len(tables.queues)):
@@ -99,13 +118,28 @@ def learn_path(
 
 
 @kernel
-def end_frame(frame: float, rule: QRule, tables: QTables) -> None:
-    """Update the queues, count anew, and raise Q, up to where it began."""
+def plan_next(tables: QTables, rows: IntArray) -> None:
+    """The policy of the next episode, after one that visited `rows`; a frame that is over ends first."""
+    frame_ends = tables.field.progress.episode % tables.rule.frame == 0
+    if frame_ends:
+        end_frame(tables)
+    set_policy(tables, tables.all_rows if frame_ends or not tables.rule.published else rows)
+    total = 0.0
     for i in range(len(tables.queues)):
-        missing = tables.wanted[i] + rule.epsilon - tables.c_sums[i] / frame
+        total += tables.queues[i]
+    tables.field.notes[0] = total
+
+
+@kernel
+def end_frame(tables: QTables) -> None:
+    """Update the queues, count anew, and raise Q, up to where it began."""
+    rule = tables.rule
+    for i in range(len(tables.queues)):
+        missing = tables.wanted[i] + rule.epsilon - tables.c_sums[i] / float(rule.frame)
         tables.queues[i] = max(0.0, tables.queues[i] + missing)
         tables.c_sums[i] = 0.0
     for row in range(len(tables.q)):
+        # New queues weigh C otherwise: what was learnt for the old ones is raised, so that it stays optimistic.
         tables.visits[row] = 0.0
         tables.q[row] += rule.raised
         reset = _passes(tables.q[row], rule.top, rule)
@@ -123,37 +157,36 @@ def _passes(value: float, bound: float, rule: QRule) -> bool:
 
 
 @kernel
-def best_row(index: Index, state: int, rule: QRule, tables: QTables) -> int:
+def best_row(tables: QTables, state: int) -> int:
     """The row of the action with the largest Q + sum_i (Z_i / eta) C_i; of equal ones the first."""
-    best, top = -1, 0.0
-    for row in range(state * index.num_actions, (state + 1) * index.num_actions):
+    num_actions, best, top = tables.field.index.num_actions, -1, 0.0
+    for row in range(state * num_actions, (state + 1) * num_actions):
         value = tables.q[row]
         for i in range(len(tables.queues)):
-            value += tables.queues[i] / rule.eta * tables.c[row, i]
+            value += tables.queues[i] / tables.rule.eta * tables.c[row, i]
         if best < 0 or value > top:
             best, top = row, value
     return best
 
 
 @kernel
-def set_policy(index: Index, rows: IntArray, explored: float, rule: QRule, tables: QTables) -> None:
-    """The policy in the states of the given rows: greedy, with the probability `explored` of a random action."""
+def set_policy(tables: QTables, rows: IntArray) -> None:
+    """The policy in the states of the given rows: greedy, but for a probability of a random action."""
+    num_actions, explored = tables.field.index.num_actions, 0.0
+    if not tables.rule.published:
+        fades = (tables.field.progress.episode + FADES_EVERY - 1) // FADES_EVERY
+        fading = FADING ** float(fades)
+        explored = fading + (1.0 - fading) * RANDOM
     for row in rows:
-        state = row // index.num_actions
-        for r in range(state * index.num_actions, (state + 1) * index.num_actions):
-            tables.policy[r] = explored / index.num_actions
-        tables.policy[best_row(index, state, rule, tables)] += 1.0 - explored
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Triple-Q: two tables of Q values and a queue, no model of the world (Wei, Liu and Ying 2022).
+        state = row // num_actions
+        for r in range(state * num_actions, (state + 1) * num_actions):
+            tables.policy[r] = explored / num_actions
+        tables.policy[best_row(tables, state)] += 1.0 - explored
 
 
 CONSTANTS = ("source", "experiment")
 REWARD_SCALE = 32.0
 """Rewards per step of the published experiment: 800 in 25 steps. Its other numbers belong to rewards of this size."""
-RANDOM, FADING, FADES_EVERY = 0.03, 0.95, 20
-"""Of the published experiment: 3 % random actions, and more at first, which fade by 5 % every 20 episodes."""
 
 
 def known_steps(episode: Episode) -> int:
@@ -187,39 +220,38 @@ class TripleQ(FieldLearner):
     Args:
         constants: "source" or "experiment".
 
-    Raises:
-        InvalidInput: If an argument is wrong.
-
     Examples:
         >>> import hedgerow as hr
         >>> world = hr.worlds.make("lower-bound-2")
         >>> learner = hr.field.TripleQ(world.view(), episodes=100)
-        >>> float(hr.simulate(world, None, learner, progress=False)["queue"][0])
+        >>> float(hr.simulate(world, learner, progress=False)["queue"][0])
         0.0
     """
 
-    kind: ClassVar[str] = "triple-q"
-    title: ClassVar[str] = "Triple-Q"
-    source: ClassVar[str] = "Wei, Liu and Ying 2022"
-    recalled: ClassVar[str] = "all constants of constants='source', and the rates"
-    inputs: ClassVar[Inputs] = Inputs(delta=False)
-    changing: ClassVar[tuple[str, ...]] = ("own_policy", "q", "c", "visits", "queues", "c_sums")
+    kind = "triple-q"
+    title = "Triple-Q"
+    source = "Wei, Liu and Ying 2022"
+    recalled = "all constants of constants='source', and the rates"
+    inputs = Inputs(delta=False)
+    changing = ("own_policy", "q", "c", "visits", "queues", "c_sums")
+    note_names = ("queue",)
 
-    def __init__(self, view: View, episodes: int, *, constants: str = "source") -> None:
-        if constants not in CONSTANTS:
-            raise InvalidInput(f"the constants are {short_repr(constants)}; choose 'source' or 'experiment'")
+    def __init__(self, view: View | Any, episodes: int, *, constants: str = "source") -> None:
+        self.constants: str = chosen("the constants are", constants, CONSTANTS)
         super().__init__(view, episodes)
-        self.constants, self.frame = constants, max(1, int(self.episodes**0.6))
-        self._rule, layout, m = self._make_rule(), self.layout, self.view.num_constraints
-        self.q: FloatArray = np.full(layout.num_rows, self._rule.reward_scale * layout.steps)
+        self.frame = max(1, int(self.episodes**0.6))
+        rule, layout, m = self._make_rule(), self.layout, self.view.num_constraints
+        self.q: FloatArray = np.full(layout.num_rows, rule.reward_scale * layout.steps)
         self.c: FloatArray = np.full((layout.num_rows, m), float(layout.steps))
         self.visits: FloatArray = np.zeros(layout.num_rows)
         self.queues: FloatArray = np.zeros(m)
         self.c_sums: FloatArray = np.zeros(m)
-        wanted = layout.steps - self.view.thresholds
-        self._tables = QTables(self.q, self.c, self.visits, self.queues, self.c_sums, wanted, self.own_policy)
-        self._index, self._all = index_of(layout), np.arange(0, layout.num_rows, layout.num_actions, dtype=np.int64)
-        self._set_all()
+        self.core = QTables(
+            field=self.field, rule=rule, all_rows=np.arange(0, layout.num_rows, layout.num_actions, dtype=np.int64),
+            q=self.q, c=self.c, visits=self.visits, queues=self.queues, c_sums=self.c_sums,
+            wanted=layout.steps - self.view.thresholds, policy=self.own_policy,
+        )  # fmt: skip
+        set_policy(self.core, self.core.all_rows)
 
     def _statistics(self) -> Statistics | None:
         return None
@@ -230,41 +262,36 @@ class TripleQ(FieldLearner):
         if self.constants == "source":
             iota = 128.0 * log(sqrt(2.0 * pairs * L) * T)
             return QRule(
-                chi=chi, eta=chi, epsilon=8.0 * sqrt(pairs * L**6 * iota**3) / chi, steps=L,
+                frame=self.frame, chi=chi, eta=chi, epsilon=8.0 * sqrt(pairs * L**6 * iota**3) / chi, steps=L,
                 bonus=0.25 * L * sqrt(iota), published=True, c_share=1.0,
                 raised=2.0 * L**3 * sqrt(iota) / chi, top=L, reward_scale=1.0,
             )  # fmt: skip
         return QRule(
-            chi=chi, eta=1e-4 * chi * sqrt(pairs * L**4), epsilon=0.5, steps=L,
+            frame=self.frame, chi=chi, eta=1e-4 * chi * sqrt(pairs * L**4), epsilon=0.5, steps=L,
             bonus=0.2 * sqrt(log(T)), published=False, c_share=0.01,
             raised=3.0, top=REWARD_SCALE * L * 850.0 / 800.0, reward_scale=REWARD_SCALE,
         )  # fmt: skip
 
-    def _explored(self) -> float:
-        """The probability of a random action in the next episode."""
-        if self.constants == "source":
-            return 0.0
-        fading = FADING ** ((self.episode + FADES_EVERY - 1) // FADES_EVERY)
-        return fading + (1.0 - fading) * RANDOM
-
-    def _set_all(self) -> None:
-        set_policy(self._index, self._all, self._explored(), self._rule, self._tables)
-
     def _learn(self, episode: Episode) -> None:
         rows, triples = episode.rows.copy(), episode.triples.copy()
         known = known_steps(episode)
-        seen = episode.losses[:known].copy(), episode.costs[:known].copy()
-        learn_path(self._index, rows[:known], triples[:known], *seen, self._rule, self._tables)
-        frame_ends = self.episode % self.frame == 0
-        if frame_ends:
-            end_frame(float(self.frame), self._rule, self._tables)
-        if frame_ends or self.constants == "experiment":
-            self._set_all()
-        else:
-            set_policy(self._index, rows, 0.0, self._rule, self._tables)
+        learn_path(
+            self.core, rows[:known], triples[:known], episode.losses[:known].copy(), episode.costs[:known].copy()
+        )
+        plan_next(self.core, rows)
 
-    def _notes(self) -> Mapping[str, float]:
-        return {"queue": float(self.queues.sum())}
+    def run_block(self, run: FieldRun, given: Losses, first: int) -> tuple[int, bool]:
+        """Run the episodes of a block of losses from `first` on, compiled.
+
+        Args:
+            run: The world, its random streams and what is noted of an episode.
+            given: The losses of the block.
+            first: The index in the block of the first episode to run.
+
+        Returns:
+            How many episodes of the block are done, and whether the last of them is closed.
+        """
+        return run_block(self.core, run, given, first, self.coin)
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
@@ -275,6 +302,7 @@ class TripleQ(FieldLearner):
         largest = max(float(np.max(np.abs(array), initial=0.0)) for array in (self.q, self.c, self.queues, self.c_sums))
         if largest > LARGEST_COUNT:
             raise InvalidInput(f"{largest!r} is more than it can learn")
+        self.field.notes[0] = self.queues.sum()
 
     def guarantees(self) -> Ledger:
         """Return what is promised: slow growth of the regret, and no violation in the sum over all episodes."""
@@ -285,13 +313,8 @@ class TripleQ(FieldLearner):
         sure, theorem = 0.0 if void else 1.0, "Wei, Liu and Ying 2022, as recalled"
         regret = "the expected regret grows as T^(4/5), up to logarithms, for T large enough"
         violation = "the sum of all excess costs is 0 or less for large T; cheap episodes make up for unsafe ones"
-        return self.as_seen(
-            Ledger(
-                self.title,
-                (
-                    Promise("violation", violation, sure, theorem, void, INDEPENDENT_LOSSES),
-                    Promise("regret", regret, sure, theorem, void, INDEPENDENT_LOSSES),
-                ),
-                ("some policy has a margin for its constraint",),
-            )
+        return self._ledger(
+            Promise("violation", violation, sure, theorem, void, INDEPENDENT_LOSSES),
+            Promise("regret", regret, sure, theorem, void, INDEPENDENT_LOSSES),
+            assumptions=("some policy has a margin for its constraint",),
         )

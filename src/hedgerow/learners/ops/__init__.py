@@ -1,1 +1,1 @@
-"""The mirror-descent family: SV-OPS, S-OPS, CV-OPS, UOB-REPS. One state, one compiled step, one projection."""
+"""The mirror-descent family: SV-OPS, S-OPS, B-OPS, C-OPS, CV-OPS, UOB-REPS. One state, one step, one projection."""

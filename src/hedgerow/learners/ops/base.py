@@ -16,30 +16,38 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, IntArray, num_episodes, taken
-from hedgerow.confidence.aggregate import make_aggregate_rule
-from hedgerow.confidence.balls import BallRule, make_balls
-from hedgerow.confidence.boxes import make_box_rule
-from hedgerow.confidence.budget import refuse_empty_promise
+from hedgerow.checks import FloatArray, frozen, num_episodes, taken
+from hedgerow.confidence.anchored import make_anchor
+from hedgerow.confidence.counts import make_unknowns
 from hedgerow.confidence.premises import make_premise_rule, make_premises
-from hedgerow.confidence.radii import WITHOUT_HORIZON
+from hedgerow.confidence.radii import WITHOUT_HORIZON, refuse_empty_promise
+from hedgerow.confidence.sets import make_sets
 from hedgerow.environments.play import make_path
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import checked_view
-from hedgerow.learners.base import ARGUMENTS, BaseLearner
+from hedgerow.learners.api import DELTA, NumberedPlan
+from hedgerow.learners.base import ARGUMENTS, BaseLearner, exclusive
 from hedgerow.learners.guarantees import CLEAN_EVENT, Budget
-from hedgerow.learners.kernels import BaselineArrays, baseline_arrays, draw_branch
-from hedgerow.learners.locking import exclusive
-from hedgerow.learners.ops.absorb import checked_digests, learn_broken, log_for, no_logs, take_in
+from hedgerow.learners.kernels import BaselineArrays, baseline_arrays
+from hedgerow.learners.logs import checked_digests, no_logs
+from hedgerow.learners.open_plans import OpenPlan
+from hedgerow.learners.ops.absorb import learn_broken, log_for, take_in, wait_in
+from hedgerow.learners.ops.account import AccountRule, no_account
+from hedgerow.learners.ops.changes import changed
 from hedgerow.learners.ops.fallback import fallback_solve
-from hedgerow.learners.ops.mixing import cost_bounds
+from hedgerow.learners.ops.groups import learn_grouped
+from hedgerow.learners.ops.mixing import cost_bounds, draw_policy
+from hedgerow.learners.ops.rates import make_rate_rule
 from hedgerow.learners.ops.search import Search, SearchRule, keep_policy
-from hedgerow.learners.ops.settings import CommonSwitches, Preset, make_settings, names_of
-from hedgerow.learners.ops.spending import certifies, make_spending
-from hedgerow.learners.ops.state import Core, StepRule, arrays_of_state, derived, make_core, make_state
-from hedgerow.learners.ops.step import REFUSED, begin, learn, learn_path
-from hedgerow.learners.plans import NumberedPlan
-from hedgerow.model.cmdp import checked_transitions
+from hedgerow.learners.ops.settings import (
+    DEFAULT_PRESET,
+    CommonSwitches,
+    Preset,
+    make_settings,
+    names_of,
+)
+from hedgerow.learners.ops.state import Core, RateRule, StepRule, arrays_of_state, derived, make_core, make_state
+from hedgerow.learners.ops.step import REFUSED, begin, bound_plan, learn, learn_path
+from hedgerow.model.cmdp import checked_transitions, view_of
 from hedgerow.model.episode import Episode
 from hedgerow.model.view import View
 from hedgerow.projection.newton import SOLVED
@@ -48,32 +56,30 @@ from hedgerow.registry import learners
 if TYPE_CHECKING:
     from hedgerow.confidence.snapshot import Estimates
     from hedgerow.importers.logs import Log
-    from hedgerow.learners.api import RunContext
-    from hedgerow.learners.ops.audit import MirrorWatcher
+    from hedgerow.learners.ops.loop import MirrorWatcher
+    from hedgerow.learners.watch import RunContext
 
 MOST_CACHED = 1000
 """The most baselines whose upper occupancy bounds are averaged for the loss estimate."""
 
 
 class MirrorLearner(BaseLearner):
-    """The base of SV-OPS, S-OPS, CV-OPS and UOB-REPS: plan, play, observe.
+    """The base of SV-OPS, S-OPS, B-OPS, C-OPS, CV-OPS and UOB-REPS, which document their arguments.
 
-    Ask for a plan, play its policy to the end of the episode, and say what happened with `observe`. A call that is
-    refused changes nothing. A learner serves one call at a time; a second one from another thread raises `BusyError`.
-    Make one of the four classes, which document their arguments.
+    Ask for a plan, play its policy to the end of the episode, and say what happened with `observe`.
 
     Examples:
         >>> import hedgerow as hr
         >>> world = hr.worlds.make("lower-bound-2")
         >>> learner = hr.SVOPS(world.view(), episodes=100, delta=0.05)
         >>> learner
-        SVOPS(Layout(layers=(1, 1), actions=2, full support), episode 0 of 100, preset='paper')
+        SVOPS(Layout(layers=(1, 1), actions=2, full support), episode 0 of 100, preset='sharpest')
         >>> learner.guarantees()["regret"].source
         'Theorem 2 (regret_soft_unknown)'
     """
 
-    source: ClassVar[str] = "Stradi, Castiglioni, Marchesi and Gatti 2025"
-    """Who described it, and when."""
+    source = "Stradi, Castiglioni, Marchesi and Gatti 2025"
+    opens = True
     switches: ClassVar[frozenset[str]] = names_of(CommonSwitches)
     """The names of the switches that the learner takes."""
     epochs: ClassVar[bool] = False
@@ -82,6 +88,12 @@ class MirrorLearner(BaseLearner):
     """Whether the projection respects the constraints."""
     mixes: ClassVar[bool] = False
     """Whether the learner plays a baseline at times."""
+    pools: ClassVar[bool] = False
+    """Whether it has a pool of certified policies besides, see `pool.py`."""
+    preset_changes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Where a preset means something else for the learner: switches by preset."""
+    floor: ClassVar[float] = 1.0
+    """The least probability of the mixture without the pool."""
     argument_texts: ClassVar[Mapping[str, str]] = {
         **ARGUMENTS,
         "episodes": f'{ARGUMENTS["episodes"][:-1]}; None if that is not known, with horizon="doubling".',
@@ -90,28 +102,41 @@ class MirrorLearner(BaseLearner):
             "how large it is."
         ),
         "preset": (
-            '"paper" as printed; "sharp" with valid improvements; "sharpest" with the best valid combination, for the '
-            "fewest episodes. All three make the same promises."
+            '"sharpest" with the best valid combination, for the fewest episodes; "sharp" with valid improvements; '
+            '"paper" as printed, to reproduce the paper. All three make the same promises.'
         ),
         "transitions": "(num_triples,) probabilities of next states, if they are known; None estimates them.",
     }
-    _without_horizon: ClassVar[str] = ", or with horizon='doubling'"
+    _without_horizon = ", or with horizon='doubling'"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        taken = ", ".join(f"`{name}`" for name in sorted(cls.switches))
+        cls.argument_texts = {
+            **cls.argument_texts,
+            "**switches": (
+                'Single settings that replace those of the preset, such as sets="sharp"; `Settings` explains each. '
+                f"The learner takes {taken}."
+            ),
+        }
+        super().__init_subclass__(**options)
 
     def __init__(
-        self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
-        transitions: ArrayLike | None = None, **switches: Unpack[CommonSwitches],
+        self, view: View | Any, episodes: int | None, delta: float = DELTA, preset: Preset = DEFAULT_PRESET,
+        seed: int = 0, *, transitions: ArrayLike | None = None, **switches: Unpack[CommonSwitches],
     ) -> None:  # fmt: skip
         if transitions is not None:
-            view = checked_view(view).knowing(transitions=checked_transitions(view.layout, transitions))
-        self.settings = make_settings(preset, switches, self.switches, type(self).__name__)
+            known = view_of(view)
+            view = known.knowing(transitions=checked_transitions(known.layout, transitions))
+        chosen = {**self.preset_changes.get(preset, {}), **switches}
+        self.settings = make_settings(preset, chosen, self.switches, type(self).__name__)
         super().__init__(view, episodes, delta, seed, self.settings.on_refuted)
         refuse_empty_promise(self.delta, self._budget.spent(CLEAN_EVENT))
         self.declared: dict[str, int] = {}
         """How many episodes were left out, or parts of them, for which declared reason."""
         self.absorbed = no_logs()
         """The digests of the logs that it has absorbed (`absorb.py`)."""
-        self._path = make_path(self.layout, view.num_constraints)
-        self._bound_names = [f"bound_{i}" for i in range(view.num_constraints)]
+        self._path = make_path(self.layout, self.view.num_constraints)
+        self._bound_names = [f"bound_{i}" for i in range(self.view.num_constraints)]
         self._use(self._first_core())
         self._start(self.core)
 
@@ -119,8 +144,6 @@ class MirrorLearner(BaseLearner):
         """Go on with `core`: the first one, or that of a new phase."""
         self.core, self.progress, self.own_policy = core, core.state.numbers, core.state.policy
         self.baselines, self.premise_rule, self.premises = core.baseline, core.rule.premises, core.state.premises
-
-    # Construction ----------------------------------------------------------------------------------------------------
 
     def _checked_horizon(self, episodes: int | None) -> int | None:
         if episodes is None and self.settings.horizon == "fixed":
@@ -147,49 +170,51 @@ class MirrorLearner(BaseLearner):
         search: Search | None = None,
         search_rule: SearchRule | None = None,
     ) -> Core:
-        settings, layout, m = self.settings, self.layout, self.view.num_constraints
-        unknowns, wide, num_balls, shares = make_spending(self.view, settings, mixes=self.mixes)
-        radii = settings.confidence.rule(layout, m, self.delta, self.episodes, unknowns, shares)
-        num_baselines = len(baseline.policies)
-        absorbs = settings.radii in WITHOUT_HORIZON
+        settings, layout, num_baselines = self.settings, self.layout, len(baseline.policies)
+        # A mixture of several policies is not a Markov policy, which an anchor has to be (docs/anchored.md).
+        anchored = settings.anchored and num_baselines == 1
+        sets = make_sets(
+            self.view, settings.choice, self.delta, self.episodes, mixes=self.mixes, bounded=num_baselines > 0,
+            anchor=make_anchor(layout, baseline.policies[0], baseline.costs) if anchored else None,
+        )  # fmt: skip
+        absorbs, account = settings.radii in WITHOUT_HORIZON, self._account_rule()
+        unknowns = make_unknowns(layout, self.view.num_constraints, self.view.knowledge, ties=settings.ties)
         premise_rule = make_premise_rule(
             self.view, unknowns, self.delta, beta=baseline.costs if self.inputs.baseline else None, absorbs=absorbs,
             stays=settings.on_refuted != "warn",
         )  # fmt: skip
+        premises = make_premises(premise_rule, layout.num_triples, absorbs=absorbs)
         state = make_state(
-            unknowns,
-            len(baseline.binding),
-            settings.clip_costs,
-            make_premises(premise_rule, layout.num_triples, absorbs=absorbs),
-            num_baselines=num_baselines,
-            search=search,
-            aggregate=certifies(self.view, settings) and num_baselines > 0,
-            balls=make_balls(wide, layout.num_triples) if num_baselines else None,
-        )
+            layout, sets, len(baseline.binding), premises, num_baselines=num_baselines, search=search,
+            account=account.active,
+        )  # fmt: skip
         rule = StepRule(
-            box=make_box_rule(radii, unknowns, settings.clip_costs, gradual=settings.radii == "kt"),
             epochs=self.epochs,
             doubling=settings.horizon == "doubling" if doubling is None else doubling,
             log_inverse_delta=-log(self.delta),
             pairs=float(layout.num_states * layout.num_actions),
+            rates=self._rate_rule(searches=search_rule is not None),
             tol=settings.tol,
-            joint_cost=settings.joint_cost,
             realised=num_baselines > MOST_CACHED,
-            tied=unknowns.tied,
-            aggregate=make_aggregate_rule(
-                layout,
-                state.boxes,
-                -log((shares.aggregate or 1.0) * self.delta),  # without a share there is no certificate either
-                self.view.thresholds,
-                ceilings=self.view.ceilings,
-                watched=self.view.binding,
-                per_step=self.view.knowledge.costs_drawn == "step",
-            ),
-            ball=BallRule(wide.astype(np.int8), log(max(1, num_balls)) - log(max(shares.balls, 1.0) * self.delta)),
             premises=premise_rule,
+            account=account,
         )
         state.numbers.stale = 1  # nothing is cached yet
-        return make_core(layout, rule, state, baseline, search_rule)
+        members = len(baseline.binding) + 2 if self.pools else 0  # the last place is for what was played last
+        return make_core(
+            layout, rule, sets, state, baseline, search_rule, members=members, floor=self.floor, delta=self.delta
+        )
+
+    def _account_rule(self) -> AccountRule:
+        """Only B-OPS has an account."""
+        return no_account()
+
+    def _rate_rule(self, *, searches: bool) -> RateRule:
+        """The rule of eta and gamma; the search of CV-OPS has the paper's, for which its constant is written out."""
+        settings = self.settings
+        if searches:
+            return make_rate_rule(self.layout, "paper", "paper", 0.0)
+        return make_rate_rule(self.layout, settings.eta, settings.gamma, settings.share)
 
     def _start(self, core: Core) -> None:
         """Rates, uniform weights and the first policy, from the episode that the state is at."""
@@ -201,25 +226,66 @@ class MirrorLearner(BaseLearner):
         if begin(core, episodes, log_inverse_delta) != SOLVED:
             fallback_solve(self.layout, core)
 
-    # The loop --------------------------------------------------------------------------------------------------------
-
     def _begin(self) -> None:
         self._complete()
         self.announce()
         core, state = self.core, self.core.state
-        state.numbers.branch = draw_branch(len(core.baseline.policies), state.reals.mixing, self.coin)
+        state.numbers.branch = draw_policy(core, self.coin)
         state.numbers.pending = 1
-        if core.search.active:
-            searched = self.episode - state.search.broken.skipped
-            keep_policy(core.search, state.search, state.policy, searched + 1, self.coin)
+        if not self.queue.entries:
+            self._enter(state.policy, False)
+
+    def _enter(self, policy: FloatArray, repeats: bool) -> None:
+        search, state = self.core.search, self.core.state.search
+        if search.active:
+            t = self.episode - state.broken.skipped + 1
+            if t <= len(state.policies) or not repeats:  # beyond, a place that is taken is not given back
+                keep_policy(search, state, policy if policy.flags.writeable else policy.copy(), t, self.coin)
+
+    def _fold(self, entry: OpenPlan) -> None:
+        buffers = self.core.buffers
+        if entry.u is not None:
+            buffers.late_u[:], buffers.marks.late = entry.u, 1
+            buffers.marks.stayed = int(entry.plan.notes.get("staying", 0.0))
+        try:
+            if entry.plan.group is None:
+                super()._fold(entry)
+            else:
+                learn_grouped(self, entry, self._path)
+        finally:
+            buffers.marks.values[:] = 0
+
+    def _keep_for_later(self, fresh: list[OpenPlan]) -> None:
+        numbers, found = self.core.state.numbers, dict[int, FloatArray]()
+        last = numbers.branch
+        for entry in fresh:
+            key = numbers.branch = entry.branch if self.core.rule.realised else last
+            if key not in found:
+                u = np.zeros(self.layout.num_rows)
+                bound_plan(self.core, u)
+                found[key] = frozen(u)
+            entry.u = found[key]
+        numbers.branch = last
+
+    def _take_in(self, log: Log) -> None:
+        take_in(self, log)
 
     def _open_plan(self) -> NumberedPlan:
         lam, bounds = self.core.state.reals.mixing, np.zeros(self.view.num_constraints)
         cost_bounds(self.core, bounds)
         bounds.setflags(write=False)
-        notes = {"mixing_weight": lam, "branch": float(self.progress.branch)}
+        notes = {"mixing_weight": lam, "branch": float(self.progress.branch), **self._stay_notes()}
         notes.update(zip(self._bound_names, bounds.tolist(), strict=True))
-        return self._planned(lam, notes, bounds)
+        own = None
+        if len(self.core.baseline.policies) and not self.core.rule.account.active:
+            own = np.minimum(self.core.state.bounds, self.core.baseline.ceilings)
+            own.setflags(write=False)
+        return self._planned(lam, notes, bounds, own)
+
+    def _stay_notes(self) -> dict[str, float]:
+        """Whether the plan stays with the baseline, if there is such a rule."""
+        stay = self.core.state.stay
+        return {"staying": stay.now} if stay.limit > 0.0 else {}
 
     def _end_path(self, rows: Any, losses: Any, costs: Any) -> bool:
         """Copy a path of plain numbers into the buffers, without a look at them, and let compiled code check it."""
@@ -235,7 +301,6 @@ class MirrorLearner(BaseLearner):
         if episode.irregular is not None:
             learn_broken(self, episode, self._path)
             return
-        self.check_possible(episode.rows)
         path = self._path
         # Copied, because compiled code exists once, for arrays that can be written to.
         path.rows[:], path.triples[:], path.losses[:] = episode.rows, episode.triples, episode.losses
@@ -246,7 +311,8 @@ class MirrorLearner(BaseLearner):
     def absorb(self, log: Log | Any, **how: Any) -> Log:
         """Learn from episodes that were played before, by any policy.
 
-        Call it before the first episode or between two. It needs radii without a horizon: radii="kt" or
+        Call it before the first episode or between two. With several open plans (`max_open`) it takes its place behind
+        them: it is learnt once all of their outcomes are. It needs radii without a horizon: radii="kt" or
         radii="anytime". A log is absorbed only once: the learner knows the content of each, in whatever file, order or
         object it comes, and refuses it the second time. A part of a log, or a log that holds some of the same episodes,
         it does not know: nothing tells an episode that is there twice from two equal ones. Nor may a log hold any of
@@ -265,9 +331,47 @@ class MirrorLearner(BaseLearner):
         """
         found = log_for(self, log, how)
         self._complete()
-        take_in(self, found)
+        if self.num_open or self.queue.entries:
+            wait_in(self, found)
+        else:
+            take_in(self, found)
         self.announce()
         return found
+
+    def with_view(self, view: View, *, baseline_costs: ArrayLike | Mapping[str, float] | None = None) -> Self:
+        """Return a learner that goes on from here with other thresholds.
+
+        It keeps what was seen, projects its weights onto the policies that the new thresholds allow, and has the open
+        plans of this one: these keep the bounds that they were made under, and later ones respect the new thresholds.
+        Its regret is not bounded any more, since the best policy is another one. This learner stays as it is.
+
+        Args:
+            view: The same view with other thresholds; whatever else is known must be the same.
+            baseline_costs: New bounds of the costs of the baseline, for learners that were given some; None keeps them.
+
+        Raises:
+            InvalidInput: If the view differs in more than its thresholds, or if the baseline is not safe under these.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> strict = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.25})
+            >>> loose = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+            >>> baseline = hr.SafePolicy(hr.Policy(loose, [[0.0, 1.0]]), costs=[0.125])
+            >>> learner = hr.SOPS(loose, episodes=1000, delta=0.01, baseline=baseline)
+            >>> round(learner.with_view(strict).plan().mixing_weight, 3), round(learner.plan().mixing_weight, 3)
+            (0.857, 0.571)
+        """
+        return changed(self.__copy__(), view=view_of(view), baseline_costs=baseline_costs)
+
+    def with_episodes(self, episodes: int) -> Self:
+        """Return a learner that goes on from here with another number T of episodes.
+
+        Its confidence sets must hold without such a number, radii="kt" or radii="anytime". T decides on its rates.
+
+        Args:
+            episodes: The new T, those that were played included.
+        """
+        return changed(self.__copy__(), episodes=num_episodes(episodes))
 
     @property
     def unfinished(self) -> bool:
@@ -283,9 +387,9 @@ class MirrorLearner(BaseLearner):
         """Only CV-OPS has phases."""
         raise NotImplementedError
 
-    def check_possible(self, rows: IntArray) -> None:
-        """Refuse first steps, by their `rows` (n,), that the plan cannot have produced."""
-        unplayed = np.flatnonzero(~(self.played_array()[rows] > 0.0))
+    def _check_played(self, episode: Episode, played: FloatArray) -> None:
+        rows = episode.rows[: None if episode.irregular is None else episode.irregular.overridden_from]
+        unplayed = np.flatnonzero(~(played[rows] > 0.0))
         if unplayed.size:
             k = int(unplayed[0])
             raise InvalidInput(
@@ -293,7 +397,18 @@ class MirrorLearner(BaseLearner):
                 f"plan; if somebody else chose it, say so: Episode(..., overridden_from={k})"
             )
 
-    # What it knows ---------------------------------------------------------------------------------------------------
+    def check_horizon(self, more: int) -> None:
+        if self.max_open == 1 or self.settings.radii not in WITHOUT_HORIZON:
+            super().check_horizon(more)
+
+    @property
+    def no_groups(self) -> str:  # type: ignore[override]
+        """Why its plans may not be in groups; the empty text if they may."""
+        if not self.opens:
+            return f"{self.title} keeps one open plan"
+        if self.view.knowledge.costs_drawn != "step":
+            return ""
+        return "where costs are drawn with the moves (costs_drawn='step'), plans that share costs share moves as well"
 
     @property
     def begun(self) -> int:
@@ -320,7 +435,7 @@ class MirrorLearner(BaseLearner):
         from hedgerow.confidence.snapshot import Estimates
 
         state = self.core.state
-        return Estimates.of(self.view, self.episode, state.counts, state.boxes, self.core.rule.box)
+        return Estimates.of(self.view, self.episode, state.counts, state.boxes, self.core.sets.rule.box)
 
     @property
     def eta(self) -> float:
@@ -374,14 +489,12 @@ class MirrorLearner(BaseLearner):
             notes: Whether to keep what each step rests on.
             estimator: Whether to watch the loss estimator.
         """
-        from hedgerow.learners.ops.audit import MirrorWatcher
+        from hedgerow.learners.ops.loop import MirrorWatcher
 
         return MirrorWatcher(self, stage, audit=audit, notes=notes, estimator=estimator)
 
-    # Files -----------------------------------------------------------------------------------------------------------
-
     def _arguments(self) -> dict[str, Any]:
-        switches = {name: getattr(self.settings, name) for name in sorted(self.switches)}
+        switches = {name: getattr(self.settings, name) for name in sorted(self.switches - {"sets"})}
         common = {"episodes": self.episodes, "delta": self.delta, "seed": self.seed, "preset": self.settings.preset}
         return common | switches
 

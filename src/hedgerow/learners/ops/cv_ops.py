@@ -14,42 +14,37 @@ run: then `t_bar` and `rho_hat` are None, and the ledger says that nothing is pr
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.checks import FloatArray, frozen, whole_number
-from hedgerow.confidence.boxes import refresh_all
 from hedgerow.confidence.premises import FALSE_ALARM, carry_over
+from hedgerow.confidence.sets import refresh_sets
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import checked_view
+from hedgerow.learners.api import DELTA
+from hedgerow.learners.base import exclusive
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.kernels import flat_arrays
-from hedgerow.learners.locking import exclusive
-from hedgerow.learners.ops.absorb import no_logs
+from hedgerow.learners.logs import no_logs
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.guarantees import (
     assumptions,
-    clean_event,
-    feasible_projection,
     limits,
+    rates_note,
     regret_reasons,
     regret_statement,
+    shared_promises,
+    tracking,
 )
 from hedgerow.learners.ops.s_ops import REGRET_EVENTS, largest_mixing
-from hedgerow.learners.ops.search import (
-    Broken,
-    Search,
-    SearchRule,
-    SearchState,
-    make_search,
-    step_constant,
-)
-from hedgerow.learners.ops.settings import Preset, SearchSwitches, confidence_void, names_of
+from hedgerow.learners.ops.search import Broken, Search, SearchRule, SearchState, make_search, step_constant
+from hedgerow.learners.ops.settings import DEFAULT_PRESET, Preset, SearchSwitches, confidence_void, names_of
 from hedgerow.learners.ops.soundness import check_policies, end_of_search, settle_search
 from hedgerow.learners.ops.state import Core, Numbers, arrays_of_state
-from hedgerow.learners.ops.step import follow_boxes
+from hedgerow.learners.ops.step import copy_optimistic
+from hedgerow.model.cmdp import view_of
 from hedgerow.model.view import View
 from hedgerow.paper import cite
 
@@ -79,8 +74,6 @@ class CVOPS(MirrorLearner):
     Args:
         memory_budget: Room in bytes for the policies of phase 1; beyond it a random sample of them is kept, which makes
             phase 1 longer.
-        **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
-            `SOPS`, and `phase2_stats`, `search_radius` and `baseline_bound`. `Settings` explains each of them.
 
     Raises:
         InvalidInput: If an argument is wrong, if no constraint can be violated, or if the learner has no such switch.
@@ -93,19 +86,19 @@ class CVOPS(MirrorLearner):
         (1, None, False)
     """
 
-    kind: ClassVar[str] = "cv-ops"
-    title: ClassVar[str] = "CV-OPS"
-    switches: ClassVar[frozenset[str]] = names_of(SearchSwitches)
-    mixes: ClassVar[bool] = True
+    kind = "cv-ops"
+    title = "CV-OPS"
+    switches = names_of(SearchSwitches)
+    mixes = True
+    holds_open = ("violation",)
 
     def __init__(
-        self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
-        memory_budget: int = MEMORY_BUDGET, transitions: ArrayLike | None = None, **switches: Unpack[SearchSwitches],
+        self, view: View | Any, episodes: int | None, delta: float = DELTA, preset: Preset = DEFAULT_PRESET,
+        seed: int = 0, *, memory_budget: int = MEMORY_BUDGET, transitions: ArrayLike | None = None,
+        **switches: Unpack[SearchSwitches],
     ) -> None:  # fmt: skip
-        self.memory_budget = checked_memory(checked_view(view), memory_budget)
+        self.memory_budget = checked_memory(view_of(view), memory_budget)
         super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)  # type: ignore[misc]
-
-    # Phases ----------------------------------------------------------------------------------------------------------
 
     def _first_core(self) -> Core:
         search = make_search(self.layout, len(self.view.binding), self._capacity())
@@ -116,12 +109,7 @@ class CVOPS(MirrorLearner):
         view, binding = self.view, self.view.binding
         m, L = len(binding), float(np.max(view.ceilings[binding]))
         return SearchRule(
-            active=True,
-            waits=False,
-            primal_constant=0.0,
-            dual_constant=0.0,
-            dual_step=step_constant(m, L),
-            steps=L,
+            active=True, waits=False, primal_constant=0.0, dual_constant=0.0, dual_step=step_constant(m, L), steps=L,
             radius_scale=self.settings.confidence_scale,
             variance=self.settings.search_radius == "variance",
             log_inverse_delta=-float(np.log(self.delta)),
@@ -130,7 +118,7 @@ class CVOPS(MirrorLearner):
             ceilings=view.ceilings[binding],
             dual_loss=np.zeros(m),
             draws=np.zeros(self._capacity(), dtype=np.int64),
-        )
+        )  # fmt: skip
 
     def _capacity(self) -> int:
         """How many policies there is room for."""
@@ -149,11 +137,12 @@ class CVOPS(MirrorLearner):
             # Copied, because the scores of the last episode still look at the first phase.
             core.state.counts.take(old.counts)
             core.state.boxes.take(old.boxes)
-            refresh_all(core.index, core.state.counts, core.rule.box, core.state.boxes)
-            follow_boxes(core, core.buffers.all_rows)
+            refresh_sets(core.sets)
+            copy_optimistic(core, core.buffers.all_rows)
             core.state.epoch_visits[:] = core.state.counts.num_visits
             core.state.logged.values[:] = old.logged.values
         carry_over(old.premises, core.state.premises)
+        self.queue.unprotected = sum(entry.plan.episode >= self.episode for entry in self.queue.entries)
         self._start(core)
         self._use(core)
         if self.settings.phase2_stats == "discard":
@@ -172,8 +161,6 @@ class CVOPS(MirrorLearner):
             beta[binding] = np.minimum(beta[binding], search.cost_sums / facts.t_bar + facts.radius)
         # Below 0 only if the truth left its radius; larger is the safe side.
         return np.maximum(beta, 0.0)
-
-    # What was found --------------------------------------------------------------------------------------------------
 
     @property
     def phase(self) -> int:
@@ -232,8 +219,6 @@ class CVOPS(MirrorLearner):
         """The largest weight lambda_0 of the baseline that feasible projections of phase 2 can lead to."""
         return largest_mixing(self.view, self.core.baseline.costs)
 
-    # Files -----------------------------------------------------------------------------------------------------------
-
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), "memory_budget": self.memory_budget}
 
@@ -270,8 +255,6 @@ class CVOPS(MirrorLearner):
         own.policies[:kept] = policies
         arrays["search.policies"] = own.policies
 
-    # Promises --------------------------------------------------------------------------------------------------------
-
     @exclusive
     def guarantees(self) -> Ledger:
         """Return what is promised under the present switches: safety after phase 1, violation and regret."""
@@ -294,9 +277,11 @@ class CVOPS(MirrorLearner):
             first_reason(confidence_void(settings), searching),
         )
         worst = float(np.max(np.maximum(self.view.ceilings - self.view.thresholds, 0.0)))
+        late = "(t_bar + open) max_i (L - alpha_i)" if self.queue.widest > 1 else "t_bar max_i (L - alpha_i)"
+        times = f"(t_bar + {self.queue.unprotected})" if self.queue.widest > 1 else "t_bar"
         violation = Promise(
             "violation",
-            f"the summed violation is at most t_bar max_i (L - alpha_i) = {worst:.6g} t_bar, however long the run",
+            f"the summed violation is at most {late} = {worst:.6g} {times}, however long the run",
             self._budget.sure(6 + sample),
             cite("const_viol"),
             first_reason(confidence_void(settings), searching),
@@ -304,12 +289,12 @@ class CVOPS(MirrorLearner):
         rate = regret_statement(self, "L^3 |X| sqrt(|A| T ln(T|X||A|m/delta)) / min(rho_hat, rho_hat^2)")
         regret = Promise(
             "regret",
-            f"the regret is O({rate}) beyond the L t_bar of phase 1",
+            f"the regret is O({rate}) beyond the L t_bar of phase 1{rates_note(self)}",
             self._budget.sure(
                 REGRET_EVENTS + 1 + sample + (FALSE_ALARM if len(self.core.state.premises.visits) else 0.0)
             ),
             f"{cite('const_reg')}, in terms of rho_hat",
             first_reason(confidence, accuracy, searching),
         )
-        shared = (clean_event(self), feasible_projection(self))
-        return self.as_seen(Ledger(self.title, (*shared, margin, safety, violation, regret), assumptions(self)))
+        promises = (*shared_promises(self), margin, safety, violation, regret, *tracking(self, regret))
+        return self._ledger(*promises, assumptions=assumptions(self))

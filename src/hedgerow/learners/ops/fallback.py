@@ -26,9 +26,8 @@ from hedgerow.learners.ops.step import (
 )
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED
-from hedgerow.projection.problem import ProjectionProblem, ProjectionResult, ProjectionSettings
+from hedgerow.projection.problem import NO_SYSTEM, ProjectionProblem, ProjectionResult, ProjectionSettings
 from hedgerow.projection.solve import project
-from hedgerow.projection.workspace import NO_SYSTEM
 
 MOST_ITERATIONS = 400
 """Newton steps that the slow solver may take in one episode"""

@@ -20,14 +20,16 @@ setting for practice. Safety does not need them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import log, sqrt
+from dataclasses import replace
+from math import log, log1p, sqrt
 
 from hedgerow.checks import short_repr
 from hedgerow.confidence.premises import FALSE_ALARM
+from hedgerow.confidence.sets import certifies
 from hedgerow.learners.guarantees import Promise, first_reason
 from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.rates import MIXED_EVERY, STEP
 from hedgerow.learners.ops.settings import accuracy_void, confidence_void
-from hedgerow.learners.ops.spending import certifies
 from hedgerow.model.layout import Layout
 from hedgerow.paper import cite
 
@@ -85,10 +87,6 @@ def transition_error(layout: Layout, episodes: float, log_inverse_delta: float, 
     return error
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Lines of the ledger that several learners share.
-
-
 COSTS_ARE_DRAWS = "costs are drawn from the same law in every episode, independently of all that happened before it"
 COSTS_ARE_APART = (
     "the costs of an episode have nothing to do with its moves (A2 of docs/aggregate.md); where a cost is computed "
@@ -138,7 +136,7 @@ def _about_costs(learner: MirrorLearner) -> list[str]:
         told.insert(0, f"the baseline costs at most: {', '.join(f'{name} {value:g}' for name, value in named)}")
     if view.knowledge.costs_drawn == "unknown":
         told.append(STEPS_ARE_FRESH + (CERTIFICATE_IS_OFF if learner.settings.aggregate and learner.mixes else ""))
-    elif view.knowledge.costs_drawn == "apart" and certifies(view, learner.settings) and learner.mixes:
+    elif view.knowledge.costs_drawn == "apart" and certifies(view, learner.settings.choice) and learner.mixes:
         told.append(COSTS_ARE_APART)
     return told
 
@@ -170,6 +168,8 @@ def unknown_void(learner: MirrorLearner) -> str:
     unknown = learner.core.state.incomplete.unknown
     if unknown:
         return f"{unknown} episodes with unknown values: the confidence sets keep room for these and need not shrink"
+    if learner.episodes is not None and learner.episode > learner.episodes:
+        return f"its rates were chosen for {learner.episodes} episodes, and it has learnt from {learner.episode}"
     return ""
 
 
@@ -185,14 +185,16 @@ def clean_event(learner: MirrorLearner) -> Promise:
     )
 
 
-def feasible_projection(learner: MirrorLearner) -> Promise:
-    return Promise(
+def shared_promises(learner: MirrorLearner) -> tuple[Promise, Promise]:
+    """The clean event, and what follows for the projection of learners with constraints."""
+    feasibility = Promise(
         "feasibility",
         "every projection has a solution, if some policy satisfies the constraints",
         learner._budget.sure(5),
         cite("feasibility"),
         confidence_void(learner.settings),
     )
+    return clean_event(learner), feasibility
 
 
 def regret_reasons(learner: MirrorLearner) -> tuple[str, str]:
@@ -205,5 +207,95 @@ def regret_reasons(learner: MirrorLearner) -> tuple[str, str]:
 
 
 def regret_statement(learner: MirrorLearner, rate: str) -> str:
-    """The rate, with the factor that restarts cost."""
+    """The rate, with the factor that restarts cost at most."""
     return f"3.41 {rate}" if learner.settings.horizon == "doubling" else rate
+
+
+# What the switch `stay` does to the regret (docs/stay.md) ------------------------------------------------------------
+
+
+def stay_events(learner: MirrorLearner) -> int:
+    """How many more events of probability delta the regret needs: the deviation of the losses while it stays."""
+    return int(learner.core.state.stay.limit > 0.0)
+
+
+def stay_note(learner: MirrorLearner) -> str:
+    """How much staying adds to the regret at most; the empty string if there is no such rule."""
+    stay, L, T = learner.core.state.stay, learner.layout.steps, float(learner.episodes or 1)
+    if not stay_events(learner):
+        return ""
+    added = T * stay.limit + L + L * sqrt(0.5 * T * -log(learner.delta))
+    return f"; while it stays with the baseline it adds at most {added:,.0f} (docs/stay.md)"
+
+
+def stay_void(learner: MirrorLearner) -> str:
+    """Why nothing is said of the regret, if the rule never leaves the baseline; else the empty string."""
+    never = learner.core.state.stay.limit > learner.layout.steps
+    return "by the forecast its own policy would hardly play: it always stays with the baseline" if never else ""
+
+
+# What the switches `eta`, `gamma` and `share` do to the regret (docs/rates.md) ----------------------------------------
+
+
+def rates_note(learner: MirrorLearner) -> str:
+    """How much of the regret bound the rates account for, if they are not the paper's; else the empty string."""
+    settings = learner.settings
+    if settings.eta == settings.gamma == "paper" and settings.share == 0.0:
+        return ""
+    given = f"with eta = {_factor(settings.eta)}, gamma = {_factor(settings.gamma)}"
+    if settings.horizon == "doubling":
+        return f"; {given}"
+    return f"; {given} the rates account for at most {rates_part(learner, 0):,.0f} of it"
+
+
+def _factor(rate: float | str) -> str:
+    return rate if isinstance(rate, str) else f"{rate:g} times the paper's"
+
+
+def rates_part(learner: MirrorLearner, changes: int) -> float:
+    """All terms of the regret bound in which eta, gamma or share stand, against a policy that changes so often.
+
+    Q/eta + Delta + K gamma |X||A|T + L ln(|X||A|/delta)/(2 gamma), where q_hat <= K u. Delta, the sum of the gaps, is
+    at most eta/2 V, and with adaptive rates at most sqrt(STEP GAIN D_0 V) + K L; V = K (|X||A|T + L ln(L/delta)/(2
+    gamma)) bounds the sum of q_hat l_hat^2.
+    """
+    layout, rule, T = learner.layout, learner.core.rule.rates, float((learner.episodes or 1) - learner.begun)
+    L, pairs, log_inverse_delta = layout.steps, layout.num_states * layout.num_actions, -log(learner.delta)
+    rate = sqrt(L * (log(L * pairs) + log_inverse_delta) / (T * pairs))
+    eta, gamma, K = rule.eta * rate, rule.gamma * rate, _overweight(learner)
+    V = K * (pairs * T + L * (log(L) + log_inverse_delta) / (2.0 * gamma))
+    gaps = 0.5 * eta * V
+    if rule.gain > 0.0:
+        gaps = sqrt(STEP * rule.gain * rule.entropy * V) + K * L
+    Q = rule.entropy
+    if rule.share > 0.0:
+        Q += changes * (rule.entropy - L * log(rule.share)) - T / MIXED_EVERY * L * log1p(-rule.share)
+    slowest = Q / eta if rule.gain == 0.0 else Q / eta + Q / (rule.gain * rule.entropy) * gaps
+    optimism = L * (log(pairs) + log_inverse_delta) / (2.0 * gamma)
+    return slowest + gaps + K * gamma * pairs * T + optimism + changes * L * MIXED_EVERY
+
+
+def _overweight(learner: MirrorLearner) -> float:
+    """K: max_i L / (alpha_i - beta_i) where the learner's policy plays with probability 1 - lambda. 1 with no baseline
+    and for B-OPS, whose mirror descent sees own episodes alone.
+    """
+    beta, view = getattr(learner, "baseline_costs", None), learner.view
+    if beta is None or not len(view.binding) or learner.core.rule.account.active:
+        return 1.0
+    margin = float(min(view.thresholds[i] - beta[i] for i in view.binding))
+    return learner.layout.steps / margin if margin > 0.0 else float("inf")
+
+
+def tracking(learner: MirrorLearner, regret: Promise) -> tuple[Promise, ...]:
+    """The promise against sequences of policies, if there is a share; it is as sure as that of the regret."""
+    if learner.settings.share == 0.0:
+        return ()
+    least = ""
+    if learner.settings.horizon == "fixed":
+        each = rates_part(learner, 1) - rates_part(learner, 0)
+        least = f", where every change adds at most {each:,.0f}"
+    statement = (
+        "against any feasible policies that were fixed before the run and change now and then, the regret is bounded "
+        f"like that against one{least}"
+    )
+    return (replace(regret, name="tracking", statement=statement, source="docs/rates.md"),)

@@ -14,20 +14,43 @@ its beta_i (departure D1).
 from __future__ import annotations
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.compiling.kernels import copy_into, kernel
-from hedgerow.confidence.aggregate import aggregate_bounds, set_cost_centre, set_transition_centre
-from hedgerow.confidence.balls import joint_cost_with_balls
+from hedgerow.compiling.kernels import kernel
 from hedgerow.confidence.bounds import joint_costs_of_columns, keep_columns, reach_of_states
 from hedgerow.confidence.premises import NOTHING
-from hedgerow.learners.kernels import safe_weight
+from hedgerow.learners.kernels import draw_branch, safe_weight
+from hedgerow.learners.ops.account import affords_own
+from hedgerow.learners.ops.pool import bound_members, draw_member, share_of
 from hedgerow.learners.ops.state import PROJECTED, Core
+from hedgerow.learners.ops.stay import is_worth_staying
+from hedgerow.model.random_streams import Stream
 
-WORTH_OF_BALLS, WORTH_OF_SUMS = 0.01, 0.05
-"""The share of the part of U above its threshold that an expensive bound has to remove. Measured: with .1 for the
-balls, regret in `dope-media` after 10^4 episodes is 2 % larger.
-"""
-MOST_SKIPPED = 31
-"""Evaluations of an expensive bound that are skipped, at most"""
+
+@kernel
+def draw_policy(core: Core, coin: Stream) -> int:
+    """Draw which policy plays the next episode: 0 the learner's, j + 1 the j-th baseline, behind them the pool's."""
+    branch = draw_member(core.pool, len(core.baseline.policies), coin)
+    return branch if branch >= 0 else draw_branch(len(core.baseline.policies), core.state.reals.mixing, coin)
+
+
+@kernel
+def is_baseline(core: Core) -> bool:
+    """Whether the open plan plays a baseline."""
+    return 0 < core.state.numbers.branch <= len(core.baseline.policies)
+
+
+@kernel
+def is_due(core: Core) -> bool:
+    """Whether the members of the pool are to be chosen before the next episode; not while that is the baseline's."""
+    numbers, stays = core.pool.numbers, core.state.stay.now > 0.0
+    due = numbers.closed == 0 and numbers.due <= core.state.numbers.episode
+    return len(core.pool.weights) > 0 and due and not stays
+
+
+@kernel
+def baseline_share(core: Core) -> float:
+    """The probability with which the next episode is left to the baseline: lambda, unless there is a pool."""
+    lam, share = core.state.reals.mixing, core.pool.reals.share
+    return (1.0 - share) * lam + share * core.pool.reals.base if share > 0.0 else lam
 
 
 @kernel
@@ -54,6 +77,15 @@ def bound_mixture(core: Core, rows: IntArray) -> None:
                 trace.baseline_u[k] = core.state.baseline_u[rows[k]]
         for k in range(len(rows)):
             trace.u[k] = lam * trace.baseline_u[k] + (1.0 - lam) * trace.u[k]
+    share = core.pool.reals.share
+    if share > 0.0:
+        if lam == 0.0:
+            bound_baselines(core, rows, 0, 1)
+        bound_members(
+            core.index, core.state.boxes, core.pool, core.pool_rule, rows, trace.visited, trace.baseline_u, trace.reach
+        )
+        for k in range(len(rows)):
+            trace.u[k] = share * core.pool_rule.u[k] + (1.0 - share) * trace.u[k]
 
 
 @kernel
@@ -93,95 +125,9 @@ def watch_cached_bounds(core: Core, rows: IntArray) -> None:
     """Note whether some visited row has twice the visits that the cached bounds were made with."""
     state = core.state
     for r in rows:
-        place = core.rule.box.laws.moves_at[r]
+        place = core.sets.rule.box.laws.moves_at[r]
         if state.counts.num_visits[place] >= max(1, 2 * state.baseline_visits[place]):
             state.numbers.stale = 1
-
-
-@kernel
-def bound_costs(core: Core) -> None:
-    """U (m,) of the present policy into `bounds`; its boxes are in `columns`."""
-    buffers, bounds, upper = core.buffers, core.state.bounds, core.state.boxes.cost_upper
-    if core.rule.joint_cost:
-        joint_costs_of_columns(core.index, buffers.columns, upper, bounds)
-        return
-    num_states = len(buffers.reach) - 1
-    reach_of_states(core.index, buffers.columns, buffers.columns.states, num_states, buffers.reach)
-    bounds[:] = 0.0
-    for x in range(num_states):
-        for r in range(x * core.index.num_actions, (x + 1) * core.index.num_actions):
-            u = core.state.policy[r] * buffers.reach[x]
-            for i in range(len(bounds)):
-                bounds[i] += upper[r, i] * u
-
-
-@kernel
-def bound_by_balls(core: Core) -> None:
-    """Let the balls of wide rows, if there are any, improve on the `bounds` of the present policy.
-
-    That is expensive, and often of little use: after an evaluation that removed little of what lies above the
-    thresholds, the next 1, 3, 7, ... are skipped. U stays valid without them.
-    """
-    bounds, alpha, patience = core.state.bounds, core.baseline.thresholds, core.state.patience
-    if len(core.state.balls.radius) == 0:
-        return
-    if patience.balls_left > 0:
-        patience.balls_left -= 1
-        return
-    looked = helped = False
-    for i in core.baseline.binding:
-        if bounds[i] > alpha[i]:  # else nothing is gained
-            looked = True
-            balls, upper = core.state.balls, core.state.boxes.cost_upper
-            near = joint_cost_with_balls(core.index, core.buffers.columns, core.rule.ball, balls, upper, i)
-            helped |= bounds[i] - near > WORTH_OF_BALLS * (bounds[i] - alpha[i])
-            bounds[i] = min(bounds[i], near)
-    if looked:
-        patience.balls_left = patience.balls_skipped = _to_skip(patience.balls_skipped, helped)
-
-
-@kernel
-def bound_by_sums(core: Core) -> None:
-    """Let the aggregate certificate, if there is one, improve on the `bounds`, with the same patience."""
-    bounds, before, patience = core.state.bounds, core.buffers.before, core.state.patience
-    if len(core.state.aggregate.generation) == 0:
-        return
-    if patience.sums_left > 0:
-        patience.sums_left -= 1
-        return
-    copy_into(bounds, before)
-    aggregate_bounds(
-        core.index, core.buffers.columns, core.state.policy, core.state.boxes, core.rule.aggregate,
-        core.state.aggregate, core.buffers.certificate, bounds,
-    )  # fmt: skip
-    looked = helped = False
-    for i in core.baseline.binding:
-        above = before[i] - core.baseline.thresholds[i]
-        looked |= above > 0.0
-        helped |= above > 0.0 and before[i] - bounds[i] > WORTH_OF_SUMS * above
-    if looked:
-        patience.sums_left = patience.sums_skipped = _to_skip(patience.sums_skipped, helped)
-
-
-@kernel
-def _to_skip(skipped: int, helped: bool) -> int:
-    """How many evaluations to skip after one that helped or did not, if `skipped` were skipped before it."""
-    return 0 if helped else min(2 * skipped + 1, MOST_SKIPPED)
-
-
-@kernel
-def set_centres(core: Core, rows: IntArray) -> None:
-    """Set the centres of the aggregate certificate in some rows whose boxes were just refreshed."""
-    counts, boxes, rule, aggregate = core.state.counts, core.state.boxes, core.rule.box, core.state.aggregate
-    for row in rows:
-        if rule.uncertain[row]:
-            place = rule.laws.moves_at[row]
-            first = core.index.row_start[place]
-            set_transition_centre(core.index, row, counts.num_moves, first, counts.num_visits[place], aggregate)
-        place = rule.laws.costs_at[row]
-        set_cost_centre(
-            row, counts.cost_sums, place, counts.num_costs[place], boxes.cost_lower, boxes.cost_upper, aggregate
-        )
 
 
 @kernel
@@ -195,16 +141,37 @@ def cost_bounds(core: Core, bounds: FloatArray) -> None:
         for i in range(len(bounds)):
             bounds[i] = min(bounds[i], ceilings[i])
         return
+    pool, share = core.pool, core.pool.reals.share
     for i in range(len(bounds)):
         bounds[i] = lam * beta[i] + (1.0 - lam) * min(core.state.bounds[i], ceilings[i])
+        if share > 0.0:
+            pooled = pool.reals.base * beta[i]
+            for j in range(pool.numbers.size):
+                pooled += pool.weights[j] * pool.bounds[j, i]
+            bounds[i] = share * pooled + (1.0 - share) * bounds[i]
+
+
+@kernel
+def set_mixture(core: Core, status: int) -> None:
+    """Set lambda for the next episode, and the share of the pool: none while all is left to the baseline."""
+    reals, numbers, stay = core.state.reals, core.state.premises.numbers, core.state.stay
+    stay.now = 1.0 if is_worth_staying(stay) else 0.0
+    reals.mixing = mixing_weight(core, status)
+    stays = status != PROJECTED or (core.rule.premises.stays and numbers.what != NOTHING) or stay.now > 0.0
+    share = 0.0 if stays else share_of(core.pool, core.pool_rule, core.state.numbers.episode)
+    core.pool.reals.share = share
 
 
 @kernel
 def mixing_weight(core: Core, status: int) -> float:
-    """lambda for the next episode, rounded up; 1 after a projection without a solution, and after something that the
-    learner was told has been refuted, unless it is to go on.
+    """lambda for the next episode, rounded up; 1 after a projection without a solution, after something that the
+    learner was told has been refuted, unless it is to go on, and while leaving the baseline does not pay.
     """
     # No solution: by Lemma 2 (feasibility) the sets have lost the truth, and U with them. All is left to the baseline.
     if status != PROJECTED or (core.rule.premises.stays and core.state.premises.numbers.what != NOTHING):
         return 1.0
+    if core.state.stay.now > 0.0:
+        return 1.0
+    if core.rule.account.active:
+        return 0.0 if affords_own(core.rule.account, core.state.account, core.baseline, core.state.bounds) else 1.0
     return safe_weight(core.baseline, core.state.bounds)

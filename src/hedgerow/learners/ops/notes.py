@@ -1,6 +1,6 @@
 """Notes: numbers that the proofs use and a plain simulation does not keep, noted by compiled code in every episode.
 
-With q = q^{P,pi_hat_t} of the learner's own policy, q_hat_t its iterate, xi the cost radii, lambda the mixing weight:
+With q = q^{P,pi_hat_t} of the learner's policy, q_hat_t its iterate, xi the cost radii, lambda the mixing weight:
 
     sum |q - q_hat|_1     sum (1 - lambda) |q - q_hat|_1     2 sum xi^T q_hat     sum of the residuals of PROJ
     sum (l_hat_t - (q_t / u_t) l_t)(x,a)                     per pair, u_t on all pairs           (on request)
@@ -10,7 +10,8 @@ With q = q^{P,pi_hat_t} of the learner's own policy, q_hat_t its iterate, xi the
     the regrets of the two players in the first phase of CV-OPS
     episodes that began with a mean cost, a transition row, or the sums of the aggregate certificate outside their sets
 
-A run without notes pays nothing: the loop is compiled once with notes and once without.
+A run without notes pays nothing: the loop is compiled once with notes and once without. Notes become columns and facts
+of a run; numbers that do not exist in it, such as the margin that a learner without a search has found, are NaN.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.confidence.bounds import load_columns, reach_of_states
-from hedgerow.environments.play import KernelWorld
+from hedgerow.confidence.sets import failure_budget
+from hedgerow.environments.play import WorldArrays
 from hedgerow.environments.scores import Scores, forward
 from hedgerow.learners.ops.guarantees import primal_constant
+from hedgerow.learners.ops.mixing import baseline_share, is_baseline
 from hedgerow.learners.ops.search import regret_constant
-from hedgerow.learners.ops.spending import make_spending
 from hedgerow.learners.ops.state import Core
 from hedgerow.learners.ops.watch import Watch
 from hedgerow.model.layout import Layout
-from hedgerow.planning.induction import backward_induction
+from hedgerow.model.occupancy import backward_induction
 
 if TYPE_CHECKING:
-    from hedgerow.learners.ops.audit import MirrorWatcher
+    from hedgerow.learners.ops.loop import MirrorWatcher
 
 
 ODDS = (-2.0, -1.0, -0.5, -0.25, -0.125, -0.0625, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
@@ -101,7 +103,7 @@ class Notes(Bundle):
     sums: NoteSums
     tallies: NoteTallies
     own: FloatArray
-    """(num_rows,): q of the learner's own policy in the present episode"""
+    """(num_rows,): q of the learner's policy in the present episode"""
     reach: FloatArray
     """(num_states,)"""
     own_reach: FloatArray
@@ -153,7 +155,7 @@ def _states_beyond(layout: Layout) -> FloatArray:
 
 
 @kernel
-def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> None:
+def note_plan(core: Core, world: WorldArrays, watch: Watch, notes: Notes) -> None:
     """Note, before an episode, widths under the present confidence sets, and whether these hold the truth."""
     state, sums, own = core.state, notes.sums, notes.own
     forward(core.index, world.transitions, state.policy, notes.reach, own)
@@ -172,7 +174,7 @@ def note_plan(core: Core, world: KernelWorld, watch: Watch, notes: Notes) -> Non
     breaches.ball_breaches += 1 if now.balls > 0 else 0
     breaches.aggregate_breaches += 1 if now.sums > 0 else 0
     if len(core.baseline.policies) > 0:
-        _note_coin(lam, state.numbers.branch > 0, notes)
+        _note_coin(baseline_share(core), is_baseline(core), notes)
     if core.search.active:
         phi, binding = state.search.weights, core.search.binding
         for r in range(len(own)):
@@ -192,7 +194,7 @@ def _note_coin(lam: float, baseline: bool, notes: Notes) -> None:
 
 
 @kernel
-def note_estimator(core: Core, world: KernelWorld, loss: FloatArray, scores: Scores, notes: Notes) -> None:
+def note_estimator(core: Core, world: WorldArrays, loss: FloatArray, scores: Scores, notes: Notes) -> None:
     """Subtract (q_t / u_t) l_t on all pairs; `scores.occupancy` holds q_t, u_t is computed here, not read."""
     state, policies, lam, sums = core.state, core.baseline.policies, 0.0, notes.sums
     gamma = sums.now_gamma = state.reals.gamma
@@ -226,7 +228,7 @@ def note_estimator(core: Core, world: KernelWorld, loss: FloatArray, scores: Sco
 
 
 @kernel
-def _width(core: Core, world: KernelWorld, row: int) -> float:
+def _width(core: Core, world: WorldArrays, row: int) -> float:
     """How far P(row) may be from any transitions in its box, sum_y max(hi - P, P - lo)."""
     boxes, row_start, total = core.state.boxes, core.index.row_start, 0.0
     for j in range(row_start[row], row_start[row + 1]):
@@ -274,14 +276,8 @@ def note_close(core: Core, mark: int, notes: Notes) -> None:
         copy_into(notes.primal, notes.mark_primal[mark])
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The numbers in the proofs of the mirror-descent family, as columns and facts of a run that is watched with `notes`.
-#
-# Numbers that do not exist in a run, such as the margin that a learner without a search has found, are NaN.
-
-
 COLUMNS = {
-    "width": "width",  # sum |q - q_hat|_1 of the learner's own policy and its iterate
+    "width": "width",  # sum |q - q_hat|_1 of the learner's policy and its iterate
     "weighted_width": "weighted",  # sum (1 - lambda) |q - q_hat|_1
     "weighted_upper": "upper",  # sum (1 - lambda) |u_hat - q|_1; NaN unless the estimator is watched
     "radii": "radii",  # 2 sum xi^T q_hat
@@ -319,7 +315,7 @@ def proof_facts(watcher: MirrorWatcher, notes: Notes, comparator: FloatArray) ->
     learner, watch, layout, stop = watcher.learner, watcher.watch, watcher.learner.layout, watcher.at_stop
     pairs, searched = layout.num_states * layout.num_actions, hasattr(learner, "rho_hat")
     binding = len(learner.view.binding)
-    unknowns, _, _, shares = make_spending(learner.view, learner.settings, mixes=learner.mixes)
+    unknowns, _, _, shares = failure_budget(learner.view, learner.settings.choice, mixes=learner.mixes)
     return {
         "steps": layout.steps,
         "log_argument": log(pairs * max(1, learner.view.num_constraints)) - log(learner.delta),

@@ -9,27 +9,34 @@ bounds of the true expected costs of the baseline: lambda grows with them, so th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hedgerow._late import late
 from hedgerow.checks import FloatArray
 from hedgerow.confidence.premises import FALSE_ALARM
-from hedgerow.learners.api import Inputs, SafePolicy, checked_baseline_costs, checked_view, safe_policy
+from hedgerow.learners.api import DELTA, Inputs, SafePolicy, checked_baseline_costs, safe_policy
+from hedgerow.learners.base import exclusive
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
-from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.guarantees import (
     assumptions,
-    clean_event,
-    feasible_projection,
     limits,
+    rates_note,
     regret_reasons,
     regret_statement,
+    shared_promises,
+    stay_events,
+    stay_note,
+    stay_void,
+    tracking,
 )
-from hedgerow.learners.ops.settings import MixingSwitches, Preset, confidence_void, names_of
+from hedgerow.learners.ops.settings import DEFAULT_PRESET, BaselineSwitches, Preset, confidence_void, names_of
 from hedgerow.learners.ops.state import Core
+from hedgerow.learners.ops.stay import stay_limit
+from hedgerow.model.cmdp import view_of
 from hedgerow.model.occupancy import checked_policy
 from hedgerow.model.view import View
 from hedgerow.paper import cite
@@ -37,16 +44,46 @@ from hedgerow.paper import cite
 REGRET_EVENTS = 13
 """Events of probability delta that the bound of the regret needs. The clean event has 5, and the proof of Theorem 4
 adds 2 for the transitions of the played policies (Lemma transition_jin, in its terms 1 and 4), 1 for the squared
-estimates (term 2), 2 for the transitions of the own policies (Lemma transition_gamma) and 1 for the radii (both in its
-term 3), 1 for the estimates under the own policies (term 4) and 1 for those under the best one (term 5). The paper has
-11: it counts both lemmas on transitions as one event, for which it gives no reason.
+estimates (term 2), 2 for the transitions of the learner's policies (Lemma transition_gamma) and 1 for the radii (both
+in its term 3), 1 for the estimates under the learner's policies (term 4) and 1 for those under the best one (term 5).
+The paper has 11: it counts both lemmas on transitions as one event, for which it gives no reason.
 """
 
 
-class SOPS(MirrorLearner):
+class BaselineLearner(MirrorLearner):
+    """The base of learners that are given a safe policy, S-OPS and B-OPS, which document their arguments."""
+
+    inputs = Inputs(baseline=True)
+    mixes = True
+
+    def __init__(
+        self, view: View | Any, episodes: int | None, delta: float, preset: Preset, seed: int, *,
+        baseline: ArrayLike | SafePolicy | Any, baseline_costs: ArrayLike | Mapping[str, float] | None,
+        allow_no_margin: bool, transitions: ArrayLike | None, **switches: Any,
+    ) -> None:  # fmt: skip
+        policy, costs = safe_policy(baseline, baseline_costs, view)
+        view = view_of(view)
+        self.baseline = checked_policy(view.layout, policy)
+        self.baseline_costs = checked_baseline_costs(view, costs, bool(allow_no_margin))
+        self.allow_no_margin = bool(allow_no_margin)
+        super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)
+
+    def _first_core(self) -> Core:
+        core = self._make_core(self._make_baseline(self.baseline[np.newaxis].copy(), self.baseline_costs.copy()))
+        if self.settings.stay == "forecast":
+            forecast = late("forecast.model:own_episodes")
+            E = forecast(self.view, self.baseline_costs, self.episodes, self.delta, self.settings)
+            core.state.stay.limit = stay_limit(self.layout, core.rule.rates.entropy, E)
+        return core
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "allow_no_margin": self.allow_no_margin}
+
+
+class SOPS(BaselineLearner):
     """S-OPS, Safe Optimistic Policy Search: no violation in any episode, given a policy that is safe.
 
-    It learns like SV-OPS, but plays its own policy only with probability 1 - lambda. With probability lambda the whole
+    It learns like SV-OPS, but plays its policy only with probability 1 - lambda. With probability lambda the whole
     episode is left to the safe policy, the baseline. Lambda is the smallest weight for which the mixture is safe,
     whatever transitions and mean costs are true within their confidence sets (paper, section 5). Any upper bounds of
     the baseline's costs will do: lambda grows with them, so safety needs no exact knowledge.
@@ -55,8 +92,6 @@ class SOPS(MirrorLearner):
         baseline_costs: (m,) upper bounds of the expected costs of the baseline, strictly below the thresholds, or a
             mapping {constraint name: bound}; None takes `baseline.costs`.
         allow_no_margin: Whether a cost may equal its threshold; then only the baseline is ever played.
-        **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes those of
-            `SVOPS`, and `joint_cost`, `aggregate` and `ball_from`. `Settings` explains each of them.
 
     Raises:
         InvalidInput: If an argument is wrong, if the baseline is not safe, or if the learner has no such switch.
@@ -71,26 +106,20 @@ class SOPS(MirrorLearner):
         (0.6667, 'baseline')
     """
 
-    kind: ClassVar[str] = "s-ops"
-    title: ClassVar[str] = "S-OPS"
-    inputs: ClassVar[Inputs] = Inputs(baseline=True)
-    switches: ClassVar[frozenset[str]] = names_of(MixingSwitches)
-    mixes: ClassVar[bool] = True
+    kind = "s-ops"
+    title = "S-OPS"
+    switches = names_of(BaselineSwitches)
 
     def __init__(
-        self, view: View, episodes: int | None, delta: float, preset: Preset = "paper", seed: int = 0, *,
-        baseline: ArrayLike | SafePolicy | Any, baseline_costs: ArrayLike | Mapping[str, float] | None = None,
-        allow_no_margin: bool = False, transitions: ArrayLike | None = None, **switches: Unpack[MixingSwitches],
+        self, view: View | Any, episodes: int | None, delta: float = DELTA, preset: Preset = DEFAULT_PRESET,
+        seed: int = 0, *, baseline: ArrayLike | SafePolicy | Any,
+        baseline_costs: ArrayLike | Mapping[str, float] | None = None, allow_no_margin: bool = False,
+        transitions: ArrayLike | None = None, **switches: Unpack[BaselineSwitches],
     ) -> None:  # fmt: skip
-        view = checked_view(view)
-        policy, costs = safe_policy(baseline, baseline_costs)
-        self.baseline = checked_policy(view.layout, policy)
-        self.baseline_costs = checked_baseline_costs(view, costs, bool(allow_no_margin))
-        self.allow_no_margin = bool(allow_no_margin)
-        super().__init__(view, episodes, delta, preset, seed, transitions=transitions, **switches)  # type: ignore[misc]
-
-    def _first_core(self) -> Core:
-        return self._make_core(self._make_baseline(self.baseline[np.newaxis].copy(), self.baseline_costs.copy()))
+        super().__init__(
+            view, episodes, delta, preset, seed, baseline=baseline, baseline_costs=baseline_costs,
+            allow_no_margin=allow_no_margin, transitions=transitions, **switches,
+        )  # fmt: skip
 
     @property
     def first_mixing(self) -> float:
@@ -100,9 +129,6 @@ class SOPS(MirrorLearner):
         can cost.
         """
         return largest_mixing(self.view, self.baseline_costs)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "allow_no_margin": self.allow_no_margin}
 
     @exclusive
     def guarantees(self) -> Ledger:
@@ -120,23 +146,22 @@ class SOPS(MirrorLearner):
         )
         mixing = Promise(
             "mixing",
-            f"the weight of the baseline is at most lambda_0 = {self.first_mixing:.6g} while projections are feasible",
+            f"the weight of the baseline is at most lambda_0 = {self.first_mixing:.6g} while projections are feasible"
+            f"{' and it does not stay' if stay_events(self) else ''}",
             1.0,
             f"{cite('violation_hard')}, proof",
         )
         rate = regret_statement(self, "Psi L^3 |X| sqrt(|A| T ln(T|X||A|m/delta))")
         regret = Promise(
             "regret",
-            f"the regret is O({rate}), Psi = max_i 1 / min(alpha_i - beta_i, (alpha_i - beta_i)^2)",
-            self._budget.sure(REGRET_EVENTS + FALSE_ALARM),
+            f"the regret is O({rate}), Psi = max_i 1 / min(alpha_i - beta_i, (alpha_i - beta_i)^2){rates_note(self)}"
+            f"{stay_note(self)}",
+            self._budget.sure(REGRET_EVENTS + FALSE_ALARM + stay_events(self)),
             cite("reg_hard"),
-            first_reason(confidence, no_margin, accuracy),
+            first_reason(confidence, no_margin, accuracy, stay_void(self)),
         )
-        return self.as_seen(
-            Ledger(
-                self.title, (clean_event(self), feasible_projection(self), safety, mixing, regret), assumptions(self)
-            )
-        )
+        promises = (*shared_promises(self), safety, mixing, regret, *tracking(self, regret))
+        return self._ledger(*promises, assumptions=assumptions(self))
 
 
 def largest_mixing(view: View, beta: FloatArray) -> float:

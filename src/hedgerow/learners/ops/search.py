@@ -1,11 +1,49 @@
-"""The dual player of CV-OPS: online gradient descent on the simplex (paper, section 6; the algorithm is Zinkevich's).
+"""The first phase of CV-OPS, compiled: search for a strictly safe policy, and decide when it is found.
+
+In episode t a primal player (UOB-REPS, `step.py`) chooses the policy and a dual player (online gradient descent) the
+weights phi of the constraints. With c_{t,i} the summed costs of constraint i along the path, *all* L layers counted
+(D2):
+
+    loss of the primal player on a visited pair   sum_i phi_i g_{t,i}(x,a)            in [0, 1]            (D4)
+    loss of the dual player                       alpha_i - c_{t,i}                   alpha once per episode (D3)
+    margin m_t = min_i (alpha_i - (1/t) sum_{tau<=t} c_{tau,i})
+
+The uniform mixture of the t policies has the margin m_t up to a radius that holds at all times and for all
+constraints at once (D7), by Azuma's inequality and a union with the weights 1/(t(t+1)):
+
+    R_t = L sqrt(ln(m t (t+1) / delta) / (2t))
+    stop as soon as  m_t >= 2 R_t,      rho_hat = m_t - R_t > 0
+
+The costs of an episode mostly vary much less than L. The radius of the aggregate certificate uses that
+(`confidence/aggregate.py`, docs/aggregate.md, Lemma B, which lets the means vary): with B_i the most that an
+episode costs and VV_i = sum (c_i - mean of the episodes before)^2 / B_i^2, and half of delta for either radius,
+
+    R_t = min { L sqrt(ln(2m t (t+1) / delta) / (2t)),  max_i B_i min_l (ln(2 J m / delta) + psi(l) VV_i) / (l t) }
+
+is used where `variance` is set. Safety needs R_t alone. A search that `waits` for the regret of both players stops at
+
+    m_t >= 4 R_t + C_P sqrt(ln t / t) + C_D / sqrt(t)
+
+and leaves a rho_hat of at least half of the largest margin (D8), after 10^6 to 10^11 episodes with the constants of
+the theory: only the verification of that claim uses it.
+
+An episode that is not whole counts with 1 in the place of each cost that was not observed on the policy's own path,
+in sum at most B_i. That is at least what the policy costs, so the margin and rho_hat stay on the safe side, for the
+mixture with this policy in it (docs/counting.md, Lemma B'). One that is left out for a declared reason is neither
+in t nor in the mixture, as long as all policies are kept; after that it counts with 1 for each cost.
+
+The first K policies are all kept. After that, the K places become K independent uniform draws from all policies so
+far (each place takes the new policy with probability 1/t), and the radius grows by the error of an average over K
+draws: L sqrt(ln(2m/delta) / (2K)).
+
+The dual player is Zinkevich's online gradient descent on the simplex:
 
     phi_{t+1} = projection of phi_t - (c / sqrt(t)) loss_t onto { phi >= 0, sum phi = 1 },     phi_1 uniform
 
 With |loss_t|_2 <= G and the diameter D = sqrt(2) of the simplex the regret after any number tau of rounds is at most
-(D^2 / (2c) + G^2 c) sqrt(tau); c = D / (sqrt(2) G) makes that 2 G sqrt(tau): surely, and without a horizon. In CV-OPS a
-loss has m entries in [alpha_i - L, alpha_i], hence G = sqrt(m) L and C = 2 sqrt(m) L. For m = 1 the simplex is a point,
-and C = 0.
+(D^2 / (2c) + G^2 c) sqrt(tau); c = D / (sqrt(2) G) makes that 2 G sqrt(tau): surely, and without a horizon. A loss has
+m entries in [alpha_i - L, alpha_i], hence G = sqrt(m) L and C_D = 2 sqrt(m) L. For m = 1 the simplex is a point, and
+C_D = 0.
 """
 
 from __future__ import annotations
@@ -17,9 +55,11 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
-from hedgerow.confidence.aggregate import NUM_RATES, aggregate_radius
+from hedgerow.confidence.aggregate import NUM_RATES, add_total, aggregate_radius
 from hedgerow.model.layout import Layout
 from hedgerow.model.random_streams import Stream, uniform
+
+EARLIEST_STOP = 2  # one episode tells nothing about a mixture; ln 1 = 0
 
 
 def step_constant(dimension: int, largest_entry: float) -> float:
@@ -70,49 +110,6 @@ def project_on_simplex(point: FloatArray) -> None:
         tau = (total - 1.0) / kept
     for i in range(len(point)):
         point[i] = max(0.0, point[i] - tau)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The first phase of CV-OPS, compiled: search for a strictly safe policy, and decide when it is found.
-#
-# In episode t a primal player (UOB-REPS, `step.py`) chooses the policy and a dual player (online gradient descent,
-# above) the weights phi of the constraints. With c_{t,i} the summed costs of constraint i along the path, *all* L
-# layers counted (D2):
-#
-#     loss of the primal player on a visited pair   sum_i phi_i g_{t,i}(x,a)            in [0, 1]            (D4)
-#     loss of the dual player                       alpha_i - c_{t,i}                   alpha once per episode (D3)
-#     margin m_t = min_i (alpha_i - (1/t) sum_{tau<=t} c_{tau,i})
-#
-# The uniform mixture of the t policies has the margin m_t up to a radius that holds at all times and for all
-# constraints at once (D7), by Azuma's inequality and a union with the weights 1/(t(t+1)):
-#
-#     R_t = L sqrt(ln(m t (t+1) / delta) / (2t))
-#     stop as soon as  m_t >= 2 R_t,      rho_hat = m_t - R_t > 0
-#
-# The costs of an episode mostly vary much less than L. The radius of the aggregate certificate uses that
-# (`confidence/aggregate.py`, docs/aggregate.md, Lemma B, which lets the means vary): with B_i the most that an
-# episode costs and VV_i = sum (c_i - mean of the episodes before)^2 / B_i^2, and half of delta for either radius,
-#
-#     R_t = min { L sqrt(ln(2m t (t+1) / delta) / (2t)),  max_i B_i min_l (ln(2 J m / delta) + psi(l) VV_i) / (l t) }
-#
-# is used where `variance` is set. Safety needs R_t alone. A search that `waits` for the regret of both players stops at
-#
-#     m_t >= 4 R_t + C_P sqrt(ln t / t) + C_D / sqrt(t)
-#
-# and leaves a rho_hat of at least half of the largest margin (D8), after 10^6 to 10^11 episodes with the constants of
-# the theory: only the verification of that claim uses it.
-#
-# An episode that is not whole counts with 1 in the place of each cost that was not observed on the policy's own path,
-# in sum at most B_i. That is at least what the policy costs, so the margin and rho_hat stay on the safe side, for the
-# mixture with this policy in it (docs/counting.md, Lemma B'). One that is left out for a declared reason is neither
-# in t nor in the mixture, as long as all policies are kept; after that it counts with 1 for each cost.
-#
-# The first K policies are all kept. After that, the K places become K independent uniform draws from all policies so
-# far (each place takes the new policy with probability 1/t), and the radius grows by the error of an average over K
-# draws: L sqrt(ln(2m/delta) / (2K)).
-
-
-EARLIEST_STOP = 2  # one episode tells nothing about a mixture; ln 1 = 0
 
 
 class SearchState(Record):
@@ -223,9 +220,9 @@ def search_step(rule: SearchRule, search: Search, episode: int, costs: FloatArra
         for k in range(len(costs)):
             c += costs[k, rule.binding[i]]
         if rule.variance:
-            away = (c - search.cost_sums[i] / max(1, episode - 1)) / rule.ceilings[i]
-            search.squares[i] += away * away
-        search.cost_sums[i] += c
+            add_total(c, episode - 1, rule.ceilings[i], search.cost_sums, search.squares, i)
+        else:
+            search.cost_sums[i] += c
         rule.dual_loss[i] = rule.thresholds[i] - c
         # D2, D3: all L layers, and alpha_i once per episode.
         margin = min(margin, rule.thresholds[i] - search.cost_sums[i] / episode)

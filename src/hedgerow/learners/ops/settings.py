@@ -4,44 +4,33 @@ paper   radii and bounds as printed, with the repairs of the known defects
 sharp   valid improvements: tight radii, costs clipped to [0, 1], joint robust cost, the costs of the mixture that
         CV-OPS finds bounded one by one; the same guarantees
 sharpest  the best valid combination, for the fewest episodes: intervals of the kind kt, what rows share, the aggregate
-        certificate, balls for wide rows; the same guarantees
-
-switch             values (default first)           what is lost when it is changed
-radii              paper, tight, anytime, kt        nothing
-ties               False, True                      nothing: rows that share a law are counted together
-confidence_scale   1, anything in (0, 1)            every promise that holds with high probability
-clip_costs         False, True                      nothing
-joint_cost         False, True                      nothing: a smaller valid upper bound of the cost of a policy
-aggregate          False, True                      nothing: another one, from the sums over the own episodes
-ball_from          0, or a number of successors     nothing: rows with so many have a KL ball beside their box; 0: none
-phase2_stats       keep, discard                    nothing: what the first phase saw, in the second one
-search_radius      range, variance                  nothing: what costs may vary by, or what they do vary by
-baseline_bound     margin, each                     nothing: costs of the found mixture, by rho_hat or one by one
-on_refuted         stay, warn, raise                nothing: what to do when something that it was told proves false
-horizon            fixed, doubling                  a factor 3.41 of the regret; radii must be anytime or kt
-tol                1e-10, up to 1e-3                regret and violation if above eta / (L sqrt(T)), never safety
+        certificate, balls for wide rows, adaptive rates; the same guarantees
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
 from hedgerow.checks import did_you_mean, real_number, short_repr, whole_number
 from hedgerow.confidence.radii import KINDS, WITHOUT_HORIZON, Radii
+from hedgerow.confidence.sets import SETS, SetChoice, checked_word
 from hedgerow.errors import InvalidInput
 
 Preset = Literal["paper", "sharp", "sharpest"]
+DEFAULT_PRESET: Preset = "sharpest"
+"""Of all learners and experiments that name none; "paper" is for reproducing the paper."""
 
 
-WIDE = 6
-"""A ball pays from this many successors on: narrower rows lose more by the smaller budget of their boxes."""
+MOST_FACTOR, MOST_SHARE = 1e3, 0.01
+"""Of the rates, up or down from the paper's; of the uniform weights"""
 
 
 class CommonSwitches(TypedDict, total=False):
     """The switches that every learner has."""
 
+    sets: Literal["paper", "sharp", "sharpest"]
     radii: Literal["paper", "tight", "anytime", "kt"]
     ties: bool
     confidence_scale: float
@@ -49,6 +38,9 @@ class CommonSwitches(TypedDict, total=False):
     tol: float
     horizon: Literal["fixed", "doubling"]
     on_refuted: Literal["stay", "warn", "raise"]
+    eta: Literal["paper", "adaptive"] | float
+    gamma: Literal["paper"] | float
+    share: float
 
 
 class MixingSwitches(CommonSwitches, total=False):
@@ -57,6 +49,13 @@ class MixingSwitches(CommonSwitches, total=False):
     joint_cost: bool
     aggregate: bool
     ball_from: int
+    anchored: bool
+
+
+class BaselineSwitches(MixingSwitches, total=False):
+    """The switches of learners that are given a baseline."""
+
+    stay: Literal["off", "forecast"]
 
 
 class SearchSwitches(MixingSwitches, total=False):
@@ -67,10 +66,16 @@ class SearchSwitches(MixingSwitches, total=False):
     baseline_bound: Literal["margin", "each"]
 
 
+class BudgetSwitches(BaselineSwitches, total=False):
+    """The switches of B-OPS."""
+
+    rule: Literal["ceiling", "bound"]
+
+
 CHOICES = {
     name: get_args(kind)
-    for name, kind in get_type_hints(SearchSwitches).items()
-    if get_origin(kind) is Literal and name != "radii"  # which has a message of its own
+    for name, kind in (get_type_hints(SearchSwitches) | get_type_hints(BudgetSwitches)).items()
+    if get_origin(kind) is Literal and name not in ("radii", "sets")  # which have messages of their own
 }
 RADII: tuple[str, ...] = get_args(get_type_hints(CommonSwitches)["radii"])
 """Not all kinds: the regret constants count the widths of the paper's radii; those of Efroni et al. may be wider."""
@@ -83,7 +88,7 @@ def names_of(switches: type) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Settings:
-    """All switches of the shipped learners, with their defaults.
+    """All switches of the shipped learners, with their values in the preset "paper".
 
     `learner.settings` holds those of a learner. Set them in the constructor, by a preset and by name. No switch voids a
     promise unless its text says so; `learner.guarantees()` always says what holds. Each class of learners takes the
@@ -108,6 +113,9 @@ class Settings:
     ball_from: int = 0
     """Rows with at least this many successors have a ball in relative entropy beside their box; 0 for none. Needs
     radii="kt" and joint_cost=True."""
+    anchored: bool = False
+    """Whether the cost of a policy is also bounded by the known cost of the baseline and the largest difference to it;
+    not where the baseline is a mixture, as that of CV-OPS. No preset has it: it seldom helps (docs/anchored.md)."""
     phase2_stats: str = "keep"
     """Whether phase 2 of CV-OPS starts with what phase 1 saw ("keep") or without it ("discard")."""
     search_radius: str = "range"
@@ -115,6 +123,12 @@ class Settings:
     ("variance")."""
     baseline_bound: str = "margin"
     """How the costs of the found mixture are bounded: all by the margin rho_hat ("margin"), or one by one ("each")."""
+    rule: str = "bound"
+    """What B-OPS charges an own episode with before it is played: the upper bound of its policy's cost ("bound"), which
+    needs the confidence sets, or the most that an episode can cost ("ceiling"), which needs nothing."""
+    stay: str = "off"
+    """Whether to keep the baseline while a forecast says that leaving it does not pay by the last episode: "off", or
+    "forecast", which needs the number of episodes. It voids no promise; the ledger says what it adds to the regret."""
     horizon: str = "fixed"
     """Either "fixed" for a known number of episodes, or "doubling" to restart after 1, 2, 4, ... episodes, which
     costs a factor 3.41 of the regret and needs radii "anytime" or "kt"."""
@@ -122,12 +136,22 @@ class Settings:
     """What to do when the learner's own observations refute something that it was told, such as what its baseline
     costs: "stay" warns and leaves every further episode to the baseline, if there is one; "warn" warns and goes on;
     "raise" raises a `PremiseError` and then stays. The ledger is void in any case."""
+    eta: float | str = "paper"
+    """The learning rate: "paper" as printed, a number for a multiple of that, from 0.001 to 1000, or "adaptive" for one
+    that falls as far as what was seen asks for. Larger rates follow changing losses faster and lose more against an
+    adversary that follows the learner. No rate voids a promise; the ledger says what it does to the regret."""
+    gamma: float | str = "paper"
+    """The implicit exploration, which keeps loss estimates small: "paper" as printed, or a number for a multiple of
+    that, from 0.001 to 1000. Smaller ones use what was seen sooner."""
+    share: float = 0.0
+    """The weight of the uniform occupancy that is mixed in per episode, 0 to 0.01. With one there is a promise against
+    sequences of policies that change; about one change in 1 / share episodes is cheap."""
     tol: float = 1e-10
     """Tolerance of the projection, 1e-14 to 1e-3. A large one voids regret and violation, never safety."""
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
-            raise InvalidInput(_no_preset(self.preset))
+            raise InvalidInput(no_preset(self.preset))
         if self.radii not in RADII:
             others = "; the learners of hr.field have them" if self.radii in tuple(KINDS) else ""
             raise InvalidInput(f"the radii are {short_repr(self.radii)}; choose one of {', '.join(RADII)}{others}")
@@ -135,9 +159,12 @@ class Settings:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise InvalidInput(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
-        for name in ("ties", "clip_costs", "joint_cost", "aggregate"):
+        for name in ("ties", "clip_costs", "joint_cost", "aggregate", "anchored"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"{name} must be True or False, not {getattr(self, name)!r}")
+        for name, words in (("eta", ("paper", "adaptive")), ("gamma", ("paper",))):
+            object.__setattr__(self, name, _checked_rate(name, getattr(self, name), words))
+        object.__setattr__(self, "share", real_number("share", self.share, 0.0, MOST_SHARE))
         object.__setattr__(self, "tol", real_number("tol", self.tol, 1e-14, 1e-3))
         object.__setattr__(self, "ball_from", whole_number("ball_from", self.ball_from, 0))
         if self.radii != "kt" and (self.aggregate or self.ball_from):
@@ -151,35 +178,49 @@ class Settings:
                 "the others need the number of episodes"
             )
 
+        if self.horizon == "doubling" and self.stay != "off":
+            raise InvalidInput(
+                "stay='forecast' needs the number of episodes, and horizon='doubling' has none: choose stay='off', or "
+                "give episodes and horizon='fixed'"
+            )
+
     @property
-    def confidence(self) -> Radii:
-        """The rule of the radii that `radii` and `confidence_scale` describe."""
-        return Radii(self.radii, self.confidence_scale)
+    def choice(self) -> SetChoice:
+        """The confidence sets that the switches describe."""
+        radii = Radii(self.radii, self.confidence_scale)
+        return SetChoice(radii, self.ties, self.clip_costs, self.joint_cost, self.aggregate, self.ball_from)
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
-    "sharp": {"radii": "tight", "clip_costs": True, "joint_cost": True, "baseline_bound": "each"},
+    "sharp": {**SETS["sharp"], "joint_cost": True, "baseline_bound": "each"},
     "sharpest": {
-        "radii": "kt", "ties": True, "clip_costs": True, "joint_cost": True, "aggregate": True,
-        "ball_from": WIDE, "search_radius": "variance", "baseline_bound": "each",
+        **SETS["sharpest"], "joint_cost": True, "search_radius": "variance", "baseline_bound": "each",
+        "eta": "adaptive", "gamma": 0.1,
     },
 }  # fmt: skip
 
 
 def make_settings(preset: str, switches: Mapping[str, Any], known: frozenset[str], learner: str) -> Settings:
-    """The settings of a preset with some switches changed; `known` are the switches that the learner has."""
+    """The settings of a preset with some switches changed; `known` are the switches that the learner has.
+
+    The switch `sets` stands for those of `SETS`; single ones come after it.
+    """
     if preset not in PRESETS:
-        raise InvalidInput(_no_preset(preset))
+        raise InvalidInput(no_preset(preset))
     unknown = sorted(set(switches) - known)
     if unknown:
         near = did_you_mean(unknown[0], sorted(known)).replace("known:", "its switches are")
         raise InvalidInput(f"{learner} has no switch {unknown[0]!r}{near}")
-    changes = {**PRESETS[preset], **switches}
+    switches, sets = dict(switches), switches.get("sets")
+    switches.pop("sets", None)
+    group = {} if sets is None else SETS[checked_word(sets, tuple(SETS))]
+    changes = {**PRESETS[preset], **group, **switches}
     if changes.get("horizon") == "doubling" and "radii" not in switches and changes.get("radii") not in WITHOUT_HORIZON:
         changes["radii"] = "anytime"
     # A value that a preset sets only because of a switch is dropped with that switch.
-    if changes.get("radii") != "kt":
+    # B-OPS that charges ceilings needs no bounds of costs, whose certificates cost the sets a share of their delta.
+    if changes.get("radii") != "kt" or changes.get("rule") == "ceiling":
         changes = {"aggregate": False, "ball_from": 0, **_without(changes, {"aggregate", "ball_from"} - set(switches))}
     if not changes.get("joint_cost"):
         changes = {"ball_from": 0, **_without(changes, {"ball_from"} - set(switches))}
@@ -190,21 +231,20 @@ def _without(changes: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
     return {name: value for name, value in changes.items() if name not in names}
 
 
-def _no_preset(preset: object) -> str:
-    return f"the preset is {preset!r}; choose one of {', '.join(PRESETS)}"
+def _checked_rate(name: str, value: Any, words: tuple[str, ...]) -> float | str:
+    """A multiple of the paper's rate, or one of the words."""
+    if isinstance(value, str):
+        if value in words:
+            return value
+        choices = " or ".join(map(repr, words))
+        raise InvalidInput(f"{name} is {short_repr(value)}; choose {choices}, or a multiple of the paper's rate")
+    return real_number(name, value, 1.0 / MOST_FACTOR, MOST_FACTOR)
 
 
-def to_meta(settings: Settings) -> dict[str, Any]:
-    """All switches by name, as plain values."""
-    return {field.name: getattr(settings, field.name) for field in fields(settings)}
-
-
-def from_meta(meta: Mapping[str, Any]) -> Settings:
-    """What `to_meta` described."""
-    unexpected = sorted(set(meta) - {field.name for field in fields(Settings)})
-    if unexpected:
-        raise InvalidInput(f"unknown switch {unexpected[0]!r}")
-    return replace(Settings(), **meta)
+def no_preset(preset: object) -> str:
+    """What is said of a preset that there is not."""
+    near = did_you_mean(str(preset), PRESETS).replace("known:", "choose one of")
+    return f"the preset is {short_repr(preset)}{near}"
 
 
 def confidence_void(settings: Settings) -> str:
@@ -224,3 +264,8 @@ def accuracy_void(settings: Settings, eta: float, steps: int, episodes: int) -> 
     if settings.tol > allowed:
         return f"tol = {settings.tol:g} is above eta / (L sqrt(T)) = {allowed:.1e}"
     return ""
+
+
+def budget_events(settings: Settings) -> int:
+    """How many events of probability delta the budget of B-OPS rests on: its account, and with U the clean event."""
+    return 6 if settings.rule == "bound" else 1

@@ -8,7 +8,7 @@ every episode, rates, segments, the bounds of the policy, the mixing weight, and
 Whether any episodes can have led to the state is not asked: a file is trusted for its history, such as how often a cost
 was seen (SECURITY.md). Each refusal names the entry.
 
-A new array of the state needs one line in RANGES, a new number one in NUMBER_RANGES or REAL_RANGES.
+The ranges stand beside the arrays (`state.py`).
 """
 
 from __future__ import annotations
@@ -21,27 +21,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray
-from hedgerow.confidence.balls import UNSEEN
-from hedgerow.confidence.boxes import Boxes, make_boxes, refresh_all
-from hedgerow.confidence.budget import Laws, make_unknowns
-from hedgerow.confidence.premises import (
-    BASELINE,
-    LOGGED,
-    NOTHING,
-    SHARED_COSTS,
-    SHARED_TRANSITIONS,
-    TRANSITIONS,
-)
+from hedgerow.confidence.boxes import make_boxes, refresh_all
+from hedgerow.confidence.counts import Laws, make_unknowns
+from hedgerow.confidence.premises import BASELINE, LOGGED, NOTHING, SHARED_COSTS, SHARED_TRANSITIONS, TRANSITIONS
+from hedgerow.confidence.sets import check_sets, demand
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.kernels import flat_arrays
 from hedgerow.learners.ops.absorb import MOST_REASONS
+from hedgerow.learners.ops.account import radius_of
 from hedgerow.learners.ops.base import MirrorLearner
-from hedgerow.learners.ops.mixing import MOST_SKIPPED, mixing_weight
+from hedgerow.learners.ops.mixing import set_mixture
+from hedgerow.learners.ops.rates import set_rates
 from hedgerow.learners.ops.search import Search, SearchRule, stopping_radius
 from hedgerow.learners.ops.state import (
     LOG_FLOOR,
-    PROJECTED,
-    RELAXED,
-    UNSOLVED,
+    LOOSE,
+    NUMBER_RANGES,
+    POOL_RANGES,
+    RANGES,
+    REAL_RANGES,
+    TOLERANCE,
     Core,
     Numbers,
     Reals,
@@ -49,99 +48,9 @@ from hedgerow.learners.ops.state import (
     arrays_of_state,
     derived,
 )
-from hedgerow.learners.ops.step import SMALLEST_CONDITIONAL, prepare, set_rates
+from hedgerow.learners.ops.step import prepare
 from hedgerow.model.layout import Layout
 from hedgerow.model.view import View
-from hedgerow.projection.workspace import NO_SYSTEM
-
-TOLERANCE = 1e-9
-LOOSE = 1e-6
-"""Tolerance for the residuals of a projection"""
-LARGEST = 2.0**53
-"""Up to here counters are exact as real numbers."""
-HUGE = 1e200
-
-RANGES: Mapping[str, tuple[float, float]] = {
-    "log_weight": (-HUGE, LOOSE),
-    "conditional": (SMALLEST_CONDITIONAL * (1.0 - TOLERANCE), 1.0 + TOLERANCE),
-    "bound": (-1, 1),
-    "system.diagonal": (-HUGE, HUGE),
-    "system.coupling": (-HUGE, HUGE),
-    "system.border": (-HUGE, HUGE),
-    "system.schur": (-HUGE, HUGE),
-    "system.candidate": (0, LARGEST),
-    "system.num_candidates": (NO_SYSTEM, LARGEST),
-    "policy": (0.0, 1.0 + TOLERANCE),
-    "counts.num_visits": (0, LARGEST),
-    "counts.num_moves": (0, LARGEST),
-    "counts.num_costs": (0, LARGEST),
-    "counts.cost_sums": (0.0, LARGEST),
-    "counts.unknown_moves": (0, LARGEST),
-    "counts.unknown_costs": (0, LARGEST),
-    "boxes.lower": (0.0, 1.0),
-    "boxes.upper": (0.0, 1.0),
-    "boxes.cost_lower": (-1.0, 1.0),
-    "boxes.cost_upper": (0.0, 2.0),
-    "boxes.xi": (0.0, 1.0),
-    "boxes.visits": (0, LARGEST),
-    "boxes.cost_visits": (0, LARGEST),
-    "epoch_visits": (0, LARGEST),
-    "multipliers": (0.0, HUGE),
-    "certificate": (0.0, 1.0 + TOLERANCE),
-    "bounds": (0.0, HUGE),
-    "baseline_u": (0.0, 1.0 + TOLERANCE),
-    "baseline_visits": (0, LARGEST),
-    "search.weights": (0.0, 1.0 + TOLERANCE),
-    "search.cost_sums": (0.0, HUGE),
-    "search.squares": (0.0, HUGE),
-    "search.policies": (0.0, 1.0 + TOLERANCE),
-    "search.facts": (-HUGE, HUGE),
-    "search.broken": (0, LARGEST),
-    "aggregate.p_hat": (0.0, 1.0 + TOLERANCE),
-    "aggregate.g_hat": (0.0, 1.0),
-    "aggregate.values": (0.0, HUGE),
-    "aggregate.ranges": (0.0, HUGE),
-    "aggregate.sums": (0.0, HUGE),
-    "aggregate.squares": (0.0, HUGE),
-    "aggregate.visits": (0, LARGEST),
-    "aggregate.episodes": (0, LARGEST),
-    "aggregate.generation": (-1, LARGEST),
-    "aggregate.closed": (0, 1),
-    "aggregate.best": (0, LARGEST),
-    "aggregate.numbers": (0, LARGEST),
-    "balls.moves": (0, LARGEST),
-    "balls.visits": (0, LARGEST),
-    "balls.radius": (0.0, UNSEEN),
-    "premises.visits": (0, LARGEST),
-    "premises.moves": (0, LARGEST),
-    "premises.sums": (0.0, LARGEST),
-    "premises.due": (0, LARGEST),
-    "premises.low_moves": (0.0, 1.0),
-    "premises.high_moves": (0.0, 1.0),
-    "premises.low_costs": (0.0, 1.0),
-    "premises.high_costs": (0.0, 1.0),
-    "premises.baseline_sums": (0.0, LARGEST),
-    "premises.numbers": (0, LARGEST),
-    "premises.figures": (0.0, HUGE),
-    "patience": (0, MOST_SKIPPED),
-    "logged": (0, LARGEST),
-    "incomplete": (0, LARGEST),
-    "numbers": (0, LARGEST),
-    "reals": (0.0, HUGE),
-}
-"""The range of the entries of each array of a state"""
-
-NUMBER_RANGES: Mapping[str, int] = {
-    "pending": 1,
-    "open": 1,
-    "phase_over": 1,
-    "stale": 1,
-    "moved": 1,
-    "last_status": max(PROJECTED, RELAXED, UNSOLVED),
-}
-"""The largest value of those numbers that do not count anything."""
-
-REAL_RANGES: Mapping[str, float] = {"mixing": 1.0}
 
 
 def check_sizes(view: View, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -163,20 +72,25 @@ def check_sizes(view: View, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 def check_ranges(arrays: Mapping[str, NDArray[Any]]) -> None:
     """Check every entry of every array by itself."""
-    for name, array in arrays.items():
-        low, high = RANGES.get(name, (-np.inf, np.inf))
-        outside = ~((array >= low) & (array <= high) & np.isfinite(array))  # NaN is outside everything
-        if outside.any():
-            place = tuple(int(i) for i in np.argwhere(outside)[0])
-            raise InvalidInput(
-                f"state.{name} is {array[place].item()!r} at {place}; it must lie in [{low:g}, {high:g}]"
-            )
+    check_entries(arrays, RANGES)
     records = (("numbers", Numbers, NUMBER_RANGES), ("reals", Reals, REAL_RANGES))
     for name, record, largest in records:
         for field, most in largest.items():
             value = arrays[name][record.place(field)].item()
             if value > most:
                 raise InvalidInput(f"state.{name}: {field} is {value!r}; it must lie in [0, {most:g}]")
+
+
+def check_entries(arrays: Mapping[str, NDArray[Any]], ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Check every entry against the range of its array."""
+    for name, array in arrays.items():
+        low, high = ranges.get(name, (-np.inf, np.inf))
+        outside = ~((array >= low) & (array <= high) & np.isfinite(array))  # NaN is outside everything
+        if outside.any():
+            place = tuple(int(i) for i in np.argwhere(outside)[0])
+            raise InvalidInput(
+                f"state.{name} is {array[place].item()!r} at {place}; it must lie in [{low:g}, {high:g}]"
+            )
 
 
 def checked_reasons(given: Any) -> dict[str, int]:
@@ -204,10 +118,44 @@ def restore_state(learner: MirrorLearner, arrays: dict[str, NDArray[Any]]) -> No
     for name, array in arrays.items():
         if array.shape != own[name].shape:
             raise InvalidInput(f"state.{name} must have the shape {own[name].shape}, not {array.shape}")
-    check_indices(arrays, len(learner.core.baseline.policies))
+    check_indices(arrays, len(learner.core.baseline.policies) + len(learner.core.pool.weights))
     for name, array in arrays.items():
         own[name][...] = array
     check_state(learner, arrays)
+
+
+def restore_pool(core: Core, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Copy the arrays of a pool into that of `core`, which fixes their names, shapes and types, if they are sound."""
+    own = {f"pool.{name}": array for name, array in flat_arrays(core.pool).items() if name in POOL_RANGES}
+    demand(set(arrays) == set(own), f"the state needs the arrays {sorted(own)}, not {sorted(arrays)}")
+    for name, array in arrays.items():
+        fits = array.dtype == own[name].dtype and array.shape == own[name].shape
+        demand(fits, f"state.{name} must be {own[name].dtype} of shape {own[name].shape}")
+    check_entries(arrays, {f"pool.{name}": limits for name, limits in POOL_RANGES.items()})
+    for name, array in arrays.items():
+        own[name][...] = array
+    _check_pool(core)
+
+
+def _check_pool(core: Core) -> None:
+    """Check that the pool is a mixture of policies, and certified; estimates and sums may be any that kernels take."""
+    pool, baseline, index, numbers, reals = core.pool, core.baseline, core.index, core.pool.numbers, core.pool.reals
+    size, most = numbers.size, len(pool.weights)
+    demand(size <= most, f"state.pool.numbers: there are {size} members; there is room for {most}")
+    demand(max(numbers.drawn, numbers.closed) <= 1, "state.pool.numbers: a flag")
+    demand(0.0 <= reals.base <= 1.0, f"state.pool.reals: base is {reals.base!r}")
+    most_share = 1.0 - core.pool_rule.floor
+    demand(0.0 <= reals.share <= most_share, f"state.pool.reals: share is {reals.share!r}; most is {most_share:g}")
+    demand(min(reals.squares, reals.spread, reals.losses, reals.episodes) >= 0.0, "state.pool.reals: a sum below 0")
+    weights = pool.weights[:size]
+    demand(abs(reals.base + float(weights.sum()) - 1.0) <= TOLERANCE, "state.pool.weights and base do not sum to 1")
+    sums = pool.policies[:size].reshape(-1, index.num_actions).sum(axis=1)
+    demand(bool(np.all(np.abs(sums - 1.0) <= TOLERANCE)), "state.pool.policies do not sum to 1 in some state")
+    rows = np.add.reduceat(pool.p_hat, index.row_start[:-1])
+    demand(bool(np.all(np.abs(rows - 1.0) <= TOLERANCE)), "state.pool.p_hat of a row do not sum to 1")
+    costs = reals.base * baseline.costs + weights @ pool.bounds[:size]
+    safe = costs[baseline.binding] <= baseline.thresholds[baseline.binding]
+    demand(bool(np.all(safe)), "state.pool.bounds: the mixture of the pool is not certified to be safe")
 
 
 def check_indices(arrays: Mapping[str, NDArray[Any]], num_baselines: int) -> None:
@@ -215,8 +163,6 @@ def check_indices(arrays: Mapping[str, NDArray[Any]], num_baselines: int) -> Non
     branch = Numbers(arrays["numbers"]).branch
     if branch > num_baselines:
         raise InvalidInput(f"state.numbers: branch is {branch}; there are {num_baselines} baselines")
-    if np.any(arrays["aggregate.best"] >= arrays["aggregate.generation"].size):
-        raise InvalidInput("state.aggregate.best names a slot that does not exist")
     candidates, count = arrays["system.candidate"], int(arrays["system.num_candidates"][0])
     if count > candidates.size or np.any(candidates >= candidates.size):
         raise InvalidInput("state.system.candidate names a constraint that does not exist")
@@ -228,12 +174,16 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
     """Check the state that was restored from `given`; compute anew what follows from the rest of it."""
     core, layout, state = learner.core, learner.layout, learner.core.state
     _settle_numbers(learner)
+    _check_member(core)
     discarded = learner.begun if learner.settings.phase2_stats == "discard" else 0
     counted = learner.episode - discarded + state.logged.episodes
-    check_counts(layout, state, core.rule.box.laws, bool(core.rule.tied), counted)
+    rule, grouped = core.sets.rule, learner.queue.groups > 0
+    check_counts(layout, state, rule.box.laws, bool(rule.tied), counted, grouped=grouped)
     _settle_boxes(learner)
-    _check_certificates(layout, core)
+    check_sets(layout, core.sets)
     _check_refutation(layout, core)
+    _check_account(core, learner.episode)
+    _check_stay(core, learner.settings.stay != "off", learner.episode)
     check_policies(layout, "policy", state.policy)
     check_conditionals(layout, state.conditional)
     demand(
@@ -244,12 +194,6 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
     demand(floored, f"state.log_weight has an entry below {LOG_FLOOR:g}")
     prepare(core)
     _settle_mixing(core, given["bounds"])
-
-
-def demand(condition: bool, otherwise: str) -> None:
-    """Refuse the file in these words unless the condition holds."""
-    if not condition:
-        raise InvalidInput(otherwise)
 
 
 def _settle_numbers(learner: MirrorLearner) -> None:
@@ -270,13 +214,24 @@ def _settle_numbers(learner: MirrorLearner) -> None:
         segment = (episode - begun + 1).bit_length() - 1
         end, episodes, share = begun + 2 ** (segment + 1) - 1, 2.0**segment, log((segment + 1.0) * (segment + 2.0))
     numbers.segment, numbers.segment_end = segment, end
-    set_rates(core, episodes, core.rule.log_inverse_delta + share)
+    _settle_rates(core, episodes, core.rule.log_inverse_delta + share)
+
+
+def _settle_rates(core: Core, episodes: float, log_inverse_delta: float) -> None:
+    """Set the rates; an adaptive eta is the file's, at most the first one."""
+    rule, reals, given = core.rule.rates, core.state.reals, core.state.reals.eta
+    set_rates(core, episodes, log_inverse_delta)
+    if rule.gain > 0.0:
+        demand(0.0 < given <= reals.eta * (1.0 + TOLERANCE), f"state.reals: eta is {given!r}, above {reals.eta!r}")
+        reals.eta = given
+    elif rule.share == 0.0:
+        core.state.pace.gap = 0.0  # only rates that follow it count it
 
 
 def _settle_boxes(learner: MirrorLearner) -> None:
     """Compute boxes that follow from the counts; check older ones, and intersections of several."""
     core, layout, view = learner.core, learner.layout, learner.view
-    rule, boxes = core.rule.box, core.state.boxes
+    rule, boxes = core.sets.rule.box, core.state.boxes
     unknowns = make_unknowns(layout, view.num_constraints, view.knowledge, ties=learner.settings.ties)
     fresh = make_boxes(unknowns, clip_costs=bool(rule.clip_costs))
     known_moves, known_costs = (rule.uncertain == 0)[layout.row_of_triple], rule.unknown_costs == 0
@@ -287,36 +242,6 @@ def _settle_boxes(learner: MirrorLearner) -> None:
         ("lower", known_moves), ("upper", known_moves), ("cost_lower", known_costs), ("cost_upper", known_costs),
     ):  # fmt: skip
         getattr(boxes, name)[known] = getattr(fresh, name)[known]
-    check_rows(layout, boxes)
-    demand(bool(np.all(boxes.cost_lower <= boxes.cost_upper + TOLERANCE)), "state.boxes.cost_lower exceed cost_upper")
-
-
-def check_rows(layout: Layout, boxes: Boxes) -> None:
-    """Check that lo <= hi and that no row's set is empty: kernels rely on it."""
-    starts = layout.row_start[:-1]
-    empty = (np.add.reduceat(boxes.lower, starts) > 1.0 + TOLERANCE) | (
-        np.add.reduceat(boxes.upper, starts) < 1.0 - TOLERANCE
-    )
-    crossed = boxes.lower > boxes.upper
-    if np.any(empty) or np.any(crossed):
-        row = int(np.flatnonzero(empty)[0]) if np.any(empty) else int(layout.row_of_triple[np.flatnonzero(crossed)[0]])
-        raise InvalidInput(f"state.boxes.lower, state.boxes.upper of {layout.describe_row(row)} hold no distribution")
-
-
-def _check_certificates(layout: Layout, core: Core) -> None:
-    """Check balls and generations: kernels take distributions from the first and slots from the second."""
-    balls, aggregate = core.state.balls, core.state.aggregate
-    if len(balls.radius):
-        moves = np.add.reduceat(balls.moves, layout.row_start[:-1])
-        demand(np.array_equal(moves, balls.visits), "state.balls.moves do not add up to state.balls.visits")
-    slots = len(aggregate.generation)
-    if slots:
-        turn, started = aggregate.numbers.turn, aggregate.numbers.started
-        demand(turn < slots, f"state.aggregate.numbers: turn is {turn}; there are {slots} slots")
-        demand(bool(np.all(aggregate.generation < started)), "state.aggregate.generation is not started yet")
-        p_sums = np.add.reduceat(aggregate.p_hat, layout.row_start[:-1])
-        demand(bool(np.all(np.abs(p_sums - 1.0) <= TOLERANCE)), "state.aggregate.p_hat of a row do not sum to 1")
-        demand(bool(np.all(aggregate.ranges > 0.0)), "state.aggregate.ranges must be positive")
 
 
 def _check_refutation(layout: Layout, core: Core) -> None:
@@ -337,15 +262,56 @@ def _check_refutation(layout: Layout, core: Core) -> None:
     demand(numbers.what != BASELINE or len(core.rule.premises.beta) > 0, "state.premises.numbers: there is no baseline")
 
 
+def _check_account(core: Core, episodes: int) -> None:
+    """Check that every episode was entered into the account of B-OPS, at costs that it can have had."""
+    account, baseline, n = core.state.account, core.baseline, core.state.account.numbers
+    if not len(account.allowed):
+        return
+    binding = baseline.binding
+    alpha, most = baseline.thresholds[binding], baseline.ceilings[binding]
+    demand(n.own + n.skipped + n.baseline == episodes, f"state.account.numbers do not add up to {episodes} episodes")
+    least, room = n.baseline * baseline.costs[binding], LOOSE * (1.0 + episodes)
+    demand(bool(np.all(np.abs(account.allowed - episodes * alpha) <= room)), "state.account.allowed: other thresholds")
+    demand(bool(np.all(account.seen <= n.own * most + room)), "state.account.seen is more than episodes can cost")
+    demand(bool(np.all(account.squares <= n.own + room)), "state.account.squares is more than episodes can differ")
+    inside = (least - room <= account.fixed) & (account.fixed <= least + n.skipped * most + room)
+    demand(bool(np.all(inside)), "state.account.fixed is not what the baseline costs")
+    for j in range(len(binding)):
+        total = account.fixed[j] + account.seen[j] + radius_of(core.rule.account, account, baseline, j)
+        demand(account.charged[j] <= total, "state.account.charged is more than was seen")
+
+
+def _check_stay(core: Core, active: bool, episodes: int) -> None:
+    """Check what the rule when to stay rests on: a limit as it can be, and losses that so many episodes can have."""
+    stay, steps = core.state.stay, len(core.buffers.trace.u)
+    if not active:
+        return
+    demand(0.0 <= stay.limit <= steps + 1.0, f"state.stay: limit is {stay.limit!r}; an episode has {steps} steps")
+    counted = stay.episodes == int(stay.episodes) <= episodes
+    demand(counted, f"state.stay: {stay.episodes!r} of {episodes} episodes were the baseline's")
+    demand(stay.losses <= steps * stay.episodes + LOOSE, "state.stay: losses is more than episodes can lose")
+    demand(stay.now in (0.0, 1.0), "state.stay: now is a flag")
+
+
 def _settle_mixing(core: Core, given: FloatArray) -> None:
     """Set U and lambda; while an episode is open they are those before it, and computed when it is complete."""
     state = core.state
     if not len(core.baseline.policies):
         state.reals.mixing = 0.0
     elif not state.numbers.open:
-        if len(state.aggregate.generation) or len(state.balls.radius):
+        if len(state.aggregate.generation) or len(state.balls.radius) or len(state.anchor):
             np.minimum(state.bounds, given, out=state.bounds)  # certificates are not evaluated in every episode
-        state.reals.mixing = mixing_weight(core, state.numbers.last_status)
+        set_mixture(core, state.numbers.last_status)
+
+
+def _check_member(core: Core) -> None:
+    """Check that the member of the pool that plays, or that has played, is there and is a policy."""
+    member = core.state.numbers.branch - 1 - len(core.baseline.policies)
+    if member >= 0:
+        plays = member < core.pool.numbers.size or not core.state.numbers.pending
+        demand(plays, f"state.numbers: the plan plays member {member} of {core.pool.numbers.size}")
+        sums = core.pool.policies[member].reshape(-1, core.index.num_actions).sum(axis=1)
+        demand(bool(np.all(np.abs(sums - 1.0) <= TOLERANCE)), f"state.pool.policies: member {member} is no policy")
 
 
 def check_conditionals(layout: Layout, conditional: FloatArray) -> None:
@@ -403,8 +369,8 @@ def end_of_search(search: Search, episode: int) -> int:
 # all: then only totals can be compared with t.
 
 
-def check_counts(layout: Layout, state: State, laws: Laws, tied: bool, counted: int) -> None:
-    """Check N, M, K and S of `counted` episodes, logged ones included."""
+def check_counts(layout: Layout, state: State, laws: Laws, tied: bool, counted: int, *, grouped: bool = False) -> None:
+    """Check N, M, K and S of `counted` episodes, logged ones included; `grouped`: K has one value for whole groups."""
     counts, cut = state.counts, state.logged.truncated
     visits, moves = counts.num_visits.astype(np.float64), counts.num_moves.astype(np.float64)
     _refuse_rows(layout, np.add.reduceat(moves, layout.row_start[:-1]) != visits, "counts.num_moves", "do not add up")
@@ -414,7 +380,7 @@ def check_counts(layout: Layout, state: State, laws: Laws, tied: bool, counted: 
         _check_total(layout, visits, counted, cut)
     else:
         _check_flow(layout, visits, moves, counted, cut)
-    _check_cost_sums(layout, state, laws, tied, counted)
+    _check_cost_sums(layout, state, laws, tied or grouped, counted)
     _check_unknown(layout, state, laws, tied)
 
 
@@ -425,7 +391,12 @@ def _check_total(layout: Layout, visits: FloatArray, counted: int, cut: int) -> 
 
 
 def _check_flow(layout: Layout, visits: FloatArray, moves: FloatArray, counted: int, cut: int) -> None:
-    _check_layers(layout, "counts.num_visits", visits, counted, cut)
+    sums = np.add.reduceat(visits, layout.state_start[:-2] * layout.num_actions)
+    off = np.flatnonzero((sums > counted) | (sums < counted - cut))
+    if len(off):
+        raise InvalidInput(
+            f"state.counts.num_visits of layer {off[0]} sum to {sums[off[0]]:.0f}; there are {counted} episodes"
+        )
     into = np.bincount(layout.successor, moves, minlength=layout.num_states)[1:-1]
     ended = into - visits.reshape(-1, layout.num_actions).sum(axis=1)[1:]
     wrong = np.flatnonzero(ended < 0.0)
@@ -463,38 +434,15 @@ def _check_unknown(layout: Layout, state: State, laws: Laws, tied: bool) -> None
     counts, episodes = state.counts, state.incomplete.unknown
     moves, costs = counts.unknown_moves, counts.unknown_costs
     most = episodes * (layout.steps if tied else 1)
-    _refuse_rows(layout, moves > most, "counts.unknown_moves", f"are more than {episodes} episodes can have left")
-    _refuse_rows(
-        layout, np.any(costs > most, axis=1), "counts.unknown_costs", f"are more than {episodes} episodes can have left"
+    too_many, elsewhere = (
+        f"are more than {episodes} episodes can have left",
+        laws.moves_at != np.arange(layout.num_rows),
     )
-    rows = np.arange(layout.num_rows)
-    _refuse_rows(layout, (laws.moves_at != rows) & (moves > 0), "counts.unknown_moves", "are counted elsewhere")
-    _refuse_rows(
-        layout, np.any(costs > counts.num_costs[:, np.newaxis], axis=1), "counts.unknown_costs", "exceed visits"
-    )
-
-
-def layer_sums(layout: Layout, over_rows: FloatArray) -> FloatArray:
-    """(L,): sums over the rows of each layer."""
-    sums: FloatArray = np.add.reduceat(over_rows, layout.state_start[:-2] * layout.num_actions)
-    return sums
-
-
-def _check_layers(
-    layout: Layout, name: str, visits: FloatArray, episodes: int | None, cut: int = 0, *, tied: bool = False
-) -> None:
-    """Check that every layer was visited once per episode; None stands for any number, the same in all layers.
-
-    `cut` episodes may have ended before their last layers; where rows share laws, layers are not told apart.
-    """
-    if tied:
-        return
-    sums = layer_sums(layout, visits)
-    expected_sum = sums[0] if episodes is None else episodes
-    wrong = np.flatnonzero((sums > expected_sum) | (sums < expected_sum - cut))
-    if len(wrong):
-        expected = f"{sums[0]:.0f} in layer 0" if episodes is None else f"{episodes} episodes"
-        raise InvalidInput(f"state.{name} of layer {wrong[0]} sum to {sums[wrong[0]]:.0f}; there are {expected}")
+    _refuse_rows(layout, moves > most, "counts.unknown_moves", too_many)
+    _refuse_rows(layout, np.any(costs > most, axis=1), "counts.unknown_costs", too_many)
+    _refuse_rows(layout, elsewhere & (moves > 0), "counts.unknown_moves", "are counted elsewhere")
+    beyond = np.any(costs > counts.num_costs[:, np.newaxis], axis=1)
+    _refuse_rows(layout, beyond, "counts.unknown_costs", "exceed visits")
 
 
 def _refuse_rows(layout: Layout, wrong: NDArray[np.bool_], name: str, problem: str) -> None:

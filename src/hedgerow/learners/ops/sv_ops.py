@@ -4,31 +4,21 @@ Mirror descent on occupancies, projected in every episode onto those that some t
 *optimistic* costs respect the thresholds. While the confidence sets hold the truth, every feasible occupancy stays in
 that set, so the projection has a solution and the learner never gives up a good policy; in return an episode may
 violate a constraint by as much as the radii still allow.
-
-    >>> from hedgerow.model.view import View
-    >>> view = View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
-    >>> learner = SVOPS(view, episodes=1000, delta=0.01)
-    >>> learner.plan().policy["home"].tolist()
-    [0.5, 0.5]
-    >>> learner.observe([("home", "wait")], losses=[1.0], costs=[0.0])
-    >>> learner.plan().policy["home", "wait"] < 0.5
-    True
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
+from hedgerow.learners.base import exclusive
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
-from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.guarantees import (
     assumptions,
-    clean_event,
-    feasible_projection,
     limits,
+    rates_note,
     regret_reasons,
     regret_statement,
+    shared_promises,
+    tracking,
 )
 from hedgerow.paper import cite
 
@@ -42,8 +32,6 @@ class SVOPS(MirrorLearner):
     optimistically. It needs no safe policy. Choose it if early violations are acceptable.
 
     Args:
-        **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes `radii`,
-            `ties`, `confidence_scale`, `clip_costs`, `tol` and `horizon`. `Settings` explains each of them.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the learner has no such switch.
@@ -59,28 +47,21 @@ class SVOPS(MirrorLearner):
         True
     """
 
-    kind: ClassVar[str] = "sv-ops"
-    title: ClassVar[str] = "SV-OPS"
+    kind = "sv-ops"
+    title = "SV-OPS"
 
     @exclusive
     def guarantees(self) -> Ledger:
         """Return what is promised under the present switches: the growth of violation and regret."""
-        confidence, accuracy = regret_reasons(self)
+        void = first_reason(*regret_reasons(self))
         rate = regret_statement(self, "L |X| sqrt(|A| T ln(T|X||A|m/delta))")
-        violation = Promise(
-            "violation",
-            f"the summed positive violation of each constraint is O({rate}) if some policy is feasible: {limits(self)}",
-            self._budget.sure(8),
-            cite("violationsoft"),
-            first_reason(confidence, accuracy),
-        )
-        regret = Promise(
-            "regret",
-            f"the regret against the best feasible policy is O({rate}), whatever the losses",
-            self._budget.sure(10),
-            cite("regret_soft_unknown"),
-            first_reason(confidence, accuracy),
-        )
-        return self.as_seen(
-            Ledger(self.title, (clean_event(self), feasible_projection(self), violation, regret), assumptions(self))
+        summed = f"the summed positive violation of each constraint is O({rate}) if some policy is feasible"
+        regret = f"the regret against the best feasible policy is O({rate}), whatever the losses{rates_note(self)}"
+        promised = Promise("regret", regret, self._budget.sure(10), cite("regret_soft_unknown"), void)
+        return self._ledger(
+            *shared_promises(self),
+            Promise("violation", f"{summed}: {limits(self)}", self._budget.sure(8), cite("violationsoft"), void),
+            promised,
+            *tracking(self, promised),
+            assumptions=assumptions(self),
         )

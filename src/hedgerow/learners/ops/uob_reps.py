@@ -7,12 +7,17 @@ visits of some pair have doubled, as in its paper. Costs are counted as well. Wi
 
 from __future__ import annotations
 
-from typing import ClassVar
-
+from hedgerow.learners.base import exclusive
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
-from hedgerow.learners.locking import exclusive
 from hedgerow.learners.ops.base import MirrorLearner
-from hedgerow.learners.ops.guarantees import assumptions, clean_event, regret_reasons, regret_statement
+from hedgerow.learners.ops.guarantees import (
+    assumptions,
+    clean_event,
+    rates_note,
+    regret_reasons,
+    regret_statement,
+    tracking,
+)
 
 
 class UOBREPS(MirrorLearner):
@@ -23,8 +28,6 @@ class UOBREPS(MirrorLearner):
     visits of some pair have doubled, as in its paper. Costs are counted, but never respected.
 
     Args:
-        **switches: Single settings that replace those of the preset, such as radii="tight"; the learner takes `radii`,
-            `ties`, `confidence_scale`, `clip_costs`, `tol` and `horizon`. `Settings` explains each of them.
 
     Raises:
         InvalidInput: If an argument is wrong, or if the learner has no such switch.
@@ -40,21 +43,22 @@ class UOBREPS(MirrorLearner):
         1
     """
 
-    kind: ClassVar[str] = "uob-reps"
-    title: ClassVar[str] = "UOB-REPS"
-    source: ClassVar[str] = "Jin, Jin, Luo, Sra and Yu 2020"
-    constrained: ClassVar[bool] = False
-    epochs: ClassVar[bool] = True
+    kind = "uob-reps"
+    title = "UOB-REPS"
+    source = "Jin, Jin, Luo, Sra and Yu 2020"
+    constrained = False
+    epochs = True
 
     @exclusive
     def guarantees(self) -> Ledger:
         """Return what is promised under the present switches: the growth of the regret."""
         rate = regret_statement(self, "L |X| sqrt(|A| T ln(T|X||A|/delta))")
+        against = "the regret against the best policy, constraints ignored,"
         regret = Promise(
             "regret",
-            f"the regret against the best policy, constraints ignored, is O({rate}), whatever the losses",
+            f"{against} is O({rate}), whatever the losses{rates_note(self)}",
             self._budget.sure(9),
             "Jin et al. 2020, Theorem 3",
             first_reason(*regret_reasons(self)),
         )
-        return self.as_seen(Ledger(self.title, (clean_event(self), regret), assumptions(self)))
+        return self._ledger(clean_event(self), regret, *tracking(self, regret), assumptions=assumptions(self))

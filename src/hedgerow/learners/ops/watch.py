@@ -13,12 +13,13 @@ clean, and the two sides of the mirror-descent inequality
 
     sum_t l_hat_t^T (q_hat_t - q) <= L ln(|X|^2|A|)/eta + eta sum_t q_hat_t^T l_hat_t^2,
 
-whose right-hand side adds up over restarts. All learners share the scores themselves (`environments/scores.py`).
+whose right-hand side adds up over restarts; and the sharper one of docs/rates.md, for rates that may fall. All learners
+share the scores themselves (`environments/scores.py`).
 """
 
 from __future__ import annotations
 
-from math import exp, inf, log, sqrt
+from math import exp, inf, log, log1p, sqrt
 
 import numpy as np
 
@@ -27,10 +28,13 @@ from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.confidence.aggregate import aggregate_radius, log_term_of, mean_value
 from hedgerow.confidence.bounds import reach_of_states
-from hedgerow.environments.play import KernelWorld
+from hedgerow.environments.play import WorldArrays
 from hedgerow.environments.scores import Curves, Scores, forward
 from hedgerow.learners.kernels import occupancy_of_baseline
-from hedgerow.learners.ops.mixing import cost_bounds
+from hedgerow.learners.ops.account import radius_of
+from hedgerow.learners.ops.mixing import baseline_share, cost_bounds
+from hedgerow.learners.ops.pool import reason_of
+from hedgerow.learners.ops.rates import MIXED_EVERY
 from hedgerow.learners.ops.state import PROJECTED, RELAXED, Core
 from hedgerow.learners.watch import (
     BALL,
@@ -44,8 +48,11 @@ from hedgerow.learners.watch import (
 )
 from hedgerow.model.layout import Layout
 
+TOL_BUDGET = 1e-9
+"""Rounding of sums over a run"""
 
-class Sets(Bundle):
+
+class WatchedSets(Bundle):
     """Which sets were checked last, and what follows of the sums; kernels modify it."""
 
     looked: IntArray
@@ -60,10 +67,10 @@ class Sets(Bundle):
     """(slots,): how many episodes are in them"""
 
 
-def make_sets(core: Core) -> Sets:
+def make_watched_sets(core: Core) -> WatchedSets:
     """Nothing checked yet."""
     rows, (slots, m) = len(core.state.policy), core.state.aggregate.sums.shape
-    return Sets(
+    return WatchedSets(
         looked=np.full((rows, 2), -1, dtype=np.int64),
         sums=np.zeros((slots, m)),
         sums_outside=np.zeros((slots, m), dtype=np.int64),
@@ -73,9 +80,9 @@ def make_sets(core: Core) -> Sets:
 
 
 @kernel
-def check_sets(core: Core, world: KernelWorld, rows: IntArray, event: CleanEvent, sets: Sets) -> None:
+def check_sets(core: Core, world: WorldArrays, rows: IntArray, event: CleanEvent, sets: WatchedSets) -> None:
     """Check the boxes, bounds and balls that may have changed with the counts of some rows."""
-    laws, boxes, gradual = core.rule.box.laws, core.state.boxes, core.rule.box.gradual
+    laws, boxes, gradual = core.sets.rule.box.laws, core.state.boxes, core.sets.rule.box.gradual
     for row in rows:
         place = laws.moves_at[row]
         if not gradual or sets.looked[place, 0] != boxes.visits[place]:
@@ -92,9 +99,9 @@ def check_sets(core: Core, world: KernelWorld, rows: IntArray, event: CleanEvent
 
 
 @kernel
-def _check_ball(core: Core, world: KernelWorld, row: int, event: CleanEvent) -> None:
+def _check_ball(core: Core, world: WorldArrays, row: int, event: CleanEvent) -> None:
     balls, row_start = core.state.balls, core.index.row_start
-    if len(balls.radius) > 0 and core.rule.ball.wide[row] and balls.visits[row] > 0:
+    if len(balls.radius) > 0 and core.sets.rule.ball.wide[row] and balls.visits[row] > 0:
         divergence = 0.0
         for j in range(row_start[row], row_start[row + 1]):
             if balls.moves[j] > 0:
@@ -106,16 +113,18 @@ def _check_ball(core: Core, world: KernelWorld, row: int, event: CleanEvent) -> 
 
 
 @kernel
-def check_sums(core: Core, world: KernelWorld, rows: IntArray, event: CleanEvent, sets: Sets) -> None:
+def check_sums(core: Core, world: WorldArrays, rows: IntArray, event: CleanEvent, sets: WatchedSets) -> None:
     """Check the aggregate certificate after an episode that visited these rows (L,)."""
     for slot in range(len(sets.generation)):
         _check_generation(core, world, rows, slot, event, sets)
 
 
 @kernel
-def _check_generation(core: Core, world: KernelWorld, rows: IntArray, slot: int, event: CleanEvent, sets: Sets) -> None:
+def _check_generation(
+    core: Core, world: WorldArrays, rows: IntArray, slot: int, event: CleanEvent, sets: WatchedSets
+) -> None:
     """Check the inequality of one generation; an episode adds its L rows to both sides."""
-    aggregate, rule = core.state.aggregate, core.rule.aggregate
+    aggregate, rule = core.state.aggregate, core.sets.rule.aggregate
     generation, episodes = aggregate.generation[slot], aggregate.episodes[slot]
     same = generation == sets.generation[slot]
     if generation < 0 or (same and episodes == sets.episodes[slot]):
@@ -148,11 +157,15 @@ class WatchSums(Record):
     mirror_linear: float
     """sum_t q_hat_t^T l_hat_t"""
     mirror_restarts: float
-    """Sum over restarts of 1/eta"""
+    """Sum over restarts of the last 1/eta before the next one"""
     mirror_square: float
     """sum_t eta q_hat_t^T l_hat_t^2"""
+    mirror_gap: float
+    """sum_t M_t of `rates.py`"""
+    mirror_shared: float
+    """sum of L ln(1/(1-s)) / eta over the mixtures with uniform weights"""
     least_excess: float
-    """min of u - q_t on the visited pairs, and in an audit on all pairs under the learner's own policy"""
+    """min of u - q_t on the visited pairs, and in an audit on all pairs under the learner's policy"""
     now_eta: float
     """Its learning rate"""
     now_residual: float
@@ -163,6 +176,12 @@ class WatchSums(Record):
     """max of lambda - lambda_0 after feasible projections"""
     mixing_slack: float
     """min of (bound of Theorem regrethard's lemma) - lambda, in an audit"""
+    reserve: float
+    """min over episodes t and constraints i of alpha_i t - sum of the expected costs so far"""
+    now_share: float
+    """The probability of the pool of C-OPS in the present episode"""
+    now_reason: float
+    """Which set allowed it, by its number; -1 while it is not played"""
 
 
 class WatchTallies(Record):
@@ -174,6 +193,12 @@ class WatchTallies(Record):
     seen_segment: int
     false_baseline: int
     """1 if the baseline costs more than it was said to: then safety was not promised"""
+    overdrawn: int
+    """Episodes after which the summed expected costs were above the budget, of learners with an account"""
+    account_breaches: int
+    """Own episodes after which these sums were above what the account proves"""
+    refuted_budget: int
+    """1 if the budget was exceeded although it was promised and nothing it rests on had failed"""
 
 
 class ProjectionCounters(Record):
@@ -200,23 +225,27 @@ class Watch(Bundle):
     """(m,): the learner's upper bounds of its costs, computed for checkpoints"""
     estimates: FloatArray
     """(num_rows,): sum_t l_hat_t"""
+    own_costs: FloatArray
+    """(m,): the summed expected costs of the own episodes in the account"""
     baseline: FloatArray
     """(num_rows,): q of the baseline; empty without one"""
     own: FloatArray
-    """(num_rows,): q of the learner's own policy in an audit; else empty"""
+    """(num_rows,): q of the learner's policy in an audit; else empty"""
     upper_reach: FloatArray
     """(num_states,): largest reach probabilities in an audit; else empty"""
-    sets: Sets
+    sets: WatchedSets
     """What the event rests on"""
     mark_sums: FloatArray
     """(C, fields of `sums`)"""
     mark_bounds: FloatArray
     """(C, m)"""
+    mark_overdrawn: IntArray
+    """(C,)"""
     mark_counters: IntArray
     """(C, fields of `counters`)"""
 
 
-def make_watch(layout: Layout, event: CleanEvent, core: Core, world: KernelWorld, *, audit: bool = False) -> Watch:
+def make_watch(layout: Layout, event: CleanEvent, core: Core, world: WorldArrays, *, audit: bool = False) -> Watch:
     """Nothing seen yet. An audit also watches, in every episode, the bounds that concern all pairs."""
     m, rows, num_marks = len(core.baseline.costs), layout.num_rows, len(event.mark_sums)
     watch = Watch(
@@ -226,27 +255,29 @@ def make_watch(layout: Layout, event: CleanEvent, core: Core, world: KernelWorld
         counters=ProjectionCounters(),
         bounds=np.zeros(m),
         estimates=np.zeros(rows),
+        own_costs=np.zeros(m),
         baseline=np.zeros(0),
         own=np.zeros(rows if audit else 0),
         upper_reach=np.zeros(layout.num_states if audit else 0),
-        sets=make_sets(core),
+        sets=make_watched_sets(core),
         mark_sums=np.zeros((num_marks, len(WatchSums.fields))),
         mark_bounds=np.zeros((num_marks, m)),
+        mark_overdrawn=np.zeros(num_marks, dtype=np.int64),
         mark_counters=np.zeros((num_marks, len(ProjectionCounters.fields)), dtype=np.int64),
     )
-    watch.sums.least_excess = watch.sums.mixing_slack = np.inf
+    watch.sums.least_excess = watch.sums.mixing_slack = watch.sums.reserve = np.inf
     watch.sums.mixing_over = -np.inf
     return follow_core(watch, core, world)
 
 
-def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
+def follow_core(watch: Watch, core: Core, world: WorldArrays) -> Watch:
     """Go on with a learner that has (re)started: its baseline, its learning rate, its confidence sets."""
     tallies, baseline = watch.tallies, core.baseline
     tallies.seen_epochs = core.state.numbers.epochs
     tallies.seen_segment = core.state.numbers.segment
     watch.sums.now_eta = core.state.reals.eta
     watch.sums.mirror_restarts += 1.0 / core.state.reals.eta
-    watch = watch.replace(baseline=occupancy_of_baseline(core.index, world, baseline), sets=make_sets(core))
+    watch = watch.replace(baseline=occupancy_of_baseline(core.index, world, baseline), sets=make_watched_sets(core))
     watch.event.tallies.values[:], watch.event.outside[:] = 0, 0  # those of an earlier phase
     check_sets(core, world, core.buffers.all_rows, watch.event, watch.sets)
     check_sums(core, world, core.buffers.all_rows, watch.event, watch.sets)
@@ -261,19 +292,50 @@ def follow_core(watch: Watch, core: Core, world: KernelWorld) -> Watch:
 
 
 @kernel
-def watch_plan(core: Core, world: KernelWorld, scores: Scores, curves: Curves, watch: Watch) -> None:
+def watch_plan(core: Core, world: WorldArrays, scores: Scores, curves: Curves, watch: Watch) -> None:
     """Check the episode that is about to be played, after its scores have been added."""
     sums, lam = watch.sums, core.state.reals.mixing
     if len(watch.own) > 0:
         forward(core.index, world.transitions, core.state.policy, watch.upper_reach, watch.own)
         _audit(core, is_clean(watch.event.tallies), watch)
-    if len(watch.baseline) > 0 and core.state.numbers.last_status == PROJECTED:
+    mixes = len(watch.baseline) > 0 and not core.rule.account.active
+    if mixes and core.state.numbers.last_status == PROJECTED and core.state.stay.now == 0.0:
         sums.mixing_over = max(sums.mixing_over, lam - sums.first_mixing)
-    promised = len(watch.baseline) > 0 and watch.tallies.false_baseline == 0
-    watch_event(core.state.numbers.branch, lam, promised, scores, watch.event)
+    promised = mixes and watch.tallies.false_baseline == 0
+    watch_event(core.state.numbers.branch, baseline_share(core), promised, scores, watch.event)
+    if core.rule.account.active:
+        _watch_budget(core, world, scores, watch)
+    sums.now_share, sums.now_reason = core.pool.reals.share, reason_of(core.pool)
     mark = scores.tallies.next_mark
     if mark < len(curves.marks) and scores.tallies.played == curves.marks[mark]:
         cost_bounds(core, watch.bounds)
+
+
+@kernel
+def _watch_budget(core: Core, world: WorldArrays, scores: Scores, watch: Watch) -> None:
+    """Compare the summed expected costs, the episode that is about to be played included, with the budget."""
+    tallies, reserve = watch.tallies, inf
+    for i in core.baseline.binding:
+        reserve = min(reserve, scores.tallies.played * world.thresholds[i] - scores.costs[i])
+    watch.sums.reserve = min(watch.sums.reserve, reserve)
+    if reserve < -TOL_BUDGET:
+        tallies.overdrawn += 1
+        sure = tallies.account_breaches == 0 and tallies.false_baseline == 0
+        if sure and (watch.event.counters.unclean == 0 or not core.rule.account.by_bound):
+            tallies.refuted_budget = 1
+
+
+@kernel
+def _check_account(core: Core, world: WorldArrays, scores: Scores, watch: Watch) -> None:
+    """Compare the expected costs of the own episodes with what the account proves, after it has entered one more."""
+    account, baseline, within = core.state.account, core.baseline, True
+    for j in range(len(baseline.binding)):
+        i = baseline.binding[j]
+        watch.own_costs[i] += scores.excess[i] + world.thresholds[i]
+        proved = account.seen[j] + radius_of(core.rule.account, account, baseline, j)
+        within &= watch.own_costs[i] <= proved + TOL_BUDGET
+    if not within:
+        watch.tallies.account_breaches += 1
 
 
 @kernel
@@ -291,7 +353,8 @@ def _audit(core: Core, clean: bool, watch: Watch) -> None:
         if watch.event.tallies.transitions == 0:
             sums.least_excess = min(sums.least_excess, u - q)
         width += abs(u - q) + abs(q - exp(state.log_weight[r])) + 2.0 * state.boxes.xi[r] * u
-    if not clean or len(watch.baseline) == 0 or state.numbers.last_status != PROJECTED:
+    mixes = len(watch.baseline) > 0 and not core.rule.account.active and state.stay.now == 0.0
+    if not clean or not mixes or state.numbers.last_status != PROJECTED:
         return
     baseline, largest = core.baseline, 0.0
     for i in baseline.binding:
@@ -301,30 +364,45 @@ def _audit(core: Core, clean: bool, watch: Watch) -> None:
 
 
 @kernel
-def watch_learning(core: Core, world: KernelWorld, rows: IntArray, scores: Scores, watch: Watch) -> None:
+def watch_learning(core: Core, world: WorldArrays, rows: IntArray, scores: Scores, watch: Watch) -> None:
     """Add what was learnt from the visited rows (n,); the projection may still be open."""
     trace, sums, tallies, numbers = core.buffers.trace, watch.sums, watch.tallies, core.state.numbers
     # u comes from the boxes before this episode, and so does the tally; cached bounds from still earlier ones.
     bounded = watch.event.tallies.transitions == 0 and not core.rule.realised
     bounded &= len(core.state.baseline_u) == 0 or watch.event.counters.unclean == 0
+    eta = sums.now_eta
     for k in range(len(rows)):
         q_hat, estimate = trace.q_hat[k], trace.estimate[k]
         sums.mirror_linear += q_hat * estimate
-        sums.mirror_square += sums.now_eta * q_hat * estimate * estimate
+        sums.mirror_square += eta * q_hat * estimate * estimate
+        sums.mirror_gap += q_hat * estimate + log(1.0 - q_hat + q_hat * exp(-eta * estimate)) / eta
         watch.estimates[rows[k]] += estimate
         if bounded:
             sums.least_excess = min(sums.least_excess, trace.u[k] - scores.occupancy[rows[k]])
-    if numbers.segment != tallies.seen_segment:
-        # A restart: mirror descent begins anew, with its own entropy term.
-        tallies.seen_segment = numbers.segment
-        sums.now_eta = core.state.reals.eta
-        sums.mirror_restarts += 1.0 / core.state.reals.eta
+    _watch_rates(core, watch)
+    if core.rule.account.active and numbers.branch == 0 and core.buffers.marks.skipped == 0:
+        _check_account(core, world, scores, watch)
     check_sums(core, world, rows, watch.event, watch.sets)
     if not core.rule.epochs:
         check_sets(core, world, rows, watch.event, watch.sets)
     elif numbers.epochs != tallies.seen_epochs:
         tallies.seen_epochs = numbers.epochs
         check_sets(core, world, core.buffers.all_rows, watch.event, watch.sets)
+
+
+@kernel
+def _watch_rates(core: Core, watch: Watch) -> None:
+    """Follow eta from episode to episode: restarts, rates that fall, mixtures with uniform weights."""
+    rule, sums, tallies, numbers = core.rule.rates, watch.sums, watch.tallies, core.state.numbers
+    before, after = sums.now_eta, core.state.reals.eta
+    if rule.share > 0.0 and numbers.episode % MIXED_EVERY == 0:
+        sums.mirror_shared -= len(core.buffers.trace.u) * log1p(-rule.share) / before
+    restarts = numbers.segment != tallies.seen_segment and rule.gain == 0.0
+    if restarts:  # mirror descent begins anew, with its own entropy term
+        sums.mirror_restarts += 1.0 / after
+    elif after != before:
+        sums.mirror_restarts += 1.0 / after - 1.0 / before
+    tallies.seen_segment, sums.now_eta = numbers.segment, after
 
 
 @kernel
@@ -340,4 +418,5 @@ def watch_close(core: Core, mark: int, watch: Watch) -> None:
         counters.suspect, counters.iterations = numbers.suspect, numbers.iterations
         copy_into(watch.sums.values, watch.mark_sums[mark])
         copy_into(watch.bounds, watch.mark_bounds[mark])
+        watch.mark_overdrawn[mark] = watch.tallies.overdrawn
         copy_into(counters.values, watch.mark_counters[mark])

@@ -1,14 +1,26 @@
-"""The master program of column generation: a simplex method for m + 1 rows, without allocation.
+"""The two halves of Dantzig and Wolfe's decomposition: sweeps that find occupancies, a master program that mixes them.
+
+A sweep is robust value iteration, the least expected cost when transitions may be anything in their boxes:
+
+    V(x_L) = 0,   V(x) = min_a [ c(x,a) + min { p . V : p in box(x,a) } ]
+
+Rows choose their p independently, so the backward pass is exact: V(x_0) = min { c^T q : q in Delta(P) }, the smallest
+cost of any occupancy that is consistent with the boxes (extended value iteration). The inner minimum fills greedily:
+start from p = lo and hand the remaining mass to the successors, the least V first. This order is the same for all rows
+that reach a whole layer.
+
+    V = (0, .5, 1), lo = (.1, .2, .1), hi = (.5, .9, .6)   ->   p = (.5, .4, .1), value .3
+
+The master program has m + 1 rows, and its simplex method allocates nothing:
 
     min  sum_j price_j x_j    with  sum_j entry_j x_j = right,   x >= 0
 
 Variables are the columns that were collected (an entry is 1, then the costs), one slack per constraint, and the
-violation, which lowers all costs at once. Costs come scaled, so that entries and right side are at most about 1.
-
-The inverse of the basis is dense, updated by pivots and computed anew from time to time. The variable of the most
-negative reduced cost enters; after a row of steps that lead nowhere, the lowest number does, until a step leads
-somewhere (Bland's rule cannot cycle). Of several variables that could leave, the violation leaves first, then the one
-with the largest pivot. Nothing is random: the same program takes the same pivots.
+violation, which lowers all costs at once. Costs come scaled, so that entries and right side are at most about 1. The
+inverse of the basis is dense, updated by pivots and computed anew from time to time. The variable of the most negative
+reduced cost enters; after a row of steps that lead nowhere, the lowest number does, until a step leads somewhere
+(Bland's rule cannot cycle). Of several variables that could leave, the violation leaves first, then the one with the
+largest pivot. Nothing is random: the same program takes the same pivots.
 """
 
 from __future__ import annotations
@@ -18,8 +30,122 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import kernel
+from hedgerow.model.kernel_layout import LayoutArrays, Positions, first_gap, sort_by_key, triples_of
 from hedgerow.model.layout import Layout
-from hedgerow.planning.robust import RobustScratch, robust_scratch
+
+
+class RobustScratch(Bundle):
+    """Buffers of the robust kernels, allocated once per layout."""
+
+    values: FloatArray
+    """(num_states,): V, an output."""
+    order: Positions
+    """(size of the largest layer,): the successors of a row by their place in it, the least V first."""
+    key: FloatArray
+    """(size of the largest layer,): their -V."""
+    p: FloatArray
+    """(num_triples,): the optimising distributions, an output."""
+    action: IntArray
+    """(num_decision_states,): the optimising actions, an output."""
+    reach: FloatArray
+    """(num_states,)"""
+
+
+def robust_scratch(layout: Layout) -> RobustScratch:
+    return RobustScratch(
+        values=np.zeros(layout.num_states),
+        order=np.zeros(max(layout.layer_sizes), dtype=np.uint64),
+        key=np.zeros(max(layout.layer_sizes)),
+        p=np.zeros(layout.num_triples),
+        action=np.zeros(layout.num_decision_states, dtype=np.int64),
+        reach=np.zeros(layout.num_states),
+    )
+
+
+@kernel
+def least_cost(
+    index: LayoutArrays, lower: FloatArray, upper: FloatArray, cost: FloatArray, scratch: RobustScratch
+) -> float:
+    """min { cost^T q : q in Delta(P) }; writes values, p and action of `scratch`. `cost` is an array over rows."""
+    state_start, row_start, values = index.state_start, index.row_start, scratch.values
+    values[state_start[len(state_start) - 2]] = 0.0
+    for k in range(len(state_start) - 3, -1, -1):
+        layer_is_sorted = False
+        for x in range(state_start[k], state_start[k + 1]):
+            best = np.inf
+            for a in range(index.num_actions):
+                r = x * index.num_actions + a
+                whole = row_start[r + 1] - row_start[r] == state_start[k + 2] - state_start[k + 1]
+                if not whole or not layer_is_sorted:
+                    sort_row(index, r, whole, scratch)
+                    layer_is_sorted = whole
+                value = cost[r] + fill_row(index, lower, upper, r, scratch)
+                if value < best:
+                    best = value
+                    scratch.action[x] = a
+            values[x] = best
+    return float(values[0])
+
+
+@kernel
+def sort_row(index: LayoutArrays, row: int, whole: bool, scratch: RobustScratch) -> None:
+    """Find the `order` of the successors of a row, or, if they are a whole layer, of all rows that reach it."""
+    start, size = index.row_start[row], index.row_start[row + 1] - index.row_start[row]
+    for i in range(size):
+        scratch.order[i] = i
+        scratch.key[i] = -scratch.values[index.successor[start + i]]
+    sort_by_key(scratch.order, scratch.key, size, first_gap(size // 3) if whole else 1)
+
+
+@kernel
+def fill_row(index: LayoutArrays, lower: FloatArray, upper: FloatArray, row: int, scratch: RobustScratch) -> float:
+    """min { p . V : p in box } of a row whose `order` is known; writes its distribution into `p`."""
+    values, successor, p = scratch.values, index.successor, scratch.p
+    start, stop = triples_of(index, row)
+    if stop - start == 1:
+        p[start] = 1.0
+        return float(values[successor[start]])
+    rest = 1.0
+    value = 0.0
+    for j in range(start, stop):
+        p[j] = lower[j]
+        rest -= lower[j]
+        value += lower[j] * values[successor[j]]
+    for i in range(stop - start):
+        if rest <= 0.0:
+            break
+        j = start + scratch.order[i]
+        more = min(upper[j] - lower[j], rest)
+        p[j] += more
+        rest -= more
+        value += more * values[successor[j]]
+    return value
+
+
+@kernel
+def row_mass_of_least_cost(index: LayoutArrays, scratch: RobustScratch, w: FloatArray) -> None:
+    """w(x,a) (num_rows,) of the minimiser that `least_cost` left in `scratch`: the forward pass."""
+    reach = scratch.reach
+    reach[:] = 0.0
+    reach[0] = 1.0
+    w[:] = 0.0
+    for x in range(len(scratch.action)):
+        r = x * index.num_actions + scratch.action[x]
+        w[r] = reach[x]
+        for j in range(index.row_start[r], index.row_start[r + 1]):
+            reach[index.successor[j]] += reach[x] * scratch.p[j]
+
+
+@kernel
+def largest_entry(values: FloatArray) -> float:
+    """max |entry|"""
+    largest = 0.0
+    for r in range(len(values)):
+        largest = max(largest, abs(values[r]))
+    return largest
+
+
+# The master program -------------------------------------------------------------------------------------------------
 
 ABSENT, READY, BASIC = 0, 1, 2
 """A variable that may not enter, that may, and that is in the basis."""
@@ -270,9 +396,7 @@ def _is_accurate(master: Master) -> bool:
     return True
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# What `plan_in_boxes` takes and what it gives: bundles of arrays that are allocated once per layout.
-
+# What a plan takes and gives ------------------------------------------------------------------------------------------
 
 SOLVED, INFEASIBLE, UNSOLVED = 0, 1, 2
 """The three answers. The first two are proved; the third says that the proof did not close."""

@@ -1,0 +1,393 @@
+"""Several open plans: outcomes may come in any order, and are learnt in the order of the plans.
+
+    learner.max_open = 200
+    first, second = learner.plan(), learner.plan()
+    learner.observe(outcome, second)            # waits
+    learner.observe(other, first)               # now both are learnt, `first` first
+
+In that order every outcome is a fresh draw given all that was learnt before it, however late it came and whatever its
+delay had to do with its costs (docs/open-plans.md has the proof, and the two assumptions that it needs). An early one
+waits here, and is saved with the learner. A log that is absorbed while plans are open takes its place behind them.
+
+A plan that was made before others were learnt is *late*: its loss estimate needs u of the time when it was made, which
+is kept with it. As long as nothing is learnt, plans share the arrays of their policy.
+
+A *group* has plans whose costs share a cause. It is open to further plans until `close_group`; its outcomes are learnt
+once it is closed and all of them have come.
+
+A learner with one open plan has nothing here: its state says all of that plan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.checks import FloatArray, float_array, frozen, short_repr, whole_number, within
+from hedgerow.errors import InvalidInput
+from hedgerow.importers.logs import Log
+from hedgerow.learners.api import NumberedPlan, PlanMaker, check_open
+from hedgerow.learners.guarantees import Ledger
+from hedgerow.learners.kernels import no_baseline
+from hedgerow.model.episode import Episode
+from hedgerow.model.occupancy import checked_policy
+from hedgerow.model.policy import Mixture, Policy
+from hedgerow.model.view import View
+
+if TYPE_CHECKING:
+    from hedgerow.learners.base import BaseLearner
+
+PREFIX = "open"
+"""The arrays of a state that belong here are called `open` and `open.*`"""
+MOST_NAMES = 10_000
+"""Names of closed groups that are remembered, so that none is opened again"""
+INDEPENDENT = (
+    "costs and moves of plans that were open at the same time are independent of each other, but for the costs of one "
+    "group (a of docs/open-plans.md)"
+)
+SILENT = (
+    "what had arrived when a plan was made, and when it had arrived, says nothing about the costs and moves of that "
+    "plan (b of docs/open-plans.md)"
+)
+IN_GROUPS = (
+    "what the plans of a group share acts on their costs, not on their moves, and groups were closed without regard to "
+    "their outcomes"
+)
+
+
+@dataclass(eq=False)
+class OpenPlan:
+    """A plan whose outcome is not learnt yet."""
+
+    plan: NumberedPlan
+    branch: int
+    """0 for the learner's policy, j + 1 for the j-th baseline"""
+    repeats: bool = False
+    """Whether an earlier plan has the same group"""
+    u: FloatArray | None = None
+    """(num_rows,): upper occupancy bounds of the plan, once something was learnt after it was made; else None"""
+    outcome: Episode | None = None
+    """What happened, as soon as it is known"""
+
+    @property
+    def own(self) -> Policy:
+        """The learner's policy of that time."""
+        mixture = self.plan.mixture
+        own = mixture.parts[-1][1] if isinstance(mixture, Mixture) else mixture
+        assert isinstance(own, Policy)
+        return own
+
+    @property
+    def played(self) -> FloatArray:
+        """(num_rows,): the policy that plays."""
+        return self.plan.policy.probabilities
+
+
+@dataclass(eq=False)
+class OpenPlans:
+    """The open plans of a learner, and what the ledger says of former ones."""
+
+    most: int = 1
+    """How many may wait for their outcome at once"""
+    widest: int = 1
+    """The most plans so far that were made before the first of them was learnt"""
+    entries: list[OpenPlan] = field(default_factory=list)
+    """In the order of the plans; none if the state of the learner says all"""
+    logs: list[tuple[int, Log]] = field(default_factory=list)
+    """Logs that were absorbed meanwhile, with the number of the plan before which each is learnt"""
+    closed: list[str] = field(default_factory=list)
+    """The groups that were closed, the last MOST_NAMES of them"""
+    groups: int = 0
+    """How many were learnt"""
+    slack: FloatArray | None = None
+    """(num_rows, m): see `learners/ops/groups.py`"""
+    keys: list[str] = field(default_factory=list)
+    """The keys that the learner had before its view was changed"""
+    changes: list[str] = field(default_factory=list)
+    """What was changed, in words"""
+    unprotected: int = 0
+    """How many plans of a search were open when it ended"""
+    folding: FloatArray | None = None
+    """(num_rows,): the policy of the plan that is being learnt from; None between two of them"""
+
+    @property
+    def waiting(self) -> list[OpenPlan]:
+        """The plans whose outcome is not known."""
+        return [entry for entry in self.entries if entry.outcome is None]
+
+    def add(self, plan: NumberedPlan, branch: int) -> None:
+        """Put a plan behind the others."""
+        repeats = plan.group is not None and any(entry.plan.group == plan.group for entry in self.entries)
+        self.entries.append(OpenPlan(plan, branch, repeats))
+        self.widest = max(self.widest, len(self.entries))
+
+    def members(self, group: str | None) -> list[OpenPlan]:
+        """The plans of a group that are not learnt yet."""
+        return [entry for entry in self.entries if entry.plan.group == group]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the outcome of the first plan can be learnt, and if it has a group all outcomes of that."""
+        if not self.entries or self.entries[0].outcome is None:
+            return False
+        group = self.entries[0].plan.group
+        return group is None or (group in self.closed and all(entry.outcome for entry in self.members(group)))
+
+    def find(self, given: Any, key: str, episode: int) -> OpenPlan:
+        """The entry of a plan that waits for its outcome, None for the only one; every other plan is refused."""
+        waiting = self.waiting
+        if given is None:
+            if len(waiting) == 1:
+                return waiting[0]
+            raise InvalidInput(
+                f"{len(waiting)} plans wait for their outcomes; say whose this is: observe(episode, plan), "
+                f"abandon(plan, reason). open_plans lists them"
+            )
+        number = getattr(given, "episode", None)
+        found = next((entry for entry in self.entries if entry.plan.episode == number), None)
+        current = None if found is None else found.plan
+        former = getattr(given, "learner_key", None) in self.keys
+        own_key = current.learner_key if current is not None else given.learner_key if former else key
+        check_open(given, current, own_key, episode if current is None else current.episode)
+        assert found is not None
+        if found.outcome is not None:
+            raise InvalidInput(
+                f"the outcome of the plan of episode {number} has come already, and waits for those of earlier plans; "
+                "nothing is learnt twice"
+            )
+        return found
+
+    def stated_in(self, ledger: Ledger, spared: tuple[str, ...]) -> Ledger:
+        """The ledger with what it rests on where several plans were open, or something was changed.
+
+        No regret is proved for either, nor a violation that is summed over episodes, but for the `spared` promises.
+        """
+        rests, reasons = list(ledger.assumptions), []
+        if self.widest > 1:
+            rests += [INDEPENDENT, SILENT]
+            reasons.append(f"up to {self.widest} plans were open at once: for that no such bound is proved")
+        if self.groups or any(entry.plan.group for entry in self.entries):
+            rests.append(f"{self.groups} groups of plans have one value per pair in the confidence sets: {IN_GROUPS}")
+        if self.changes:
+            rests.append(f"what was promised changed {len(self.changes)} times, at last: {self.changes[-1]}")
+            reasons.append("what it was built for was changed: no bound is proved for such a sum")
+        names = tuple(p.name for p in ledger if p.name not in ("regret", "violation") or p.name in spared)
+        for reason in reasons:
+            ledger = ledger.voided(reason, but=names)
+        return replace(ledger, assumptions=tuple(rests))
+
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a file needs to hold of them, by name; nothing if all is as it was in the beginning."""
+        facts = {name: getattr(self, name) for name in FACTS}
+        if not (self.entries or self.logs) and facts == {name: getattr(OpenPlans(), name) for name in FACTS}:
+            return {}
+        policies: dict[int, FloatArray] = {}
+        bounds: dict[int, FloatArray] = {}
+        for entry in self.entries:
+            if entry.u is not None:
+                policies.setdefault(id(entry.own.probabilities), entry.own.probabilities)
+                bounds.setdefault(id(entry.u), entry.u)
+        places = {key: place for arrays in (policies, bounds) for place, key in enumerate(arrays)}
+        described = [_described(entry, places) for entry in self.entries]
+        text = json.dumps(facts | {"entries": described, "logs": _logs_in_words(self.logs)}, sort_keys=True)
+        found = {PREFIX: np.array(text), f"{PREFIX}.policies": _stacked(policies), f"{PREFIX}.u": _stacked(bounds)}
+        if self.slack is not None:
+            found[f"{PREFIX}.slack"] = self.slack
+        return found | {f"{PREFIX}.log{j}": packed(log) for j, (_, log) in enumerate(self.logs)}
+
+    @staticmethod
+    def of_facts(arrays: Mapping[str, NDArray[Any]]) -> OpenPlans:
+        """What `arrays` of a file say, without the plans."""
+        if not arrays:
+            return OpenPlans()
+        given = json.loads(str(arrays[PREFIX]))
+        found = OpenPlans(**{name: given[name] for name in FACTS})
+        for name in ("most", "widest", "groups", "unprotected"):
+            whole_number(f"open: {name}", getattr(found, name), 0)
+        if not all(isinstance(word, str) for word in (*found.closed, *found.keys, *found.changes)):
+            raise InvalidInput("open: a name or a key is not a text")
+        return found
+
+    def take(self, learner: BaseLearner, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take the plans from `arrays` of a file, for a learner whose state is restored already."""
+        if not arrays:
+            return
+        given = json.loads(str(arrays[PREFIX]))
+        policies, bounds = (_numbers(learner, arrays, name) for name in ("policies", "u"))
+        for policy in policies:
+            checked_policy(learner.layout, np.minimum(policy, 1.0))
+        fresh = frozen(learner.own_policy)
+        for number, entry in enumerate(given["entries"], start=learner.episode):
+            if entry["episode"] != number:
+                raise InvalidInput(f"open: the plan of episode {entry['episode']} stands in the place of {number}")
+            u = None if entry["u"] is None else bounds[entry["u"]]
+            own = fresh if entry["own"] is None else policies[entry["own"]]
+            self.entries.append(_entry(learner, entry, own, u))
+        if self.entries and not (learner.progress.pending or learner.unfinished):
+            raise InvalidInput("open: there are open plans, but none is pending")
+        if f"{PREFIX}.slack" in arrays:
+            shape = (learner.layout.num_rows, learner.view.num_constraints)
+            self.slack = within("open.slack", np.array(arrays[f"{PREFIX}.slack"]).reshape(shape), 0.0, 2.0**53)
+        for j, (before, with_costs) in enumerate(given["logs"]):
+            self.logs.append((int(before), unpacked(learner.view, arrays[f"{PREFIX}.log{j}"], bool(with_costs))))
+
+
+FACTS = ("most", "widest", "closed", "groups", "keys", "changes", "unprotected")
+"""What is a number or a text"""
+
+
+def _described(entry: OpenPlan, places: Mapping[int, int]) -> dict[str, Any]:
+    plan = entry.plan
+    return {
+        "episode": plan.episode, "branch": entry.branch, "group": plan.group,
+        "notes": {name: float(value) for name, value in plan.notes.items()},
+        "repeats": entry.repeats, "key": plan.learner_key, "thresholds": plan.view.thresholds.tolist(),
+        "mixes": isinstance(plan.mixture, Mixture),
+        "cost_bounds": None if plan.cost_bounds is None else plan.cost_bounds.tolist(),
+        "own_bounds": None if plan.own_bounds is None else plan.own_bounds.tolist(),
+        "own": None if entry.u is None else places[id(entry.own.probabilities)],
+        "u": None if entry.u is None else places[id(entry.u)],
+        "outcome": None if entry.outcome is None else entry.outcome.to_dict(),
+    }  # fmt: skip
+
+
+def _entry(learner: BaseLearner, given: Mapping[str, Any], own: FloatArray, u: FloatArray | None) -> OpenPlan:
+    """An open plan from its description."""
+    view = with_thresholds(learner.view, np.array(given["thresholds"], dtype=np.float64))
+    baselines = learner.baselines if given["mixes"] else no_baseline(view)
+    branch = whole_number("open: branch", given["branch"], 0, len(baselines.policies))
+    notes = {str(name): float(value) for name, value in given["notes"].items()}
+    cost_bounds, own_bounds = (
+        None if given[name] is None else frozen(np.array(given[name])) for name in ("cost_bounds", "own_bounds")
+    )
+    maker = PlanMaker(view, baselines, learner.seed, str(given["key"]))
+    weight = within("open: mixing_weight", np.array(notes.get("mixing_weight", 0.0)), 0.0, 1.0).item()
+    group = None if given["group"] is None else str(given["group"])
+    plan = maker.plan(int(given["episode"]), own, weight, branch, notes, cost_bounds, own_bounds, group)
+    entry = OpenPlan(plan, branch, bool(given["repeats"]), u)
+    if given["outcome"] is not None:
+        entry.outcome = learner.checked_outcome(Episode.from_dict(learner.view, given["outcome"]), entry)
+    return entry
+
+
+def with_thresholds(view: View, thresholds: FloatArray) -> View:
+    """The same view with other thresholds (m,); itself if they are the same."""
+    if np.array_equal(thresholds, view.thresholds):
+        return view
+    return View(view.layout, thresholds, view.constraint_names, knowledge=view.knowledge)
+
+
+def _numbers(learner: BaseLearner, arrays: Mapping[str, NDArray[Any]], name: str) -> list[FloatArray]:
+    """The rows of an array (n, num_rows) of probabilities."""
+    what, rows = f"{PREFIX}.{name}", learner.layout.num_rows
+    return [frozen(within(what, float_array(what, array, (rows,)), 0.0, 1.0 + 1e-9)) for array in arrays[what]]
+
+
+def _stacked(arrays: Mapping[int, FloatArray]) -> FloatArray:
+    return np.array(list(arrays.values())) if arrays else np.zeros((0, 0))
+
+
+def _logs_in_words(logs: list[tuple[int, Log]]) -> list[tuple[int, bool]]:
+    return [(before, bool(log.gaps.with_costs)) for before, log in logs]
+
+
+def packed(log: Log) -> NDArray[np.uint8]:
+    """A log as the bytes of an Arrow stream."""
+    import pyarrow as pa
+
+    table, sink = log.table(), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+def unpacked(view: View, stored: NDArray[Any], with_costs: bool) -> Log:
+    import pyarrow as pa
+
+    try:
+        table = pa.ipc.open_stream(pa.py_buffer(stored.astype(np.uint8).tobytes())).read_all()
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"open: a log that waits cannot be read: {error}") from error
+    return Log.read(view, table, costs=with_costs, unknown_costs=with_costs, open_ends=True)
+
+
+# The steps of a learner with open plans ------------------------------------------------------------------------------
+
+
+def check_room(learner: BaseLearner, group: Any) -> None:
+    """Refuse a plan beyond `max_open`, or of a group that is closed."""
+    queue, open_now = learner.queue, learner.num_open
+    if open_now >= queue.most:
+        if queue.most == 1:
+            raise InvalidInput(f"episode {learner.episode} is planned already; call observe with what happened in it")
+        raise InvalidInput(
+            f"{open_now} plans are open, and max_open is {queue.most}: observe or abandon some of them, or raise it"
+        )
+    if group is None:
+        return
+    if learner.no_groups:
+        raise InvalidInput(f"the plans of this learner cannot be in groups: {learner.no_groups}")
+    if not isinstance(group, str) or not group.strip():
+        raise InvalidInput(f"a group is a text such as '2026-11-18', not {short_repr(group)}")
+    if group in queue.closed:
+        raise InvalidInput(f"the group {short_repr(group)} is closed: its outcomes may have been learnt; name another")
+
+
+def queue_up(learner: BaseLearner) -> None:
+    """Enter the plan that the state alone describes, before another one follows it."""
+    if learner.progress.pending and not learner.queue.entries:
+        learner.queue.add(learner._open_plan(), learner.progress.branch)
+
+
+def settle(learner: BaseLearner) -> None:
+    """Let the first open plan be the one that the state waits for; also after an interrupt."""
+    entries = learner.queue.entries
+    while entries and entries[0].plan.episode < learner.episode:
+        entries.pop(0)
+    if entries and not learner.progress.pending:
+        learner._complete()
+        learner._enter(entries[0].own.probabilities, entries[0].repeats)
+        learner.progress.pending = 1
+
+
+def fold(learner: BaseLearner) -> None:
+    """Learn from the outcomes that have come, in the order of the plans, until one is missing."""
+    queue = learner.queue
+    if not (queue.entries or queue.logs):
+        return
+    settle(learner)
+    while queue.is_ready or (queue.logs and queue.logs[0][0] == learner.episode):
+        learner._complete()
+        if queue.logs and queue.logs[0][0] == learner.episode:
+            keep_bounds(learner, queue.entries)
+            learner._take_in(queue.logs.pop(0)[1])
+        else:
+            _learn(learner, queue.entries[0])
+        settle(learner)
+        learner.announce()
+
+
+def _learn(learner: BaseLearner, entry: OpenPlan) -> None:
+    """Learn from the outcome of the first plan."""
+    queue = learner.queue
+    keep_bounds(learner, queue.entries[1:])
+    queue.folding, learner.progress.branch = entry.played, entry.branch
+    try:
+        learner._fold(entry)
+    finally:
+        queue.folding = None
+    learner._complete()
+
+
+def keep_bounds(learner: BaseLearner, entries: list[OpenPlan]) -> None:
+    """Keep u of the plans that were made from the present state, before something else is learnt."""
+    fresh = [entry for entry in entries if entry.u is None]
+    if fresh:
+        learner._keep_for_later(fresh)
