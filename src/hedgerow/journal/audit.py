@@ -1,0 +1,110 @@
+"""Questions to a journal that is read, not written: is it whole, what was learnt, what if the limits had been others.
+
+None of them takes the lock, so that they can be asked while a service runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from hedgerow.errors import HedgerowError, InvalidInput, JournalError
+from hedgerow.importers.logs import Log
+from hedgerow.journal.events import Event
+from hedgerow.journal.journal import Journal
+from hedgerow.journal.replay import Live
+from hedgerow.journal.storage import Store
+from hedgerow.model.episode import Episode
+
+
+class Audit(NamedTuple):
+    """What `verify` found."""
+
+    events: int
+    """How many events were replayed."""
+    snapshots: int
+    """How many snapshots were compared."""
+    hash: str
+    """The hash of the last event: whoever knows it can tell whether anything before it was changed."""
+    problem: str
+    """The first thing that is wrong; empty if nothing is."""
+
+
+@contextmanager
+def reading(url: str, name: str) -> Iterator[Store]:
+    """A journal to read from."""
+    store = Store(url, name, writes=False)
+    try:
+        store.open()
+        with store.transaction():
+            yield store
+    finally:
+        store.close()
+
+
+def verify(url: str, name: str, progress: Callable[[int], None] | None = None) -> Audit:
+    """Replay a journal from its first snapshot: the chain of hashes, every decision and every snapshot, bit for bit."""
+    with reading(url, name) as store:
+        live = Live.from_snapshot(store.snapshot(first=True), store.log)
+        compared = 0
+        try:
+            for event in store.events():
+                live.apply(event)
+                kept = store.snapshot_at(event.number)
+                if kept is not None:
+                    compared += 1
+                    if (kept.meta, bytes(kept.learner)) != live.packed():
+                        raise JournalError(f"the snapshot after event {event.number} is not what replay gives")
+                if progress is not None and event.number % 1000 == 0:
+                    progress(event.number)
+        except HedgerowError as error:
+            return Audit(live.number, compared, live.hash, f"after event {live.number}: {error}")
+        return Audit(live.number, compared, live.hash, "")
+
+
+def current(store: Store) -> Live:
+    """The state of a journal now, as a reader computes it."""
+    live = Live.from_snapshot(store.snapshot(), store.log)
+    for event in store.events(after=live.number):
+        live.apply(event)
+    return live
+
+
+def outcomes(store: Store, live: Live) -> Iterator[tuple[Event, Episode]]:
+    """The outcomes that were told, in the order in which they came."""
+    for event in store.events(kinds=("tell",)):
+        yield event, Episode.from_dict(live.learner.view, event.content)
+
+
+def exported(url: str, name: str) -> Log:
+    """All outcomes that were told, as a log that learners absorb."""
+    with reading(url, name) as store:
+        live = current(store)
+        episodes = [episode for _, episode in outcomes(store, live) if len(episode.rows)]
+        return Log.read(live.learner.view, episodes)
+
+
+def fork(url: str, name: str, other: str, thresholds: Mapping[str, float]) -> dict[str, Any]:
+    """Make a journal that starts with all that another one has observed, under other thresholds.
+
+    Returns:
+        The weight of the baseline in the next decision, here and there.
+    """
+    with reading(url, name) as store:
+        here = current(store)
+        if here.learner.num_open:
+            raise InvalidInput(f"decisions are open: {here.learner.num_open}; fork a journal that has none")
+        there = Live(here.learner, store.log)
+        there.change({"thresholds": dict(thresholds)})
+        settings = store.settings
+    with Journal.create(url, other, there.learner, deadline=deadline_of(settings)) as journal:
+        after = journal.learner.__copy__().plan().mixing_weight
+    return {"baseline_here": here.learner.__copy__().plan().mixing_weight, "baseline_there": after}
+
+
+def deadline_of(settings: str) -> float | None:
+    """The deadline in seconds."""
+    found: float | None = json.loads(settings)["deadline"]
+    return found

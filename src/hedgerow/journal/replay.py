@@ -1,0 +1,213 @@
+"""The state that the events of a journal lead to. Live calls and replay go through the same methods.
+
+Nothing else decides the state: what is lost with a process is computed anew from the last snapshot and the events after
+it. A plan that is made again must be the recorded one, to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hedgerow.checks import did_you_mean
+from hedgerow.errors import InvalidInput, JournalError, PremiseWarning
+from hedgerow.importers.logs import Log
+from hedgerow.journal.events import ENDS, START, Event, is_chained, plain
+from hedgerow.learners import files
+from hedgerow.learners.api import NumberedPlan
+from hedgerow.learners.open_plans import packed, unpacked, with_thresholds
+from hedgerow.model.episode import Episode
+from hedgerow.model.view import View
+from hedgerow.storage import datafile
+
+GIVEN_UP = "no outcome by the deadline"
+"""The reason by which an expired decision is abandoned"""
+MOST_BLOCKS = 200
+"""Of the history on the page"""
+
+
+@dataclass
+class Sums:
+    """What was played and told so far, for the status."""
+
+    asked: int = 0
+    own: float = 0.0
+    """Sum of the probabilities with which the learner's own policy was to be played"""
+    told: int = 0
+    """Whole episodes that were told"""
+    loss: float = 0.0
+    costs: list[float] = field(default_factory=list)
+    branches: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Whole outcomes and their losses by whose policy was played"""
+    blocks: list[list[float]] = field(default_factory=list)
+    """Of every `per_block` whole outcomes in turn: how many, the sum of lambda, and the sums of the costs"""
+    per_block: int = 20
+
+    def add(self, branch: str, mixing_weight: float, loss: float, costs: list[float]) -> None:
+        """Count a whole outcome."""
+        self.told += 1
+        self.loss += loss
+        self.costs = [a + b for a, b in zip(self.costs, costs, strict=True)]
+        of_branch = self.branches.setdefault(branch, {"told": 0, "loss": 0.0})
+        of_branch["told"] += 1
+        of_branch["loss"] += loss
+        if not self.blocks or self.blocks[-1][0] >= self.per_block:
+            self.blocks.append([0.0] * (2 + len(costs)))
+        self.blocks[-1] = [a + b for a, b in zip(self.blocks[-1], [1, mixing_weight, *costs], strict=True)]
+        if len(self.blocks) > MOST_BLOCKS:  # so that a journal of years has as many as one of days
+            pairs = zip(self.blocks[::2], [*self.blocks[1::2], [0.0] * (2 + len(costs))], strict=False)
+            self.blocks = [[a + b for a, b in zip(*pair, strict=True)] for pair in pairs]
+            self.per_block *= 2
+
+
+class Live:
+    """A learner, the decisions that wait for their outcome, and the end of the chain."""
+
+    def __init__(self, learner: Any, logs: Callable[[str], bytes | None]) -> None:
+        self.learner = learner
+        self.waiting: dict[str, tuple[NumberedPlan, float]] = {}
+        """The open decisions in the order in which they were asked for: the plan, and the clock of that time"""
+        self.number, self.hash, self.clock = 0, START, 0.0
+        self.kinds: Counter[str] = Counter()
+        self.sums = Sums(costs=[0.0] * learner.view.num_constraints)
+        self.version = ""
+        self._logs = logs
+
+    # What calls do
+
+    def ask(self, decision: str, group: str | None, clock: float) -> dict[str, Any]:
+        """Make the plan of a decision; what is recorded of it."""
+        plan = self.learner.plan(group=group)
+        self.waiting[decision] = plan, clock
+        self.sums.asked += 1
+        self.sums.own += 1.0 - plan.mixing_weight
+        return recorded(plan, self.learner.episode)
+
+    def tell(self, decision: str, episode: Episode) -> None:
+        """Learn the outcome of an open decision, or let it wait for those before it."""
+        plan, _ = self.waiting[decision]
+        self.learner.observe(episode, plan=plan)
+        del self.waiting[decision]
+        if episode.irregular is None:
+            loss, costs = float(episode.losses.sum()), episode.costs.sum(axis=0).tolist()
+            self.sums.add(plan.branch, plan.mixing_weight, loss, costs)
+
+    def abandon(self, decision: str, reason: str, *, independent: bool = False) -> None:
+        """Give an open decision up: its outcome is unknown."""
+        self.learner.abandon(self.waiting[decision][0], reason, independent=independent)
+        del self.waiting[decision]
+
+    def change(self, content: Mapping[str, Any]) -> None:
+        """Go on with other thresholds, costs of the baseline or another number of episodes."""
+        learner = self.learner
+        if content.get("thresholds") or content.get("baseline_costs"):
+            learner = learner.with_view(
+                _with_thresholds(learner.view, content.get("thresholds") or {}),
+                **_given(content, "baseline_costs"),
+            )
+        if content.get("episodes"):
+            learner = learner.with_episodes(content["episodes"])
+        self.learner = learner
+
+    def absorb(self, log: Log) -> None:
+        """Learn from recorded episodes."""
+        self.learner.absorb(log)
+
+    # Replay
+
+    def apply(self, event: Event) -> None:
+        """Do again what an event recorded."""
+        if event.number != self.number + 1 or not is_chained(self.hash, event):
+            raise JournalError(f"event {event.number} does not follow event {self.number}: the chain is broken there")
+        content = event.content
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PremiseWarning)  # it was shown when it happened
+            self._redo(event, content)
+        self.passed(event)
+
+    def _redo(self, event: Event, content: dict[str, Any]) -> None:
+        decision = event.decision or ""
+        if event.kind == "ask":
+            if self.ask(decision, content.get("group"), event.clock) != content:
+                raise JournalError(f"event {event.number}: the decision {decision!r} is not the recorded one")
+        elif event.kind == "tell":
+            self.tell(decision, Episode.from_dict(self.learner.view, content))
+        elif event.kind == "abandon":
+            self.abandon(decision, content["reason"], independent=content["independent"])
+        elif event.kind in ENDS:
+            self.abandon(decision, content.get("error", GIVEN_UP))
+        elif event.kind == "close":
+            self.learner.close_group(content["group"])
+        elif event.kind == "change":
+            self.change(content)
+        elif event.kind == "absorb":
+            self.absorb(self.log(content["digest"], content["with_costs"]))
+        elif event.kind == "version":
+            self.version = content["version"]
+
+    def passed(self, event: Event) -> None:
+        """Note that an event is the last one."""
+        self.number, self.hash, self.clock = event.number, event.hash, event.clock
+        self.kinds[event.kind] += 1
+
+    def log(self, digest: str, with_costs: bool) -> Log:
+        """A log that the journal keeps."""
+        content = self._logs(digest)
+        if content is None:
+            raise JournalError(f"the log {digest} is not in the journal")
+        return unpacked(self.learner.view, np.frombuffer(content, dtype=np.uint8), with_costs)
+
+    # Snapshots
+
+    def packed(self) -> tuple[str, bytes]:
+        """The state as a snapshot keeps it: what JSON holds, and the file of the learner."""
+        meta = {
+            "hash": self.hash, "clock": self.clock, "kinds": dict(self.kinds), "sums": vars(self.sums),
+            "version": self.version, "waiting": {name: [plan.episode, at] for name, (plan, at) in self.waiting.items()},
+        }  # fmt: skip
+        return plain(meta), files.pack(self.learner, self.learner.state())
+
+    @classmethod
+    def from_snapshot(cls, kept: Any, logs: Callable[[str], bytes | None]) -> Live:
+        """The state that a snapshot (number, meta, learner) keeps."""
+        number, meta, learner = kept
+        source = f"the snapshot after event {number}"
+        live = cls(files.from_file(datafile.unpack(learner, files.FILE_KIND, source), source), logs)
+        content = json.loads(meta)
+        live.number, live.hash, live.clock = number, content["hash"], content["clock"]
+        live.kinds, live.sums, live.version = Counter(content["kinds"]), Sums(**content["sums"]), content["version"]
+        plans = {plan.episode: plan for plan in live.learner.open_plans}
+        live.waiting = {name: (plans[episode], at) for name, (episode, at) in content["waiting"].items()}
+        return live
+
+
+def recorded(plan: NumberedPlan, learnt: int) -> dict[str, Any]:
+    """What a journal records of a plan, made after so many outcomes were learnt."""
+    content = {name: value for name, value in plan.to_dict().items() if name not in ("policy", "notes")}
+    digest = hashlib.sha256(plan.policy.probabilities.tobytes()).hexdigest()
+    return {**content, "policy": digest[:16], "learnt": learnt}
+
+
+def packed_log(log: Log) -> bytes:
+    """A log as the bytes of an Arrow stream."""
+    content: bytes = packed(log).tobytes()
+    return content
+
+
+def _with_thresholds(view: View, thresholds: Mapping[str, float]) -> View:
+    unknown = sorted(set(thresholds) - set(view.constraint_names))
+    if unknown:
+        raise InvalidInput(f"there is no constraint {unknown[0]!r}{did_you_mean(unknown[0], view.constraint_names)}")
+    old = zip(view.constraint_names, view.thresholds.tolist(), strict=True)
+    return with_thresholds(view, np.array([thresholds.get(name, value) for name, value in old]))
+
+
+def _given(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: content[name] for name in names if content.get(name)}

@@ -1,0 +1,391 @@
+"""A journal: every event of its table is recorded, learnt as it says, and replayed with the same bits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import ConflictError, InvalidInput, JournalError
+from hedgerow.journal import audit
+from hedgerow.journal import journal as module
+from hedgerow.journal.events import plain
+from hedgerow.journal.journal import Journal, seconds
+from hedgerow.journal.replay import Live
+
+VIEW = hr.View.of([["home"], ["road", "rail"]], ["wait", "go"], thresholds={"delay": 0.8, "fuel": 1.2})
+
+
+class Clock:
+    """Service time that a test moves."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def make_learner(max_open: int = 8, **options: Any) -> hr.SOPS:
+    policy = hr.Policy(VIEW, np.full((3, 2), 0.5))
+    learner = hr.SOPS(VIEW, episodes=2000, baseline=hr.SafePolicy(policy, costs=[0.4, 0.6]), seed=3, **options)
+    learner.max_open = max_open
+    return learner
+
+
+def make(url: str, name: str, **options: Any) -> Journal:
+    return Journal.create(url, name, make_learner(), **options)
+
+
+def outcome(decision: Any, number: int) -> tuple[Any, Any, Any]:
+    """What happens when a decision is followed; a function of a number."""
+    rng = np.random.default_rng(number)
+    second = ("road", "rail")[rng.integers(2)]
+    path = [("home", decision.actions["home"]), (second, decision.actions[second])]
+    return path, rng.random(2).tolist(), (rng.random((2, 2)) < 0.2).astype(float).tolist()
+
+
+def play(journal: Journal, first: int, last: int) -> None:
+    for j in range(first, last):
+        decision = journal.ask(f"day {j}")
+        journal.tell(decision.id, *outcome(decision, j))
+
+
+def test_the_same_name_gives_the_same_decision_and_an_outcome_counts_once(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        decision = journal.ask("monday")
+        assert journal.ask("monday").content == decision.content
+        told = outcome(decision, 1)
+        assert journal.tell("monday", *told) == "recorded"
+        assert journal.tell("monday", *told) == "repeated"
+        assert journal.status()["learnt"] == 1
+        again = journal.ask("monday")
+        assert again.status == "told"
+        assert again.actions == decision.actions
+        with pytest.raises(InvalidInput, match="has ended"):
+            _ = again.policy
+
+
+def test_another_outcome_is_a_conflict_recorded_once_and_not_learnt(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        decision = journal.ask("monday")
+        path, losses, costs = outcome(decision, 1)
+        journal.tell("monday", path, losses, costs)
+        before = journal.learner.state()
+        for _ in range(2):
+            with pytest.raises(ConflictError, match="told before"):
+                journal.tell("monday", path, [0.0, 0.0], costs)
+        after = journal.learner.state()
+        assert all(np.array_equal(before[key], after[key]) for key in before)
+        assert journal.status()["events"]["conflict"] == 1
+
+
+def test_outcomes_in_any_order_lead_to_the_state_of_plan_order(url: str, name: str) -> None:
+    alone = make_learner()
+    plans = [alone.plan() for _ in range(6)]
+    with make(url, name) as journal:
+        decisions = [journal.ask(f"day {j}") for j in range(6)]
+        told = [outcome(decision, j) for j, decision in enumerate(decisions)]
+        for j in (3, 0, 5, 1, 4, 2):
+            journal.tell(decisions[j].id, *told[j])
+        learnt = journal.learner.state()
+    for plan, (path, losses, costs) in zip(plans, told, strict=True):
+        alone.observe(hr.Episode(VIEW, path, losses, costs), plan)
+    expected = alone.state()
+    assert learnt.keys() == expected.keys()
+    assert all(np.array_equal(learnt[key], expected[key]) for key in expected)
+
+
+def test_a_journal_goes_on_where_it_was_left(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        play(journal, 0, 12)
+        open_one = journal.ask("open")
+        state = journal.learner.state()
+        waiting = journal.ask("later")
+        journal.tell("later", *outcome(waiting, 5))
+    with Journal.open(url, name) as journal:
+        assert journal.decision("open").plan is not None
+        assert journal.ask("open").content == open_one.content
+        assert journal.status()["waiting"] == 1
+        journal.tell("open", *outcome(open_one, 4))
+        assert journal.status()["learnt"] == 14
+        assert state.keys()
+    assert audit.verify(url, name).problem == ""
+
+
+def test_one_process_writes(url: str, name: str) -> None:
+    with make(url, name), pytest.raises(JournalError, match="another process"):
+        Journal.open(url, name)
+    with Journal.open(url, name) as journal:
+        assert journal.last_event == 0
+
+
+def test_a_decision_expires_in_service_time_and_learning_goes_on(url: str, name: str) -> None:
+    clock = Clock()
+    with make(url, name, deadline="1h", clock=clock) as journal:
+        journal.ask("lost")
+        decision = journal.ask("told")
+        journal.tell("told", *outcome(decision, 2))
+        assert journal.status()["learnt"] == 0
+        clock.now = 3599.0
+        assert journal.expire() == 0
+    clock.now = 1e6  # an outage
+    with Journal.open(url, name, clock=clock) as journal:
+        assert journal.expire() == 0
+        clock.now += 3601.0
+        journal.ask("next")
+        assert journal.decision("lost").status == "expired"
+        assert journal.status()["learnt"] == 2
+        assert journal.tell("lost", *outcome(decision, 2)) == "late"
+    assert audit.verify(url, name).problem == ""
+
+
+def test_a_call_that_is_refused_changes_nothing(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        play(journal, 0, 3)
+        decision = journal.ask("monday")
+        before = journal.status()
+        path, losses, costs = outcome(decision, 1)
+        calls = (
+            lambda: journal.tell("nobody", path, losses, costs),
+            lambda: journal.tell("monday", path, [2.0, 0.0], costs),
+            lambda: journal.tell("monday", path, losses, [[np.nan, 0.0]] * 2),
+            lambda: journal.tell("monday", path),
+            lambda: journal.ask("x" * 201),
+            lambda: journal.ask("monday", group="other"),
+            lambda: journal.change(by="", why="w", thresholds={"delay": 0.5}),
+            lambda: journal.change(by="b", why="w"),
+            lambda: journal.change(by="b", why="w", thresholds={"delya": 0.5}),
+            lambda: journal.change(by="b", why="w", thresholds={"delay": 0.3}),  # the baseline is not safe then
+            lambda: journal.abandon("monday", " "),
+            lambda: journal.abandon("nobody", "reason"),
+        )
+        for call in calls:
+            with pytest.raises(InvalidInput):
+                call()
+        after = journal.status()
+        before.pop("service_seconds"), after.pop("service_seconds")
+        before.pop("oldest_open_seconds"), after.pop("oldest_open_seconds")
+        assert after == before
+
+
+def test_more_decisions_than_may_be_open_are_refused(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        for j in range(8):
+            journal.ask(f"day {j}")
+        with pytest.raises(InvalidInput, match="max_open"):
+            journal.ask("one more")
+
+
+def test_changed_limits_hold_for_later_decisions(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        play(journal, 0, 4)
+        before = journal.ask("before")
+        journal.change(by="management", why="complaints", thresholds={"delay": 0.7})
+        after = journal.ask("after")
+        assert before.content["thresholds"]["delay"] == 0.8
+        assert after.content["thresholds"] == {"delay": 0.7, "fuel": 1.2}
+        journal.tell("before", *outcome(before, 1))
+        journal.tell("after", *outcome(after, 2))
+        assert journal.decision("before").content["thresholds"]["delay"] == 0.8
+    assert audit.verify(url, name).problem == ""
+
+
+def test_a_log_is_absorbed_once_and_kept(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        decision = journal.ask("monday")
+        path, losses, costs = outcome(decision, 1)
+        journal.tell("monday", path, losses, costs)
+        log = hr.Log.read(VIEW, [hr.Episode(VIEW, path, losses, costs)] * 5)
+        journal.absorb(log)
+        with pytest.raises(InvalidInput, match="absorbed"):
+            journal.absorb(log)
+        play(journal, 0, 3)
+    assert audit.verify(url, name).problem == ""
+    with Journal.open(url, name) as journal:
+        assert journal.status()["events"]["absorb"] == 1
+
+
+def test_snapshots_are_what_replay_gives(url: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SNAPSHOT_EVERY", 10)
+    with make(url, name) as journal:
+        play(journal, 0, 12)
+        journal.ask("open")
+        state = journal.status()["hash"]
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.snapshots, verdict.hash) == ("", 2, state)
+
+
+def test_a_changed_event_breaks_the_chain(url: str, name: str) -> None:
+    import sqlalchemy as sa
+
+    from hedgerow.journal.storage import EVENTS, Store
+
+    with make(url, name) as journal:
+        play(journal, 0, 5)
+    store = Store(url, name)
+    store.open()
+    with store.transaction():
+        mine = (EVENTS.c.journal == store.journal) & (EVENTS.c.number == 4)
+        body = json.loads(store.connection.scalar(sa.select(EVENTS.c.body).where(mine)))
+        body["losses"][0] = 1.0 - body["losses"][0]
+        store.connection.execute(sa.update(EVENTS).where(mine).values(body=plain(body)))
+    store.close()
+    assert "event 4 does not follow event 3" in audit.verify(url, name).problem
+    with pytest.raises(JournalError, match="chain is broken"):
+        Journal.open(url, name)
+
+
+def test_a_failed_commit_leaves_nothing_behind(url: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sqlalchemy.exc import OperationalError
+
+    with make(url, name) as journal:
+        play(journal, 0, 3)
+        before, store = journal.status()["hash"], journal._store
+        add = store.append
+
+        def full(event: Any) -> None:
+            add(event)
+            raise OperationalError("INSERT", {}, Exception("disk full"))
+
+        monkeypatch.setattr(store, "append", full)
+        with pytest.raises(JournalError, match="nothing was recorded"):
+            journal.ask("monday")
+        monkeypatch.setattr(store, "append", add)
+        assert journal.status()["hash"] == before
+        play(journal, 3, 6)
+    assert audit.verify(url, name).problem == ""
+
+
+def test_an_outcome_that_breaks_the_learner_counts_as_unknown(
+    url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with make(url, name) as journal:
+        decision, tell = journal.ask("monday"), Live.tell
+
+        def broken(live: Live, key: str, episode: Any) -> None:
+            tell(live, key, episode)
+            raise ZeroDivisionError("a defect")
+
+        monkeypatch.setattr(Live, "tell", broken)
+        assert journal.try_tell("monday", *outcome(decision, 1)) == "poisoned"
+        monkeypatch.undo()
+        assert journal.decision("monday").status == "poisoned"
+        play(journal, 0, 3)
+    assert audit.verify(url, name).problem == ""
+
+
+def test_calls_in_a_batch_share_a_commit_or_are_all_undone(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        with journal.batch():
+            first, second = journal.ask("a"), journal.ask("b")
+        assert first.content["episode"] + 1 == second.content["episode"]
+        with pytest.raises(ZeroDivisionError), journal.batch():
+            assert journal.ask("c").content["episode"] / 0
+        with pytest.raises(InvalidInput, match="no decision"):
+            journal.decision("c")
+        assert journal.status()["asked"] == 2
+
+
+def test_groups_are_closed_through_the_journal(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        both = [journal.ask(f"{charger} on monday", group="monday") for charger in "ab"]
+        for j, decision in enumerate(both):
+            journal.tell(decision.id, *outcome(decision, j))
+        assert journal.status()["learnt"] == 0
+        journal.close_group("monday")
+        assert journal.status()["learnt"] == 2
+    assert audit.verify(url, name).problem == ""
+
+
+def test_export_and_fork(url: str, name: str, tmp_path: Any) -> None:
+    with make(url, name) as journal:
+        play(journal, 0, 9)
+        log = audit.exported(url, name)  # while it is open
+    assert len(log) == 9
+    other = make_learner()
+    other.absorb(log)
+    found = audit.fork(url, name, f"{name}-strict", {"delay": 0.7})
+    assert found["baseline_there"] >= found["baseline_here"]
+    with Journal.open(url, f"{name}-strict") as strict:
+        assert strict.ask("first").content["thresholds"]["delay"] == 0.7
+
+
+def test_a_killed_writer_is_replaced_and_nothing_acknowledged_is_lost(url: str, name: str) -> None:
+    with make(url, name):
+        pass
+    code = f"""
+import sys
+sys.path.insert(0, {str(__file__.rpartition("/tests/")[0])!r})
+from hedgerow.journal.journal import Journal
+from tests.journal.test_journal import outcome
+journal = Journal.open({url!r}, {name!r})
+j = 0
+while True:
+    decision = journal.ask(f"day {{j}}")
+    print(f"day {{j}}", flush=True)
+    journal.tell(decision.id, *outcome(decision, j))
+    print(f"told {{j}}", flush=True)
+    j += 1
+"""
+    worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout is not None
+    answers = []
+    for line in worker.stdout:
+        answers.append(line.strip())
+        if line.startswith("told 20"):
+            break
+    worker.kill()
+    answers += [line.strip() for line in worker.stdout]
+    worker.wait()
+    worker.stdout.close()
+    with Journal.open(url, name) as journal:
+        for answer in answers:
+            word, number = answer.split()
+            status = journal.decision(f"day {number}").status
+            assert status == "told" if word == "told" else status in ("open", "told")
+        play(journal, 100, 103)
+        assert journal.status()["learnt"] >= 21
+    assert audit.verify(url, name).problem == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("90s", 90.0), ("15min", 900.0), ("36h", 129600.0), ("2d", 172800.0), (5, 5.0), (None, None)],
+)
+def test_durations(given: Any, expected: float | None) -> None:
+    assert seconds(given) == expected
+
+
+@pytest.mark.parametrize("given", ["soon", "-3h", "0s", float("nan"), float("inf"), "3 weeks", True])
+def test_what_is_no_duration(given: Any) -> None:
+    with pytest.raises(InvalidInput):
+        seconds(given)
+
+
+@pytest.mark.parametrize("address", ["nothing", "sqlite://", "sqlite:///:memory:", "mysql://a@b/c", 3, ""])
+def test_what_is_no_database(address: Any) -> None:
+    with pytest.raises(InvalidInput):
+        Journal.create(address, "site", make_learner())
+
+
+def test_what_cannot_be_kept(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/site.db"
+    with pytest.raises(InvalidInput, match="on_refuted"):
+        Journal.create(url, "site", make_learner(on_refuted="raise"))
+    with pytest.raises(InvalidInput, match="a learner of hedgerow"):
+        Journal.create(url, "site", object())  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="no database"):
+        Journal.open(url, "site")
+    make(url, "other").close()
+    with pytest.raises(InvalidInput, match="no journal"):
+        Journal.open(url, "site")
+    with pytest.raises(InvalidInput, match="durability"):
+        Journal.create(url, "site", make_learner(), durability="none")  # type: ignore[arg-type]
+    make(url, "site").close()
+    with pytest.raises(InvalidInput, match="already"):
+        make(url, "site")
